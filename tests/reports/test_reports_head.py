@@ -9,13 +9,14 @@ import pytest
 
 from caretbench.problem import Completion
 from caretbench.reports.frame import LoadedRun
-from caretbench.reports.head.findings import findings, head_sentences
+from caretbench.reports.head.findings import findings, head_sentences, part_title
 from caretbench.reports.head.head_values import HeadPart
 from caretbench.reports.head.ranking import WIDTH, interval_drawing, ranking_table
 from caretbench.reports.output.export import to_markdown
 from caretbench.reports.output.page import render_html
 from caretbench.reports.output.terminal import print_summary
 from caretbench.reports.run_summary import summarise
+from caretbench.reports.sections.rates import main_table
 from caretbench.reports.summary import Summary
 from caretbench.suites.suite_types import DEFAULT_STRATIFICATION
 from tests.reports.test_reports_compare import ALL, NONE, PROBLEMS, run_of
@@ -129,6 +130,22 @@ def test_parts_that_a_suite_keeps_apart_are_not_averaged() -> None:
     assert findings(rare) == [
         "b passes 100.0% of 6 problems [61.0 to 100.0]. There are too few common problems to compare the models."
     ]
+
+
+def test_the_table_of_pass_rates_keeps_parts_apart_and_names_them() -> None:
+    labels = DEFAULT_STRATIFICATION._replace(headline_labels=("category",), part_words={"low_context": "few lines"})
+    summary = summarise(make_run(per_cell=1, samples=1), labels)
+    table = main_table(summary.columns)
+    assert table.heads[:2] == ("Model", "Part")
+    assert table.numeric[:2] == (False, False)
+    assert "few lines" in {row[1].text for row in table.rows}
+    whole = {column.title: column.overall.problems for column in summary.columns}
+    for title, problems in whole.items():
+        rows = [row for row in table.rows if row[0].text == title]
+        assert len(rows) == 6
+        assert sum(float(row[table.heads.index("Problems")].sort) for row in rows) == problems
+    assert summary.head is not None
+    assert "few lines" in [part_title(summary.head, part) for part in summary.head.parts]
 
 
 @pytest.fixture(scope="module")

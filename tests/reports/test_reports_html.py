@@ -123,6 +123,13 @@ def test_the_charts_draw_without_a_browser(summary: Summary) -> None:
     assert "r = " in drawn[2]
 
 
+def test_a_label_named_if_is_drawn() -> None:
+    rows = [{"label": name, "rate": 0.5} for name in ("if", "for", "try")]
+    bars = {"x": charts.field("rate:Q"), "y": charts.names_in_order("label", ["try", "if", "for"])}
+    drawn = to_svg(charts.finished_spec({"data": {"values": rows}, **charts.layer("bar", bars)}, 80, "labels"))
+    assert drawn.index(">try<") < drawn.index(">if<") < drawn.index(">for<")
+
+
 @pytest.mark.parametrize("status", list(Status))
 def test_only_outcomes_that_the_machine_caused_have_their_own_colour(summary: Summary, status: Status) -> None:
     column = summary.columns[0].model_copy(update={"statuses": {status.value: 3}})

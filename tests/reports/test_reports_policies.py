@@ -90,7 +90,7 @@ def test_the_page_holds_the_policies_and_a_figure_for_each_language(monkeypatch:
     assert "± of the paper" in page
     heat = heat_map(summary.columns[0], "language / mode / constructs")
     assert heat is not None
-    assert heat["layer"][0]["encoding"]["y"]["sort"] == ["Python / infill", "Python / suffix hidden"]
+    assert heat["layer"][0]["encoding"]["y"]["scale"]["domain"] == ["Python / infill", "Python / suffix hidden"]
     assert 'id="policies"' not in render_html(summarise_run(make_run(per_cell=1, samples=1)), found, samples=0)
 
 

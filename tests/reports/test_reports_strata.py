@@ -117,7 +117,7 @@ def test_every_form_shows_the_strata_in_their_order(monkeypatch: pytest.MonkeyPa
     spec = rates_by_label(found.columns, "distance")
     assert spec is not None
     assert [one["mark"]["type"] for one in spec["layer"]] == ["rule", "point"]
-    assert spec["layer"][0]["encoding"]["y"]["sort"] == ["short", "medium", "long"]
+    assert spec["layer"][0]["encoding"]["y"]["scale"]["domain"] == ["short", "medium", "long"]
     assert Summary.model_validate_json(found.model_dump_json()) == found
 
 

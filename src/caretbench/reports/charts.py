@@ -5,7 +5,7 @@ Colours are CSS variables of the page, so that one chart fits dark, light and pr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from caretbench.execution.execution_types import Status
@@ -54,6 +54,16 @@ def field(shorthand: str, **options: Any) -> Spec:
     """Return the encoding of a field by its name and type: ``rate:Q`` (quantitative) or ``model:N`` (nominal)."""
     name, _, kind = shorthand.rpartition(":")
     return {"field": name, "type": _TYPES[kind], **options}
+
+
+def names_in_order(name: str, values: Iterable[str], **options: Any) -> Spec:
+    """Return the encoding of names along an axis, in this order.
+
+    A domain has the order, not ``sort``: Vega-Lite makes an expression of that, in which Vega takes the name "if" for a
+    function.
+    """
+    scale = {"domain": list(dict.fromkeys(values))} | options.pop("scale", {})
+    return field(f"{name}:N", sort=None, scale=scale, **options)
 
 
 def layered(rows: Sequence[Mapping[str, Any]], *layers: Spec) -> Spec:

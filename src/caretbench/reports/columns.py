@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -29,8 +31,8 @@ from caretbench.reports.results.paper_intervals import (
     paper_table_layouts,
 )
 from caretbench.reports.results.problem_lists import ExcludedProblems, excluded_ids
-from caretbench.reports.strata import SEPARATOR, Stratum, has_verdicts, strata_of, stratum_name
-from caretbench.reports.summary import Column, RateCell
+from caretbench.reports.strata import SEPARATOR, KeptPart, Stratum, has_verdicts, kept_apart, strata_of, stratum_name
+from caretbench.reports.summary import Column, ColumnPart, RateCell
 from caretbench.suites import suite_of_run
 from caretbench.suites.base import Suite
 from caretbench.suites.suite_types import PaperTable, Stratification
@@ -65,7 +67,8 @@ def columns_of(
     names = variant_titles(manifest, frame.select("model", "parameters").unique().iter_rows())
     baselines = baselines_in(manifest)
     seed, suite = int(manifest.get("seed") or 0), suite_of_run(manifest.get("suite"))
-    maker = _ColumnBuilder(frame, problems, excluded_problems, names, seed, rates_only, baselines, suite)
+    apart = kept_apart(problems, stratification)
+    maker = _ColumnBuilder(frame, problems, excluded_problems, names, seed, rates_only, baselines, suite, apart)
     columns = [
         maker.column(group, _shown_strata(group, strata, policies, stratification))
         for group in sorted(frame.partition_by(*GROUP), key=lambda group: _group_order(group, manifest, policies))
@@ -150,6 +153,7 @@ class _ColumnBuilder:
     rates_only: bool
     baselines: Sequence[str]
     suite: Suite | None
+    apart: Sequence[KeptPart] = ()
 
     def column(self, group: pl.DataFrame, strata: Sequence[Stratum]) -> Column:
         """Return the column of one model under one policy and profile."""
@@ -165,8 +169,8 @@ class _ColumnBuilder:
         expected = samples * sum(problem.id not in excluded for problem in there)
         verdicts = int(eligible["samples"].sum())
         empty = _passed_by_empty(self.frame, profile)
-        net = eligible.filter(~pl.col("problem_id").is_in(list(empty)))
-        gated = cells.table["valid"].count() > 0
+        measured = partial(self._part, cells, empty=empty if _has_baseline(self.frame, "empty", profile) else None)
+        whole = measured("", cells.table)
         return Column(
             model=model,
             parameters=parameters,
@@ -179,15 +183,31 @@ class _ColumnBuilder:
             verdicts=verdicts,
             expected=expected,
             coverage=coverage(verdicts, expected) if group["counted"].count() else None,
-            overall=cells.cell({}, cells.table),
+            overall=whole.overall,
             strata=dict(cells.strata(strata)),
             strata_notes={stratum.name: stratum.note for stratum in strata if stratum.note},
-            valid=cells.cell({}, cells.table.filter(pl.col("valid"))) if gated else None,
-            net_of_empty=cells.cell({}, net) if _has_baseline(self.frame, "empty", profile) else None,
+            valid=whole.valid,
+            net_of_empty=whole.net_of_empty,
+            parts=tuple(
+                measured(part.title, cells.table.filter(pl.col("problem_id").is_in(list(part.problems))))
+                for part in self.apart
+            ),
             passed_by_empty=len(empty - excluded),
             statuses=_statuses(group),
             similarity_titles={column.name: column.title for column in cells.known},
             correlation=correlate(eligible.filter(pl.col("samples") > 0), cells.known),
+        )
+
+    @staticmethod
+    def _part(cells: _Cells, title: str, table: pl.DataFrame, *, empty: AbstractSet[str] | None) -> ColumnPart:
+        """Return the numbers of some problems; net of those in ``empty``, which an empty answer passes."""
+        gated = table["valid"].count() > 0
+        net = table.filter("eligible", ~pl.col("problem_id").is_in(list(empty or ())))
+        return ColumnPart(
+            title=title,
+            overall=cells.cell({}, table),
+            valid=cells.cell({}, table.filter(pl.col("valid"))) if gated else None,
+            net_of_empty=None if empty is None else cells.cell({}, net),
         )
 
     def _cells(self, group: pl.DataFrame, profile: str, excluded: set[str]) -> _Cells:

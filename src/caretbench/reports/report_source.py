@@ -78,6 +78,20 @@ class ReportSource:
         )
 
     @cached_property
+    def headline_columns(self) -> tuple[Column, ...]:
+        """Columns of the suite's own shares, over the problems that have them; breakdowns show these, not pass@1."""
+        run, found = self.run, list[Column]()
+        for headline, frame in self.headlines:
+            known = frame.filter(pl.col("passed").is_not_null())
+            there = set(known["problem_id"])
+            problems = [problem for problem in run.problems if problem.id in there]
+            columns = columns_of(known, problems, run.manifest, self.excluded, self.stratification, rates_only=True)
+            for column in columns:
+                strata = {name: cells for name, cells in column.strata.items() if len(cells) > 1}
+                found.append(column.model_copy(update={"measure": headline.title, "strata": strata}))
+        return tuple(found)
+
+    @cached_property
     def missing_score(self) -> tuple[str, ...]:
         """Reasons why the suite's own score is not known, each with its remedy."""
         if self.suite is None:

@@ -81,6 +81,15 @@ class ColumnGroup(NamedTuple):
         policies = self.summary.manifest.get("further_policies")
         return isinstance(policies, list) and self.policy in policies
 
+    @property
+    def measured_columns(self) -> tuple[tuple[Column, ...], ...]:
+        """Columns that breakdowns show: those of each share of the suite's own, if it has any."""
+        found: dict[str, list[Column]] = {}
+        for column in self.summary.headline_columns:
+            if (column.profile, column.policy) == (self.profile, self.policy):
+                found.setdefault(column.measure, []).append(column)
+        return tuple(map(tuple, found.values())) or (self.columns,)
+
     def with_group_title(self, table: ReportTable) -> ReportTable:
         """Return the table with profile and policy in its title."""
         title = f"{table.title} ({self.profile} profile, policy {self.policy})"

@@ -7,7 +7,7 @@ terciles of the run's problems in each language under ``default``.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -48,6 +48,36 @@ class Stratum(NamedTuple):
     name: str
     parts: tuple[StratumPart, ...]
     note: str = ""
+
+
+class KeptPart(NamedTuple):
+    """Part of the problems that a suite keeps apart: the labels that tell it from other parts, and its title."""
+
+    labels: Mapping[str, str]
+    title: str
+    problems: frozenset[str]
+
+
+def kept_apart(problems: Iterable[Problem], stratification: Stratification) -> list[KeptPart]:
+    """Return the parts by the suite's ``headline_labels``; nothing if there are fewer than two.
+
+    A label with one value over all parts is omitted.
+    """
+    names, words = stratification.headline_labels, stratification.part_words
+    held: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    for problem in filter(has_verdicts, problems):
+        held[tuple(problem.label(name) if name in problem.labels else "" for name in names)].add(problem.id)
+    if len(held) < 2:
+        return []
+    told = [place for place in range(len(names)) if len({values[place] for values in held}) > 1]
+    return [
+        KeptPart(
+            {names[place]: values[place] for place in told if values[place]},
+            " ".join(words.get(values[place], values[place]) for place in told if values[place]),
+            frozenset(held[values]),
+        )
+        for values in sorted(held)
+    ]
 
 
 def label_title(name: str) -> str:

@@ -47,6 +47,15 @@ class RateCell(ReportValue):
         return " / ".join(self.labels.values()) or "all"
 
 
+class ColumnPart(ReportValue):
+    """Numbers of a part of the problems that the suite keeps apart: on all, on valid ones, net of the empty answer."""
+
+    title: str
+    overall: RateCell
+    valid: RateCell | None = None
+    net_of_empty: RateCell | None = None
+
+
 class Column(ReportValue):
     """Numbers of one model with one set of parameters, under one policy and one profile."""
 
@@ -67,6 +76,10 @@ class Column(ReportValue):
     """Notes by stratum on bins of numbers and overlapping parts."""
     valid: RateCell | None = None
     net_of_empty: RateCell | None = None
+    parts: tuple[ColumnPart, ...] = ()
+    """Parts of the problems that the suite keeps apart; empty if it averages over all."""
+    measure: str = "pass@1"
+    """Title of the rate; a suite may have shares of its own."""
     passed_by_empty: int = 0
     statuses: Mapping[str, int] = Field(default_factory=dict)
     similarity_titles: Mapping[str, str] = Field(default_factory=dict)
@@ -105,6 +118,8 @@ class Summary(ReportValue):
     head: ReportHead | None = None
     """Ranked models and their differences; None if the run has no number to rank models by."""
     columns: tuple[Column, ...]
+    headline_columns: tuple[Column, ...] = ()
+    """Columns of the suite's own shares, which breakdowns show in place of pass@1; ``measure`` names the share."""
     excluded: tuple[ExcludedProblems, ...] = ()
     discordant: tuple[DiscordantCase, ...] = ()
     discordant_totals: Mapping[str, int] = Field(default_factory=dict)

@@ -183,10 +183,11 @@ def pass_columns(columns: Iterable[Column]) -> tuple[Column, ...]:
 
 
 def headline_title(columns: Iterable[Column]) -> str:
-    """Return the title of the number that breakdowns show: pass@1, or a similarity where nothing has a verdict."""
+    """Return the title of the number that breakdowns show: a rate, or a similarity where nothing has a verdict."""
     known = list(columns)
     titles = (title for column in known for title in column.similarity_titles.values())
-    return "pass@1" if pass_columns(known) else next(titles, "pass@1")
+    judged = pass_columns(known)
+    return judged[0].measure if judged else next(titles, "pass@1")
 
 
 def models_in(columns: Iterable[Column]) -> tuple[Column, ...]:

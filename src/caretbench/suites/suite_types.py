@@ -112,7 +112,9 @@ class Stratification(NamedTuple):
             ``@paper`` has the paper's bins under ``default`` too.
         main_labels: Labels of the main table, and of the comparison of policies.
         cell_labels: Labels whose combinations are the cells of ``--per-cell``; by default ``main_labels``.
-        headline_labels: Labels whose parts are never averaged: the head of a report has a rate for each part.
+        headline_labels: Labels whose parts are never averaged: the head of a report and its table of pass rates have a
+            rate for each part.
+        part_words: Words for values of these labels. The words of its labels, joined by blanks, are a part's title.
         heat_maps: Combinations drawn as heat maps: the last label is the horizontal axis.
         paper_intervals: Print the paper's ±, Wilson's interval and the plain bootstrap interval next to the reported
             one, in the table by ``main_labels``.
@@ -125,6 +127,7 @@ class Stratification(NamedTuple):
     main_labels: tuple[str, ...] = ("language", "category")
     cell_labels: tuple[str, ...] = ()
     headline_labels: tuple[str, ...] = ()
+    part_words: Mapping[str, str] = {}
     heat_maps: tuple[tuple[str, ...], ...] = (("language", "category"),)
     paper_intervals: bool = False
     paper_tables: tuple[PaperTable, ...] = ()

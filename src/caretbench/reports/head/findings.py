@@ -17,8 +17,8 @@ _NAMED = 3
 
 def part_title(head: ReportHead, part: HeadPart) -> str:
     """Return the heading of a part; empty if the head has only one."""
-    if part.labels:
-        return display_labels(part.labels)
+    if part.title or part.labels:
+        return part.title or display_labels(part.labels)
     return part.measure.title if len(head.parts) > 1 else ""
 
 

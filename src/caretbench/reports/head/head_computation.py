@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
@@ -11,7 +10,6 @@ from typing import NamedTuple
 import polars as pl
 
 from caretbench.judging.answers import REFERENCE
-from caretbench.problem import Problem
 from caretbench.reports.estimates import ReportedNumber, pass_at_1, similarity_metric
 from caretbench.reports.frame import GROUP, LoadedRun
 from caretbench.reports.head.head_values import HeadDifference, HeadMeasure, HeadPart, RankedModel, ReportHead
@@ -29,7 +27,7 @@ from caretbench.reports.results.paired_models import (
 )
 from caretbench.reports.results.problem_lists import excluded_ids
 from caretbench.reports.results.usage import model_usage
-from caretbench.reports.strata import SEPARATOR, has_verdicts
+from caretbench.reports.strata import kept_apart
 from caretbench.reports.summary import Column
 
 _PASS_AT_1 = HeadMeasure(title="pass@1", about="pass@1: the share of answers that pass all checks of their problem")
@@ -45,6 +43,7 @@ class _Part(NamedTuple):
     measure: HeadMeasure
     labels: Mapping[str, str] = {}
     problems: frozenset[str] | None = None
+    title: str = ""
     own: bool = False
     """True for a share of the suite's own, which no column of the report has."""
 
@@ -82,29 +81,17 @@ def _parts(source: ReportSource, columns: Sequence[Column]) -> Iterator[_Part]:
             measure = HeadMeasure(title=headline.title, about=headline.about)
             yield _Part(replace(run, frame=frame), measure, own=True)
     elif any(1 in column.overall.pass_at for column in columns):
-        for labels, problems in _kept_apart(run.problems, source.stratification.headline_labels):
-            yield _Part(run, _PASS_AT_1, labels, problems)
+        parts = kept_apart(run.problems, source.stratification)
+        for part in parts:
+            yield _Part(run, _PASS_AT_1, part.labels, part.problems, part.title)
+        if not parts:
+            yield _Part(run, _PASS_AT_1)
     else:
         known = {name: title for column in columns for name, title in column.similarity_titles.items()}
         titles = {name: title for name, title in known.items() if any(name in c.overall.similarity for c in columns)}
         if titles:
             name = min(titles, key=lambda name: not name.startswith(_FIRST_SIMILARITY))
             yield _Part(run, HeadMeasure(title=titles[name], about=_SIMILARITY, similarity=name))
-
-
-def _kept_apart(
-    problems: Iterable[Problem], names: Sequence[str]
-) -> Iterator[tuple[Mapping[str, str], frozenset[str] | None]]:
-    """Yield the parts by labels; a label with one value over all parts is omitted."""
-    held: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    for problem in filter(has_verdicts, problems):
-        held[tuple(problem.label(name) if name in problem.labels else "" for name in names)].add(problem.id)
-    if len(held) < 2:
-        yield {}, None
-        return
-    told = [place for place in range(len(names)) if len({values[place] for values in held}) > 1]
-    for values in sorted(held):
-        yield {names[place]: values[place] for place in told if values[place]}, frozenset(held[values])
 
 
 def _ranking(source: ReportSource, columns: Sequence[Column], part: _Part) -> tuple[RankedModel, ...]:
@@ -164,7 +151,7 @@ def _tests(first: ModelRates, second: ModelRates, part: _Part, seed: int) -> Ite
     if common == 0 or (part.problems is not None and common < MIN_TESTED):
         return
     for row, test in paired_tests(first, second, seed):
-        label = SEPARATOR.join(part.labels.values()) or (part.measure.title if part.own else row.label)
+        label = part.title or (part.measure.title if part.own else row.label)
         yield row.model_copy(update={"label": label}), test
 
 
@@ -187,6 +174,7 @@ def _head_part(
     return HeadPart(
         measure=part.measure,
         labels=part.labels,
+        title=part.title,
         ranking=tuple(ranking),
         nearest=next((found for found in others if found.distinguishable), None),
         undecided=tuple(found.other for found in others if not found.distinguishable),

@@ -51,6 +51,8 @@ class HeadPart(ReportValue):
 
     measure: HeadMeasure
     labels: Mapping[str, str] = Field(default_factory=dict)
+    title: str = ""
+    """Title of the part in words; empty if the suite keeps none apart."""
     ranking: tuple[RankedModel, ...]
     """Models and baselines, the best first."""
     nearest: HeadDifference | None = None

@@ -34,9 +34,8 @@ def ranking_table(part: HeadPart, *, drawn: bool = False) -> ReportTable:
         row += [digits_field(entry.first_token_s), digits_field(entry.last_token_s)] if timed else []
         rows.append([*row, *([interval_drawing(entry.estimate)] if drawn else [])])
     title = f"Models by {part.measure.title}"
-    return table_of(
-        f"{display_labels(part.labels)}: {title}" if part.labels else title, heads, rows, part.measure.about
-    )
+    name = part.title or (display_labels(part.labels) if part.labels else "")
+    return table_of(f"{name}: {title}" if name else title, heads, rows, part.measure.about)
 
 
 def number_of(part: HeadPart, entry: RankedModel) -> TableField:

@@ -13,6 +13,7 @@ from caretbench.reports.charts import (
     field,
     finished_spec,
     name_axis,
+    names_in_order,
     outcome_colour,
     stacked_shares,
 )
@@ -52,7 +53,7 @@ def status_shares(columns: Sequence[Column]) -> Spec | None:
     if not rows:
         return None
     scale = {"domain": [status_title(s) for s in order], "range": [outcome_colour(status) for status in order]}
-    bar = field("model:N", sort=[column.title for column in shown], title=None, axis=name_axis())
+    bar = names_in_order("model", [column.title for column in shown], title=None, axis=name_axis())
     part = field("status:N", title=None, scale=scale, legend={})
     chart = stacked_shares(rows, bar, part, "share of completions")
     return finished_spec(chart, {"step": 30}, "Completions by status")

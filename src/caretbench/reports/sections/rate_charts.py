@@ -15,6 +15,7 @@ from caretbench.reports.charts import (
     layered,
     model_colour,
     name_axis,
+    names_in_order,
     points_with_intervals,
     share_axis,
     tooltips,
@@ -55,10 +56,11 @@ def rates_by_label(columns: Sequence[Column], stratum: str) -> Spec | None:
     shown = {row["label"] for row in rows}
     if len(shown) < 2:
         return None
+    there = [title for title in models if any(row["model"] == title for row in rows)]
     labels = [name for name in ordered_names(judged, stratum) if name in shown]
     base = {
-        "y": field("label:N", sort=labels, title=None, axis=name_axis()),
-        "yOffset": field("model:N", sort=models, scale={"paddingInner": 0.12, "paddingOuter": 0.08}),
+        "y": names_in_order("label", labels, title=None, axis=name_axis()),
+        "yOffset": names_in_order("model", there, scale={"paddingInner": 0.12, "paddingOuter": 0.08}),
         "tooltip": tooltips({"label": "N", "model": "N", "problems": "Q"}, ("rate", "low", "high")),
     }
     title = headline_title(judged)
@@ -134,8 +136,8 @@ def heat_map(column: Column, stratum: str = "language / category") -> Spec | Non
     across = _in_order((cell.order[-1:], shown[-1]) for cell, shown in zip(cells, names, strict=True))
     words = {"orient": "bottom", "labelAngle": 0, "labelFontSize": 11, "labelExpr": _SPLIT}
     base = {
-        "x": field("across:N", sort=across, title=None, axis=words | {"ticks": False, "domain": False}),
-        "y": field("down:N", sort=down, title=None, axis=name_axis()),
+        "x": names_in_order("across", across, title=None, axis=words | {"ticks": False, "domain": False}),
+        "y": names_in_order("down", down, title=None, axis=name_axis()),
         "tooltip": tooltips({"down": "N", "across": "N", "problems": "Q"}, ("rate", "low", "high")),
     }
     fields = heat_map_of(rows, base, "rate", field("rate:Q", format=".0%"), "problems")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import polars as pl
@@ -16,7 +17,7 @@ from caretbench.reports.printed_cells import printed_cells
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.section import Chart, ColumnGroup, Line, Section, SectionPositions
 from caretbench.reports.strata import stratum_name
-from caretbench.reports.summary import Column, RateCell, Summary
+from caretbench.reports.summary import Column, ColumnPart, RateCell, Summary
 from caretbench.reports.tables import (
     FieldValue,
     FieldValues,
@@ -54,6 +55,7 @@ class PassRatesSection(Section):
         printed = partial(printed_cells, suite, source.run.problems)
         return {
             "columns": source.columns,
+            "headline_columns": source.headline_columns,
             "verdicts": dict(verdicts.value_counts().sort("verdict").iter_rows()),
             "main": stratum_name(source.stratification.main_labels),
             "heat_maps": tuple(map(stratum_name, source.stratification.heat_maps)),
@@ -84,27 +86,31 @@ class StrataSection(Section):
 
     def group_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
         """Return a table for each label."""
-        return self._tables(group, strata_names(group.columns))
+        return existing_tables(
+            stratum_table(columns, name) for columns in group.measured_columns for name in strata_names(columns)
+        )
 
     def group_page_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
         """Return a table for each label and each combination of crossed labels."""
-        columns = group.columns
-        return self._tables(group, (*strata_names(columns), *strata_names(columns, crossed=True)))
-
-    def _tables(self, group: ColumnGroup, names: Iterable[str]) -> Iterable[ReportTable]:
-        return existing_tables(stratum_table(group.columns, name) for name in names)
+        return existing_tables(
+            stratum_table(columns, name)
+            for columns in group.measured_columns
+            for name in (*strata_names(columns), *strata_names(columns, crossed=True))
+        )
 
     def group_charts(self, group: ColumnGroup) -> Iterator[Chart]:
         """Yield points by single labels, and by three or more."""
         from caretbench.reports.sections import rate_charts  # Altair takes long to import
 
-        for name in strata_names(group.columns):
-            spec = rate_charts.rates_by_label(group.columns, name)
-            yield Chart(name, f"{headline_title(group.columns)} by {display_stratum(name)}", spec)
-        for name in strata_names(group.columns, crossed=True):
-            if name.count(" / ") > 1:
-                for title, found in rate_charts.multi_label_charts(group.columns, name).items():
-                    yield Chart(f"{name}-{title}", title, found)
+        for columns in group.measured_columns:
+            measure = headline_title(columns)
+            for name in strata_names(columns):
+                spec = rate_charts.rates_by_label(columns, name)
+                yield Chart(f"{measure}-{name}", f"{measure} by {display_stratum(name)}", spec)
+            for name in strata_names(columns, crossed=True):
+                if name.count(" / ") > 1:
+                    for title, found in rate_charts.multi_label_charts(columns, name).items():
+                        yield Chart(f"{name}-{title}", title, found)
 
 
 class StatusesSection(Section):
@@ -128,33 +134,38 @@ class HeatMapsSection(Section):
         """Yield a map for each stratum and model."""
         from caretbench.reports.sections.rate_charts import heat_map  # Altair takes long to import
 
-        best = [column for column in models_in(group.columns) if not column.baseline]
-        strata = group.summary.heat_maps
-        for stratum in strata:
-            for place, column in enumerate(best[: max(1, HEAT_MAPS // max(1, len(strata)))]):
-                title = f"{column.title}: {headline_title([column])} by {display_stratum(stratum)}"
-                yield Chart(f"heat-{stratum}-{place}", title, heat_map(column, stratum))
+        strata, measured = group.summary.heat_maps, group.measured_columns
+        number = max(1, HEAT_MAPS // max(1, len(strata) * len(measured)))
+        for stratum, columns in product(strata, measured):
+            best = [column for column in models_in(columns) if not column.baseline]
+            for place, column in enumerate(best[:number]):
+                measure = headline_title([column])
+                title = f"{column.title}: {measure} by {display_stratum(stratum)}"
+                yield Chart(f"heat-{measure}-{stratum}-{place}", title, heat_map(column, stratum))
 
 
 def main_table(columns: Sequence[Column]) -> ReportTable:
-    """Return the main table: pass rates on all problems, on valid ones, and net of the empty answer; coverage."""
+    """Return the main table: pass rates on all problems, on valid ones, and net of the empty answer; coverage.
+
+    It has a row for each part that the suite keeps apart.
+    """
     most = max((max(column.overall.pass_at, default=1) for column in columns), default=1)
-    heads = ["Model", "Samples", "pass@1"] + ([f"pass@{most}"] if most > 1 else [])
+    parted = any(column.parts for column in columns)
+    heads = ["Model", *(["Part"] if parted else []), "Samples", "pass@1"] + ([f"pass@{most}"] if most > 1 else [])
     valid = any(column.valid is not None for column in columns)
     net = any(column.net_of_empty is not None for column in columns)
-    heads += (["pass@1, valid problems"] if valid else []) + (["pass@1, net of empty"] if net else [])
-    heads += ["Problems", "Excluded", "Coverage"]
+    heads += ["pass@1, valid problems", "pass@1, net of empty", "Problems", "Excluded", "Coverage"]
     rows = []
-    for column in columns:
+    for column, part in _rows(columns):
         row: list[FieldValue] = [
             title_field(column.title, baseline=column.baseline),
+            *([part.title] if parted else []),
             column.samples,
-            rate_field(column.overall.pass_at.get(1)),
+            rate_field(part.overall.pass_at.get(1)),
         ]
-        row += [rate_field(column.overall.pass_at.get(most))] if most > 1 else []
-        row += [_part_rate(column.valid)] if valid else []
-        row += [_part_rate(column.net_of_empty)] if net else []
-        rows.append([*row, column.overall.problems, column.overall.excluded, share_field(column.coverage)])
+        row += [rate_field(part.overall.pass_at.get(most))] if most > 1 else []
+        row += [_part_rate(part.valid), _part_rate(part.net_of_empty)]  # columns without values are omitted
+        rows.append([*row, part.overall.problems, part.overall.excluded, share_field(column.coverage)])
     caption = (
         "95% intervals are below the rates. Excluded: problems that no rate counts. Coverage: share of the other "
         "answers that have a verdict. Baselines need no model: reference = the known right answer, empty = nothing, "
@@ -163,7 +174,19 @@ def main_table(columns: Sequence[Column]) -> ReportTable:
     caption += f" pass@{most}: share of problems of which any of {most} answers passes." if most > 1 else ""
     caption += " Valid problems: those that the gate has found fit." if valid else ""
     caption += " Net of empty: without the problems that an empty answer passes." if net else ""
+    caption += " Parts are not averaged; the coverage is that of all parts." if parted else ""
     return table_of("Pass rates", heads, rows, caption)
+
+
+def _rows(columns: Sequence[Column]) -> Iterator[tuple[Column, Column | ColumnPart]]:
+    """Yield each column with its numbers; where the suite keeps parts apart, part by part."""
+    yield from ((column, column) for column in columns if not column.parts)
+    for place in range(max(len(column.parts) for column in columns)):
+        yield from (
+            (column, column.parts[place])
+            for column in columns
+            if place < len(column.parts) and column.parts[place].overall.pass_at
+        )
 
 
 def _part_rate(cell: RateCell | None) -> TableField | None:

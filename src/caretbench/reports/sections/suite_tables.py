@@ -38,7 +38,7 @@ class SuiteTablesSection(Section):
             return None
         heading = "The suite's own charts and tables" if charts else "The suite's own tables"
         blocks = [*([PageBlock(charts=charts)] if charts else []), *tables]
-        return PagePart("own", shown.summary.suite, heading, blocks=blocks)
+        return PagePart("own", source.suite.title if source.suite else shown.summary.suite, heading, blocks=blocks)
 
 
 def suite_table(entry: SuiteTable, baselines: Collection[str] = ()) -> ReportTable:

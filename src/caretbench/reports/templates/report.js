@@ -31,6 +31,7 @@
   // Charts take their colours from the style sheet, so one drawing serves dark, light and print.
   const specs = island("chart-data") || {};
   const NARROW = 480;
+  const phone = matchMedia("(max-width: 40rem)").matches;
   const fitted = (value, width) => {
     if (Array.isArray(value)) return value.map((item) => fitted(item, width));
     if (value === null || typeof value !== "object") return value;
@@ -46,10 +47,28 @@
     return found;
   };
   for (const [id, whole] of Object.entries(specs)) {
-    const spec = fitted(whole, document.getElementById(id).clientWidth);
+    const width = document.getElementById(id).clientWidth;
+    const spec = fitted(whole, width);
+    if (phone && spec.width === "container") spec.width = width; // it is drawn in a closed part, which has no width
     vegaEmbed(document.getElementById(id), spec, { actions: false, renderer: "svg", logLevel: 1 })
       .catch((error) => { document.getElementById(id).textContent = `This chart could not be drawn: ${error.message}`; });
   }
+
+  // On a phone the parts below the head are closed at first. Links and printing open them.
+  const parts = [...document.querySelectorAll("details.part")];
+  const reveal = (hash) => {
+    const part = hash.length > 1 && document.getElementById(decodeURIComponent(hash.slice(1)))?.querySelector("details.part");
+    if (part) part.open = true;
+  };
+  if (phone) for (const part of parts) part.open = false;
+  reveal(location.hash);
+  document.addEventListener("click", (event) => reveal(event.target.closest?.("main a[href^='#'], nav a[href^='#']")?.hash || ""));
+  let closed = [];
+  addEventListener("beforeprint", () => {
+    closed = parts.filter((part) => !part.open);
+    for (const part of closed) part.open = true;
+  });
+  addEventListener("afterprint", () => { for (const part of closed) part.open = false; });
 
   const packed = island("sample-data");
   if (!packed) return;

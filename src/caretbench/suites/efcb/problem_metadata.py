@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Final
 
 from caretbench.problem import Label, Provenance, Row
 from caretbench.sources.path_languages import path_language as any_language_of
 from caretbench.sources.pull_request import PullRequest
+from caretbench.suites.efcb.efcb_score import EASY_TASK, HARD_TASK
 from caretbench.suites.efcb.patch_rendering import RenderedPatch
 from caretbench.syntax.source import language_of as house_language_of
 
 SUITE_NAME: Final = "efcb"
 OTHER_LANGUAGE: Final = "other"
+PART_WORDS: Final[Mapping[str, str]] = {
+    EASY_TASK: "GMCQ-Easy:",
+    HARD_TASK: "GMCQ-Hard: edits of one patch",
+    "random": "random patches",
+    "matched": "similar patches (matched)",
+    "adversarial": "misleading words (adversarial)",
+    "resistant": "useless words (resistant)",
+    "title_and_description": "by title and description",
+    "description_only": "by description only",
+}
+"""Words for the labels of the parts that are never averaged; joined, they are the title of a part."""
 
 
 class RejectedChange(Row):

@@ -29,6 +29,7 @@ from caretbench.suites.efcb.open_answers.reverse_scores import (
 )
 from caretbench.suites.efcb.options import EfcbProfile
 from caretbench.suites.efcb.output.build_folder import EfcbFolder
+from caretbench.suites.efcb.problem_metadata import PART_WORDS
 from caretbench.suites.efcb.problem_metadata import SUITE_NAME as NAME
 from caretbench.suites.efcb.question_gate import QuestionGate
 from caretbench.suites.efcb.released.released_problems import released_problems
@@ -58,6 +59,7 @@ class Efcb(Suite):
         main_labels=("task", "tier"),
         cell_labels=("task", "tier", "repository", "query", "rotation"),
         headline_labels=("task", "tier", "query"),
+        part_words=PART_WORDS,
         heat_maps=(("task", "repository"),),
     )
     profile_rules = EfcbProfile
