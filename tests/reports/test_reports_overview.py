@@ -16,6 +16,7 @@ from caretbench.reports.run_summary import load_run_folder, summarise_run
 from caretbench.reports.summary import Summary
 from tests.reports.test_reports_html import CHROMIUM, needs_browser
 from tests.support.command_run import CommandRun
+from tests.support.report_browser import open_all_parts
 
 STORED = Path(__file__).parents[1] / "runs" / "stored"
 SUITES = ("c3bench", "codevbench", "devbench", "efcb", "simcopilot")
@@ -133,8 +134,7 @@ def test_no_column_leaves_the_page(page: Path, width: int) -> None:
         shown.on("pageerror", lambda error: faults.append(str(error)))
         shown.on("console", lambda message: faults.append(message.text))
         shown.goto(page.as_uri())
-        for fold in shown.locator("details > summary").all():
-            fold.click()
+        open_all_parts(shown)
         assert shown.evaluate("document.documentElement.scrollWidth") <= width
         outside = f"""[...document.querySelectorAll("main *")].filter((one) => !one.closest(".scroll")
             && one.getBoundingClientRect().right > {width} + 1).map((one) => one.outerHTML.slice(0, 80))"""

@@ -49,7 +49,8 @@ def number_table(overview: Overview, *, baselines: bool = False) -> ReportTable:
 def _column_title(suite: OverviewSuite, part: HeadPart | None) -> str:
     if part is None:
         return suite.title
-    return f"{', '.join([suite.title, *([display_labels(part.labels)] if part.labels else [])])}: {part.measure.title}"
+    names = [suite.title, *([part.title or display_labels(part.labels)] if part.labels else [])]
+    return f"{', '.join(names)}: {part.measure.title}"
 
 
 def _number(title: str, suite: OverviewSuite, part: HeadPart | None) -> TableField:
