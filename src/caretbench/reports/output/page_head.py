@@ -59,7 +59,8 @@ _NONE = PageHeadPart("", [], "", "", ("", ""), [])
 def page_head(summary: Summary) -> PageHead:
     """Return the head of the page of a run."""
     suite = suite_of_run(summary.suite)
-    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in summary.verdicts.items())
+    counts = {**summary.verdicts, "not validated": summary.problems - sum(summary.verdicts.values())}
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count and summary.verdicts)
     facts = [suite.title if suite else summary.suite, f"run {summary.run}" if summary.run else ""]
     facts += [f"{summary.problems} problems" + (f" ({verdicts})" if verdicts else "")]
     facts += [f"{summary.manifest['profile']} profile" if summary.manifest.get("profile") else ""]
