@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.interpreters import find_interpreter
+from tests.support.tracked_copy import copy_tracked_files
 
 pytestmark = pytest.mark.long
 
@@ -48,18 +49,13 @@ def _run(*command: str | Path, cwd: Path, expected: int = 0) -> str:
 @pytest.fixture(scope="session")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Return the source distribution and the wheel, built from a clone; a second clone gives the same bytes."""
-    if not (_ROOT / ".git").exists():
-        pytest.skip("not a clone")
     place = tmp_path_factory.mktemp("packages")
     built = []
-    for name, mask in (("one", 0o022), ("two", 0o077)):
-        before = os.umask(mask)
-        try:
-            _run("git", "clone", "--quiet", "--no-hardlinks", str(_ROOT), name, cwd=place)
-        finally:
-            os.umask(before)
-        for old in sorted((place / name).glob("src/**/*.py"))[:50]:
-            os.utime(old, (1_000_000_000, 1_000_000_000))
+    for name, mode in (("one", 0o644), ("two", 0o640)):
+        copy_tracked_files(place / name)
+        for file in (place / name).glob("src/**/*.py"):
+            file.chmod(mode)
+            os.utime(file, (1_000_000_000 + mode, 1_000_000_000 + mode))
         _run(_uv(), "build", "--quiet", "-o", place / f"built-{name}", place / name, cwd=place)
         (source,) = (place / f"built-{name}").glob("*.tar.gz")
         (wheel,) = (place / f"built-{name}").glob("*.whl")

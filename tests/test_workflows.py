@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.support.tracked_copy import copy_tracked_files
+
 _ROOT = Path(__file__).parents[1]
 _WORKFLOWS = sorted((_ROOT / ".github" / "workflows").glob("*.yml"))
 _NOT_RUN_HERE = {
@@ -54,12 +56,8 @@ def test_releases_need_no_token() -> None:
 
 @pytest.mark.long
 def test_steps_run_in_a_clean_clone(tmp_path: Path) -> None:
-    if not (_ROOT / ".git").exists():
-        pytest.skip("not a clone")
-    git = shutil.which("git")
-    assert git is not None
     clone = tmp_path / "clone"
-    subprocess.run([git, "clone", "--quiet", str(_ROOT), str(clone)], check=True)
+    copy_tracked_files(clone)
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "env")], check=True)
     tools = [str(tmp_path / "env" / "bin"), *([str(_ROOT / ".venv-tools/bin")] if not shutil.which("uv") else [])]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_"))}
