@@ -1,12 +1,13 @@
 """Locks on open files and on folders; they end with the process that holds them.
 
 On POSIX systems a lock is advisory (``flock``). On Windows one byte far behind the end of the file is locked, which
-leaves its content readable; locks there are exclusive, and a folder is locked by a file in it.
+leaves its content readable; there are no shared locks there, and a folder is locked by a file in it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ else:
 
 _FAR: Final = 1 << 30
 """Offset in bytes of the byte that is locked on Windows."""
+_HELD: Final = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+"""Errors of a lock that others hold."""
 _FOLDER_LOCK: Final = ".caretbench-lock"
 
 
@@ -35,7 +38,7 @@ def lock_file(file: OpenFile | int, *, shared: bool = False, wait: bool = True) 
 
     Args:
         file: A file object, or a descriptor.
-        shared: Others may hold a shared lock as well.
+        shared: Others may hold a shared lock as well. Not locked on Windows.
         wait: Wait for the lock. Otherwise fail if others hold it.
 
     Raises:
@@ -43,15 +46,32 @@ def lock_file(file: OpenFile | int, *, shared: bool = False, wait: bool = True) 
     """
     descriptor = file if isinstance(file, int) else file.fileno()
     if sys.platform == "win32":
+        if shared:
+            return
         position = os.lseek(descriptor, 0, os.SEEK_CUR)
         os.lseek(descriptor, _FAR, os.SEEK_SET)
         try:
-            msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+            _lock_on_windows(descriptor, wait=wait)
         finally:
             os.lseek(descriptor, position, os.SEEK_SET)
     else:
         kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         fcntl.flock(descriptor, kind if wait else kind | fcntl.LOCK_NB)
+
+
+if sys.platform == "win32":
+
+    def _lock_on_windows(descriptor: int, *, wait: bool) -> None:
+        """Lock the byte at the file's position; Windows gives up a wait after ten seconds, which begins anew here."""
+        kind = msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK
+        held = True
+        while held:
+            try:
+                msvcrt.locking(descriptor, kind, 1)
+                held = False
+            except OSError as error:
+                if not wait or error.errno not in _HELD:
+                    raise
 
 
 @contextlib.contextmanager
@@ -60,6 +80,7 @@ def locked_folder(folder: Path) -> Iterator[None]:
 
     Raises:
         BlockingIOError: another process holds the lock.
+        OSError: the file system has no locks.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if sys.platform == "win32":
@@ -70,6 +91,8 @@ def locked_folder(folder: Path) -> Iterator[None]:
         try:
             lock_file(descriptor, wait=False)
         except OSError as error:
+            if error.errno not in _HELD:
+                raise
             raise BlockingIOError(error.errno, error.strerror, str(folder)) from error
         yield
     finally:

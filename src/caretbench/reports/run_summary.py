@@ -100,7 +100,7 @@ def write_html(
     samples: int = 2000,
 ) -> Path:
     """Write the HTML page of a report; return its path."""
-    from caretbench.reports.output.page import render_html  # Altair and Jinja take long to import
+    from caretbench.reports.output.page import render_html  # Jinja takes long to import
 
     path = output or folder / "report.html"
     write_atomically(path, render_html(summary, run, published=published, samples=samples))

@@ -132,6 +132,11 @@ class EndpointShape(_Table):
         """Return whether one request can ask for several answers."""
         return "samples" in self.fill.body.values()
 
+    def has_place_for(self, name: ValueName) -> bool:
+        """Return whether the body of one of its requests has a place for a value."""
+        forms = (self.fill, self.text, self.chat)
+        return any(name in form.body.values() for form in forms if form is not None)
+
     def address(self, base_url: str) -> str:
         """Return ``base_url`` without a final slash and without the endings in ``base_url_endings``."""
         address = base_url.strip().rstrip("/")

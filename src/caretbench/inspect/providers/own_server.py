@@ -28,7 +28,7 @@ class OwnServerAPI(SingleTryAPI):
         base_url: The address, where the name has none.
         api_key: The key; without it the environment variable ``SERVER_API_KEY``, if it is set.
         config: As for every provider.
-        sends: False where no question will be sent: a server that cannot be reached is then no error.
+        sends: False for a dry run: an unreachable server is then not an error.
         options: Fields of :class:`caretbench.models.ClientOptions`.
     """
 
@@ -55,7 +55,8 @@ class OwnServerAPI(SingleTryAPI):
         self._endpoints = {
             name: EndpointAPI(
                 self.found.model, own_shape(name), own_address(name, spec.root), api_key=api_key, config=config,
-                stream=limits.stream and self.found.stream, context_tokens=limits.context_tokens,
+                stream=limits.stream and self.found.stream,
+                context_tokens=limits.context_tokens if own_shape(name).has_place_for("context_tokens") else None,
             )
             for name in {self.found.chat, self.found.text, self.found.fill}
             if name

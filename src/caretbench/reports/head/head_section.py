@@ -17,7 +17,7 @@ from caretbench.reports.summary import Summary
 class HeadSection(Section):
     """Section of the head. The outputs show it first; its part of the page has the tests of all pairs of models."""
 
-    part = PagePart("comparison", "Comparison", "Pairs of models", "as `caretbench compare --every-pair` tests them")
+    part = PagePart("comparison", "Comparison", "Pairs of models", "paired tests, corrected for their number (Holm)")
 
     def compute(self, source: ReportSource) -> Mapping[str, Any]:
         """Return the head."""

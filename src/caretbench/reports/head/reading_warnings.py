@@ -47,7 +47,7 @@ def _causes(found: Sequence[ExcludedProblems]) -> str:
         counts[entry.cause.partition(":")[0]] += len(entry.problems)
     shown = [f"{cause} ({count})" for cause, count in counts.most_common(_CAUSES)]
     more = len(counts) - len(shown)
-    return ", ".join(shown) + (f" and {more} more causes" if more else "")
+    return ", ".join(shown) + (f" and {more} more {'cause' if more == 1 else 'causes'}" if more else "")
 
 
 def _stopped(usage: Sequence[ModelUsage]) -> Iterator[str]:

@@ -135,7 +135,7 @@ def overview_to_markdown(overview: Overview) -> str:
 
 def write_overview(overview: Overview, root: Path, page: Path | None = None) -> Path:
     """Write the overview's page, by default ``report.html`` in ``root``; return its path."""
-    from caretbench.reports.output.page import render_page  # Altair and Jinja take long to import
+    from caretbench.reports.output.page import render_page  # Jinja takes long to import
 
     path = page or RunFolder(root).report_path
     first, *further = _number_tables(overview)

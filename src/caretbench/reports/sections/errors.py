@@ -49,7 +49,7 @@ class ErrorsSection(Section):
 
     def group_charts(self, group: ColumnGroup) -> Iterable[Chart]:
         """Return shares of all answers and of the failures."""
-        from caretbench.reports.sections import answer_charts  # Altair takes long to import
+        from caretbench.reports.sections import answer_charts  # only pages have charts
 
         errors, titles = group.summary.errors, error_titles(group.columns)
         outcomes = answer_charts.outcome_shares(errors, titles)

@@ -71,7 +71,7 @@ def _block(entry: CaretScores | AnswerScores, charts: Sequence[Chart], tables: S
 
 
 def _charts(number: int, judged: CaretScores) -> list[Chart]:
-    from caretbench.reports.judged.caret_charts import overall_scores, score_map  # Altair takes long to import
+    from caretbench.reports.judged.caret_charts import overall_scores, score_map  # only pages have charts
 
     drawn = {
         "Judge scores, all instances": overall_scores(judged),

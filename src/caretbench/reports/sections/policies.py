@@ -47,7 +47,7 @@ class PoliciesSection(Section):
         found = super().blocks(shown)
         if not found:
             return []
-        from caretbench.reports.sections.rate_charts import policy_charts  # Altair takes long to import
+        from caretbench.reports.sections.rate_charts import policy_charts  # only pages have charts
 
         drawn = policy_charts(summary.columns, summary.main).items()
         charts = [Chart(str(number), title, spec) for number, (title, spec) in enumerate(drawn)]

@@ -100,7 +100,7 @@ class StrataSection(Section):
 
     def group_charts(self, group: ColumnGroup) -> Iterator[Chart]:
         """Yield points by single labels, and by three or more."""
-        from caretbench.reports.sections import rate_charts  # Altair takes long to import
+        from caretbench.reports.sections import rate_charts  # only pages have charts
 
         for columns in group.measured_columns:
             measure = headline_title(columns)
@@ -122,7 +122,7 @@ class StatusesSection(Section):
 
     def group_charts(self, group: ColumnGroup) -> Iterator[Chart]:
         """Yield shares of the statuses."""
-        from caretbench.reports.sections.answer_charts import status_shares  # Altair takes long to import
+        from caretbench.reports.sections.answer_charts import status_shares  # only pages have charts
 
         yield Chart("status", "Completions by status", status_shares(group.columns))
 
@@ -132,7 +132,7 @@ class HeatMapsSection(Section):
 
     def group_charts(self, group: ColumnGroup) -> Iterator[Chart]:
         """Yield a map for each stratum and model."""
-        from caretbench.reports.sections.rate_charts import heat_map  # Altair takes long to import
+        from caretbench.reports.sections.rate_charts import heat_map  # only pages have charts
 
         strata, measured = group.summary.heat_maps, group.measured_columns
         number = max(1, HEAT_MAPS // max(1, len(strata) * len(measured)))

@@ -34,7 +34,7 @@ class SimilarityAgainstPassingSection(Section):
 
     def group_charts(self, group: ColumnGroup) -> Iterator[Chart]:
         """Yield one chart of dots."""
-        from caretbench.reports.sections.rate_charts import similarity_against_passing  # Altair takes long to import
+        from caretbench.reports.sections.rate_charts import similarity_against_passing  # only pages have charts
 
         spec = similarity_against_passing(group.columns)
         yield Chart("similarity", "Similarity against pass rate", spec)
