@@ -557,3 +557,28 @@ def test_a_project_is_built_and_run(models: Models, tmp_path: Path, monkeypatch:
         wrong = ["run", "codevbench" if more else "devbench", "--project", str(root), "-m", "openai/one"]
         refused = CliRunner().invoke(cli.app, [*wrong, *([more, "x"] if more else [])])
         assert message in str(refused.exception)
+    with next(root.glob("**/*.py")).open("a") as stream:
+        stream.write("\n# changed\n")
+    changed = CliRunner().invoke(cli.app, [*arguments, "--limit", "2"])
+    assert "it changed since its problems were made in tasks/codevbench-depot; remove that folder" in str(
+        changed.exception
+    )
+
+
+def test_a_cache_that_cannot_be_written_is_found_before_a_model_is_asked(
+    models: Models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "file" / "cache"))
+    arguments = ["run", "devbench", "-m", "openai/one", "--limit", "1", "--output", str(tmp_path / "run")]
+    result = CliRunner().invoke(cli.app, arguments)
+    assert "the cache cannot be written (Not a directory); choose another cache" in str(result.exception)
+    assert not (tmp_path / "run" / "completions.jsonl").exists()
+
+
+def test_another_selection_in_the_same_folder_is_noted(models: Models, tmp_path: Path) -> None:
+    arguments = ["run", "devbench", "-m", "openai/one", "--no-execute", "--no-html", "--output", str(tmp_path / "run")]
+    first = CliRunner().invoke(cli.app, [*arguments, "--select", "language=python"])
+    assert "this command chooses" not in first.output
+    second = CliRunner().invoke(cli.app, [*arguments, "--select", "language=python,mode=suffix"])
+    assert "holds 12 problems, and this command chooses 10: the report is about all 12; -o chooses" in second.output

@@ -55,6 +55,12 @@ def test_completions_are_counted(completions: list[Completion], expected: tuple[
     assert found.complete is (completions is WHOLE)
 
 
+def test_empty_answers_count_where_text_was_due() -> None:
+    answers = [completion(identity).model_copy(update={"text": " \n"}) for identity in IDS[:4]]
+    (found,) = recordings(answers, (), IDS[:4], nothing_due={IDS[0], IDS[1]})
+    assert found.empty == 2
+
+
 def test_requested_samples_that_failed_are_expected_and_other_problems_are_not() -> None:
     missing = [MissingSample(problem_id=IDS[0], model="m", parameters="none", sample=1, kind="timeout", message="no")]
     (found,) = recordings([*TWENTY, completion("another")], missing, IDS[:20])

@@ -120,7 +120,7 @@ def _build_project(suite: str, project: str, *, quiet: bool) -> Path:
         DataError: the project cannot be used, or gives no problem.
     """
     from caretbench.api import build, load_suite
-    from caretbench.errors import DataError
+    from caretbench.errors import AnotherBuildError, DataError
     from caretbench.sources.fetching.source_spec import parse_source
     from caretbench.suites.project_sources import folder_names
 
@@ -129,7 +129,13 @@ def _build_project(suite: str, project: str, *, quiet: bool) -> Path:
     [name] = folder_names([parse_source(project)])
     folder = Path("tasks") / f"{suite}-{name}"
     with StepProgress(quiet=quiet) as steps:
-        result = build(suite, [project], folder, progress=steps, setup="auto")
+        try:
+            result = build(suite, [project], folder, progress=steps, setup="auto")
+        except AnotherBuildError:
+            raise DataError(
+                f"--project {project}: it changed since its problems were made in {folder}; remove that folder, or "
+                f"make others: caretbench build {suite} {project} --setup auto -o NEW, then run with --data NEW"
+            ) from None
     for line in (*result.notes, *(() if quiet else result.lines)):
         print_note(line)
     if not result.usable:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+from caretbench.execution.cache.cache_folders import check_cache_is_writable
 from caretbench.execution.dispatcher import Dispatcher, open_executor
 from caretbench.judging.criterion_choice import CriterionProblems
 from caretbench.models import ClientOpener
@@ -84,6 +85,7 @@ def _executor(plan: ResolvedRun) -> Dispatcher | None:
     config = plan.config
     if not (config.score and any(benchmark.execute for benchmark in plan.benchmarks)):
         return None
+    check_cache_is_writable()
     return open_executor(config.workers, use_cache=config.cache, engine=config.engine)
 
 

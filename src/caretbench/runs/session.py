@@ -75,6 +75,11 @@ class RunSession:
         stored = folder.problems() if folder.problems_path.exists() else []
         together = {problem.id: problem for problem in (*stored, *self.benchmark.problems)}
         manifest.data.selected = len(together)
+        if stored and len(together) != len(self.benchmark.problems):
+            self.progress.note(
+                f"{folder.path} holds {len(stored)} problems, and this command chooses {len(self.benchmark.problems)}: "
+                f"the report is about all {len(together)}; -o chooses another folder"
+            )
         for line in self.benchmark.selection.shortfall(len(self.benchmark.problems)):
             self.progress.note(line)
         if self._earlier is not None:  # this command may be about some of the run's problems only

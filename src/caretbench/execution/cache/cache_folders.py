@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import tempfile
 from pathlib import Path
 
 from caretbench.errors import MachineError
+from caretbench.files import cache_folder
 
 BUNDLES = "bundles"
 """Libraries that suites need."""
@@ -22,6 +25,19 @@ BOUND = (BUNDLES, TOOLS, DOTNET, ARTEFACTS, SNAPSHOTS)
 
 def unusable_cache(place: Path, error: OSError) -> MachineError:
     """Return the error for a cache folder that cannot be written."""
+    space = "free space, or " if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
     return MachineError(
-        f"{place}: {error.strerror}; free space, or choose another cache (CARETBENCH_CACHE=/another/folder)"
+        f"{place}: the cache cannot be written ({error.strerror}); {space}choose another cache "
+        "(CARETBENCH_CACHE=/another/folder)"
     )
+
+
+def check_cache_is_writable() -> None:
+    """Raise MachineError if nothing can be written into the cache: a run must not find that after it has paid."""
+    place = cache_folder()
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=place):
+            pass
+    except OSError as error:
+        raise unusable_cache(place, error) from error

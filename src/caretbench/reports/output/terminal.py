@@ -18,6 +18,9 @@ from caretbench.reports.sections.registry import SECTIONS, text_sections
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import ReportTable, TableField
 
+_DRAWING_WIDTH = 120
+"""Width of a terminal in characters from which intervals are drawn; a drawing that is wrapped misleads."""
+
 
 def summary_tables(summary: Summary, *, published: bool = False) -> list[ReportTable]:
     """Return the tables of a summary in display order; crossed labels are shown only on the page."""
@@ -50,7 +53,8 @@ def print_head(summary: Summary, stream: TextIO | None = None) -> None:
         texts = [part_title(head, part) if head else "", *findings(part)]
         for text in filter(None, texts):
             console.print(Text(text, style="bold"))
-        print_tables([ranking_table(part, drawn=True)], [] if console.is_terminal else [part.measure.about], stream)
+        drawn = not console.is_terminal or console.width >= _DRAWING_WIDTH
+        print_tables([ranking_table(part, drawn=drawn)], [] if console.is_terminal else [part.measure.about], stream)
         console.out("")
     for text in summary.warnings:
         console.print(Text(f"Warning: {text}", style="yellow"))

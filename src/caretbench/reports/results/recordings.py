@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 import polars as pl
@@ -36,7 +36,7 @@ class Recording(ReportValue):
     null: int = 0
     """Completions for which the provider answered with nothing at all."""
     empty: int = 0
-    """Completions without any visible character, null ones not counted."""
+    """Completions without any visible character where text was due, null ones not counted."""
     refused: int = 0
     refusal: str | None = None
 
@@ -60,10 +60,11 @@ def recordings(
     missing: Iterable[MissingSample],
     problems: Iterable[str],
     refused: Mapping[tuple[str, str], Sequence[str]] = MappingProxyType({}),
+    nothing_due: Container[str] = frozenset(),
 ) -> tuple[Recording, ...]:
     """Return the completions of each model in numbers, over the problems with these ids.
 
-    ``refused`` are the reasons of :func:`refusals`.
+    ``refused`` are the reasons of :func:`refusals`, ``nothing_due`` the problems whose right answer is empty.
     """
     known = set(problems)
     found: dict[tuple[str, str], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
@@ -75,7 +76,9 @@ def recordings(
             found[row.model, row.parameters][row.problem_id].add(row.sample)
             requested[row.model, row.parameters].add(row.sample)
             null[row.model, row.parameters] += row.text is None
-            empty[row.model, row.parameters] += row.text is not None and not row.text.strip()
+            empty[row.model, row.parameters] += (
+                row.text is not None and not row.text.strip() and row.problem_id not in nothing_due
+            )
     for absent in missing:
         requested[absent.model, absent.parameters].add(absent.sample)
     titles = model_titles(found)

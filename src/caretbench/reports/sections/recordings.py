@@ -30,7 +30,8 @@ class RecordingsSection(Section):
         run = source.run
         sampled = (row for row in run.completions if row.model not in run.baselines)
         problems = (problem.id for problem in run.problems)
-        return {"recordings": recordings(sampled, run.missing, problems, refusals(run.frame))}
+        nothing_due = {problem.id for problem in run.problems if not problem.reference}
+        return {"recordings": recordings(sampled, run.missing, problems, refusals(run.frame), nothing_due)}
 
     def warnings(self, summary: Summary) -> Iterable[str]:
         """Return a warning for each incomplete recording, and for each with null, empty or refused completions."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from caretbench.errors import DataError
+from caretbench.errors import AnotherBuildError, DataError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
@@ -156,7 +156,7 @@ class TaskBuilder:
         if dict(manifest.options) != current or manifest.seed != seed:
             names = {*current, *manifest.options}
             changed = sorted(n for n in names if manifest.options.get(n) != current.get(n)) or ["seed"]
-            raise DataError(
+            raise AnotherBuildError(
                 f"{folder.path}: contains tasks of another build ({', '.join(changed)} differ); give another folder "
                 "with -o, or remove this one"
             )
