@@ -216,3 +216,25 @@ def test_intervals_are_drawn_with_a_mark_for_zero(summary: Summary) -> None:
     assert drawings["reference"].endswith("o")
     assert all(text.count("o") == 1 and len(text) <= WIDTH for text in drawings.values())
     assert [row[0].text for row in ranking_table(part).rows] == [entry.title for entry in part.ranking]
+
+
+def test_a_failed_run_begins_with_that() -> None:
+    summary = summarise(run_of("a", marks(5, 10)))
+    assert summary.head is not None
+    assert head_sentences(summary.head) == [
+        "This run has failed: too few answers have a verdict (a 25.0%). Do not rely on its numbers."
+    ]
+    whole = summarise(run_of("a", marks(5))).head
+    assert whole is not None
+    assert head_sentences(whole) == []
+
+
+def test_intervals_are_drawn_on_wide_terminals_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    summary = joined(run_of("a", marks(30)), run_of("b", ALL))
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    drawn = {}
+    for width in ("80", "130"):
+        monkeypatch.setenv("COLUMNS", width)
+        print_summary(summary, stream := io.StringIO())
+        drawn[width] = any(line.count("-o-") or "---|" in line for line in stream.getvalue().splitlines())
+    assert drawn == {"80": False, "130": True}

@@ -23,9 +23,14 @@ def part_title(head: ReportHead, part: HeadPart) -> str:
 
 
 def head_sentences(head: ReportHead) -> list[str]:
-    """Return the sentences about all parts: no model has a number, or the suite's score is not known."""
-    models = any(part.models for part in head.parts)
-    return [*([] if models else ["No model was scored: these are the baselines."]), *head.without_score]
+    """Return the sentences about all parts: the run has failed, no model has a number, or the score is not known."""
+    sentences = []
+    if head.failed:
+        few = ", ".join(head.failed)
+        sentences.append(f"This run has failed: too few answers have a verdict ({few}). Do not rely on its numbers.")
+    if not any(part.models for part in head.parts):
+        sentences.append("No model was scored: these are the baselines.")
+    return [*sentences, *head.without_score]
 
 
 def findings(part: HeadPart) -> list[str]:

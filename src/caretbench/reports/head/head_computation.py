@@ -29,6 +29,7 @@ from caretbench.reports.results.problem_lists import excluded_ids
 from caretbench.reports.results.usage import model_usage
 from caretbench.reports.strata import kept_apart
 from caretbench.reports.summary import Column
+from caretbench.runs.judging.result import REQUIRED_COVERAGE
 
 _PASS_AT_1 = HeadMeasure(title="pass@1", about="pass@1: the share of answers that pass all checks of their problem")
 _SIMILARITY = "Similarity to the reference, from 0 to 1: an answer may be right and dissimilar, or similar and wrong"
@@ -70,6 +71,11 @@ def report_head(source: ReportSource) -> ReportHead | None:
     return ReportHead(
         parts=tuple(_head_part(*values, source.seed) for values in found if values[1]),
         without_score=source.missing_score,
+        failed=tuple(
+            f"{column.title} {column.coverage:.1%}"
+            for column in columns
+            if not column.baseline and column.coverage is not None and column.coverage < REQUIRED_COVERAGE
+        ),
     )
 
 

@@ -73,8 +73,10 @@ class HeadPart(ReportValue):
 class ReportHead(ReportValue):
     """Head of a report: a part for each rate that the suite keeps apart.
 
-    ``without_score`` are the reasons why the suite's own score is not known, each with its remedy.
+    ``without_score`` are the reasons why the suite's own score is not known, each with its remedy. ``failed`` are the
+    models with too few verdicts, each with its coverage.
     """
 
     parts: tuple[HeadPart, ...]
+    failed: tuple[str, ...] = ()
     without_score: tuple[str, ...] = ()
