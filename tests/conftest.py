@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
@@ -16,6 +17,10 @@ from tests.support.make_problem import MakeProblem, make_problem
 from tests.support.project_files import open_folder
 
 pytest_plugins = ["tests.support.required"]
+
+# How long an example takes says more about the load of the machine than about the code.
+settings.register_profile("caretbench", deadline=None)
+settings.load_profile("caretbench")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
