@@ -152,6 +152,7 @@ def test_two_models_stand_in_one_report_and_are_open_one_at_a_time(tmp_path: Pat
         (("devbench", "-m", "fake/a", "--prices", "/nowhere"), "/nowhere: cannot be read"),
         (("devbench", "-m", "fake/a", "-m", "grader=fake/g", "--criterion", "x"), "unknown criterion 'x'"),
         (("nothing", "-m", "fake/a"), "unknown suite 'nothing'"),
+        (("devbnch", "-m", "openai/gpt-4o"), "unknown suite 'devbnch'"),
         (("nothing.toml",), "nothing.toml: cannot be read"),
         (("nothing.toml", "-m", "fake/a", "-n", "2"), "--samples, --model: set it in the run file instead"),
     ],

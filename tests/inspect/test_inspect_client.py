@@ -354,7 +354,8 @@ def test_two_clients_do_not_share_a_limit(monkeypatch):
     ("spec", "kind", "said"),
     [
         ("gpt-4o", ValueError, "PROVIDER/MODEL"),
-        ("nope/model", ValueError, "there is no provider 'nope'"),
+        ("nope/model", ValueError, "there is no provider 'nope'; `caretbench models list`"),
+        ("opnai/gpt-4o", ValueError, "there is no provider 'opnai' (did you mean openai?)"),
         ("openai-api/model", ValueError, "service prefix"),
         ("openai-api/absent/model", MachineError, "ABSENT_API_KEY"),
         ("anthropic/claude", MachineError, "pip install anthropic"),

@@ -175,11 +175,14 @@ def _config_from_options(
     """Return the configuration of command-line options.
 
     Raises:
+        KeyError: there is no such suite.
         ValueError: an option is wrong.
     """
     from caretbench.runs.plans.config import config_from_options
     from caretbench.runs.plans.roles import GRADER_ROLE, group_by_role
+    from caretbench.suites import load_suite
 
+    load_suite(suite)  # a misspelled name is reported before a missing key
     named = group_by_role(models or (), [GRADER_ROLE])
     graders = named.get(GRADER_ROLE, [])
     if grader_base_url and not graders:

@@ -6,6 +6,7 @@ import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -14,7 +15,7 @@ from pydantic import JsonValue
 from caretbench.errors import DataError, MachineError
 from caretbench.inspect.client.client import InspectClient
 from caretbench.inspect.client.error_classification import plain_message, redact_line
-from caretbench.inspect.client.provider_facts import provider_facts
+from caretbench.inspect.client.provider_facts import provider_facts, providers
 from caretbench.inspect.client.tokenizer_file import TokenizerFile
 from caretbench.inspect.installation import check_installed
 from caretbench.local.server_spec import SERVER, is_loopback, openai_address, own_server_advice
@@ -166,7 +167,10 @@ def _one_clear_line(spec: str) -> Iterator[None]:
     except (ValueError, TypeError) as error:
         text = redact_line(str(error))
         if "not recognized" in text and "Model API" in text:
-            text = f"there is no provider {spec.partition('/')[0]!r}"
+            name = spec.partition("/")[0]
+            near = get_close_matches(name, providers(), n=1, cutoff=0.75)
+            guess = f" (did you mean {near[0]}?)" if near else ""
+            text = f"there is no provider {name!r}{guess}; `caretbench models list` shows how models are named"
         raise ValueError(f"{spec}: {text}") from None
     except Exception as error:
         if type(error).__name__ == "PrerequisiteError":
