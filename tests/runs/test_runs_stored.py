@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from caretbench import RunConfig, report, score
+from caretbench.errors import DataError
 from caretbench.files import read_rows
 from caretbench.runs.run_folder import RunFolder
 from caretbench.validation.validity import Validity
@@ -52,3 +53,10 @@ def test_scoring_it_again_adds_error_kinds_alone_and_once(suite: str, tmp_path: 
 def test_stored_verdicts_of_the_gate_are_read() -> None:
     (verdict,) = read_rows(STORED / "validity.jsonl", Validity)
     assert (verdict.problem_id, verdict.verdict) == ("python/low_context/refresh-stale-token", "valid")
+
+
+def test_a_folder_of_several_runs_names_them() -> None:
+    with pytest.raises(
+        DataError, match=r"no manifest.json in it\); it contains runs: name .*c3bench or .*codevbench or"
+    ):
+        RunFolder(STORED).manifest()

@@ -17,6 +17,9 @@ from caretbench.problem import SCHEMA_VERSION, Completion, Judgement, MissingSam
 from caretbench.suites.selection import Selection
 from caretbench.versions import current_model, current_text
 
+_NAMED_RUNS = 3
+"""Maximum number of runs that an error names."""
+
 
 class DataInfo(BaseModel):
     """Identity of the data: name, hash and size of the problem set, and number of problems in this run."""
@@ -167,7 +170,9 @@ class RunFolder:
             DataError: this is no run's folder, or the manifest is damaged.
         """
         if not self.manifest_path.exists():
-            raise DataError(f"{self.path}: not a run's folder (no manifest.json in it)")
+            runs = sorted(str(manifest.parent) for manifest in self.path.glob("*/manifest.json"))
+            more = f"; it contains runs: name {' or '.join(runs[:_NAMED_RUNS])}" if runs else ""
+            raise DataError(f"{self.path}: not a run's folder (no manifest.json in it){more}")
         try:
             return Manifest.model_validate_json(self.manifest_path.read_bytes())
         except ValidationError as error:
