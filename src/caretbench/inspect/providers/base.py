@@ -68,6 +68,10 @@ class SingleTryAPI(ModelAPI):
         decide = RetryDecision.rate_limit if ex.rate_limited else RetryDecision.transient
         return decide(retry_after=ex.retry_after)
 
+    def is_auth_failure(self, ex: Exception) -> bool:
+        """Return whether the key is missing or wrong."""
+        return isinstance(ex, ProviderError) and ex.unauthorised
+
     def max_tokens(self) -> int | None:
         """Return CaretBench's own default; a server's may be 1 or unlimited."""
         return Sampling().max_tokens

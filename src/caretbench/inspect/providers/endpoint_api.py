@@ -121,10 +121,6 @@ class EndpointAPI(SingleTryAPI):
         call.response = {"model": reply.model, "choices": _as_sent(reply)}
         return self._output(reply, unsent), call
 
-    def is_auth_failure(self, ex: Exception) -> bool:
-        """Return whether the key is missing or wrong."""
-        return isinstance(ex, ProviderError) and ex.unauthorised
-
     def connection_key(self) -> str:
         """Return the key of one connection pool per address and account; the API key itself is in no log."""
         return f"{self.address} {hash(self.initial_api_key)}"

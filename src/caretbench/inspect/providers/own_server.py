@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from inspect_ai.model import ChatMessage, GenerateConfig, ModelCall, ModelOutput
@@ -107,10 +107,6 @@ class OwnServerAPI(SingleTryAPI):
             endpoint.converse(messages, config) if kind == "chat" else endpoint.complete_once(messages, config)
         )
 
-    def is_auth_failure(self, ex: Exception) -> bool:
-        """Return whether the key is missing or wrong."""
-        return isinstance(ex, ProviderError) and ex.unauthorised
-
     def connection_key(self) -> str:
         """Return the key of one connection pool per address."""
         return self._root
@@ -121,7 +117,7 @@ class OwnServerAPI(SingleTryAPI):
             await endpoint.aclose()
 
 
-def _findings(spec: ServerSpec, key: Any, limits: ClientOptions, *, sends: bool) -> ServerFindings:
+def _findings(spec: ServerSpec, key: Callable[[], str | None], limits: ClientOptions, *, sends: bool) -> ServerFindings:
     try:
         return probe_server(spec, key, limits)
     except MachineError as error:

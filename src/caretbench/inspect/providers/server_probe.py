@@ -52,10 +52,8 @@ def probe_server(spec: ServerSpec, key: Callable[[], str | None], options: Clien
 
 
 def own_shape(name: str) -> EndpointShape:
-    """Return a shape for a server of one's own: it needs no key, and has no vendor's limits."""
-    return endpoint_shape(name).model_copy(
-        update={"key_variables": (KEY_VARIABLE,), "needs_key": False, "stop_texts": None}
-    )
+    """Return a shape for a server of one's own: no vendor's key is sent to it."""
+    return endpoint_shape(name).model_copy(update={"key_variables": (KEY_VARIABLE,)})
 
 
 def own_address(name: str, root: str) -> str:
