@@ -1,0 +1,1 @@
+"""Review of problems and answers by people: protocols, items, stored decisions, and the page for deciding."""
