@@ -17,7 +17,7 @@ DEMO_MODEL ?= smollm2
 DEMO_COMMAND ?= $(BIN)/caretbench run c3bench -m gguf/$(DEMO_MODEL) --temperature 0 --max-tokens 32 --policy first_line \
 	--select task=scc,category=span,language=python --output $(DEMO_RUN)
 
-.PHONY: help setup demo test test-all lint types site packages check bundles clean
+.PHONY: help setup demo test test-all lint types site packages changelog check bundles clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -59,7 +59,14 @@ packages: $(READY) ## build the source distribution and the wheel into dist/
 	@PATH="$$PATH:$(CURDIR)/.venv-tools/bin" uv build --quiet --out-dir dist
 	@ls dist/*
 
-check: lint types site packages test-all ## everything that must be green before a commit
+changelog: $(READY) ## print the changes since the last release, from the files of changelog.d/
+	@$(BIN)/towncrier build --draft
+
+# Each part is timed, and the first that fails ends it.
+check: $(READY) ## everything that must be green before a commit
+	@for part in lint types site packages test-all; do \
+	  begin=$$SECONDS; $(MAKE) --no-print-directory $$part || exit; \
+	  printf '== %s: %d min %02d s\n' $$part $$(((SECONDS - begin) / 60)) $$(((SECONDS - begin) % 60)); done
 
 bundles: $(READY) ## build the dependency bundles of all suites (says which system packages it needs)
 	@$(BIN)/caretbench deps build
