@@ -1,12 +1,14 @@
-"""Runs, options and rows with the former word for the reference are read; only today's word is written."""
+"""One version everywhere; what earlier versions wrote is read, and only today's words are written."""
 
 from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 import caretbench
 from caretbench.problem import Completion, Problem, TestsCheck
@@ -14,10 +16,28 @@ from caretbench.reports.frame import load_run
 from caretbench.suites.suite_types import ProblemSet
 from caretbench.validation.validity import Validity
 from caretbench.versions import current_model, current_text
+from tests.support.command_run import in_this_process
 from tests.support.make_problem import make_problem
 
 IDS = "id=python/low_context/refresh-stale-token|python/code_purpose/checkout-hold"
 FILES = ("manifest.json", "completions.jsonl", "scores.jsonl")
+
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_version_is_that_of_the_project_file_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    assert caretbench.__version__ == project
+    assert in_this_process("--version").stdout.split()[-1] == project
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))["version"] == project
+    locked = tomllib.loads((ROOT / "uv.lock").read_text("utf-8"))["package"]
+    assert [row["version"] for row in locked if row["name"] == "caretbench"] == [project]
+
+
+@pytest.mark.parametrize("page", ["docs/conf.py", "Containerfile", "Makefile", ".github/workflows/release.yml"])
+def test_no_other_file_repeats_the_version(page: str) -> None:
+    assert caretbench.__version__ not in (ROOT / page).read_text("utf-8")
 
 
 def config(output: Path, **settings: object) -> caretbench.RunConfig:

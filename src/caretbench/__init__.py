@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    __version__: str
     from caretbench.api import build, compare, generate, judge, load_suite, report, run, score
     from caretbench.problem import Completion, Problem, Score
     from caretbench.runs.building.config import BuildModelsConfig
@@ -34,6 +35,8 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module(f"{__name__}.versions").versions()["caretbench"]
     for module, names in _MODULES.items():
         if name in names:
             return getattr(import_module(f"{__name__}.{module}"), name)
