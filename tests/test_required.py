@@ -47,5 +47,6 @@ def test_a_skip_is_a_failure_where_the_tool_is_promised(tmp_path: Path, promised
 
 def test_ci_installs_what_it_promises() -> None:
     script = (ROOT / ".ci" / "run").read_text()
-    assert "export CARETBENCH_REQUIRE=ray" in script
+    assert "export CARETBENCH_REQUIRE=ray,axe " in script
     assert "SETUP_EXTRAS=ray" in script
+    assert "-m tests.support.axe\n" in script

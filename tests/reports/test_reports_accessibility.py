@@ -93,6 +93,7 @@ def test_print_cuts_no_column(browser: Browser, report: Path) -> None:
         assert cut_elements(page, paper=True) == []
 
 
+@pytest.mark.requires("axe")
 def test_a_finding_of_axe_is_seen(browser: Browser, made_up: Path) -> None:
     script = axe_script()
     with opened(browser, made_up, WIDE) as (page, _):

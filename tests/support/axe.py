@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import tarfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,15 +25,24 @@ _RUN = """async (levels) => (await axe.run()).violations.filter((found) => level
     .map(({ id, impact, nodes }) => `${id} (${impact}), ${nodes.length} times, first ${nodes[0].html.slice(0, 160)}`)"""
 
 
-def axe_script() -> str:
-    """Return the script of axe-core from the cache folder, downloaded if it is not there; else skip the test."""
+def fetch(pause: Callable[[float], None] = time.sleep) -> Path:
+    """Return the package in the cache folder, downloaded if it is not there; CI does it before the tests.
+
+    Raises:
+        DataError: It cannot be downloaded.
+    """
     folder = cache_folder() / "tests"
     if not is_complete(PACKAGE, folder):
-        try:
-            download_file(PACKAGE, BASE_URL, folder, pause=lambda _seconds: None, remedy="or put it there")
-        except (DataError, OSError) as error:
-            pytest.skip(f"axe-core is not in {folder} and cannot be downloaded: {error}")
-    return _member(folder / PACKAGE.path)
+        download_file(PACKAGE, BASE_URL, folder, pause=pause, remedy=f"or put it into {folder}")
+    return folder / PACKAGE.path
+
+
+def axe_script() -> str:
+    """Return the script of axe-core; skip the test where the package cannot be had."""
+    try:
+        return _member(fetch(pause=lambda _seconds: None))
+    except (DataError, OSError) as error:
+        pytest.skip(f"no axe-core: {error}")
 
 
 def _member(package: Path) -> str:
@@ -44,3 +56,10 @@ def serious_findings(page: Page, script: str) -> list[str]:
     """Return the findings of level serious or above; the page's context bypasses its content security policy."""
     page.evaluate(script)
     return [str(found) for found in page.evaluate(_RUN, ["serious", "critical"])]
+
+
+if __name__ == "__main__":
+    try:
+        fetch()
+    except (DataError, OSError) as error:
+        sys.exit(f"axe-core: {error}")
