@@ -1,4 +1,26 @@
-"""Errors that a user can fix."""
+"""Errors that a user can fix, and checks that find unwritable paths before work is lost."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+_CAUSES: Final[Mapping[int, str]] = {
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.EROFS: "the file system is read-only",
+    errno.ENOSPC: "no space left",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EISDIR: "a folder, not a file",
+    errno.ENOTDIR: "a file, not a folder",
+    errno.EEXIST: "a file, not a folder",  # as folders are made
+}
+_BLOCK: Final = bytes(4096)
+"""Content that a full disk does not take; an empty file needs no space."""
 
 
 class DataError(ValueError):
@@ -11,3 +33,68 @@ class AnotherBuildError(DataError):
 
 class MachineError(RuntimeError):
     """Error: this machine lacks something; the message names what to install or to set."""
+
+
+def describe_os_error(error: OSError, remedy: str = "choose another path", path: Path | None = None) -> str:
+    """Return path, cause and remedy of an error of the system in one line.
+
+    ``path`` is what should be written; None: the path that the error names.
+    """
+    place = Path(os.fsdecode(error.filename)) if error.filename else path
+    path = path or place
+    text = error.strerror or str(error)
+    if cause := _CAUSES.get(error.errno or 0):
+        if place and error.errno in (errno.ENOTDIR, errno.EEXIST):
+            place = _nearest(place)
+        where = f" ({place})" if place != path else ""
+        space = "free space, or " if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+        text = f"{cause}{where}; {space}{remedy}"
+    return f"{path}: {text}" if path else text
+
+
+def check_folder_is_writable(folder: Path, remedy: str = "choose another folder with -o") -> None:
+    """Raise if no file can be written into a folder, which need not exist; nothing is created.
+
+    Raises:
+        DataError: with path, cause and remedy.
+    """
+    try:
+        write_trial_file(folder)
+    except OSError as error:
+        raise DataError(describe_os_error(error, remedy, folder)) from error
+
+
+def check_file_is_writable(path: Path, remedy: str = "choose another file with -o") -> None:
+    """Raise if a file cannot be written; nothing is created or changed.
+
+    Raises:
+        DataError: with path, cause and remedy.
+    """
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        write_trial_file(path.parent)
+    except OSError as error:
+        raise DataError(describe_os_error(error, remedy, path)) from error
+
+
+def write_trial_file(folder: Path) -> None:
+    """Write a file without a name into a folder, or into the nearest one above it that exists.
+
+    Raises:
+        OSError: it cannot be written; the error names the folder.
+    """
+    place = _nearest(folder)
+    try:
+        if not place.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        with tempfile.TemporaryFile(dir=place) as file:
+            file.write(_BLOCK)
+    except OSError as error:
+        refused = errno.EROFS if error.errno == errno.ENOENT else error.errno  # the file systems of the kernel
+        raise OSError(refused, error.strerror, str(place)) from error
+
+
+def _nearest(path: Path) -> Path:
+    """Return the path itself, or the nearest one above it that exists."""
+    return next(place for place in (path, *path.absolute().parents) if os.path.lexists(place))

@@ -20,13 +20,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticSerializationError
 
 from caretbench.errors import DataError as DataError
 from caretbench.file_locks import lock_file
+
+ANOTHER_CACHE: Final = "choose another cache (CARETBENCH_CACHE=/another/folder)"
+"""Remedy where :func:`cache_folder` cannot be written."""
 
 RowT = TypeVar("RowT", bound=BaseModel)
 ValueT = TypeVar("ValueT")
@@ -86,14 +89,20 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 def _write_parts(path: Path, parts: Iterable[bytes]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:  # names the temporary file
+        raise OSError(error.errno, error.strerror, str(path)) from error
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.writelines(parts)
             stream.flush()
             os.fsync(stream.fileno())
         Path(name).chmod(0o644)
-        Path(name).replace(path)
+        try:
+            Path(name).replace(path)
+        except OSError as error:  # names the temporary file
+            raise OSError(error.errno, error.strerror, str(path)) from error
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise

@@ -15,6 +15,7 @@ from caretbench.cli.common import escape_control_characters
 from caretbench.execution.sandbox.bubblewrap import find_bubblewrap
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import load_suite
+from caretbench.suites.project_tasks.sample_projects import sample_projects
 from caretbench.suites.selection import Selection, parse_select
 from caretbench.text_tables import align_columns
 from tests.support.command_run import in_own_process
@@ -250,8 +251,11 @@ def test_what_the_machine_refuses_is_said_in_one_line(tmp_path: Path) -> None:
     """Even root cannot make a folder in /proc, or one below a file."""
     taken = tmp_path / "file"
     taken.touch()
-    for place, complaint in (("/proc/run", "No such file"), (str(taken / "run"), "Not a directory")):
-        done = caretbench("score", "devbench", "--per-cell", "1", "--no-execute", "-o", place)
+    places = (("/proc/run", "read-only (/proc)"), (str(taken / "run"), f"a file, not a folder ({taken})"))
+    verbs = (("score", "devbench", "--limit", "1"), ("run", "devbench", "-m", "command/cat"), ("validate", "devbench"))
+    builds = [("build", suite, str(sample_projects()["depot"])) for suite in ("simcopilot", "codevbench", "c3bench")]
+    for (place, complaint), verb in [(places[0], verb) for verb in (*verbs, *builds)] + [(places[1], verbs[0])]:
+        done = caretbench(*verb, "-o", place)
         assert done.returncode == 2
         assert done.stderr.startswith(f"caretbench: {place}")
         assert complaint in done.stderr

@@ -573,7 +573,7 @@ def test_a_cache_that_cannot_be_written_is_found_before_a_model_is_asked(
     monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "file" / "cache"))
     arguments = ["run", "devbench", "-m", "openai/one", "--limit", "1", "--output", str(tmp_path / "run")]
     result = CliRunner().invoke(cli.app, arguments)
-    assert "the cache cannot be written (Not a directory); choose another cache" in str(result.exception)
+    assert f"a file, not a folder ({tmp_path / 'file'}); choose another cache" in str(result.exception)
     assert not (tmp_path / "run" / "completions.jsonl").exists()
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 import signal
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import typer
 
@@ -28,7 +30,7 @@ from caretbench.cli import (
     validate,
 )
 from caretbench.cli.command_help import CONTEXT_SETTINGS, HelpCommand, HelpGroup
-from caretbench.errors import DataError, MachineError
+from caretbench.errors import DataError, MachineError, describe_os_error
 
 _INTERRUPTED = 130
 
@@ -85,6 +87,14 @@ def main() -> None:
     except BrokenPipeError:
         sys.exit(141)
     except OSError as error:
-        path = f"{error.filename}: " if error.filename else ""
-        sys.stderr.write(f"caretbench: {path}{error.strerror or error}\n")
+        sys.stderr.write(f"caretbench: {_describe(error)}\n")
         sys.exit(2)
+
+
+def _describe(error: OSError) -> str:
+    """Return an error of the system in one line, with the remedy for the cache or for any other path."""
+    from caretbench.files import ANOTHER_CACHE, cache_folder
+
+    if error.filename and Path(os.fsdecode(error.filename)).is_relative_to(cache_folder()):
+        return describe_os_error(error, ANOTHER_CACHE)
+    return describe_os_error(error)

@@ -48,6 +48,7 @@ def compare(
       caretbench compare runs/first runs/second
       caretbench compare runs/mine --every-pair --by category
     """
+    from caretbench.errors import check_file_is_writable
     from caretbench.reports.compare import compare_runs
     from caretbench.reports.output.comparison import comparison_tables
     from caretbench.reports.output.page import render_comparison
@@ -58,6 +59,8 @@ def compare(
     for name in align or ():
         if name not in ALIGNABLE:
             raise ValueError(f"--align {name!r}: expected one of {', '.join(ALIGNABLE)}")
+    if html is not None:
+        check_file_is_writable(html, "choose another file with --html")
     loaded = [load_run_folder(run) for run in runs]
     breakdowns = breakdown_labels(by, loaded[0].problems)
     strata = suite_stratification(str(loaded[0].manifest.get("suite")))

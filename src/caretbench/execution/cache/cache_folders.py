@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import errno
-import tempfile
 from pathlib import Path
 
-from caretbench.errors import MachineError
-from caretbench.files import cache_folder
+from caretbench.errors import MachineError, describe_os_error, write_trial_file
+from caretbench.files import ANOTHER_CACHE, cache_folder
 
 BUNDLES = "bundles"
 """Libraries that suites need."""
@@ -25,19 +23,12 @@ BOUND = (BUNDLES, TOOLS, DOTNET, ARTEFACTS, SNAPSHOTS)
 
 def unusable_cache(place: Path, error: OSError) -> MachineError:
     """Return the error for a cache folder that cannot be written."""
-    space = "free space, or " if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
-    return MachineError(
-        f"{place}: the cache cannot be written ({error.strerror}); {space}choose another cache "
-        "(CARETBENCH_CACHE=/another/folder)"
-    )
+    return MachineError(describe_os_error(error, ANOTHER_CACHE, place))
 
 
 def check_cache_is_writable() -> None:
     """Raise MachineError if nothing can be written into the cache: a run must not find that after it has paid."""
-    place = cache_folder()
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=place):
-            pass
+        write_trial_file(cache_folder())
     except OSError as error:
-        raise unusable_cache(place, error) from error
+        raise unusable_cache(cache_folder(), error) from error

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from caretbench.errors import check_folder_is_writable
 from caretbench.models import ClientOpener
 from caretbench.progress import Progress
 from caretbench.runs.building.config import BuildModelsConfig
@@ -53,6 +54,7 @@ def build(
         DataError: a source cannot be used, or another process builds into the folder.
         AnswersMissingError: an answer is missing; the same call asks again.
     """
+    check_folder_is_writable(output)
     if not suite.build_roles:
         return suite.build(sources, output, options, progress)
     with StoredBuildModels(models_config, output, opener, progress) as models:

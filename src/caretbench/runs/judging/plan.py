@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from caretbench.errors import DataError
+from caretbench.errors import DataError, check_folder_is_writable
 from caretbench.extraction.policies import Policy
 from caretbench.extraction.policies import policy as find_policy
 from caretbench.files import write_rows
@@ -139,6 +139,7 @@ class JudgingPlan:
         """Run the judges, one at a time; return the results by judge and criterion."""
         config = self.config
         results = {}
+        check_folder_is_writable(self.folder.path, "judge a copy of the run")
         with self.folder.locked():
             settings = self._settings(CostBudget(config.max_cost, stored_cost(self.folder)), progress)
             for name, spec in config.judges.items():

@@ -23,6 +23,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue, ValidationError
 
+from caretbench.errors import check_folder_is_writable
 from caretbench.file_locks import locked_folder
 from caretbench.files import DataError, describe_validation_error, read_rows, write_atomically, write_rows
 from caretbench.problem import SCHEMA_VERSION, FileSplice, Problem, Provenance, Row
@@ -205,8 +206,7 @@ def folder_lock(folder: Path) -> Iterator[None]:
     Raises:
         DataError: another process holds the lock, or the path is a file.
     """
-    if folder.exists() and not folder.is_dir():
-        raise DataError(f"{folder}: a file; give a folder with -o")
+    check_folder_is_writable(folder)
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(locked_folder(folder))
