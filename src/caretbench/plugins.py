@@ -19,8 +19,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-PluginGroup = Literal["caretbench.prompts", "caretbench.preprocess", "caretbench.policies", "caretbench.suites"]
-"""The groups of entry points: prompt strategies, changes of a caret before it is rendered, policies, suites."""
+PluginGroup = Literal[
+    "caretbench.prompts", "caretbench.preprocess", "caretbench.policies", "caretbench.metrics", "caretbench.suites"
+]  # fmt: skip
+"""The groups of entry points: prompt strategies, changes of a caret before it is rendered, policies, metrics,
+suites."""
 
 Version = int | str
 

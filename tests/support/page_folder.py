@@ -41,6 +41,8 @@ def make_page_folder(page: Path, folder: Path) -> None:
         shutil.copytree(ROOT / "src/caretbench/samples" / name, folder / name)
     _write_own_problems(page, folder / "mine/python/low_context")
     _write_words(folder / "words")
+    metric = (ROOT / "docs/how-to/adding-a-metric.md").read_text("utf-8")
+    (folder / "closeness.py").write_text(metric.partition("```python\n")[2].partition("```")[0])
 
 
 def _write_rows(path: Path, answers: dict[str, str]) -> None:

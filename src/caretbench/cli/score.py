@@ -14,7 +14,7 @@ MODELS = "Completions"
 
 
 @with_options(
-    "data", "baseline", "profile", "policy", "variant", "execute", "output", "select", "limit", "per_cell",
+    "data", "baseline", "profile", "policy", "metric", "variant", "execute", "output", "select", "limit", "per_cell",
     "sample_seed", "workers", "engine", "use_cache", "fail_under",
 )  # fmt: skip
 def score(

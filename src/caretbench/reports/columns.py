@@ -33,6 +33,7 @@ from caretbench.reports.results.paper_intervals import (
 from caretbench.reports.results.problem_lists import ExcludedProblems, excluded_ids
 from caretbench.reports.strata import SEPARATOR, KeptPart, Stratum, has_verdicts, kept_apart, strata_of, stratum_name
 from caretbench.reports.summary import Column, ColumnPart, RateCell
+from caretbench.runs.user_metrics import USER_METRIC
 from caretbench.suites import suite_of_run
 from caretbench.suites.base import Suite
 from caretbench.suites.suite_types import PaperTable, Stratification
@@ -213,7 +214,8 @@ class _ColumnBuilder:
     def _cells(self, group: pl.DataFrame, profile: str, excluded: set[str]) -> _Cells:
         measured = [name for name in metric_columns(group) if group[name].count() > 0]
         first_lines = self.suite.rules(profile_named(profile)).first_lines if self.suite else False
-        known = similarity_columns([] if self.rates_only else measured, first_lines=first_lines)
+        shown = [name for name in measured if not self.rates_only or name.startswith(USER_METRIC)]
+        known = similarity_columns(shown, first_lines=first_lines)
         rows = group.with_columns(eligible=~pl.col("problem_id").is_in(list(excluded)))
         table = aggregate_samples(rows, known)
         if self.rates_only:

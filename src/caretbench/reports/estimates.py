@@ -18,6 +18,7 @@ from caretbench.metrics.intervals import RESAMPLES, Interval, bootstrap_mean, me
 from caretbench.metrics.passk import pass_rates
 from caretbench.profiles import profile_named, rules_of
 from caretbench.reports.frame import LABELS
+from caretbench.runs.user_metrics import USER_METRIC
 
 Fold = Literal["mean", "any"]
 
@@ -67,7 +68,7 @@ def similarity_columns(metrics: list[str], *, first_lines: bool) -> tuple[Simila
     further = tuple(
         SimilarityColumn(name=f"{metric}_mean", metric=metric, fold="mean", title=_title(metric))
         for metric in metrics
-        if metric not in named and not first_lines
+        if metric not in named and (not first_lines or metric.startswith(USER_METRIC))
     )
     return tuple(column for column in known if column.metric in metrics) + further
 
@@ -79,7 +80,7 @@ def similarity_metric(name: str) -> str:
 
 
 def _title(metric: str) -> str:
-    words = metric.removesuffix("_indel").replace("_", " ")
+    words = metric.removesuffix("_indel").rpartition(":")[2].replace("_", " ")
     variant = " (indel)" if metric.endswith("_indel") else ""
     return f"{words[:1].upper()}{words[1:]}{variant}, mean of n"
 

@@ -20,6 +20,7 @@ from caretbench.problem import Completion, Problem, Profile, Score, ScoreKey
 from caretbench.profiles import rules_of
 from caretbench.runs import verdict as verdicts
 from caretbench.runs.run_folder import RunFolder
+from caretbench.runs.user_metrics import UserMetric
 from caretbench.suites.base import Suite
 
 REFERENCE = "reference"
@@ -44,6 +45,7 @@ class ScoringStage:
     profile: Profile
     executor: AnyExecutor | None
     variants: dict[str, str] = field(default_factory=dict)
+    metrics: Sequence[UserMetric] = ()
     report: ReportStep = lambda _step, _added, _total: None
 
     def __post_init__(self) -> None:
@@ -129,7 +131,9 @@ class ScoringStage:
                 write_rows(self.folder.scores_path, kept)
 
     def _is_outdated(self, row: Score) -> bool:
-        """Return whether a verdict is on a program of other rules, or one on a reference by an earlier version."""
+        """Return whether a row has another version of a metric or other rules, or an earlier verdict on a reference."""
+        if any(metric.replaces(row.scorer) for metric in self.metrics):
+            return True
         if row.profile != self.profile or not row.scorer.startswith(verdicts.EXECUTION_SCORER):
             return False
         return row.scorer != self._execution or self._is_unmeasured_change(row) or _may_be_unlucky(row)
@@ -235,7 +239,8 @@ class ScoringStage:
         refusal = verdicts.refusal(completion.text, problem, self.policy)
         raw = [] if completion.text is None or refusal else self.suite.measure_raw(problem, completion.text)
         kinds = self.suite.measure_error_kinds(problem, text)
-        for measured in (*self.suite.measure(problem, text, self.profile), *kinds, *raw):
+        own = [metric.measure(problem, text) for metric in self.metrics]
+        for measured in (*self.suite.measure(problem, text, self.profile), *kinds, *raw, *own):
             details = dict(measured.details) | ({"reason": refusal} if refusal else {})
             yield self._row(completion, measured.scorer, values=measured.values, details=details)
 

@@ -43,7 +43,7 @@ class RunSession:
             self.scoring, *self._further = (
                 ScoringStage(
                     self.benchmark.suite, self.benchmark.problems, self.folder, policy, self.benchmark.profile,
-                    self._executor, dict(self.manifest.variants), report=self._reporting(policy),
+                    self._executor, dict(self.manifest.variants), self.benchmark.metrics, self._reporting(policy),
                 )
                 for policy in (self.benchmark.policy, *map(find_policy, self.manifest.further_policies))
             )  # fmt: skip

@@ -12,6 +12,7 @@ from caretbench.problem import Problem, Profile
 from caretbench.profiles import profile_named
 from caretbench.runs.plans.config import SuiteConfig
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
+from caretbench.runs.user_metrics import UserMetric, user_metric
 from caretbench.runs.verdict import needs_execution
 from caretbench.suites import load_problems
 from caretbench.suites import load_suite as find_suite
@@ -37,6 +38,8 @@ class Benchmark(NamedTuple):
     selection: Selection = Selection()
     prompt: str | None = None
     """Prompt strategy for all models; None: that of each model."""
+    metrics: tuple[UserMetric, ...] = ()
+    """Metrics in addition to the suite's own."""
 
     @classmethod
     def from_config(
@@ -59,7 +62,7 @@ class Benchmark(NamedTuple):
         execute = execute and any(map(needs_execution, problems))
         return cls(
             suite, loaded, problems, policy, profile, execute, parse_variants(config.variants), folder,
-            (*further_policies,), config.selection, config.prompt,
+            (*further_policies,), config.selection, config.prompt, (*map(user_metric, dict.fromkeys(config.metrics)),),
         )  # fmt: skip
 
     def manifest(self) -> Manifest:

@@ -122,6 +122,8 @@ class SuiteConfig(_Table):
     policy: str | tuple[str, ...] | None = None
     profile: str = "default"
     variants: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    """Plug-ins that measure each answer in addition to the suite."""
     prompt: str | None = None
     """Prompt strategy for all models on this suite; it goes before the models' own."""
     folder: str | None = Field(default=None, pattern=r"^[\w][\w.@+-]*$")

@@ -36,6 +36,8 @@ OPTIONS: Final = (
            in_inspect=True, help_group=SCORING),
     Option("profile", str, "Scoring rules: paper (as the released code scores) or default (corrected). Default: "
            "default.", "suite", in_inspect=True, help_group=SCORING),
+    Option("metric", StringList, "Plug-in that gives each answer a further number from 0 to 1. May be repeated.",
+           "suite", field="metrics", metavar="NAME", help_group=SCORING),
     Option("variant", StringList, "Named build of a language: cpp=common_headers. May be repeated.", "suite",
            field="variants", metavar="LANGUAGE=NAME", in_inspect=True, help_group=SCORING),
     Option("samples", int, "Number of answers for each problem. Default: 1.", "ask", flags=("--samples", "-n"),
