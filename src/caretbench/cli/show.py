@@ -1,36 +1,70 @@
-"""``caretbench show``: one problem as a model sees it, and its hidden parts."""
+"""``caretbench show``: one problem as a model sees it and its hidden parts, or the prompts of all problems."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caretbench.cli.common import AsJson, Data, SuiteName, print_line
+from caretbench.cli.common import SELECTION, AsJson, Data, SuiteName, print_line, selection
+from caretbench.cli.options import with_options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from caretbench.problem import Caret, Problem
 
 
+@with_options(*SELECTION)
 def show(
     suite_name: SuiteName,
     problem_id: Annotated[
-        str, typer.Argument(metavar="PROBLEM", help="Id of the problem; `caretbench list SUITE --ids` prints all ids.")
-    ],
+        str | None,
+        typer.Argument(metavar="PROBLEM", help="Id of the problem; `caretbench list SUITE --ids` prints all ids."),
+    ] = None,
     data: Data = "starter",
+    prompts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the prompts of all problems, or of the selected ones, to this file, one JSON line per problem.",
+        ),
+    ] = None,
+    prompt: Annotated[
+        str | None,
+        typer.Option(
+            help="Prompt strategy of --prompts: natural, left-to-right or fim/FORMAT, for example. Default: a "
+            "conversation."
+        ),
+    ] = None,
     as_json: AsJson = False,
+    **options: Any,
 ) -> None:
-    """Print one problem: the text that a model sees, the hidden text, checks and labels.
+    """Print one problem: the text that a model sees, the hidden text, checks and labels. Or write prompts to a file.
 
     Examples:
       caretbench show devbench python/api_usage/latency-percentiles
+      caretbench show devbench --prompts prompts.jsonl
     """
-    from caretbench.problem import Caret, FileSplice, InlineSplice, Question
-    from caretbench.prompts.question import LETTERS
     from caretbench.suites import load_problems, load_suite
 
-    problems = {problem.id: problem for problem in load_problems(load_suite(suite_name), data).problems}
-    problem = problems.get(problem_id)
+    suite = load_suite(suite_name)
+    loaded = load_problems(suite, data).problems
+    if prompts is not None:
+        if problem_id is not None:
+            raise ValueError("--prompts: give it without PROBLEM; --select and --limit choose problems")
+        _write_prompts(suite_name, selection(options).apply(suite, loaded), prompts, prompt)
+        return
+    refused = [f"--{name.replace('_', '-')}" for name in SELECTION if options[name] is not None]
+    if refused or prompt is not None:
+        raise ValueError(f"{', '.join([*refused, *(['--prompt'] if prompt else [])])}: give it with --prompts FILE")
+    if problem_id is None:
+        raise ValueError(
+            f"no PROBLEM: name one of `caretbench list {suite_name} --ids`, or write all prompts with --prompts FILE"
+        )
+    problem = next((problem for problem in loaded if problem.id == problem_id), None)
     if problem is None:
         raise ValueError(
             f"{suite_name} ({data}) has no problem {problem_id!r}; see `caretbench list {suite_name} --ids`"
@@ -38,6 +72,27 @@ def show(
     if as_json:
         print_line(problem.model_dump_json(indent=2))
         return
+    _print_problem(problem)
+
+
+def _write_prompts(suite_name: str, problems: Sequence[Problem], path: Path, prompt: str | None) -> None:
+    from caretbench.files import write_atomically
+    from caretbench.prompts import AUTO
+    from caretbench.prompts.prompt_rows import prompt_row
+    from caretbench.suites.completion_files import ROW_FORM
+
+    rows = [json.dumps(prompt_row(problem, prompt or AUTO), ensure_ascii=False) for problem in problems]
+    write_atomically(path, "".join(f"{row}\n" for row in rows))
+    print_line(
+        f"{path}: {len(rows)} prompts; write each answer as a line {ROW_FORM}, then: caretbench score "
+        f"{suite_name} --completions ANSWERS.jsonl"
+    )
+
+
+def _print_problem(problem: Problem) -> None:
+    from caretbench.problem import Caret, FileSplice, InlineSplice, Question
+    from caretbench.prompts.question import LETTERS
+
     print_line(f"{problem.id}    {', '.join(f'{name}={problem.label(name)}' for name in problem.labels)}")
     print_line(f"source: {problem.provenance.source} {problem.provenance.revision or ''}".rstrip())
     if isinstance(problem.shown, Caret):

@@ -18,6 +18,7 @@ from caretbench.runs.run_folder import ModelInfo, RunFolder
 from caretbench.runs.session import RunSession
 from caretbench.suites import baselines_of_run
 from caretbench.suites.baselines import baseline_completions
+from caretbench.suites.completion_files import ROW_FORM
 
 _SHOWN_IDS = 3
 
@@ -141,7 +142,9 @@ class _Recorded:
         recorded = {info.model for info in self.seen.values() if info.source != "baseline"}
         named = ", ".join(map(str, self.logs))
         seen = list(dict.fromkeys(chain.from_iterable(self.passed_over.values())))
-        if self.logs and not recorded and (seen or not self.models):
+        if self.logs and not recorded and not seen and not self.models:
+            raise ValueError(f"{named}: no completions in it; each line is a completion: {ROW_FORM}")
+        if self.logs and not recorded and seen:
             raise ValueError(
                 f"{named}: no completion belongs to the chosen problems; ids here: {_first_ids(seen)}; ids of the "
                 f"chosen problems of {self.benchmark.data.name}: "
@@ -170,8 +173,6 @@ class _Recorded:
                 note(f"{path}: samples without an answer: {counts}")
 
     def _remedy(self, seen: Sequence[str]) -> str:
-        if not seen:
-            return "name a file that has completions"
         known = {problem.id for problem in self.benchmark.data.problems}
         if known.isdisjoint(seen):
             return "name the data that they belong to with --data, or correct the field problem_id"

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from pydantic import ValidationError
 
 from caretbench.files import DataError, describe_validation_error, read_lines
 from caretbench.problem import Completion, CompletionKey, Problem
+
+ROW_FORM: Final = '{"problem_id": ..., "text": ...}'
+"""Required fields of a recorded completion, for messages."""
 
 
 def read_completions(
@@ -45,7 +49,7 @@ def read_completions(
         except ValidationError as error:
             raise DataError(
                 f"{where}: not a completion ({describe_validation_error(error)}); a row is "
-                '{"problem_id": ..., "text": ...}, and may have "model" and "sample"'
+                f'{ROW_FORM}, and may have "model" and "sample"'
             ) from None
         answered = completion.key[:3]
         if row.get("sample") is None:

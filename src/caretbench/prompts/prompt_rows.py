@@ -1,0 +1,56 @@
+"""Prompts of problems as rows of a file, for models that CaretBench does not ask."""
+
+from __future__ import annotations
+
+from caretbench.models import ChatPrompt, FillPrompt, Prompt
+from caretbench.problem import Caret, Problem
+from caretbench.prompts.registry import AUTO, strategy
+from caretbench.prompts.strategy import PromptBudget, PromptStrategy, QuestionStrategy, UnpromptableError
+
+_WHOLE = PromptBudget(None, len)
+"""No limit: the model that is asked is not known."""
+
+
+def prompt_row(problem: Problem, requested: str = AUTO) -> dict[str, object]:
+    """Return the prompt of a problem as ``run`` sends it to a model with a large context.
+
+    A conversation is in ``messages``, a text in ``prompt``; ``prefix`` and ``suffix`` are those of the caret.
+
+    Args:
+        problem: The problem.
+        requested: Name of a prompt strategy; ``auto``: a conversation.
+
+    Raises:
+        ValueError: the strategy cannot be used for this problem.
+        KeyError: no such strategy.
+    """
+    shown = problem.shown
+    question = not isinstance(shown, Caret)
+    found = strategy(("question" if question else "chat") if requested == AUTO else requested)
+    try:
+        prompt = _render(problem, found)
+    except UnpromptableError as error:
+        raise ValueError(f"{problem.id}: {error}") from None
+    row: dict[str, object] = {"problem_id": problem.id, "strategy": found.key}
+    if isinstance(prompt, ChatPrompt):
+        row["messages"] = [{"role": message.role, "content": message.text} for message in prompt.messages]
+    elif not isinstance(prompt, FillPrompt):
+        row["prompt"] = prompt.text
+    if prompt.stop:
+        row["stop"] = list(prompt.stop)
+    around = prompt if isinstance(prompt, FillPrompt) else shown
+    if isinstance(around, FillPrompt | Caret):
+        row |= around.model_dump(
+            mode="json", include={"prefix", "suffix", "language", "path", "instruction"}, exclude_none=True
+        )
+        files = around.files if isinstance(around, FillPrompt) else around.context
+        row |= {"files": [{"path": file.path, "text": file.text} for file in files]} if files else {}
+    return row
+
+
+def _render(problem: Problem, strategy: PromptStrategy) -> Prompt:
+    if isinstance(problem.shown, Caret):
+        return strategy.render(problem.shown, _WHOLE)
+    if not isinstance(strategy, QuestionStrategy):
+        raise UnpromptableError(f"a question has no caret, and --prompt {strategy.name} wants one")
+    return strategy.render_question(problem.shown, _WHOLE)
