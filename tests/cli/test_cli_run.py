@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from caretbench import cli
 from caretbench.files import DataError
@@ -583,3 +583,27 @@ def test_another_selection_in_the_same_folder_is_noted(models: Models, tmp_path:
     assert "this command chooses" not in first.output
     second = CliRunner().invoke(cli.app, [*arguments, "--select", "language=python,mode=suffix"])
     assert "holds 12 problems, and this command chooses 10: the report is about all 12; -o chooses" in second.output
+    assert second.exit_code == 0, second.exception
+
+
+def test_another_selection_is_refused_before_a_model_is_asked(models: Models, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    arguments = ["run", "devbench", "-m", "openai/one", "--no-execute", "--no-html", "--output", str(folder.path)]
+
+    def run(*more: str) -> Result:
+        return CliRunner().invoke(cli.app, [*arguments, *more])
+
+    assert run("--limit", "4").exit_code == 0
+    before = folder.completions_path.read_bytes()
+    for more in (("--select", "language=python"), ("--limit", "4", "--sample-seed", "1")):
+        for dry in ((), ("--dry-run",)):
+            refused = run(*more, *dry)
+            assert "run holds a run of 4 problems; this command chooses" in str(refused.exception)
+            assert "choose another folder with -o, or add them to that run with --add" in str(refused.exception)
+    assert folder.completions_path.read_bytes() == before
+    assert len(models.opened) == 1
+    assert run("--limit", "6").exit_code == 0
+    assert len(folder.problems()) == 6
+    assert run("--select", "language=python", "--add").exit_code == 0
+    assert len(folder.problems()) > 12
+    assert len(folder.manifest().selections) == 3

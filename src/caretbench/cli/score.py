@@ -14,8 +14,8 @@ MODELS = "Completions"
 
 
 @with_options(
-    "data", "baseline", "profile", "policy", "metric", "variant", "execute", "output", "select", "limit", "per_cell",
-    "sample_seed", "workers", "engine", "use_cache", "fail_under",
+    "data", "baseline", "profile", "policy", "metric", "variant", "execute", "output", "add", "select", "limit",
+    "per_cell", "sample_seed", "workers", "engine", "use_cache", "fail_under",
 )  # fmt: skip
 def score(
     suite_name: SuiteName,

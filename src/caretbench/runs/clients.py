@@ -16,7 +16,7 @@ from caretbench.runs.plans.model_plan import JudgePlan, ModelPlan
 from caretbench.runs.plans.plan import ResolvedRun
 from caretbench.runs.plans.suite_settings import SuiteSettings, suite_settings
 from caretbench.runs.run_folder import ModelInfo
-from caretbench.runs.session import check_resumable
+from caretbench.runs.session import manifest_of_session
 
 
 class ModelPart(NamedTuple):
@@ -117,7 +117,7 @@ class Clients:
             ValueError: client and settings do not fit together, or a folder contains another run.
         """
         for benchmark in self._plan.benchmarks:
-            check_resumable(benchmark.folder, benchmark.manifest())
+            manifest_of_session(benchmark)
         everybody: list[ModelPlan | JudgePlan] = [*self._plan.models, *self._plan.judges]
         for model_or_judge in everybody:
             self._plan.price(model_or_judge)

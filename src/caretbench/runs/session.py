@@ -39,7 +39,7 @@ class RunSession:
         with ExitStack() as stack:
             stack.enter_context(self.folder.locked())
             self._earlier = self.folder.manifest() if self.folder.manifest_path.exists() else None
-            self.manifest = check_resumable(self.folder, self.benchmark.manifest())
+            self.manifest = manifest_of_session(self.benchmark)
             self.scoring, *self._further = (
                 ScoringStage(
                     self.benchmark.suite, self.benchmark.problems, self.folder, policy, self.benchmark.profile,
@@ -128,6 +128,27 @@ def toolchains(
         else:
             note(f"{name} is skipped: {toolchain.remedy}")
     return found
+
+
+def manifest_of_session(benchmark: Benchmark) -> Manifest:
+    """Return the manifest of a command on a benchmark, with what its folder holds.
+
+    More problems than the folder holds extend its run, and fewer are a part of it.
+
+    Raises:
+        ValueError: the folder holds a run of something else, or of other problems that these are not to be added to.
+    """
+    folder = benchmark.folder
+    manifest = check_resumable(folder, benchmark.manifest())
+    if benchmark.adds or not folder.problems_path.exists():
+        return manifest
+    stored, chosen = ({problem.id for problem in problems} for problems in (folder.problems(), benchmark.problems))
+    if stored <= chosen or chosen <= stored:
+        return manifest
+    raise ValueError(
+        f"{folder.path} holds a run of {len(stored)} problems; this command chooses {len(chosen & stored)} of them and "
+        f"{len(chosen - stored)} others; choose another folder with -o, or add them to that run with --add"
+    )
 
 
 def check_resumable(folder: RunFolder, manifest: Manifest) -> Manifest:

@@ -153,6 +153,8 @@ class RunConfig(_Table):
     output: Path | None = None
     together: bool = False
     """True if ``output`` is a folder of run folders."""
+    add: bool = False
+    """True if problems may be added to a run of others; otherwise its folder is refused."""
     execute: bool = True
     score: bool = True
     fail_under: float | None = Field(default=None, ge=0, le=1)

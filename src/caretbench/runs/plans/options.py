@@ -99,6 +99,8 @@ OPTIONS: Final = (
            "suffix.", "run", flags=("--probe",), default=False, help_group=CONNECTION),
     Option("output", Path, "Folder of the run. Default: runs/SUITE-DATA-PROFILE.", "run", flags=("--output", "-o"),
            help_group=OUTPUT),
+    Option("add", bool, "Add these problems to a run of other problems in the same folder. Default: such a folder is "
+           "refused.", "run", flags=("--add",), default=False, help_group=OUTPUT),
     Option("workers", int, "Maximum number of programs that run at the same time. Default: eight times the "
            "processors.", "run", in_inspect=True, help_group=EXECUTION),
     Option("engine", str, "Machine that runs programs: local, ray, or ray://HOST:PORT for a cluster (extra `ray`). "

@@ -185,7 +185,8 @@ class _Places:
 def _benchmark(config: RunConfig, entry: SuiteConfig, *, alone: bool) -> Benchmark:
     root = Path("runs") if alone else config.root
     output = root / entry.folder if entry.folder else config.output if alone else None
-    return Benchmark.from_config(entry, execute=config.execute, output=output, root=root)
+    benchmark = Benchmark.from_config(entry, execute=config.execute, output=output, root=root)
+    return benchmark._replace(adds=config.add)
 
 
 def _model(places: _Places, number: int, entry: ModelConfig, defaults: RequestConfig) -> ModelPlan:
