@@ -281,7 +281,8 @@ def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, install: Install) -
         (lambda: policy("failing:wrong").apply("text", CARET), "returned 7 instead of a text"),
         (lambda: policy("failing:number"), "expected a caretbench.extraction.Policy, or a function"),
         (lambda: policy("failing:gone"), "failing.py has no 'gone'"),
-        (lambda: policy("not_there:gone"), "cannot be imported: ModuleNotFoundError"),
+        (lambda: policy("failing:failin"), "failing.py has no 'failin'; near to it: failing, fail"),
+        (lambda: policy("not_there:gone"), "there is no module 'not_there'; looked for not_there.py in /"),
     ],
 )
 def test_what_fails_is_one_line(use: Callable[[], object], message: str) -> None:
@@ -295,6 +296,15 @@ def test_a_plug_in_may_say_that_a_text_cannot_be_asked() -> None:
     for use in (strategy("failing:refusing").render, lambda caret, _: preprocessor("failing:refuse")(caret)):
         with pytest.raises(UnpromptableError, match="too odd"):
             use(CARET, EVERYTHING)
+
+
+def test_a_missing_import_of_a_plug_in_is_not_taken_for_the_plug_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "needy_plugin.py").write_text("import no_such_module\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(PluginError, match="cannot be imported: ModuleNotFoundError: No module named 'no_such_module'"):
+        strategy("needy_plugin:X")
 
 
 def test_unknown_names_say_what_is_known() -> None:

@@ -8,9 +8,11 @@ This module finds and loads; the packages that use a plug-in check its type.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import sys
 from collections.abc import Callable, Collection
+from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -139,11 +141,28 @@ def _at(place: str) -> Plugin:
     try:
         module = import_module(module_name)
     except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
+            raise plugin.error(_not_found(error.name or module_name, here)) from None
         raise plugin.error(f"cannot be imported: {one_line(error)}") from error
     try:
         return plugin._replace(value=attrgetter(path)(module))
     except AttributeError:
-        raise plugin.error(f"{getattr(module, '__file__', None) or module_name} has no {path!r}") from None
+        names = [name for name in vars(module) if not name.startswith("_")]
+        near = get_close_matches(path, names, n=3, cutoff=0.3)
+        raise plugin.error(
+            f"{getattr(module, '__file__', None) or module_name} has no {path!r}"
+            + (f"; near to it: {', '.join(near)}" if near else "")
+        ) from None
+
+
+def _not_found(module: str, here: str) -> str:
+    """Return the message about a module that is nowhere: where it was looked for, and the remedy."""
+    file = f"{module.replace('.', '/')}.py"
+    return (
+        f"there is no module {module!r}; looked for {file} in {here}, in PYTHONPATH "
+        f"({os.environ.get('PYTHONPATH') or 'not set'}) and among the installed packages; run the command in the folder "
+        f"of {file}, or add that folder to PYTHONPATH"
+    )
 
 
 @lru_cache(maxsize=16)
