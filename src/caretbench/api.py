@@ -186,12 +186,14 @@ def compare(*folders: Path | str, models: Sequence[str] = (), **options: Any) ->
     """
     from caretbench.reports.compare import compare_runs
     from caretbench.reports.run_summary import load_run_folder, suite_stratification
+    from caretbench.suites import suite_of_run
 
     if not folders:
         raise ValueError("nothing to compare: name at least one run's folder")
     loaded = [load_run_folder(Path(folder)) for folder in folders]
-    strata = suite_stratification(str(loaded[0].manifest.get("suite")))
-    return compare_runs(loaded, models=models, stratification=strata, **options)
+    suite = str(loaded[0].manifest.get("suite"))
+    strata = suite_stratification(suite)
+    return compare_runs(loaded, models=models, stratification=strata, suite=suite_of_run(suite), **options)
 
 
 def _plan(config: RunConfig | Path | str, *, checks_access: bool) -> ResolvedRun:

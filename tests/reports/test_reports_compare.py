@@ -5,7 +5,7 @@ import pytest
 
 from caretbench.files import DataError
 from caretbench.metrics.paired import NOT_DISTINGUISHABLE
-from caretbench.problem import Score
+from caretbench.problem import Problem, Score
 from caretbench.reports.compare import compare_runs
 from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.output.comparison import comparison_tables
@@ -38,10 +38,10 @@ HALF = [[number % 2 == 0] for number in range(40)]
 def test_a_clear_difference_is_told_with_its_interval() -> None:
     report = compare_runs([run_of("a", HALF), run_of("b", ALL)])
     (row,) = report.overall
-    assert (row.first_rate, row.second_rate, row.difference) == (0.5, 1.0, 0.5)
+    assert (row.first_rate, row.second_rate, row.difference) == (0.5, 1.0, -0.5)
     assert row.test == "exact McNemar"
     assert row.p_value == pytest.approx(2 * 0.5**20)
-    assert 0 < row.low < 0.5 < row.high
+    assert row.low < -0.5 < row.high < 0
     assert row.verdict == "b is better"
 
 
@@ -68,7 +68,7 @@ def test_other_builds_of_a_language_are_refused_unless_aligned() -> None:
 def test_several_samples_are_tested_by_permutation() -> None:
     (row,) = compare_runs([run_of("a", [[True, False]] * 40), run_of("b", [[True, True]] * 40)]).overall
     assert row.test == "paired permutation"
-    assert row.difference == pytest.approx(0.5)
+    assert row.difference == pytest.approx(-0.5)
 
 
 def test_only_problems_with_verdicts_on_both_sides_count() -> None:
@@ -194,3 +194,46 @@ def test_models_asked_in_one_way_need_no_such_note() -> None:
 def test_that_two_models_are_two_is_no_difference_in_asking() -> None:
     runs = [asked("a", 0.2, "chat@1", "p1"), asked("b", 0.8, "chat@1", "p2", ALL, model="other")]
     assert compare_runs(runs).notes[0] == "m and other had different settings: sampling.temperature 0.2 and 0.8."
+
+
+def in_groups(number: int) -> list[Problem]:
+    """Problems of ``number`` sources, whose results are drawn together."""
+    return [
+        problem.model_copy(update={"cluster": f"source {place % number}", "overlap_group": f"group {place % number}"})
+        for place, problem in enumerate(PROBLEMS)
+    ]
+
+
+@pytest.mark.parametrize(("number", "verdict"), [(5, "cannot be decided: 5 independent groups"), (6, "b is better")])
+def test_few_independent_groups_cannot_decide(number: int, verdict: str) -> None:
+    problems = in_groups(number)
+    (row,) = compare_runs([run_of("a", NONE, problems=problems), run_of("b", ALL, problems=problems)]).overall
+    assert row.p_value == pytest.approx(2 * 0.5**number)
+    assert row.verdict == verdict
+
+
+def test_what_cannot_be_decided_is_no_part_of_the_correction() -> None:
+    problems = [
+        problem.model_copy(update={"labels": {**problem.labels, "size": "few" if place < 20 else "many"}})
+        for place, problem in enumerate(in_groups(5)[:20] + PROBLEMS[20:])
+    ]
+    plan = Stratification(labels=("size",), crossed=())
+    report = compare_runs(
+        [run_of("a", HALF, problems=problems), run_of("b", ALL, problems=problems)], stratification=plan
+    )
+    few, many = report.strata
+    assert few.verdict == "cannot be decided: 5 independent groups"
+    assert many.p_value == pytest.approx(2 * 0.5**10)  # as if it were the only test
+
+
+def test_the_parts_of_a_report_are_compared_apart() -> None:
+    parted = [
+        problem.model_copy(update={"labels": {**problem.labels, "tier": "hard" if place < 20 else "easy"}})
+        for place, problem in enumerate(PROBLEMS)
+    ]
+    runs = [run_of("a", HALF, problems=parted), run_of("b", ALL, problems=parted)]
+    report = compare_runs(runs, stratification=Stratification(labels=(), crossed=(), headline_labels=("tier",)))
+    assert [(row.label, row.problems) for row in report.overall] == [("easy", 20), ("hard", 20)]
+    (table,) = comparison_tables(report)
+    assert "Part" in table.heads
+    assert "First minus second (points)" in table.heads

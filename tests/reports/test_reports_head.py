@@ -7,9 +7,9 @@ from itertools import product
 
 import pytest
 
-from caretbench.problem import Completion
+from caretbench.problem import Completion, Latency
 from caretbench.reports.frame import LoadedRun
-from caretbench.reports.head.findings import findings, head_sentences, part_title
+from caretbench.reports.head.findings import findings, head_sentences
 from caretbench.reports.head.head_values import HeadPart
 from caretbench.reports.head.ranking import WIDTH, interval_drawing, ranking_table
 from caretbench.reports.output.export import to_markdown
@@ -48,7 +48,7 @@ def test_the_best_model_is_compared_with_the_first_that_is_told_from_it() -> Non
     assert len(part.pairs) == 6
     told, untold = findings(part)
     assert told.startswith("b passes 75.0 points more than c [")
-    assert untold == "a cannot be told from b."
+    assert untold == "a is not distinguishable from b."
     assert part.nearest is not None
     assert part.nearest.low is not None
     assert 0 < part.nearest.low < 0.75 < part.nearest.high
@@ -56,16 +56,16 @@ def test_the_best_model_is_compared_with_the_first_that_is_told_from_it() -> Non
 
 def test_models_that_no_test_tells_apart_are_said_to_be_so() -> None:
     two = only_part(joined(run_of("a", marks(20)), run_of("b", marks(21))))
-    assert findings(two) == ["a cannot be told from b: b passes 52.5% of 40 problems [37.5 to 67.1]."]
+    assert findings(two) == ["a is not distinguishable from b: b passes 52.5% of 40 problems [37.5 to 67.1]."]
     several = only_part(joined(*(run_of(name, marks(20 + place)) for place, name in enumerate("abcde"))))
-    assert findings(several)[0].startswith("No other model can be told from e: e passes 60.0%")
+    assert findings(several)[0].startswith("No other model is distinguishable from e: e passes 60.0%")
 
 
 def test_long_lists_of_names_are_cut() -> None:
     runs = [run_of(name, marks(38 - place)) for place, name in enumerate("abcde")]
     sentences = findings(only_part(joined(*runs, run_of("z", NONE))))
     assert sentences[0].startswith("a passes 95.0 points more than z")
-    assert sentences[1] == "b, c and 2 others cannot be told from a."
+    assert sentences[1] == "b, c and 2 others are not distinguishable from a."
 
 
 def test_p_values_are_adjusted_over_all_pairs() -> None:
@@ -93,11 +93,13 @@ def test_one_model_is_compared_with_the_strongest_baseline_that_does_not_know_th
 
 def test_a_model_that_is_no_better_than_a_baseline_is_said_to_be_so() -> None:
     level = only_part(joined(run_of("m", marks(6)), run_of("stub", marks(5)), **BASELINES))
-    assert findings(level) == ["m cannot be told from the baseline stub: m passes 15.0% of 40 problems [7.1 to 29.1]."]
+    assert findings(level) == [
+        "m is not distinguishable from the baseline stub: m passes 15.0% of 40 problems [7.1 to 29.1]."
+    ]
     worse = only_part(joined(run_of("m", marks(5)), run_of("stub", marks(30)), **BASELINES))
     assert findings(worse)[0].startswith("m passes 62.5 points less than the baseline stub [")
     several = joined(run_of("m", marks(6)), run_of("n", NONE), run_of("stub", marks(5)), **BASELINES)
-    assert findings(only_part(several))[-1] == "m cannot be told from the baseline stub."
+    assert findings(only_part(several))[-1] == "m is not distinguishable from the baseline stub."
 
 
 def test_without_anything_to_compare_there_is_the_rate() -> None:
@@ -145,7 +147,7 @@ def test_the_table_of_pass_rates_keeps_parts_apart_and_names_them() -> None:
         assert len(rows) == 6
         assert sum(float(row[table.heads.index("Problems")].sort) for row in rows) == problems
     assert summary.head is not None
-    assert "few lines" in [part_title(summary.head, part) for part in summary.head.parts]
+    assert "few lines" in [part.heading for part in summary.head.parts]
 
 
 @pytest.fixture(scope="module")
@@ -238,3 +240,34 @@ def test_intervals_are_drawn_on_wide_terminals_alone(monkeypatch: pytest.MonkeyP
         print_summary(summary, stream := io.StringIO())
         drawn[width] = any(line.count("-o-") or "---|" in line for line in stream.getvalue().splitlines())
     assert drawn == {"80": False, "130": True}
+
+
+def test_too_few_independent_groups_are_named() -> None:
+    grouped = [
+        problem.model_copy(update={"cluster": f"source {place % 3}", "overlap_group": str(place % 3)})
+        for place, problem in enumerate(PROBLEMS)
+    ]
+    part = only_part(joined(run_of("a", NONE, problems=grouped), run_of("b", ALL, problems=grouped)))
+    assert part.too_few_groups == 3
+    assert findings(part)[0].endswith("There are too few independent groups (3) to compare the models.")
+
+
+def test_baselines_are_over_the_problems_that_the_models_have() -> None:
+    runs = [run_of("m", marks(10)[:12]), run_of("reference", ALL), run_of("stub", marks(5))]
+    part = only_part(joined(*runs, **BASELINES))
+    assert {entry.title: entry.estimate.problems for entry in part.ranking} == {"reference": 12, "m": 12, "stub": 12}
+
+
+def test_times_stand_in_the_head_where_models_were_asked() -> None:
+    run = make_run(per_cell=1, samples=1)
+    timed = [
+        completion.model_copy(update={"latency": Latency(first_s=0.25, last_s=1.5)}) for completion in run.completions
+    ]
+    summary = summarise(replace(run, completions=timed))
+    assert summary.head is not None
+    stream = io.StringIO()
+    print_summary(summary, stream)
+    for text in (stream.getvalue(), to_markdown(summary)):
+        assert "First token (s)" in text
+        assert "0.25" in text
+    assert "first token 0.25 s, answer 1.50 s" in render_html(summary, run, samples=0)

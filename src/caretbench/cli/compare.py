@@ -55,6 +55,7 @@ def compare(
     from caretbench.reports.output.terminal import print_tables
     from caretbench.reports.results.identity import ALIGNABLE, Alignable
     from caretbench.reports.run_summary import breakdown_labels, load_run_folder, suite_stratification
+    from caretbench.suites import suite_of_run
 
     for name in align or ():
         if name not in ALIGNABLE:
@@ -71,6 +72,7 @@ def compare(
         align=cast("list[Alignable]", align or []),
         every_pair=every_pair,
         seed=seed,
+        suite=suite_of_run(str(loaded[0].manifest.get("suite"))),
         stratification=strata._replace(
             labels=labels if breakdowns else tuple(name for name in strata.labels if not name.endswith("@paper")),
             crossed=tuple(names for names in breakdowns if len(names) > 1),

@@ -10,13 +10,13 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from caretbench.metrics.intervals import CONFIDENCE, RESAMPLES, Interval, resampled_interval, widened, wilson
-from caretbench.metrics.resampling import ResamplingUnits, sign_flipped_sums, units_of
+from caretbench.metrics.resampling import ResamplingUnits, all_sign_flipped_sums, sign_flipped_sums, units_of
 
 TestMethod = Literal["mcnemar_exact", "sign_flip_permutation"]
 
 
 NOT_DISTINGUISHABLE: Final = "not distinguishable"
-"""Verdict on two runs that a comparison does not tell apart."""
+"""Verdict on two runs that a comparison does not tell apart, although it could."""
 
 
 class Comparison(NamedTuple):
@@ -30,8 +30,36 @@ class Comparison(NamedTuple):
     method: TestMethod
     n: int
     """Number of problems."""
+    groups: int
+    """Number of independent groups of problems."""
     distinguishable: bool
     """True if p is below 1 - confidence *and* the interval excludes 0."""
+
+    @property
+    def decidable(self) -> bool:
+        """Return whether so many groups can tell a difference from chance."""
+        return is_decidable(self.groups)
+
+    def verdict(self, above: str, below: str) -> str:
+        """Return ``above`` or ``below``, by the sign of a difference that is distinguishable, or why there is none."""
+        if self.distinguishable:
+            return above if self.difference > 0 else below
+        return without_difference(self.groups)
+
+
+def is_decidable(groups: int) -> bool:
+    """Return whether a difference over this number of independent groups of problems can be told from chance.
+
+    Both tests give at least 2 / 2^groups, where every group speaks for the same run: six groups are needed.
+    """
+    return 2.0 ** (1 - groups) < 1 - CONFIDENCE
+
+
+def without_difference(groups: int) -> str:
+    """Return the verdict where no difference is found: none is to be seen, or none could be."""
+    if is_decidable(groups):
+        return NOT_DISTINGUISHABLE
+    return f"cannot be decided: {groups} independent {'group' if groups == 1 else 'groups'}"
 
 
 def mcnemar_exact(only_first: int, only_second: int) -> float:
@@ -56,15 +84,17 @@ def mcnemar_exact(only_first: int, only_second: int) -> float:
 
 
 def sign_flip_p_value(units: ResamplingUnits, seed: int, resamples: int = RESAMPLES) -> float:
-    """Return the two-sided p value of the paired permutation test: random sign flips of each unit's difference.
+    """Return the two-sided p value of the paired permutation test: sign flips of each unit's difference.
 
-    The observed difference counts as one of the permutations, so the value is never 0 and the test is exact (Phipson
-    and Smyth 2010).
+    All sign flips where they are no more than ``resamples``, else random ones. The observed difference counts as one of
+    these, so the value is never 0 and the test is exact (Phipson and Smyth 2010).
     """
     observed = abs(float(units.sums.sum()))
+    least = observed - 1e-9 * max(1.0, observed)
+    if 2**units.number <= resamples:
+        return float((np.abs(all_sign_flipped_sums(units)) >= least).mean())
     flipped = np.abs(sign_flipped_sums(units, resamples, np.random.default_rng(seed)))
-    as_extreme = int((flipped >= observed - 1e-9 * max(1.0, observed)).sum())
-    return (as_extreme + 1) / (resamples + 1)
+    return (int((flipped >= least).sum()) + 1) / (resamples + 1)
 
 
 def compare(
@@ -77,8 +107,8 @@ def compare(
 ) -> Comparison:
     """Compare two runs by their scores on the same problems, in the same order.
 
-    Scores 0 and 1 of independent problems (one sample each) are tested by the exact McNemar test, all others by random
-    sign flips. The interval is a BCa bootstrap of the differences; over fewer than 20 clusters or overlap groups it is
+    Scores 0 and 1 of independent problems (one sample each) are tested by the exact McNemar test, all others by sign
+    flips. The interval is a BCa bootstrap of the differences; over fewer than 20 clusters or overlap groups it is
     never narrower than the one that Wilson's intervals of gains and losses give.
 
     Raises:
@@ -108,6 +138,7 @@ def compare(
         p_value=p_value,
         method=method,
         n=units.problems,
+        groups=units.number,
         distinguishable=_distinguishable(p_value, interval),
     )
 
@@ -149,9 +180,15 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def with_holm(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Return the comparisons with p values adjusted for their number (Holm), and ``distinguishable`` accordingly."""
-    adjusted = holm([comparison.p_value for comparison in comparisons])
-    return [
-        comparison._replace(p_value=p_value, distinguishable=_distinguishable(p_value, comparison.interval))
-        for comparison, p_value in zip(comparisons, adjusted, strict=True)
-    ]
+    """Return the comparisons with p values adjusted for their number (Holm), and ``distinguishable`` accordingly.
+
+    Comparisons that cannot be decided keep their p value and do not count in the number: they cannot find anything.
+    Source: Tarone, "A modified Bonferroni method for discrete data" (1990).
+    """
+    adjusted = iter(holm([comparison.p_value for comparison in comparisons if comparison.decidable]))
+    found = []
+    for comparison in comparisons:
+        p_value = next(adjusted) if comparison.decidable else comparison.p_value
+        known = _distinguishable(p_value, comparison.interval)
+        found.append(comparison._replace(p_value=p_value, distinguishable=known))
+    return found

@@ -117,6 +117,14 @@ def resampled_means(units: ResamplingUnits, resamples: int, rng: np.random.Gener
     return means
 
 
+def all_sign_flipped_sums(units: ResamplingUnits) -> Floats:
+    """Return the sums for all 2^n choices of the n units' signs; for few units."""
+    sums: Floats = np.zeros(1)
+    for unit in units.sums:
+        sums = np.concatenate([sums + unit, sums - unit])
+    return sums
+
+
 def sign_flipped_sums(units: ResamplingUnits, resamples: int, rng: np.random.Generator) -> Floats:
     """Return the sums of ``resamples`` draws in which every unit's sum flips its sign with probability 1/2."""
     sizes, counts = np.unique(np.abs(np.round(units.sums, 12)), return_counts=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -9,16 +10,19 @@ from typing import Any
 from caretbench.files import DataError, sha256_json
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import LoadedRun
-from caretbench.reports.results.identity import Alignable, check_comparable, differences, identity_of, selection_notes
-from caretbench.reports.results.paired_models import (
-    ComparisonRow,
-    ModelRates,
-    PairedTest,
-    adjusted_rows,
-    model_rates,
-    paired_tests,
+from caretbench.reports.head.measured_parts import MeasuredPart, judged_parts, part_tests
+from caretbench.reports.report_source import ReportSource
+from caretbench.reports.results.identity import (
+    Alignable,
+    IncomparableError,
+    check_comparable,
+    differences,
+    identity_of,
+    selection_notes,
 )
+from caretbench.reports.results.paired_models import ComparisonRow, ModelRates, PairedTest, adjusted_rows, model_rates
 from caretbench.reports.strata import has_verdicts, strata_of
+from caretbench.suites.base import Suite
 from caretbench.suites.suite_types import DEFAULT_STRATIFICATION, Stratification
 from caretbench.versions import current_model
 
@@ -28,7 +32,7 @@ _SINGLE = DEFAULT_STRATIFICATION._replace(crossed=())
 class ComparisonReport(ReportValue):
     """Comparison of runs. ``aligned`` lists the differences between the runs that were allowed."""
 
-    schema_version: int = 1
+    schema_version: int = 2
     first: str
     names: tuple[str, ...]
     seed: int
@@ -46,8 +50,9 @@ def compare_runs(
     every_pair: bool = False,
     seed: int = 0,
     stratification: Stratification = _SINGLE,
+    suite: Suite | None = None,
 ) -> ComparisonReport:
-    """Compare the models of one or more runs.
+    """Compare the models of one or more runs: the numbers that the heads of their reports are about.
 
     Args:
         runs: The runs; all models are compared with the first model of the first run.
@@ -58,6 +63,7 @@ def compare_runs(
         seed: Random seed of the bootstrap and the permutations.
         stratification: Labels by which parts of the problems are tested. A part with all problems, or with
             fewer than 20, is omitted.
+        suite: The suite of the runs, whose own shares are compared, if it has some; without it pass@1.
 
     Raises:
         IncomparableError: the runs differ in a setting that ``align`` does not name, or have no common verdicts.
@@ -65,11 +71,20 @@ def compare_runs(
     """
     aligned = check_comparable(runs, align)
     same = _equal_problems(runs) if len({identity_of(run)["data"] for run in runs}) > 1 else None
-    entries = _several(runs, [*map(current_model, models)], same)
+    chosen = [*map(current_model, models)]
+    entries = _several(runs, chosen, same)
     pairs = list(combinations(entries, 2)) if every_pair else [(entries[0], entry) for entry in entries[1:]]
     parted = [problem for problem in runs[0].problems if has_verdicts(problem)]
     strata = strata_of(parted, identity_of(runs[0])["profile"], stratification)
-    tests = [test for first, second in pairs for test in paired_tests(first, second, seed, strata)]
+    parts = [judged_parts(ReportSource(run, stratification, suite)) for run in runs]
+    tests = [
+        test
+        for part, rates in _rates_by_part(runs, parts, chosen, same)
+        for test in part_tests(part, _pairs_of(rates, pairs), seed, strata)
+    ]
+    if not tests:
+        first, second = (entry.name for entry in pairs[0])
+        raise IncomparableError(f"{first} and {second} have no problem with verdicts on both sides")
     if same is not None:
         aligned.append(f"data: compared on the {len(same)} problems that are equal in all runs")
     return ComparisonReport(
@@ -88,6 +103,26 @@ def compare_runs(
     )
 
 
+def _rates_by_part(
+    runs: Sequence[LoadedRun], parts: Sequence[Sequence[MeasuredPart]], models: Collection[str], same: set[str] | None
+) -> Iterator[tuple[MeasuredPart, dict[str, ModelRates]]]:
+    """Yield each part that some run keeps apart, with the rates of all models on it by name."""
+    several = _in_several_runs(runs)
+    for label in dict.fromkeys(part.label for own in parts for part in own):
+        found = [(run, part) for run, own in zip(runs, parts, strict=True) for part in own if part.label == label]
+        rates = [_named(run, rates, several) for run, part in found for rates in part.rates(models, same)]
+        yield found[0][1], {entry.name: entry for entry in rates}
+
+
+def _pairs_of(
+    rates: Mapping[str, ModelRates], pairs: Iterable[tuple[ModelRates, ModelRates]]
+) -> Iterator[tuple[ModelRates, ModelRates]]:
+    """Yield the rates of pairs of models on a part on which both have some."""
+    for first, second in pairs:
+        if first.name in rates and second.name in rates:
+            yield rates[first.name], rates[second.name]
+
+
 def _equal_problems(runs: Sequence[LoadedRun]) -> set[str]:
     """Return the ids of the problems that are identical in every run."""
     hashes = [{(problem.id, sha256_json(problem.model_dump(mode="json"))) for problem in run.problems} for run in runs]
@@ -95,14 +130,9 @@ def _equal_problems(runs: Sequence[LoadedRun]) -> set[str]:
 
 
 def _several(runs: Sequence[LoadedRun], models: Collection[str], same: set[str] | None) -> list[ModelRates]:
-    """Return the models to compare; a model of several runs is named with its run."""
-    several = {model for run in runs for model in run.frame["model"].unique() if _occurrences(runs, model) > 1}
-    named = len(runs) > 1
-    entries = [
-        entry._replace(name=f"{run.name}: {entry.name}") if named and entry.model in several else entry
-        for run in runs
-        for entry in model_rates(run, models, only=same)
-    ]
+    """Return the models to compare."""
+    several = _in_several_runs(runs)
+    entries = [_named(run, entry, several) for run in runs for entry in model_rates(run, models, only=same)]
     if len(entries) > 1:
         return entries
     if all(run.frame["passed"].is_null().all() for run in runs):
@@ -122,8 +152,14 @@ def _setting_differences(pairs: Iterable[tuple[ModelRates, ModelRates]]) -> Iter
             yield f"{first.name} and {second.name} had different settings: {'; '.join(differing)}."
 
 
-def _occurrences(runs: Sequence[LoadedRun], model: str) -> int:
-    return sum(model in run.frame["model"] for run in runs)
+def _in_several_runs(runs: Sequence[LoadedRun]) -> set[str]:
+    counts = Counter(model for run in runs for model in run.frame["model"].unique())
+    return {model for model, count in counts.items() if count > 1}
+
+
+def _named(run: LoadedRun, entry: ModelRates, several: Collection[str]) -> ModelRates:
+    """Return the rates of a model under its name, with its run's if several runs have the model."""
+    return entry._replace(name=f"{run.name}: {entry.name}") if entry.model in several else entry
 
 
 def _notes(runs: Sequence[LoadedRun], tests: Sequence[PairedTest]) -> Iterator[str]:

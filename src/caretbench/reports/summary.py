@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from pydantic import Field, JsonValue
@@ -88,6 +88,11 @@ class Column(ReportValue):
     def headline_of(self, cell: RateCell) -> ReportedNumber | None:
         """Return pass@1 of a cell of this column; of a column without any verdict, its first similarity."""
         return cell.pass_at.get(1) if self.overall.pass_at else next(iter(cell.similarity.values()), None)
+
+
+def headline_columns(columns: Iterable[Column], profile: object, policy: object) -> list[Column]:
+    """Return the columns under a run's own profile and policy, which its head is about."""
+    return [column for column in columns if (column.profile, column.policy) == (profile, policy)]
 
 
 class SuiteTable(ReportValue):

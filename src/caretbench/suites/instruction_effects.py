@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from caretbench.metrics.paired import NOT_DISTINGUISHABLE, Comparison, compare, with_holm
+from caretbench.metrics.paired import Comparison, compare, with_holm
 from caretbench.suites.suite_types import SuiteChart, Table
 
 if TYPE_CHECKING:
@@ -42,11 +42,8 @@ class InstructionEffect(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """Conclusion: the better mode, or that they cannot be told apart."""
-        if not self.comparison.distinguishable:
-            return NOT_DISTINGUISHABLE
-        better = self.second if self.comparison.difference > 0 else self.first
-        return f"better: {better}"
+        """Conclusion: the better mode, or that there is none to be seen."""
+        return self.comparison.verdict(f"better: {self.second}", f"better: {self.first}")
 
 
 def instruction_effects(

@@ -1,25 +1,18 @@
-"""Sentences of a report's head, made by rules from the tests: the best model, and the ones not told from it."""
+"""Sentences of a report's head, made by rules from the tests: the best model, and the ones not distinguishable."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from caretbench.metrics.paired import is_decidable
 from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.head.head_values import HeadDifference, HeadMeasure, HeadPart, RankedModel, ReportHead
-from caretbench.reports.tables import display_labels
 
 NO_NUMBER = "No answer has a number to rank models by."
 """Sentence of a report without a head."""
 
 _NAMED = 3
 """Maximum number of models that a sentence names."""
-
-
-def part_title(head: ReportHead, part: HeadPart) -> str:
-    """Return the heading of a part; empty if the head has only one."""
-    if part.title or part.labels:
-        return part.title or display_labels(part.labels)
-    return part.measure.title if len(head.parts) > 1 else ""
 
 
 def head_sentences(head: ReportHead) -> list[str]:
@@ -50,24 +43,26 @@ def findings(part: HeadPart) -> list[str]:
 
 
 def _among_models(measure: HeadMeasure, part: HeadPart, best: RankedModel) -> Iterator[str]:
-    tested = part.nearest is not None or part.undecided
-    if not tested:
-        yield f"{_rate(measure, best)}. There are too few common problems to compare the models."
+    if part.nearest is None and not part.undecided:
+        few = "common problems" if part.too_few_groups is None else f"independent groups ({part.too_few_groups})"
+        yield f"{_rate(measure, best)}. There are too few {few} to compare the models."
         return
     if part.nearest is not None:
         yield f"{_difference(measure, best.title, part.nearest)}."
         if part.undecided:
-            yield f"{_names(part.undecided)} cannot be told from {best.title}."
+            yield f"{_not_distinguishable(part.undecided)} from {best.title}."
     elif len(part.undecided) == len(part.models) - 1 > 1:
-        yield f"No other model can be told from {best.title}: {_rate(measure, best)}."
+        yield f"No other model is distinguishable from {best.title}: {_rate(measure, best)}."
     else:
-        yield f"{_names(part.undecided)} cannot be told from {best.title}: {_rate(measure, best)}."
+        yield f"{_not_distinguishable(part.undecided)} from {best.title}: {_rate(measure, best)}."
 
 
 def _against_baseline(measure: HeadMeasure, found: HeadDifference, best: RankedModel, *, alone: bool) -> str:
     if found.distinguishable:
         return f"{_difference(measure, best.title, found)}."
-    text = f"{best.title} cannot be told from the baseline {found.other}"
+    text = f"{best.title} is not distinguishable from the baseline {found.other}"
+    if not is_decidable(found.groups):
+        text = f"There are too few independent groups ({found.groups}) to compare {best.title} with {found.other}"
     return f"{text}: {_rate(measure, best)}." if alone else f"{text}."
 
 
@@ -102,6 +97,10 @@ def _ends(number: ReportedNumber, scale: float, digits: int) -> str:
     if number.low is None or number.high is None:
         return ""
     return f" [{scale * number.low:.{digits}f} to {scale * number.high:.{digits}f}]"
+
+
+def _not_distinguishable(titles: Sequence[str]) -> str:
+    return f"{_names(titles)} {'is' if len(titles) == 1 else 'are'} not distinguishable"
 
 
 def _names(titles: Sequence[str]) -> str:

@@ -43,6 +43,8 @@ class HeadDifference(ReportValue):
     low: float | None
     high: float | None
     distinguishable: bool
+    groups: int
+    """Number of independent groups of problems."""
     problems: int
 
 
@@ -53,12 +55,16 @@ class HeadPart(ReportValue):
     labels: Mapping[str, str] = Field(default_factory=dict)
     title: str = ""
     """Title of the part in words; empty if the suite keeps none apart."""
+    heading: str = ""
+    """Title in the head: that, or the measure's where there are several; empty if the head has one part."""
     ranking: tuple[RankedModel, ...]
     """Models and baselines, the best first."""
     nearest: HeadDifference | None = None
     """Difference to the best of the models that the test tells from the best one."""
     undecided: tuple[str, ...] = ()
     """Titles of the models that the test does not tell from the best one, in order of their numbers."""
+    too_few_groups: int | None = None
+    """Number of independent groups of problems, where they are too few to tell any model from the best one."""
     baseline: HeadDifference | None = None
     """Difference to the strongest baseline that does not know the answer."""
     pairs: tuple[ComparisonRow, ...] = ()

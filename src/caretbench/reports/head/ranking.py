@@ -9,7 +9,6 @@ from caretbench.reports.tables import (
     ReportTable,
     TableField,
     digits_field,
-    display_labels,
     rate_field,
     score_field,
     table_of,
@@ -34,8 +33,7 @@ def ranking_table(part: HeadPart, *, drawn: bool = False) -> ReportTable:
         row += [digits_field(entry.first_token_s), digits_field(entry.last_token_s)] if timed else []
         rows.append([*row, *([interval_drawing(entry.estimate)] if drawn else [])])
     title = f"Models by {part.measure.title}"
-    name = part.title or (display_labels(part.labels) if part.labels else "")
-    return table_of(f"{name}: {title}" if name else title, heads, rows, part.measure.about)
+    return table_of(f"{part.title}: {title}" if part.title else title, heads, rows, part.measure.about)
 
 
 def number_of(part: HeadPart, entry: RankedModel) -> TableField:

@@ -30,7 +30,7 @@ def comparison_table(title: str, rows: Sequence[ComparisonRow], measure: str = "
     """Return the table of tests; ``measure`` is the title of the compared number."""
     strata = any(row.label != "all" for row in rows)
     heads = ("First", "Second", *(("Part",) if strata else ()), "Problems", f"First {measure}", f"Second {measure}")
-    heads += ("Difference (points)", "p (Holm)", "Test", "Verdict")
+    heads += ("First minus second (points)", "p (Holm)", "Test", "Verdict")
     fields = [
         (
             row.first,

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 
-from caretbench.reports.head.findings import NO_NUMBER, findings, head_sentences, part_title
+from caretbench.reports.head.findings import NO_NUMBER, findings, head_sentences
 from caretbench.reports.head.footer import footer_line
 from caretbench.reports.head.ranking import ranking_table
 from caretbench.reports.output.terminal import notes_on_request, summary_tables
@@ -57,8 +57,7 @@ def _head(summary: Summary) -> Iterator[str]:
     else:
         yield from head_sentences(head)
         for part in head.parts:
-            title = part_title(head, part)
-            yield from ([f"**{title}**"] if title else [])
+            yield from ([f"**{part.heading}**"] if part.heading else [])
             yield from findings(part)
             yield table_to_markdown(ranking_table(part))
     yield from (f"- Warning: {text}" for text in summary.warnings)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from caretbench.reports.head.findings import NO_NUMBER, findings, head_sentences, part_title
-from caretbench.reports.head.head_values import HeadPart, RankedModel, ReportHead
+from caretbench.reports.head.findings import NO_NUMBER, findings, head_sentences
+from caretbench.reports.head.head_values import HeadPart, RankedModel
 from caretbench.reports.head.ranking import number_of
 from caretbench.reports.summary import Summary
 from caretbench.suites import suite_of_run
@@ -18,7 +20,7 @@ SHOWN_WARNINGS = 5
 class RankedLine(NamedTuple):
     """Line of the ranked list: texts, and positions of point and interval in percent of the line.
 
-    ``more`` has the number of problems if it is not the same for all lines, and the time of an answer.
+    ``more`` has the number of problems where it is not that of most lines, and the time of an answer.
     """
 
     title: str
@@ -66,12 +68,12 @@ def page_head(summary: Summary) -> PageHead:
     facts += [f"{summary.manifest['profile']} profile" if summary.manifest.get("profile") else ""]
     head = summary.head
     sentences = head_sentences(head) if head else [NO_NUMBER]
-    parts = [_part(head, part) for part in head.parts] if head else []
+    parts = [_part(part) for part in head.parts] if head else []
     if len(parts) == 1:
         sentences, parts = [*sentences, *parts[0].sentences], [parts[0]._replace(sentences=[])]
     return PageHead(
         run=" · ".join(filter(None, facts)),
-        title=sentences[0] if sentences else f"{len(parts)} numbers, which are not averaged",
+        title=sentences[0] if sentences else _several_numbers(head.parts if head else ()),
         sentences=sentences[1:],
         parts=[
             part._replace(about="") if part.about == before.about else part
@@ -82,16 +84,25 @@ def page_head(summary: Summary) -> PageHead:
     )
 
 
-def _part(head: ReportHead, part: HeadPart) -> PageHeadPart:
-    counts = {entry.estimate.problems for entry in part.ranking}
-    over = f"Over {counts.pop()} problems." if len(counts) == 1 else ""
+def _several_numbers(parts: Sequence[HeadPart]) -> str:
+    """Return the title over several parts, none of which is the answer alone."""
+    count = f"{len(parts)} numbers, which are not averaged"
+    first = {part.models[0].title if part.models else "" for part in parts}
+    several = all(len(part.models) > 1 for part in parts)
+    return f"{first.pop()} is first in all of {count}" if len(first) == 1 and several else count
+
+
+def _part(part: HeadPart) -> PageHeadPart:
+    counts = Counter(entry.estimate.problems for entry in part.ranking)
+    (usual, count), *_ = counts.most_common(1)
+    others = f", {len(part.ranking) - count} over fewer or more" if len(counts) > 1 else ""
     return PageHeadPart(
-        title=part_title(head, part),
+        title=part.heading,
         sentences=findings(part),
         about=f"{part.measure.about}.",
-        over=over,
+        over=f"Over {usual} problems{others}.",
         ends=("0%", "100%") if part.measure.similarity is None else ("0", "1"),
-        lines=[_line(part, entry, counted=not over) for entry in part.ranking],
+        lines=[_line(part, entry, counted=entry.estimate.problems != usual) for entry in part.ranking],
     )
 
 

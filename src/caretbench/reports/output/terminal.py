@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from caretbench.reports.head.findings import NO_NUMBER, findings, head_sentences, part_title
+from caretbench.reports.head.findings import NO_NUMBER, findings, head_sentences
 from caretbench.reports.head.footer import footer_line
 from caretbench.reports.head.ranking import ranking_table
 from caretbench.reports.section import groups
@@ -50,7 +50,7 @@ def print_head(summary: Summary, stream: TextIO | None = None) -> None:
     for text in head_sentences(head) if head else [NO_NUMBER]:
         console.print(Text(text, style="bold"))
     for part in head.parts if head else ():
-        texts = [part_title(head, part) if head else "", *findings(part)]
+        texts = [part.heading, *findings(part)]
         for text in filter(None, texts):
             console.print(Text(text, style="bold"))
         drawn = not console.is_terminal or console.width >= _DRAWING_WIDTH

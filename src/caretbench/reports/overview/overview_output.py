@@ -20,7 +20,6 @@ from caretbench.reports.tables import (
     FieldValue,
     ReportTable,
     TableField,
-    display_labels,
     number_field,
     table_of,
     text_field,
@@ -49,8 +48,7 @@ def number_table(overview: Overview, *, baselines: bool = False) -> ReportTable:
 def _column_title(suite: OverviewSuite, part: HeadPart | None) -> str:
     if part is None:
         return suite.title
-    names = [suite.title, *([part.title or display_labels(part.labels)] if part.labels else [])]
-    return f"{', '.join(names)}: {part.measure.title}"
+    return f"{', '.join(filter(None, (suite.title, part.title)))}: {part.measure.title}"
 
 
 def _number(title: str, suite: OverviewSuite, part: HeadPart | None) -> TableField:

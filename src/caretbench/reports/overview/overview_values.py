@@ -10,7 +10,7 @@ from urllib.parse import quote
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.head.head_values import ReportHead
 from caretbench.reports.output.page_head import page_head
-from caretbench.reports.summary import Summary
+from caretbench.reports.summary import Summary, headline_columns
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import suite_of_run
 
@@ -86,7 +86,7 @@ def overview_of(root: Path, summaries: Mapping[Path, Summary], page: Path | None
 def _suite(title: str, folder: Path, summary: Summary, start: Path) -> OverviewSuite:
     manifest = summary.manifest
     data, profile, policy = (manifest.get(name) for name in ("data", "profile", "policy"))
-    columns = [column for column in summary.columns if (column.profile, column.policy) == (profile, policy)]
+    columns = headline_columns(summary.columns, profile, policy)
     return OverviewSuite(
         title=title,
         suite=summary.suite,

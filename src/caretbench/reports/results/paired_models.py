@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from caretbench.metrics.paired import NOT_DISTINGUISHABLE, Comparison, compare, with_holm
+from caretbench.metrics.paired import Comparison, compare, is_decidable, with_holm, without_difference
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.results.identity import IncomparableError, identity_of, settings_of
@@ -29,8 +29,9 @@ _TESTS = {"mcnemar_exact": "exact McNemar", "sign_flip_permutation": "paired per
 class ComparisonRow(ReportValue):
     """Comparison of two models on one part of the problems; rates and differences run from 0 to 1.
 
-    ``difference`` is the second model's pass@1, or mean of another measure, minus the first's. ``p_value`` is adjusted
-    (Holm), separately for the overall tests and for those of strata.
+    ``difference`` is the first model's pass@1, or mean of another measure, minus the second's. ``p_value`` is adjusted
+    (Holm), separately for the overall tests and for those of strata; tests that are not ``decidable`` are left out.
+    ``groups`` is the number of independent groups of problems.
     """
 
     first: str
@@ -45,15 +46,21 @@ class ComparisonRow(ReportValue):
     high: float | None
     p_value: float
     test: str
+    groups: int
     distinguishable: bool
     warning: str | None = None
 
     @property
     def verdict(self) -> str:
-        """Conclusion: the better one, or that they cannot be told apart."""
-        if not self.distinguishable:
-            return NOT_DISTINGUISHABLE
-        return f"{self.second if self.difference > 0 else self.first} is better"
+        """Conclusion: the better one, or why there is none to be seen."""
+        if self.distinguishable:
+            return f"{self.first if self.difference > 0 else self.second} is better"
+        return without_difference(self.groups)
+
+    @property
+    def decidable(self) -> bool:
+        """Return whether so many groups can tell a difference from chance."""
+        return is_decidable(self.groups)
 
 
 PairedTest = tuple[ComparisonRow, Comparison]
@@ -122,9 +129,9 @@ def paired_tests(
 
 
 def _test(first: ModelRates, second: ModelRates, scope: str, label: str, common: pl.DataFrame, seed: int) -> PairedTest:
-    result = compare(
-        common["rate"].to_list(),
+    result = compare(  # the first minus the second
         common["second_rate"].to_list(),
+        common["rate"].to_list(),
         seed=seed,
         clusters=common["cluster"].to_list(),
         overlap_groups=common["overlap_group"].to_list(),
@@ -143,6 +150,7 @@ def _test(first: ModelRates, second: ModelRates, scope: str, label: str, common:
         high=result.interval.high if defined else None,
         p_value=result.p_value,
         test=_TESTS[result.method],
+        groups=result.groups,
         distinguishable=result.distinguishable,
         warning=result.interval.warning,
     )

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from caretbench.metrics.paired import NOT_DISTINGUISHABLE, Comparison, compare, with_holm
+from caretbench.metrics.paired import Comparison, compare, with_holm
 from caretbench.problem import FileSplice, Problem
 from caretbench.suites.codevbench.miner import BLOCK_SPAN
 from caretbench.suites.codevbench.scenario_names import FULL_BLOCK, INCOMPLETE_SUFFIX, INNER_BLOCK, RAG
@@ -87,9 +87,7 @@ class RetrievalEffect(NamedTuple):
     @property
     def verdict(self) -> str:
         """Direction of the difference, or that there is none to be seen."""
-        if not self.comparison.distinguishable:
-            return NOT_DISTINGUISHABLE
-        return "scenario 4 higher" if self.comparison.difference > 0 else "scenario 4 lower"
+        return self.comparison.verdict("scenario 4 higher", "scenario 4 lower")
 
 
 def retrieval_effects(run: ScoredRun) -> tuple[RetrievalEffect, ...]:

@@ -1,0 +1,95 @@
+"""Parts of a run's problems over which models are compared, each with its measure, for reports and `compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from caretbench.reports.estimates import similarity_metric
+from caretbench.reports.frame import LoadedRun
+from caretbench.reports.head.head_values import HeadMeasure
+from caretbench.reports.report_source import ReportSource
+from caretbench.reports.results.paired_models import (
+    MIN_TESTED,
+    PASSED,
+    ModelRates,
+    PairedTest,
+    model_rates,
+    paired_tests,
+)
+from caretbench.reports.strata import Stratum, kept_apart
+from caretbench.reports.summary import Column
+from caretbench.reports.tables import display_labels
+
+PASS_AT_1 = HeadMeasure(title="pass@1", about="pass@1: the share of answers that pass all checks of their problem")
+_SIMILARITY = "Similarity to the reference, from 0 to 1: an answer may be right and dissimilar, or similar and wrong"
+_FIRST_SIMILARITY = "cosine"
+"""Beginning of the similarities that rank models first, because they have values between 0 and 1."""
+
+
+class MeasuredPart(NamedTuple):
+    """Part of a run's problems with its measure. ``problems`` are their ids; None is all of them.
+
+    ``run`` has the suite's own share in place of passes if ``own``; no column of the report has such a share.
+    """
+
+    run: LoadedRun
+    measure: HeadMeasure
+    labels: Mapping[str, str] = {}
+    problems: frozenset[str] | None = None
+    title: str = ""
+    """Title of the part in words; empty if the suite keeps no parts apart."""
+    own: bool = False
+
+    @property
+    def label(self) -> str:
+        """Title of the part among others: in words, else the name of the suite's own share."""
+        return self.title or (self.measure.title if self.own else "")
+
+    def rates(self, models: Collection[str] = (), only: Collection[str] | None = None) -> Iterator[ModelRates]:
+        """Yield the rates of models by problem; ``only`` are the ids of the problems that count."""
+        name = self.measure.similarity
+        chosen = self.problems if only is None or self.problems is None else self.problems & set(only)
+        metric = PASSED if name is None else similarity_metric(name)
+        yield from model_rates(self.run, models, metric, only if chosen is None else chosen)
+
+
+def measured_parts(source: ReportSource, columns: Sequence[Column]) -> list[MeasuredPart]:
+    """Return the parts with verdicts; without any, all problems with a similarity; nothing without a number."""
+    if source.headlines or any(1 in column.overall.pass_at for column in columns):
+        return judged_parts(source)
+    known = {name: title for column in columns for name, title in column.similarity_titles.items()}
+    titles = {name: title for name, title in known.items() if any(name in c.overall.similarity for c in columns)}
+    if not titles:
+        return []
+    name = min(titles, key=lambda name: not name.startswith(_FIRST_SIMILARITY))
+    return [MeasuredPart(source.run, HeadMeasure(title=titles[name], about=_SIMILARITY, similarity=name))]
+
+
+def judged_parts(source: ReportSource) -> list[MeasuredPart]:
+    """Return shares of the suite's own; else pass@1 by the parts that the suite keeps apart; else pass@1 of all."""
+    run = source.run
+    if source.headlines:
+        return [
+            MeasuredPart(replace(run, frame=frame), HeadMeasure(title=one.title, about=one.about), own=True)
+            for one, frame in source.headlines
+        ]
+    parts = [
+        MeasuredPart(run, PASS_AT_1, part.labels, part.problems, part.title or display_labels(part.labels))
+        for part in kept_apart(run.problems, source.stratification)
+    ]
+    return parts or [MeasuredPart(run, PASS_AT_1)]
+
+
+def part_tests(
+    part: MeasuredPart, pairs: Iterable[tuple[ModelRates, ModelRates]], seed: int, strata: Sequence[Stratum] = ()
+) -> Iterator[PairedTest]:
+    """Yield the tests of pairs of models on a part, then by strata; pairs with too few common problems have none."""
+    for first, second in pairs:
+        common = first.rates.join(second.rates, on="problem_id", how="semi").height
+        if common == 0 or (part.problems is not None and common < MIN_TESTED):
+            continue
+        for row, test in paired_tests(first, second, seed, strata):
+            names = [part.label, "" if part.label and row.scope == "all" else row.label]
+            yield row.model_copy(update={"label": ": ".join(filter(None, names))}), test
