@@ -158,10 +158,10 @@ def _at(place: str) -> Plugin:
 def _not_found(module: str, here: str) -> str:
     """Return the message about a module that is nowhere: where it was looked for, and the remedy."""
     file = f"{module.replace('.', '/')}.py"
+    path = os.environ.get("PYTHONPATH") or "not set"
     return (
-        f"there is no module {module!r}; looked for {file} in {here}, in PYTHONPATH "
-        f"({os.environ.get('PYTHONPATH') or 'not set'}) and among the installed packages; run the command in the folder "
-        f"of {file}, or add that folder to PYTHONPATH"
+        f"there is no module {module!r}; looked for {file} in {here}, in PYTHONPATH ({path}) and among the installed "
+        f"packages; run the command in the folder of {file}, or add that folder to PYTHONPATH"
     )
 
 

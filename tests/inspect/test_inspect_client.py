@@ -597,3 +597,19 @@ def test_garbage_is_collected_again_after_opening(monkeypatch):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_mock_model_answers_without_a_file_from_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inspect counts the tokens of a mock answer by a file that it downloads."""
+    import tiktoken
+
+    def downloads(_name: str) -> None:
+        raise AssertionError("the tokens are counted")
+
+    monkeypatch.setattr(tiktoken, "get_encoding", downloads)
+    with open_client("mockllm/model", options=ClientOptions(max_retries=0)) as client:
+        [answer] = client.submit(
+            [ModelRequest(id="one", prompt=ChatPrompt(messages=(Message(role="user", text="a"),)))]
+        )
+    assert isinstance(answer, ModelAnswer), answer
+    assert answer.text == "Default output from mockllm/model"

@@ -207,3 +207,13 @@ def test_a_model_without_infilling() -> None:
     assert report.suffix == "refused"
     assert "does not support insert" in (report.failure or "")
     assert re.search(r"refuses a suffix .* left to right only", report.render())
+
+
+def test_a_question_shows_that_a_model_answers() -> None:
+    report = probe(Model(lambda sent: "B" if "elements has the list" in sent else ""), strategy("question"))
+    assert (report.asked, report.answered, report.warning) == (1, 1, None)
+    assert "not looked for: the problems are questions" in report.render()
+    silent = FakeClient(
+        lambda request, _: ModelFailure(request_id=request.id, samples=(0,), kind="provider", message="gone")
+    )
+    assert probe(silent, strategy("question")).warning == "fake/model does not answer: gone"

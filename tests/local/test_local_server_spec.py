@@ -48,13 +48,16 @@ def test_what_is_no_such_name(spec: str, message: str) -> None:
     assert "secret" not in str(caught.value)
 
 
-def test_a_server_on_this_machine_is_local_and_free() -> None:
+def test_a_server_on_this_machine_is_local_and_free(monkeypatch: pytest.MonkeyPatch) -> None:
     here, there = "server/toy@http://127.0.0.1:8000", "server/toy@https://gpu.example"
     assert is_local_server(here)
     assert not is_local_server(there)
     assert not is_local_server("openai/toy@http://127.0.0.1:8000")
     assert not is_local_server("server/toy")
-    refuse_remote([here])
+    refuse_remote([here, "vllm/some/path", "hf/some/path"])
+    monkeypatch.setenv("VLLM_BASE_URL", "https://gpu.example/v1")
+    with pytest.raises(ValueError, match="vllm/some/path is asked over the network"):
+        refuse_remote(["vllm/some/path"])
     with pytest.raises(ValueError, match="asked over the network"):
         refuse_remote([there])
     assert Prices().find(here) == FREE

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from caretbench.models import ClientOptions, ModelClient
     from caretbench.suites.selection import Selection
 
+_FIRST_WORD_S = 3.0
+
 SELECTION = ("select", "limit", "per_cell", "sample_seed")
 """Names of the options that select problems."""
 
@@ -76,10 +78,24 @@ def print_json(value: Any) -> None:
 
 
 def open_client(spec: str, options: ClientOptions) -> ModelClient:
-    """Return the client of a model (imports Inspect)."""
+    """Return the client of a model (imports Inspect); say so while a server is waited for."""
     from caretbench.inspect import open_client as opened
 
-    return opened(spec, options)
+    opening = threading.Event()
+    if spec.startswith("server/"):
+        threading.Thread(target=_report_waiting, args=(spec, opening), name="opening", daemon=True).start()
+    try:
+        return opened(spec, options)
+    finally:
+        opening.set()
+
+
+def _report_waiting(spec: str, opened: threading.Event) -> None:
+    """Print a line after some seconds, and again now and then, until the model is open."""
+    begin, pause = time.monotonic(), _FIRST_WORD_S
+    while not opened.wait(pause):
+        print_note(f"{spec}: asking the server what it has, for {time.monotonic() - begin:.0f} s now")
+        pause = 15.0
 
 
 def check_access(spec: str, options: ClientOptions) -> None:

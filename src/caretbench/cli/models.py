@@ -12,6 +12,7 @@ from caretbench.cli.common import (
     AsJson,
     StepProgress,
     escape_control_characters,
+    open_client,
     print_json,
     print_line,
     print_note,
@@ -223,13 +224,12 @@ def probe(
     options = ClientOptions(base_url=base_url, max_retries=1)
     check_access(model, options)
 
-    from caretbench.inspect import open_client
     from caretbench.inspect.probe import probe as ask
     from caretbench.prompts import choose
 
-    with open_client(model, options=options) as client:
-        if client.findings and not as_json:
-            print_note(f"{model}: {client.findings}")
+    with open_client(model, options) as client:
+        if (findings := getattr(client, "findings", None)) and not as_json:
+            print_note(f"{model}: {findings}")
         report = ask(client, choose(client, prompt))
     if as_json:
         print_json(report.model_dump(mode="json"))

@@ -15,16 +15,20 @@ from caretbench.extraction.clean import clean
 from caretbench.inspect.client.provider_errors import one_line
 from caretbench.inspect.probe_report import MAX_TOKENS, ProbeEvidence, ProbeItem, ProbeReport, Verdict, items
 from caretbench.models import ModelAnswer, ModelClient, ModelFailure, ModelRequest, Sampling, TextPrompt
-from caretbench.problem import Caret
-from caretbench.prompts.strategy import PromptBudget, PromptStrategy, UnpromptableError
+from caretbench.problem import Caret, Question
+from caretbench.prompts.strategy import PromptBudget, PromptStrategy, QuestionStrategy, UnpromptableError
 
 _HONOURED = 0.5  # of the answers begin with the name that only the suffix tells
 _WITHOUT = 2  # prefixes are asked without a suffix too, for comparison
+_SAMPLING = Sampling(max_tokens=MAX_TOKENS, temperature=0.0, top_p=None, seed=None)
+_QUESTION = Question(text="How many elements has the list [1, 2, 3]?", choices=("2", "3"))
 _IGNORED = 0.8  # of the pairs of answers are equal, whatever the suffix
 
 
 def probe(client: ModelClient, strategy: PromptStrategy) -> ProbeReport:
     """Send some 14 short requests and return the findings. Never raises because of the model's behaviour.
+
+    A strategy for questions has no suffix to look for: one question shows that the model answers.
 
     Whether n samples come by one request can only be seen where the client asks so (``per_request``).
 
@@ -32,6 +36,8 @@ def probe(client: ModelClient, strategy: PromptStrategy) -> ProbeReport:
         MachineError: the client cannot ask anything (a wrong key, nobody at the address).
     """
     report = ProbeReport(model=client.name, prompt=strategy.key)
+    if isinstance(strategy, QuestionStrategy):
+        return _with_answer_to_question(report, client, strategy)
     try:
         requests = _requests(client, strategy)
     except UnpromptableError as error:
@@ -50,13 +56,24 @@ def probe(client: ModelClient, strategy: PromptStrategy) -> ProbeReport:
     return found.model_copy(update={"failure": failure.message}) if failure is not None else found
 
 
+def _with_answer_to_question(report: ProbeReport, client: ModelClient, strategy: QuestionStrategy) -> ProbeReport:
+    prompt = strategy.render_question(_QUESTION, PromptBudget(None, len))
+    [outcome, *_] = client.submit([ModelRequest(id="question", prompt=prompt, sampling=_SAMPLING)])
+    found: dict[str, object] = {"suffix": "not looked for", "asked": 1}
+    if isinstance(outcome, ModelFailure):
+        return report.model_copy(update=found | {"failure": outcome.message})
+    found |= {"answered": 1, "ended": int(outcome.finish_reason not in (None, "length"))}
+    found |= {"served_by": outcome.served_by, "usage": outcome.usage is not None, **_latency([outcome])}
+    return report.model_copy(update=found)
+
+
 def _requests(client: ModelClient, strategy: PromptStrategy) -> list[ModelRequest]:
     budget = PromptBudget(None, lambda text: client.count_tokens(text) or len(text) // 3)
     return [
         ModelRequest(
             id=f"{number}/{case}",
             prompt=strategy.render(Caret(language=item.language, prefix=item.prefix, suffix=suffix), budget),
-            sampling=Sampling(max_tokens=MAX_TOKENS, temperature=0.0, top_p=None, seed=None),
+            sampling=_SAMPLING,
         )
         for number, item in enumerate(items())
         for case, suffix in zip(("first", "second", "none"), (*item.suffixes, ""), strict=True)

@@ -15,8 +15,9 @@ from pydantic import model_validator
 from caretbench.inspect.client.provider_errors import one_line
 from caretbench.problem import Row
 
-Verdict = Literal["honoured", "ignored", "refused", "not sent", "unclear"]
-"""Use of the suffix. ``refused``: the endpoint answers only without one. ``not sent``: the prompt has none."""
+Verdict = Literal["honoured", "ignored", "refused", "not sent", "not looked for", "unclear"]
+"""Use of the suffix. ``refused``: the endpoint answers only without one. ``not sent``: the prompt has none.
+``not looked for``: the prompts are questions."""
 
 MAX_TOKENS = 32
 """Maximum tokens of each answer."""
@@ -138,8 +139,9 @@ class ProbeReport(Row):
         if self.last_s is not None:
             first = f"{self.first_s:.2f} s to the first token, " if self.first_s is not None else ""
             latency = f"{first}{self.last_s:.2f} s to the last (medians)"
+        used = f"{self.suffix}: {matching_answers} of {total} answers begin with what only the suffix tells"
         return [
-            ("suffix", f"{self.suffix}: {matching_answers} of {total} answers begin with what only the suffix tells"),
+            ("suffix", used if self.evidence else "not looked for: the problems are questions"),
             ("stops", f"{self.ended} of {self.answered} answers ended within {MAX_TOKENS} tokens"),
             ("finish reason", reasons or "not reported"),
             ("usage", "reported" if self.usage else "not reported: tokens and cost will be unknown"),

@@ -23,7 +23,7 @@ from caretbench.models import ClientOptions, DryRunOptions
 from caretbench.redaction import is_secret_name, redact
 
 if TYPE_CHECKING:
-    from inspect_ai.model import Model
+    from inspect_ai.model import Model, ModelOutput
 
 _RESPONSES_S = 10.0
 _NO_KEY = "dry-run"  # a provider is not made without a key, and sends none before its first request
@@ -88,6 +88,8 @@ def _model(spec: str, base_url: str | None, arguments: dict[str, Any]) -> Model:
 
     import caretbench.inspect.registry  # noqa: F401 - registers our providers
 
+    if spec.startswith("mockllm/"):
+        arguments = {"custom_outputs": _mock_answer} | arguments
     with _one_clear_line(spec):
         model = get_model(_inspect_name(spec), base_url=base_url, memoize=False, **arguments)
     # The limit of connections belongs to this client: Inspect would share the first one's among all of equal key.
@@ -125,12 +127,17 @@ def _refuse_missing_responses(spec: str, model: Model, options: ClientOptions) -
 
 
 def _warm() -> Model:
-    """Return a model that answers at once; without usage Inspect would count tokens, by a file from the network."""
+    """Return a model that answers at once."""
+    return _model("mockllm/warm", None, {})
+
+
+def _mock_answer(*_: object) -> ModelOutput:
+    """Return the answer of ``mockllm/…``; without usage Inspect counts tokens, by a file that it waits for."""
     from inspect_ai.model import ModelOutput, ModelUsage
 
-    output = ModelOutput.from_content("warm", "")
+    output = ModelOutput.from_content("mockllm", "Default output from mockllm/model")
     output.usage = ModelUsage()
-    return _model("mockllm/warm", None, {"custom_outputs": [output]})
+    return output
 
 
 @contextmanager

@@ -8,7 +8,7 @@ server counts more tokens in the prompt with it than without.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -29,6 +29,13 @@ _PREFIX = "def area(width, height):\n    return "
 _SUFFIX = "\n\nassert area(3, 4) == 12\nassert area(1, 9) == 9\nassert area(5, 5) == 25\nassert area(0, 7) == 0\n"
 _FEWEST_SUFFIX_TOKENS = 8
 _LONGEST_PAUSE_S = 5.0
+_ABOUT_S = 10.0
+"""Limit of a request about the server itself, and of every request after one that was not answered in time."""
+_ANSWER_S = 60.0
+"""Limit of a request for one token, unless the user sets one; some servers load the model first."""
+_RETRIES_WHILE_FAILING = 2
+_BUSY = (429, 503)
+"""Statuses of a server that loads its model, or has too much to do."""
 _UNREACHABLE_TRIES = 2
 _WHOLE_PROBE_S = 900.0
 _TOKENIZED = "width * height"  # several tokens in any vocabulary
@@ -67,6 +74,7 @@ class _Attempt:
 
     answer: EndpointAnswer | None = None
     refusal: str = ""
+    error: ProviderError | None = None
 
 
 class _ServerProbe:
@@ -81,6 +89,10 @@ class _ServerProbe:
         }
         self._about = self._servers["llama-cpp"]  # its address is the root
         self._found = ServerFindings(model="")
+        self._failing = False
+        """True if a request failed in all its tries, by the server's accident: the next ones are tried once."""
+        chosen = options.timeout_s != ClientOptions().timeout_s
+        self._answer_s = options.timeout_s if chosen else _ANSWER_S
 
     async def run(self) -> ServerFindings:
         """Return the findings.
@@ -105,7 +117,7 @@ class _ServerProbe:
     async def _models(self) -> dict[str, int | None]:
         """Return the models that the server lists, with their context where it tells it."""
         try:
-            listed = await self._tried(lambda: self._about.fetch("/v1/models"))
+            listed = await self._tried(lambda: self._about.fetch("/v1/models"), _ABOUT_S)
         except ProviderError:
             return {}
         entries = value_at(listed, "data") if isinstance(listed, dict) else None
@@ -145,7 +157,7 @@ class _ServerProbe:
     async def _look(self, path: str, body: Mapping[str, JsonValue] | None = None) -> JsonValue:
         """Return what the server says at a path, None if nothing."""
         try:
-            return await self._tried(lambda: self._about.fetch(path, body))
+            return await self._tried(lambda: self._about.fetch(path, body), _ABOUT_S)
         except ProviderError:
             return None
 
@@ -168,9 +180,10 @@ class _ServerProbe:
             refusals=tuple(f"{name}: {attempt.refusal}" for name, attempt in outcomes if attempt.refusal),
         )
         if not self._found.accepts:
+            errors = [attempt.error for _, attempt in outcomes if attempt.error is not None]
             raise MachineError(
                 f"{self._spec.root} answers no request for {self._found.model} ({'; '.join(self._found.refusals)}); "
-                "check the address"
+                f"{_remedy(errors)}"
             )
 
     async def _fill(self, text: _Attempt, *, ollama: bool) -> tuple[str, _Attempt]:
@@ -202,7 +215,7 @@ class _ServerProbe:
             left = {key: value for key, value in settings.items() if key not in self._found.unsent}
             body, _ = shape.body(form, {**left, **values}, stream=self._found.stream)
             try:
-                return _Attempt(await self._tried(lambda body=body: server.ask(form, body, 1)))  # type: ignore[misc]
+                return _Attempt(await self._tried(lambda body=body: server.ask(form, body, 1), self._answer_s))  # type: ignore[misc]
             except ProviderError as error:
                 said = error.message.lower()
                 if self._found.stream and error.status_code in (400, 422) and "stream" in said:
@@ -210,9 +223,9 @@ class _ServerProbe:
                 elif "top_p" not in self._found.unsent and error.status_code in (400, 422) and "top_p" in said:
                     self._found = replace(self._found, unsent=("top_p",))
                 else:
-                    return _Attempt(refusal=one_line(str(error), 160))
+                    return _Attempt(refusal=one_line(str(error), 200), error=error)
 
-    async def _tried(self, send: Callable[[], Awaitable[Result]]) -> Result:
+    async def _tried(self, send: Callable[[], Awaitable[Result]], limit_s: float) -> Result:
         """Return the outcome of a request, which is sent again after a server's accident.
 
         Raises:
@@ -222,21 +235,33 @@ class _ServerProbe:
         tries = 0
         while True:
             tries += 1
+            limit_s = min(limit_s, self._options.timeout_s, _ABOUT_S if self._failing else limit_s)
             try:
-                async with asyncio.timeout(self._options.timeout_s):
+                async with asyncio.timeout(limit_s):
                     return await send()
             except TimeoutError:
-                error = ProviderError(f"no answer within {self._options.timeout_s:g} s", retryable=True, kind="timeout")
+                error = ProviderError(f"no answer within {limit_s:g} s", retryable=True, kind="timeout")
             except ProviderError as caught:
                 error = caught
             fault = classify_error(error)
             self._check(fault, tries)
             # A server that says an error with status 200 has no such address (LM Studio).
             accident = error.status_code is not None or isinstance(error, BrokenAnswerError) or error.kind == "timeout"
-            if not fault.retryable or not accident or tries > self._options.max_retries:
+            if not fault.retryable or not accident:
+                raise error
+            if tries > self._retries(error):
+                self._failing = self._failing or limit_s == self._answer_s
                 raise error
             pause = max(min(self._options.retry_wait_s, 1.0) * 2.0 ** (tries - 1), fault.retry_after or 0.0)
             await asyncio.sleep(min(pause, _LONGEST_PAUSE_S))
+
+    def _retries(self, error: ProviderError) -> int:
+        """Return the number of tries after the first: many only while the server says that it is busy."""
+        if error.status_code in _BUSY:
+            return self._options.max_retries
+        if self._failing or error.kind == "timeout":
+            return 0
+        return min(self._options.max_retries, _RETRIES_WHILE_FAILING)
 
     def _check(self, fault: RequestFault, tries: int) -> None:
         if fault.status in (401, 403):
@@ -246,6 +271,15 @@ class _ServerProbe:
             )
         if fault.status is None and fault.other_requests_fail != "no" and tries >= _UNREACHABLE_TRIES:
             raise MachineError(f"{fault.message}; start the model's server, or correct the address")
+
+
+def _remedy(errors: Sequence[ProviderError]) -> str:
+    """Return the remedy for requests that were all refused."""
+    if any(error.kind == "timeout" for error in errors):
+        return "it listens and does not answer: look at the log of the server; --timeout gives it more seconds"
+    if any((error.status_code or 0) >= 500 for error in errors):
+        return "it listens and fails: look at the log of the server"
+    return "check the address"
 
 
 def _count(value: JsonValue) -> int | None:

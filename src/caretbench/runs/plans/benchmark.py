@@ -38,10 +38,10 @@ class Benchmark(NamedTuple):
     selection: Selection = Selection()
     prompt: str | None = None
     """Prompt strategy for all models; None: that of each model."""
-    adds: bool = False
-    """True if the problems may be added to a run of others."""
     metrics: tuple[UserMetric, ...] = ()
     """Metrics in addition to the suite's own."""
+    adds: bool = False
+    """True if the problems may be added to a run of others."""
 
     @classmethod
     def from_config(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
@@ -17,7 +18,7 @@ RESERVED_ROLES: Final = (GRADER_ROLE, "generator", "checker", "agent", "tester",
 
 _NAMED = re.compile(r"(?P<name>[A-Za-z0-9][\w.@+-]*)=(?P<spec>.+)", re.DOTALL)
 
-LOCAL_PROVIDERS: Final = ("gguf", "command", "mockllm", "hf", "vllm-local")
+LOCAL_PROVIDERS: Final = ("gguf", "command", "mockllm", "hf", "vllm", "vllm-completions")
 """Providers whose models run on this machine by definition."""
 
 
@@ -67,7 +68,10 @@ def group_by_role(options: Iterable[str], allowed: Iterable[str] = ()) -> dict[s
 
 
 def is_local(spec: str) -> bool:
-    """Return whether a model runs on this machine, by its name."""
+    """Return whether a model runs on this machine, by its name and the address of a vLLM server that is set."""
+    address = os.environ.get("VLLM_BASE_URL")
+    if spec.startswith("vllm") and address and not is_loopback(address):
+        return False
     return spec.partition("/")[0] in LOCAL_PROVIDERS or is_local_server(spec)
 
 
