@@ -73,7 +73,7 @@ def test_a_dispute_goes_to_the_adjudicator_and_back_to_the_people(database: Revi
     state.add(decided(second, one, "reject"))
     assert state.settled(one).state == "disputed"
     assert open_items(state, "eve") == [one]
-    state.add(decided("eve", one, "", kind="ask_back"))
+    state.add(decided("eve", one, "", kind="send_back"))
     assert open_items(state, "eve") == []
     assert open_items(state, first)[0] == one
     state.add(decided(first, one, "accept"))

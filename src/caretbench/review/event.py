@@ -13,9 +13,9 @@ from pydantic import AfterValidator, Field, StringConstraints
 from caretbench.problem import Row
 from caretbench.review.protocol import Answer
 
-EventKind = Literal["decision", "withdrawal", "later", "ask_back", "reopen", "assign", "release"]
+EventKind = Literal["decision", "withdrawal", "later", "send_back", "reopen", "assign", "release"]
 """``decision``: a person's answers; the last one counts. ``withdrawal``: a decision is undone. ``later``: the item goes
-to the end of the person's queue. ``ask_back``: the adjudicator asks the people of an item to decide again.
+to the end of the person's queue. ``send_back``: the adjudicator asks the people of an item to decide again.
 Made by the owner: ``reopen``: everybody decides an item again; ``assign`` and ``release``: ``person`` gets an item, or
 no longer has it."""
 

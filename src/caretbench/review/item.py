@@ -1,4 +1,4 @@
-"""Review items: what people see of one problem or answer, and what they do not see."""
+"""Review items: the texts that people see of one problem or answer, and the facts that they do not see."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ShownItem(Row):
 
 
 class HiddenItem(Row):
-    """What no reviewer sees: authors, scores of judges by grader, and the known answers of a control."""
+    """Facts that no reviewer sees: authors, scores of judges by grader, and the known answers of a control."""
 
     models: tuple[str, ...] = ()
     judges: Mapping[str, float] = Field(default_factory=dict)

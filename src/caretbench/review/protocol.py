@@ -80,10 +80,10 @@ class ReviewQuestion(Row):
 
 
 class SettlementRule(Row):
-    """How the decisions of several people become one.
+    """Rule by which the decisions of several people become one.
 
     ``adjudicate``: equal answers to ``question`` settle; other items go to the adjudicator. ``majority``: more than
-    half of the answers; without a majority the item is left out. ``mean``: the mean of every scale. ``all``: everybody
+    half of the answers; without a majority the item is dropped. ``mean``: the mean of every scale. ``all``: everybody
     must answer ``value``, else the other answer holds.
     """
 
@@ -152,7 +152,7 @@ class ReviewProtocol(Row):
     guidelines: str = ""
 
     @model_validator(mode="after")
-    def _is_consistent(self) -> Self:
+    def _questions_fit(self) -> Self:
         names = [question.name for question in self.questions]
         for name in names:
             if names.count(name) > 1:
@@ -165,17 +165,23 @@ class ReviewProtocol(Row):
                 if name not in earlier:
                     raise ValueError(f"{question.name}: `when` names {name!r}, which is no question before it")
                 self._check_answer(f"{question.name}: `when`", name, wanted)
-        if names and self.settlement.question is not None and self.settlement.question not in names:
-            raise ValueError(f"settlement names {self.settlement.question!r}, which is no question")
-        if self.settlement.rule == "all" and self.settlement.question is not None:
-            self._check_answer("settlement", self.settlement.question, self.settlement.value or "")
+        self._refuse_equal_keys()
+        return self
+
+    @model_validator(mode="after")
+    def _rules_fit(self) -> Self:
+        settlement = self.settlement
+        if self.questions and settlement.question is not None:
+            if self.question(settlement.question) is None:
+                raise ValueError(f"settlement names {settlement.question!r}, which is no question")
+            if settlement.value is not None:
+                self._check_answer("settlement", settlement.question, settlement.value)
         for control in self.controls:
             for name, values in control.expect.items():
                 for value in values:
                     self._check_answer(f"control {control.kind}", name, value)
         if (self.mix.controls or self.mix.warm_up) and not self.controls:
             raise ValueError("mix asks for controls or a warm-up, but the protocol has no controls")
-        self._refuse_equal_keys()
         return self
 
     def _check_answer(self, where: str, name: str, value: Answer) -> None:
@@ -216,8 +222,8 @@ class ReviewProtocol(Row):
         """Return the question with this name, or None."""
         return next((one for one in self.questions if one.name == name), None)
 
-    def asked(self, answers: Mapping[str, Answer]) -> Iterator[ReviewQuestion]:
-        """Yield the questions that are asked, given the answers so far, in order."""
+    def open_questions(self, answers: Mapping[str, Answer]) -> Iterator[ReviewQuestion]:
+        """Yield the questions that belong to an item, given the answers so far, in order."""
         for question in self.questions:
             if all(answers.get(name) == value for name, value in question.when.items()):
                 yield question
@@ -230,11 +236,11 @@ class ReviewProtocol(Row):
             note: The note of the decision.
             choices: Number of choices of the item's own question.
         """
-        asked = {question.name: question for question in self.asked(answers)}
-        unknown = sorted(set(answers) - set(asked))
+        due = {question.name: question for question in self.open_questions(answers)}
+        unknown = sorted(set(answers) - set(due))
         if unknown:
             return f"{unknown[0]} is not asked here"
-        for name, question in asked.items():
+        for name, question in due.items():
             if name not in answers:
                 return f"{name} has no answer"
             value = answers[name]

@@ -64,7 +64,7 @@ class PersonQueue:
         }
         self._open: list[int] = []
         self._open_twice = 0
-        self._asked: dict[str, None] = {}
+        self._returned: dict[str, None] = {}
         self._later: dict[QueueEntry, None] = {}
         self._decided: dict[QueueEntry, int] = {}
         self._count = 0
@@ -82,11 +82,11 @@ class PersonQueue:
             del self._open[position]
             self._open_twice -= item in self._twice
 
-    def set_asked(self, item: str, *, is_asked: bool) -> None:
-        """Say whether the person is asked to decide an item again."""
-        self._asked.pop(item, None)
-        if is_asked:
-            self._asked[item] = None
+    def set_returned(self, item: str, *, is_returned: bool) -> None:
+        """Say whether the adjudicator returned an item to the person."""
+        self._returned.pop(item, None)
+        if is_returned:
+            self._returned[item] = None
 
     def set_decided(self, entry: QueueEntry, *, is_decided: bool) -> None:
         """Say whether the person has a decision about an entry that holds."""
@@ -109,12 +109,12 @@ class PersonQueue:
     def drop(self, item: str) -> None:
         """Take an item that was replaced out of the queue."""
         self.set_open(item, is_open=False)
-        self.set_asked(item, is_asked=False)
+        self.set_returned(item, is_returned=False)
         self._second.pop(item, None)
 
     def __iter__(self) -> Iterator[QueueEntry]:
-        """Yield the open entries: asked again, warm-up, second decisions that are due, others, then those for later."""
-        yield from (QueueEntry(item, 0) for item in self._asked)
+        """Yield the open entries: returned, warm-up, second decisions that are due, others, then those for later."""
+        yield from (QueueEntry(item, 0) for item in self._returned)
         waiting = []
         repeats_due = False
         for place in self._open:
@@ -144,7 +144,7 @@ class PersonQueue:
     def progress(self) -> QueueProgress:
         """Number of decisions that are made, and that are due in all."""
         done = len(self._decided)
-        return QueueProgress(done, done + len(self._open) + self._open_twice + len(self._second) + len(self._asked))
+        return QueueProgress(done, done + len(self._open) + self._open_twice + len(self._second) + len(self._returned))
 
     @property
     def decided(self) -> Iterable[QueueEntry]:

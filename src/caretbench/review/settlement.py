@@ -11,7 +11,7 @@ from caretbench.review.event import ReviewEvent
 from caretbench.review.protocol import Answer, ReviewProtocol
 
 SettledState = Literal["open", "agreed", "disputed", "adjudicated", "no_majority"]
-"""``open``: decisions are missing. ``disputed``: the adjudicator must settle. ``no_majority``: the item is left out."""
+"""``open``: decisions are missing. ``disputed``: the adjudicator must settle. ``no_majority``: the item is dropped."""
 
 
 class Settled(NamedTuple):

@@ -34,7 +34,7 @@ class ReviewState:
         self._latest: dict[QueueEntry, dict[str, ReviewEvent]] = defaultdict(dict)
         self._later: dict[str, dict[QueueEntry, None]] = defaultdict(dict)
         self._assigned: dict[str, dict[str, bool]] = defaultdict(dict)
-        self._asked_back: dict[str, ReviewEvent] = {}
+        self._sent_back: dict[str, ReviewEvent] = {}
         self._reopened: dict[str, tuple[str, str, str]] = {}
         self._queues: dict[str, PersonQueue] = {}
         self._last_item = self._last_event = 0
@@ -116,12 +116,12 @@ class ReviewState:
         decisions = list(self.decisions(item).values())
         return len(decisions) >= self.protocol.people and answers_differ(self.protocol, decisions)
 
-    def asked_back(self, item: str) -> ReviewEvent | None:
+    def sent_back(self, item: str) -> ReviewEvent | None:
         """Return the adjudicator's question to the people of an item that they have not all answered, or None."""
-        asked = self._asked_back.get(item)
-        if asked is None or not any(event.order < asked.order for event in self.decisions(item).values()):
+        returned = self._sent_back.get(item)
+        if returned is None or not any(event.order < returned.order for event in self.decisions(item).values()):
             return None
-        return asked
+        return returned
 
     def people_of(self, item: str) -> list[str]:
         """Return the people who decide an item: those who have decided, and the next of the others up to the number."""
@@ -180,8 +180,8 @@ class ReviewState:
         if item not in self.kinds:
             return
         decides = set(self.people_of(item))
-        asked = self.asked_back(item)
-        awaits = self.is_disputed(item) and asked is None
+        returned = self.sent_back(item)
+        awaits = self.is_disputed(item) and returned is None
         for name, queue in self._queues.items():
             if item in self.replaced:
                 queue.drop(item)
@@ -193,7 +193,9 @@ class ReviewState:
             own = self.decision(name, QueueEntry(item, 0))
             due = awaits if self._is_adjudicator(name) else name in decides
             queue.set_open(item, is_open=due and own is None)
-            queue.set_asked(item, is_asked=asked is not None and own is not None and own.order < asked.order)
+            queue.set_returned(
+                item, is_returned=returned is not None and own is not None and own.order < returned.order
+            )
 
     # --- folding ---
 
@@ -207,9 +209,9 @@ class ReviewState:
         elif event.kind == "later":
             self._later[event.person].pop(entry, None)
             self._later[event.person][entry] = None
-        elif event.kind == "ask_back":
-            before = self._asked_back.get(event.item, event)
-            self._asked_back[event.item] = max(before, event, key=lambda one: one.order)
+        elif event.kind == "send_back":
+            before = self._sent_back.get(event.item, event)
+            self._sent_back[event.item] = max(before, event, key=lambda one: one.order)
         elif event.kind == "reopen":
             self._reopened[event.item] = max(event.order, self._reopened.get(event.item, _NEVER))
         else:

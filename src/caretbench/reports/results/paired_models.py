@@ -30,7 +30,7 @@ class ComparisonRow(ReportValue):
     """Comparison of two models on one part of the problems; rates and differences run from 0 to 1.
 
     ``difference`` is the first model's pass@1, or mean of another measure, minus the second's. ``p_value`` is adjusted
-    (Holm), separately for the overall tests and for those of strata; tests that are not ``decidable`` are left out.
+    (Holm), separately for the overall tests and for those of strata; tests that are not ``decidable`` do not count.
     ``groups`` is the number of independent groups of problems.
     """
 

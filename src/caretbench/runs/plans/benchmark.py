@@ -64,7 +64,8 @@ class Benchmark(NamedTuple):
         execute = execute and any(map(needs_execution, problems))
         return cls(
             suite, loaded, problems, policy, profile, execute, parse_variants(config.variants), folder,
-            (*further_policies,), config.selection, config.prompt, (*map(user_metric, dict.fromkeys(config.metrics)),),
+            (*further_policies,), config.selection, config.prompt,
+            metrics=(*map(user_metric, dict.fromkeys(config.metrics)),),
         )  # fmt: skip
 
     def manifest(self) -> Manifest:
