@@ -15,6 +15,7 @@ from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox.kernel.seccomp import system_call_numbers
 from caretbench.execution.scan.tamper import FLAGS
 from caretbench.extraction.policies import policy_names
+from caretbench.inspect.providers.server_findings import ServerFindings
 from caretbench.languages import language, languages
 from caretbench.problem import Completion, Judgement, Latency, MissingSample, Problem, Score, Usage
 from caretbench.runs.building.model_requests import BuildAnswer, MissingBuildAnswer
@@ -150,6 +151,13 @@ def test_every_field_of_every_file_is_explained(heading: str, models: tuple[type
     for model in models:
         missing = [name for name in model.model_fields if f"`{name}`" not in text]
         assert not missing, f"{heading}: fields of {model.__name__} that the page lacks: {missing}"
+
+
+def test_the_settings_of_a_server_are_explained() -> None:
+    text = section(ROOT / "docs" / "reference" / "files.md", "### Settings")
+    identity = ServerFindings("model", fill="openai", unsent=("top_p",)).identity()
+    for name in ("model", "provider", "address", "arguments", *identity):
+        assert f"`{name}`" in text, name
 
 
 def test_statuses_and_flags_are_explained() -> None:

@@ -19,6 +19,7 @@ from tests.support import model_server, own_servers
 from tests.support.model_server import Behaviour, ModelServer, Recorded
 
 FAST = ClientOptions(retry_wait_s=0.01, retry_wait_limit_s=0.05, timeout_s=30, max_retries=2)
+LISTS_TOY = {"/v1/models": lambda _body: own_servers.listing("toy")}
 KEY = "sk-own-0123456789abcdef"
 QWEN = ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>")
 
@@ -144,6 +145,35 @@ def test_another_providers_key_is_never_sent(monkeypatch: pytest.MonkeyPatch) ->
     with own_servers.sglang() as server, opened(server) as client:
         asked(client)
         assert not [one for one in (*server.requests, *server.about) if "authorization" in one.headers]
+
+
+def posts(server: ModelServer) -> int:
+    """The number of requests for an answer."""
+    return sum(request.method == "POST" for request in server.requests)
+
+
+def test_a_server_that_fails_is_given_up_soon_and_named() -> None:
+    broken = model_server.error(500, f"out of memory, the key was {KEY}")
+    with ModelServer(lambda _: broken, about=LISTS_TOY) as server:
+        with pytest.raises(MachineError, match=r"completions: HTTP 500: .* out of memory") as caught:
+            opened(server, max_retries=5)
+        assert posts(server) == 5  # the first address is tried three times, the others once
+    assert "it listens and fails: look at the log of the server" in str(caught.value)
+    assert KEY not in str(caught.value)
+
+
+def test_a_server_that_hangs_is_asked_once_each() -> None:
+    with ModelServer(lambda _: Behaviour(pause_s=3), about=LISTS_TOY) as server:
+        with pytest.raises(MachineError, match=r"no answer within 0.3 s.*it listens and does not answer.*--timeout"):
+            opened(server, timeout_s=0.3, max_retries=5)
+        assert posts(server) == 3
+
+
+def test_ollamas_conversations_have_no_context_and_say_so() -> None:
+    with own_servers.ollama() as server, opened(server, context_tokens=4096) as client:
+        assert "--context-tokens is not sent with conversations: set OLLAMA_CONTEXT_LENGTH" in client.findings
+    with own_servers.ollama() as server, opened(server) as client:
+        assert "OLLAMA" not in client.findings
 
 
 def test_the_probe_stands_a_servers_accidents() -> None:

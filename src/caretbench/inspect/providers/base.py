@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
@@ -56,6 +57,11 @@ class SingleTryAPI(ModelAPI):
         if tools:
             raise ProviderError(self.no_tools_message, kind="refused")
         return await self.complete_once(input, config)
+
+    def current_key(self) -> str | None:
+        """Return the key, or that of the first variable of the environment that has one, which may change meanwhile."""
+        stated = (self.api_key, *map(os.environ.get, self.api_key_vars))
+        return next((key.strip() for key in stated if key and key.strip()), None)
 
     @abstractmethod
     async def complete_once(self, messages: list[ChatMessage], config: GenerateConfig) -> tuple[ModelOutput, ModelCall]:

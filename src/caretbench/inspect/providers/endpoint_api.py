@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from logging import getLogger
 from typing import Any
@@ -51,7 +50,7 @@ class EndpointAPI(SingleTryAPI):
         self.shape = shape
         self.address = address
         self.model = model
-        self._server = CompletionServer(shape, address, self._key)
+        self._server = CompletionServer(shape, address, self.current_key)
         super().__init__(
             f"{shape.name}/{model}", base_url=address, api_key=api_key, api_key_vars=[*shape.key_variables],
             config=config or GenerateConfig(),
@@ -167,12 +166,6 @@ class EndpointAPI(SingleTryAPI):
                 kind="refused",
             )
         return self.shape.text, values | {"text": text, "files": prompt.get("files") or None}
-
-    def _key(self) -> str | None:
-        found = self.api_key or next(
-            (os.environ[name] for name in self.shape.key_variables if os.environ.get(name)), None
-        )
-        return found.strip() if found else None
 
     def _output(self, reply: EndpointAnswer, unsent: tuple[str, ...]) -> ModelOutput:
         model, counts = reply.model or self.model, reply.counts

@@ -46,7 +46,7 @@ class FimEndpointAPI(EndpointAPI):
             model, shape, shape.address(given or shape.base_url), api_key=api_key, config=config, stream=stream,
             context_tokens=context_tokens,
         )  # fmt: skip
-        if shape.needs_key and given is None and not self._key():
+        if shape.needs_key and given is None and not self.current_key():
             raise MachineError(
                 f"{shape.title} needs a key: set {' or '.join(shape.key_variables)} "
                 f"(or {variables[0]} to an address that needs none)"

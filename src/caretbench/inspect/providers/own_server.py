@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -50,8 +49,9 @@ class OwnServerAPI(SingleTryAPI):
         spec = parse_server_spec(model_name, base_url)
         super().__init__(model_name, base_url=spec.root, api_key=api_key, api_key_vars=[KEY_VARIABLE], config=config)
         limits = ClientOptions.model_validate(options)
-        self.found = _findings(spec, self._key, limits, sends=sends)
+        self.found = _findings(spec, self.current_key, limits, sends=sends)
         self._root = spec.root
+        self._is_context_chosen = limits.context_tokens is not None
         self._endpoints = {
             name: EndpointAPI(
                 self.found.model, own_shape(name), own_address(name, spec.root), api_key=api_key, config=config,
@@ -62,9 +62,6 @@ class OwnServerAPI(SingleTryAPI):
             if name
         }  # fmt: skip
 
-    def _key(self) -> str | None:
-        return self.api_key or os.environ.get(KEY_VARIABLE, "").strip() or None
-
     # --- what our client asks -----------------------------------------------------------------------------------
 
     @property
@@ -73,8 +70,10 @@ class OwnServerAPI(SingleTryAPI):
         return self.found.accepts
 
     def findings(self) -> str:
-        """Return the findings of the probe in one line."""
-        return self.found.describe()
+        """Return the findings of the probe in one line, with what a conversation with Ollama has no place for."""
+        unsent = self._is_context_chosen and self.found.chat and "ollama" in (self.found.text, self.found.fill)
+        advice = "; --context-tokens is not sent with conversations: set OLLAMA_CONTEXT_LENGTH where the server starts"
+        return self.found.describe() + (advice if unsent else "")
 
     def served_name(self) -> str:
         """Return the server's name of the model."""

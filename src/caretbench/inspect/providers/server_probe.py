@@ -117,7 +117,7 @@ class _ServerProbe:
     async def _models(self) -> dict[str, int | None]:
         """Return the models that the server lists, with their context where it tells it."""
         try:
-            listed = await self._tried(lambda: self._about.fetch("/v1/models"), _ABOUT_S)
+            listed = await self._tried(lambda: self._about.fetch("/v1/models"), about=True)
         except ProviderError:
             return {}
         entries = value_at(listed, "data") if isinstance(listed, dict) else None
@@ -157,7 +157,7 @@ class _ServerProbe:
     async def _look(self, path: str, body: Mapping[str, JsonValue] | None = None) -> JsonValue:
         """Return what the server says at a path, None if nothing."""
         try:
-            return await self._tried(lambda: self._about.fetch(path, body), _ABOUT_S)
+            return await self._tried(lambda: self._about.fetch(path, body), about=True)
         except ProviderError:
             return None
 
@@ -215,7 +215,7 @@ class _ServerProbe:
             left = {key: value for key, value in settings.items() if key not in self._found.unsent}
             body, _ = shape.body(form, {**left, **values}, stream=self._found.stream)
             try:
-                return _Attempt(await self._tried(lambda body=body: server.ask(form, body, 1), self._answer_s))  # type: ignore[misc]
+                return _Attempt(await self._tried(lambda body=body: server.ask(form, body, 1)))  # type: ignore[misc]
             except ProviderError as error:
                 said = error.message.lower()
                 if self._found.stream and error.status_code in (400, 422) and "stream" in said:
@@ -225,8 +225,10 @@ class _ServerProbe:
                 else:
                     return _Attempt(refusal=one_line(str(error), 200), error=error)
 
-    async def _tried(self, send: Callable[[], Awaitable[Result]], limit_s: float) -> Result:
+    async def _tried(self, send: Callable[[], Awaitable[Result]], *, about: bool = False) -> Result:
         """Return the outcome of a request, which is sent again after a server's accident.
+
+        ``about``: it asks about the server itself, whose endpoints may answer even if this does not.
 
         Raises:
             ProviderError: the server refuses it, or no try helps.
@@ -235,7 +237,7 @@ class _ServerProbe:
         tries = 0
         while True:
             tries += 1
-            limit_s = min(limit_s, self._options.timeout_s, _ABOUT_S if self._failing else limit_s)
+            limit_s = min(self._answer_s, _ABOUT_S) if about or self._failing else self._answer_s
             try:
                 async with asyncio.timeout(limit_s):
                     return await send()
@@ -250,17 +252,17 @@ class _ServerProbe:
             if not fault.retryable or not accident:
                 raise error
             if tries > self._retries(error):
-                self._failing = self._failing or limit_s == self._answer_s
+                self._failing = self._failing or not about
                 raise error
             pause = max(min(self._options.retry_wait_s, 1.0) * 2.0 ** (tries - 1), fault.retry_after or 0.0)
             await asyncio.sleep(min(pause, _LONGEST_PAUSE_S))
 
     def _retries(self, error: ProviderError) -> int:
         """Return the number of tries after the first: many only while the server says that it is busy."""
-        if error.status_code in _BUSY:
-            return self._options.max_retries
         if self._failing or error.kind == "timeout":
             return 0
+        if error.status_code in _BUSY:
+            return self._options.max_retries
         return min(self._options.max_retries, _RETRIES_WHILE_FAILING)
 
     def _check(self, fault: RequestFault, tries: int) -> None:
