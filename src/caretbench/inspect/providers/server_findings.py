@@ -35,8 +35,6 @@ class ServerFindings:
     context_tokens: int | None = None
     special_tokens: frozenset[str] | None = None
     unsent: tuple[str, ...] = ()
-    refusals: tuple[str, ...] = ()
-    """Reasons for which the server lacks an endpoint, for messages."""
     note: str = ""
     """Reason for which the server was not probed."""
 

@@ -177,13 +177,12 @@ class _ServerProbe:
             text=text_shape if text.answer else None,
             chat="openai" if chat.answer else None,
             fill=fill_shape if fill.answer else None,
-            refusals=tuple(f"{name}: {attempt.refusal}" for name, attempt in outcomes if attempt.refusal),
         )
         if not self._found.accepts:
+            refusals = "; ".join(f"{name}: {attempt.refusal}" for name, attempt in outcomes)
             errors = [attempt.error for _, attempt in outcomes if attempt.error is not None]
             raise MachineError(
-                f"{self._spec.root} answers no request for {self._found.model} ({'; '.join(self._found.refusals)}); "
-                f"{_remedy(errors)}"
+                f"{self._spec.root} answers no request for {self._found.model} ({refusals}); {_remedy(errors)}"
             )
 
     async def _fill(self, text: _Attempt, *, ollama: bool) -> tuple[str, _Attempt]:
