@@ -14,9 +14,9 @@ from caretbench.reports.head.head_values import HeadPart
 from caretbench.reports.head.ranking import WIDTH, interval_drawing, ranking_table
 from caretbench.reports.output.export import to_markdown
 from caretbench.reports.output.page import render_html
+from caretbench.reports.output.rate_tables import main_table
 from caretbench.reports.output.terminal import print_summary
 from caretbench.reports.run_summary import summarise
-from caretbench.reports.sections.rates import main_table
 from caretbench.reports.summary import Summary
 from caretbench.suites.suite_types import DEFAULT_STRATIFICATION
 from tests.reports.test_reports_compare import ALL, NONE, PROBLEMS, run_of

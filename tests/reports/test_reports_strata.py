@@ -9,10 +9,10 @@ from caretbench.problem import Score
 from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.output.export import to_csv, to_markdown
 from caretbench.reports.output.page import render_html
+from caretbench.reports.output.rate_tables import stratum_table
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.sections import rate_charts
 from caretbench.reports.sections.rate_charts import rates_by_label
-from caretbench.reports.sections.rates import stratum_table
 from caretbench.reports.strata import has_verdicts, strata_of
 from caretbench.reports.summary import Summary
 from caretbench.suites.suite_types import DEFAULT_STRATIFICATION, Stratification

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
@@ -24,19 +24,14 @@ from caretbench.reports.estimates import (
 )
 from caretbench.reports.frame import GROUP, baselines_in, metric_columns
 from caretbench.reports.results.model_variants import model_order, variant_titles
-from caretbench.reports.results.paper_intervals import (
-    PaperTableLayout,
-    PrintedRate,
-    paper_interval_estimates,
-    paper_table_layouts,
-)
+from caretbench.reports.results.paper_columns import paper_tables_in, with_paper_intervals
 from caretbench.reports.results.problem_lists import ExcludedProblems, excluded_ids
 from caretbench.reports.strata import SEPARATOR, KeptPart, Stratum, has_verdicts, kept_apart, strata_of, stratum_name
 from caretbench.reports.summary import Column, ColumnPart, RateCell
 from caretbench.runs.user_metrics import USER_METRIC
 from caretbench.suites import suite_of_run
 from caretbench.suites.base import Suite
-from caretbench.suites.suite_types import PaperTable, Stratification
+from caretbench.suites.suite_types import Stratification
 
 STRATUM_RESAMPLES = 2000
 """Number of bootstrap resamples for the interval of a stratum, of which a run has hundreds."""
@@ -76,7 +71,7 @@ def columns_of(
     ]
     if stratification.paper_intervals:
         main, forms = stratum_name(stratification.main_labels), paper_tables_in(columns, stratification)
-        columns = [_with_paper_intervals(column, main, forms, maker.seed) for column in columns]
+        columns = [with_paper_intervals(column, main, forms, maker.seed) for column in columns]
     return tuple(_by_score(columns, policies))
 
 
@@ -90,16 +85,6 @@ def _by_score(columns: Iterable[Column], policies: Sequence[str]) -> list[Column
         return (column.profile, place, column.policy, column.baseline, score)
 
     return sorted(columns, key=key)
-
-
-def paper_tables_in(
-    columns: Sequence[Column],
-    stratification: Stratification,
-    printed: Callable[[PaperTable], tuple[PrintedRate, ...]] = lambda _table: (),
-) -> tuple[PaperTableLayout, ...]:
-    """Return the layouts of the paper's tables whose strata the columns have; ``printed`` returns a table's cells."""
-    strata = {name for column in columns for name in column.strata}
-    return tuple(paper_table_layouts(stratification.paper_tables, strata, printed))
 
 
 def _shown_strata(
@@ -121,25 +106,6 @@ def _group_order(group: pl.DataFrame, manifest: Mapping[str, Any], policies: Seq
     rank = baselines.index(model) + 1 if model in baselines else 0
     place = policies.index(policy) if policy in policies else len(policies)
     return (profile, rank, model.lower(), model_order(manifest, model, parameters), parameters, place, policy)
-
-
-def _with_paper_intervals(column: Column, main: str, forms: Sequence[PaperTableLayout], seed: int) -> Column:
-    """Return the column with the papers' intervals, if there is one sample per problem."""
-    if column.samples != 1:
-        return column
-
-    def printed(cell: RateCell, *, all_three: bool) -> RateCell:
-        rate = cell.pass_at.get(1)
-        if rate is None:
-            return cell
-        return cell.model_copy(update={"paper_intervals": paper_interval_estimates(rate, seed, all_three=all_three)})
-
-    wanted = {main, *(form.stratum for form in forms)}
-    strata = {
-        name: tuple(printed(cell, all_three=name == main) for cell in cells) if name in wanted else cells
-        for name, cells in column.strata.items()
-    }
-    return column.model_copy(update={"overall": printed(column.overall, all_three=True), "strata": strata})
 
 
 @dataclass(frozen=True)

@@ -272,7 +272,8 @@ class ScoringStage:
 
     def _run_changed_references(self, executor: AnyExecutor, appender: RowAppender) -> None:
         """Run the references as the policy changes them, and append their rows."""
-        self.report("references that the policy changes", 0, len(self._changed))
+        if self._changed:
+            self.report("references that the policy changes", 0, len(self._changed))
         for completion, _, result in self._verdicts(executor, self._changed):
             row = self._execution_row(completion, verdicts.answer_result(result))
             self._write(appender, row.model_copy(update={"values": {**row.values, verdicts.REFERENCE_PASSED: 1.0}}))

@@ -36,11 +36,19 @@ def summary_tables(summary: Summary, *, published: bool = False) -> list[ReportT
 
 
 def print_summary(summary: Summary, stream: TextIO | None = None, *, published: bool = False) -> None:
-    """Print a summary to ``stream``, by default the standard output."""
-    print_head(summary, stream)
+    """Print a summary to ``stream``, by default the standard output.
+
+    The head comes first in a pipe, and last on a terminal, where the tables would push it out of sight.
+    """
     notes = [*(f"Note: {text}" for text in summary.notes), footer_line(summary)]
     notes += notes_on_request(summary) if published else []
+    on_terminal = Console(file=stream).is_terminal
+    if not on_terminal:
+        print_head(summary, stream)
     print_tables(summary_tables(summary, published=published), notes, stream)
+    if on_terminal:
+        Console(file=stream).out("")
+        print_head(summary, stream)
 
 
 def print_head(summary: Summary, stream: TextIO | None = None) -> None:

@@ -54,13 +54,17 @@ class Efcb(Suite):
     about = "questions about merged changes: which patch, which lines, which description; nothing is run"
     strata = ("task", "tier", "repository", "language", "query", "rotation")
     stratification = Stratification(
-        labels=("task", "tier", "repository", "language", "lexical_margin", "patch_lines"),
-        crossed=(("task", "tier"), ("task", "repository"), ("task", "tier", "query"), ("task", "language")),
+        labels=(),  # a label alone would average over tiers, which differ in how much guessing gives
+        crossed=(
+            ("task", "tier"),
+            ("task", "tier", "query"),
+            *(("task", "tier", name) for name in ("repository", "language", "lexical_margin", "patch_lines")),
+        ),
         main_labels=("task", "tier"),
         cell_labels=("task", "tier", "repository", "query", "rotation"),
         headline_labels=("task", "tier", "query"),
         part_words=PART_WORDS,
-        heat_maps=(("task", "repository"),),
+        heat_maps=(("task", "tier", "repository"),),
     )
     profile_rules = EfcbProfile
     score_formula = PUBLISHED_FORMULA
