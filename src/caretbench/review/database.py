@@ -105,6 +105,11 @@ class ReviewDatabase:
         """Number that changes when another process writes."""
         return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
 
+    @property
+    def identity(self) -> str:
+        """Short hash that tells this review from others on the same machine."""
+        return hashlib.sha256(f"{self.fact('made_at')} {self.fact('seed')}".encode()).hexdigest()[:8]
+
     def fact(self, name: str) -> str | None:
         """Return a fact of the review, such as its ``seed``, or None."""
         row = self._connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()

@@ -6,7 +6,7 @@ import re
 import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
@@ -19,7 +19,10 @@ to the end of the person's queue. ``send_back``: the adjudicator asks the people
 Made by the owner: ``reopen``: everybody decides an item again; ``assign`` and ``release``: ``person`` gets an item, or
 no longer has it."""
 
-OWNER = "owner"
+OWN_KINDS: Final = frozenset({"decision", "withdrawal", "later", "send_back"})
+"""Kinds of events that their person made; the others are made by the owner."""
+
+OWNER: Final = "owner"
 """Name of the owner in events. No reviewer can have it."""
 
 _MAXIMUM_TIME_TEXT = 40

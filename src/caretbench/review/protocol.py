@@ -267,6 +267,7 @@ PAGE_KEYS: Final[Mapping[str, str]] = {
     "d": "difference from the reference",
     "t": "tests",
     "f": "unfold all lines",
+    "b": "ask them again",
     "x": "ten",
 }
 """Keys of the page itself, which no option may have; ``?`` shows all keys."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from caretbench.review.database import Person, ReviewDatabase
-from caretbench.review.event import ReviewEvent
+from caretbench.review.event import OWN_KINDS, ReviewEvent
 from caretbench.review.protocol import ReviewProtocol
 from caretbench.review.queues import PersonQueue, QueueEntry, QueueProgress, ranked_people
 from caretbench.review.settlement import Settled, answers_differ, settle
@@ -32,6 +32,8 @@ class ReviewState:
         self.replaced: set[str] = set()
         """Items that have a successor: nobody decides them any more."""
         self._latest: dict[QueueEntry, dict[str, ReviewEvent]] = defaultdict(dict)
+        self._former: dict[QueueEntry, dict[str, ReviewEvent]] = defaultdict(dict)
+        self._stored: Counter[str] = Counter()
         self._later: dict[str, dict[QueueEntry, None]] = defaultdict(dict)
         self._assigned: dict[str, dict[str, bool]] = defaultdict(dict)
         self._sent_back: dict[str, ReviewEvent] = {}
@@ -91,6 +93,14 @@ class ReviewState:
         """Return the decision of a person about an entry that holds now, or None."""
         event = self._latest[entry].get(person) if entry in self._latest else None
         return event if event is not None and self._holds(event) else None
+
+    def former_decision(self, person: str, entry: QueueEntry) -> ReviewEvent | None:
+        """Return the last decision of a person about an entry, though it may hold no more, or None."""
+        return self._former[entry].get(person) if entry in self._former else None
+
+    def stored(self, person: str) -> int:
+        """Return the number of stored events that a person made."""
+        return self._stored[person]
 
     def decisions(self, item: str, repeat: int = 0) -> dict[str, ReviewEvent]:
         """Return the decisions of reviewers about an item that hold now, by person; not the adjudicator's."""
@@ -201,10 +211,13 @@ class ReviewState:
 
     def _fold(self, event: ReviewEvent) -> None:
         entry = QueueEntry(event.item, event.repeat)
+        self._stored[event.person] += event.kind in OWN_KINDS
         if event.kind in {"decision", "withdrawal"}:
             before = self._latest[entry].get(event.person)
             if before is None or before.order < event.order:
                 self._latest[entry][event.person] = event
+                if event.kind == "decision":
+                    self._former[entry][event.person] = event
             self._later[event.person].pop(entry, None)
         elif event.kind == "later":
             self._later[event.person].pop(entry, None)

@@ -18,6 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from caretbench.files import cache_folder, write_atomically
+from caretbench.page_scripts import token_diff_script
 from caretbench.reports.compare import ComparisonReport
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.head.footer import footer_line
@@ -100,8 +101,8 @@ def render_page(
     """Return a self-contained HTML page of these parts; without ``head`` its heading is the title."""
     drawn = [_drawn(part) for part in parts]
     specs = {chart.name: chart.spec for part in drawn for block in part.blocks for chart in block.charts}
-    own = _asset("report.js")
-    scripts = [_vega_bundle(), own] if specs else [own]
+    own = [token_diff_script(), _asset("report.js")]
+    scripts = [_vega_bundle(), *own] if specs else own
     return (
         _environment()
         .get_template("report.html.j2")

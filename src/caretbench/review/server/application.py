@@ -1,0 +1,63 @@
+"""The review server: addresses and their handlers, and the process that serves them."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from caretbench.errors import MachineError
+from caretbench.review.database import DATABASE_NAME, ReviewDatabase
+from caretbench.review.event import OWNER
+from caretbench.review.server.handlers import ReviewHandlers
+from caretbench.review.server.security import Protection
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+"""Hosts that only this machine reaches."""
+
+
+def review_application(database: ReviewDatabase, hosts: Collection[str] | None = LOOPBACK) -> ASGIApp:
+    """Return the application that serves a review to people who reach it under one of the hosts; None: any."""
+    on = ReviewHandlers(database)
+    routes = [
+        Route("/", on.review),
+        Route("/join/{secret}", on.show_link),
+        Route("/join/{secret}", on.use_link, methods=["POST"]),
+        Route("/decide", on.decide, methods=["POST"]),
+        Route("/guidelines", on.guidelines),
+        Route("/owner", on.owner),
+        Route("/item/{item}/text", on.plain_text),
+        Route("/assets/{name}", on.asset),
+        Route("/api/queue", on.queue),
+        Route("/api/entry/{item}", on.entry),
+        Route("/api/events", on.events, methods=["POST"]),
+        Route("/api/mine", on.own_events),
+    ]
+    return Protection(Starlette(routes=routes), hosts)
+
+
+def serve(folder: Path, host: str, port: int, report: Callable[[str], None] = print) -> None:
+    """Serve a review until the process is stopped; ``report`` gets the owner's link.
+
+    Raises:
+        DataError: there is no review in the folder.
+        MachineError: the address is in use, or not of this machine.
+    """
+    with ReviewDatabase(folder / DATABASE_NAME) as database:
+        try:
+            listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        except OSError as error:
+            raise MachineError(f"{host}:{port}: {error.strerror}; choose another --port or --host") from None
+        with listening:
+            shown = f"[{host}]" if ":" in host else host
+            address = f"http://{shown}:{listening.getsockname()[1]}"
+            report(f"owner: {address}/join/{database.invite(OWNER, 'owner')}")
+            listens_everywhere = host in {"0.0.0.0", "::"}  # noqa: S104  # compared
+            application = review_application(database, None if listens_everywhere else {host, *LOOPBACK})
+            config = uvicorn.Config(application, log_level="warning", lifespan="off", server_header=False)
+            uvicorn.Server(config).run(sockets=[listening])

@@ -1,0 +1,84 @@
+// The entry on the page: its form, which question is open, blanks, the difference from the reference.
+
+const { diff, visible } = globalThis.caretbenchDiff;
+
+export const formOf = (root) => root.querySelector("form.answers");
+
+export const answersOf = (form) => {
+  const answers = {};
+  for (const field of form.querySelectorAll("fieldset[data-question]")) {
+    const chosen = field.hidden ? null : field.querySelector("input:checked");
+    if (chosen) answers[field.dataset.question] = field.dataset.kind === "choice" ? chosen.value : Number(chosen.value);
+  }
+  return answers;
+};
+
+export const setAnswers = (form, answers) => {
+  for (const [name, value] of Object.entries(answers)) {
+    const input = form.querySelector(`input[name="q-${CSS.escape(name)}"][value="${CSS.escape(String(value))}"]`);
+    if (input) input.checked = true;
+  }
+};
+
+// Shows the questions that apply to the answers so far, and marks the open one. Returns it, or null.
+export const refreshQuestions = (form) => {
+  let open = null;
+  for (const field of form.querySelectorAll("fieldset[data-question]")) {
+    const answers = answersOf(form);
+    const wanted = field.dataset.when.split(" ").filter(Boolean).map((text) => text.split("="));
+    field.hidden = wanted.some(([name, value]) => String(answers[name]) !== value);
+    field.classList.remove("open");
+    if (!open && !field.hidden && !field.querySelector("input:checked")) open = field;
+  }
+  open?.classList.add("open");
+  return open;
+};
+
+export const needsNote = (form) => [...form.querySelectorAll("input:checked[data-note]")].some((input) => !input.closest("fieldset").hidden)
+  && !form.elements.note.value.trim();
+
+// The input that a key chooses: of the open question by digits, of any question by letters.
+export const inputOf = (form, key, keyOf) => {
+  const open = form.querySelector("fieldset.open") || [...form.querySelectorAll("fieldset:not([hidden])")].pop();
+  const byDigit = open && [...open.querySelectorAll("input")].find((input) => !input.parentElement.querySelector("kbd[data-key-of]") && input.dataset.key === key);
+  if (byDigit) return byDigit;
+  return [...form.querySelectorAll("fieldset:not([hidden]) input")].find((input) => {
+    const shown = input.parentElement.querySelector("kbd[data-key-of]");
+    return shown && keyOf(shown.dataset.keyOf) === key;
+  });
+};
+
+export const drawDifference = (root, span, reference) => {
+  const place = root.querySelector("details.reference pre.diff");
+  if (!place) return;
+  const parts = diff(reference, span);
+  place.replaceChildren(...parts.map(([kind, text]) => {
+    if (kind === "same") return document.createTextNode(text);
+    const node = document.createElement(kind);
+    node.textContent = /\S/.test(text) ? text : visible(text);
+    return node;
+  }));
+};
+
+export const showBlanks = (root, shown) => {
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  const nodes = [];
+  while (walker.nextNode()) if (walker.currentNode.parentElement.closest("code, pre") && !walker.currentNode.parentElement.closest(".sign")) nodes.push(walker.currentNode);
+  for (const node of nodes) {
+    if (shown && node.plain === undefined) {
+      node.plain = node.data;
+      node.data = node.data.replace(/ /g, "·").replace(/\t/g, "→\t");
+    } else if (!shown && node.plain !== undefined) {
+      node.data = node.plain;
+      delete node.plain;
+    }
+  }
+};
+
+export const toggle = (root, selector) => {
+  const found = [...root.querySelectorAll(selector)];
+  const open = found.some((details) => !details.open);
+  for (const details of found) details.open = open;
+};
+
+export const bringSpanIntoView = (root) => root.querySelector("mark")?.scrollIntoView({ block: "center", inline: "nearest" });
