@@ -24,6 +24,7 @@ from caretbench.cli import (
     pull,
     report,
     reproduce,
+    review,
     run,
     score,
     show,
@@ -64,7 +65,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name, cls=HelpCommand)(_command)
-for _group in (build, models, deps, cache):
+for _group in (build, review, models, deps, cache):
     app.add_typer(_group.app, name=_group.__name__.rpartition(".")[2])
 
 
