@@ -125,6 +125,11 @@ class ReviewDatabase:
         for place, item_id, row in self._connection.execute(query, (after,)):
             yield place, item_id, ReviewItem.model_validate_json(row)
 
+    def item_kinds(self, after: int = 0) -> Iterator[tuple[int, str, str, str | None]]:
+        """Yield place, id, kind and predecessor of all items behind a place, without reading their texts."""
+        fields = "place, id, json_extract(row, '$.kind'), json_extract(row, '$.successor_of')"
+        yield from self._connection.execute(f"SELECT {fields} FROM items WHERE place > ? ORDER BY place", (after,))  # noqa: S608  # fixed names
+
     def item(self, item_id: str) -> ReviewItem | None:
         """Return one item, or None."""
         row = self._connection.execute("SELECT row FROM items WHERE id = ?", (item_id,)).fetchone()

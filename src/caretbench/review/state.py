@@ -54,11 +54,11 @@ class ReviewState:
             name: person.role for name, person in self.people.items()
         }
         self.people = people
-        for place, item_id, item in self._database.items(self._last_item):
+        for place, item_id, kind, predecessor in self._database.item_kinds(self._last_item):
             self._last_item, rebuild = place, True
-            self.kinds[item_id] = item.kind
-            if item.successor_of is not None:
-                self.replaced.add(item.successor_of)
+            self.kinds[item_id] = kind
+            if predecessor is not None:
+                self.replaced.add(predecessor)
         events = list(self._database.events(self._last_event))
         for _, event in events:
             self._fold(event)
@@ -198,8 +198,9 @@ class ReviewState:
                 continue
             for repeat in (0, 1):
                 entry = QueueEntry(item, repeat)
-                queue.set_decided(entry, is_decided=self.decision(name, entry) is not None)
-                queue.set_later(entry, is_later=entry in self._later[name])
+                if entry in self._latest or entry in self._later[name]:  # else nothing has happened to it
+                    queue.set_decided(entry, is_decided=self.decision(name, entry) is not None)
+                    queue.set_later(entry, is_later=entry in self._later[name])
             own = self.decision(name, QueueEntry(item, 0))
             due = awaits if self._is_adjudicator(name) else name in decides
             queue.set_open(item, is_open=due and own is None)

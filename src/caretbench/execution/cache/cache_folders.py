@@ -23,7 +23,9 @@ BOUND = (BUNDLES, TOOLS, DOTNET, ARTEFACTS, SNAPSHOTS)
 
 def unusable_cache(place: Path, error: OSError) -> MachineError:
     """Return the error for a cache folder that cannot be written."""
-    return MachineError(describe_os_error(error, ANOTHER_CACHE, place))
+    text = describe_os_error(error, ANOTHER_CACHE, place)
+    # Nothing can be made in /proc, for example, which is no cause that has a remedy elsewhere.
+    return MachineError(text if ANOTHER_CACHE in text else f"{text}; {ANOTHER_CACHE}")
 
 
 def check_cache_is_writable() -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import groupby
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from caretbench.review.server.visible_text import visible_html
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
 
 NEAR_LINES: Final = 25
 """Number of lines before and after the span that are not folded."""
@@ -126,16 +130,13 @@ def _pieces(language: str, before: str, span: str, after: str) -> Iterator[_Piec
 
 
 def _tokens(language: str, text: str) -> Iterator[tuple[str, str]]:
-    from pygments.lexers import get_lexer_by_name
     from pygments.token import STANDARD_TYPES
-    from pygments.util import ClassNotFound
 
     if len(text) > MOST_COLOURED:
         yield "", text
         return
-    try:
-        lexer = get_lexer_by_name(language or "text")
-    except ClassNotFound:
+    lexer = _lexer(language)
+    if lexer is None:
         yield "", text
         return
     for _, kind, value in lexer.get_tokens_unprocessed(text):
@@ -143,3 +144,15 @@ def _tokens(language: str, text: str) -> Iterator[tuple[str, str]]:
         while found not in STANDARD_TYPES and found.parent is not None:
             found = found.parent
         yield STANDARD_TYPES.get(found, ""), value
+
+
+@cache
+def _lexer(language: str) -> Lexer | None:
+    """Return the lexer of a language; None without one. Making one again for every item takes milliseconds."""
+    from pygments.lexers import get_lexer_by_name
+    from pygments.util import ClassNotFound
+
+    try:
+        return get_lexer_by_name(language or "text")
+    except ClassNotFound:
+        return None

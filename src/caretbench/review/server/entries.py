@@ -32,7 +32,7 @@ class Choice(NamedTuple):
     needs_note: bool = False
 
 
-class AskedQuestion(NamedTuple):
+class ShownQuestion(NamedTuple):
     """Question on the page, with its choices and the answer so far."""
 
     name: str
@@ -72,7 +72,7 @@ class EntryPages:
                 entry=entry,
                 item=item,
                 shown=Markup(self._item_html(item)),  # noqa: S704  # escaped by code_html and the template of items
-                questions=asked_questions(self._state.protocol, given, len(item.shown.choices)),
+                questions=shown_questions(self._state.protocol, given, len(item.shown.choices)),
                 note=former.note if former else "",
                 returned=self._returned(person, entry.item),
                 sides=self._sides(person, entry.item),
@@ -123,10 +123,10 @@ class EntryPages:
         ]
 
 
-def asked_questions(protocol: ReviewProtocol, answers: Mapping[str, Answer], choices: int) -> list[AskedQuestion]:
+def shown_questions(protocol: ReviewProtocol, answers: Mapping[str, Answer], choices: int) -> list[ShownQuestion]:
     """Return the questions of a protocol for the page; ``choices`` is the number of the item's own choices."""
     return [
-        AskedQuestion(
+        ShownQuestion(
             name=question.name,
             text=question.text,
             kind=question.kind,

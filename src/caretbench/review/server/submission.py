@@ -33,7 +33,7 @@ class SubmittedEvent(Row):
 
 
 class Verdict(NamedTuple):
-    """What became of a submitted event: ``stored``, ``known`` (it was stored before) or ``refused`` with a reason."""
+    """Outcome of a submitted event: ``stored``, ``known`` (it was stored before) or ``refused`` with a reason."""
 
     id: str
     status: Literal["stored", "known", "refused"]
