@@ -6,6 +6,7 @@ import json
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,14 +24,21 @@ from tests.support.command_run import in_this_process as caretbench
 
 
 def test_help_is_quick() -> None:
-    """In CPU time: the wall depends on how busy the machine is. The bound is CONTRIBUTING's 0.3 s."""
-    spent = []
-    for _ in range(3):
+    """In CPU time, within CONTRIBUTING's 0.3 s, or on a slow machine within 4 starts of an interpreter with asyncio."""
+
+    def cpu_seconds(run: Callable[[], object]) -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert "score" in in_own_process("--help").stdout
+        run()
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    assert min(spent) < 0.3
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    start = [sys.executable, "-c", "import asyncio, dataclasses, email.message, inspect, json, logging, typing"]
+    helps, starts = [], []
+    for _ in range(3):
+        helps.append(cpu_seconds(lambda: in_own_process("--help")))
+        starts.append(cpu_seconds(lambda: subprocess.run(start, check=True)))
+    assert min(helps) < max(0.3, 4 * min(starts))
+    assert "score" in in_own_process("--help").stdout
 
 
 def test_help_imports_none_of_the_heavy_libraries() -> None:

@@ -291,7 +291,7 @@ def test_the_caches_disk_is_full(disk: SmallDisk) -> None:
             full += 1
             said = str(error)
             assert str(folder) in said
-            assert re.search(r"No space left|disk is full|disk I/O|unable to open", said), said
+            assert re.search(r"no space left|disk is full|disk I/O|unable to open", said, re.IGNORECASE), said
         finally:
             sandbox.close()
         wrong = [result for result in given if result.status.value not in (wanted(result.id), "sandbox_error")]

@@ -61,13 +61,13 @@ def open_item(page: Page) -> str | None:
 
 
 def press(page: Page, keys: str) -> None:
-    """Press keys, and wait until another entry stands."""
+    """Press keys, and wait until another entry stands, or the queue is at its end."""
     before = open_item(page)
     for key in keys:
         page.keyboard.press(key)
     page.wait_for_function(
         "(before) => { const form = document.querySelector('form.answers');"
-        " return !form || `${form.dataset.item}:${form.dataset.repeat}` !== before; }",
+        " return !form ? document.querySelector('.done') : `${form.dataset.item}:${form.dataset.repeat}` !== before; }",
         arg=before,
     )
 

@@ -22,8 +22,11 @@ let decided = []; // those that can be undone without the server, the last one l
 let progress = { done: 0, total: 0 };
 let blanks = false;
 let drafts = new Map();
+let isEnd = false; // the server's last answer had the whole rest of the queue
+const gone = new Map(); // moment at which an entry left this page, by key
 
-const HELD = 20; // entries that can be undone without the server
+const HELD = 20; // entries that a browser holds, and that can be undone without the server
+const RETRY = 1000; // milliseconds until the server is asked again while no entry is there
 const keyOf = (entry) => `${entry.item}:${entry.repeat}`;
 const newId = () => crypto.randomUUID().replaceAll("-", "");
 const say = (text) => { live.textContent = text; };
@@ -63,31 +66,41 @@ const showError = (text) => {
 
 let filling = null;
 const fill = () => {
-  filling = filling || sync.queue(entries.map(keyOf)).then(async (answer) => {
-    progress = answer;
-    const held = new Map(entries.map((entry) => [keyOf(entry), entry]));
-    const leaving = new Set((await store.waiting()).filter((event) => event.kind !== "withdrawal").map(keyOf));
-    const next = answer.entries.map((entry) => entry.html === undefined ? held.get(keyOf(entry)) : entry).filter((entry) => entry && !leaving.has(keyOf(entry)));
-    const open = entries[0];
-    const stays = open && (open.restored || next.some((entry) => keyOf(entry) === keyOf(open)));
-    entries = stays ? [open, ...next.filter((entry) => keyOf(entry) !== keyOf(open))] : next;
-    drawProgress();
-    if (!stays) draw();
-  }).catch(() => {}).finally(() => { filling = null; });
+  filling = filling || fetchEntries().catch(() => {}).finally(() => {
+    filling = null;
+    if (!entries.length && !isEnd) setTimeout(fill, RETRY);
+  });
   return filling;
+};
+const fetchEntries = async () => {
+  // The server may make its answer before it gets the last decisions of this page: these entries are not open.
+  const sent = performance.now();
+  const leaving = new Set((await store.waiting()).filter((event) => event.kind !== "withdrawal").map(keyOf));
+  const answer = await sync.queue(entries.map(keyOf));
+  const held = new Map(entries.map((entry) => [keyOf(entry), entry]));
+  const isOpen = (entry) => entry && !leaving.has(keyOf(entry)) && !(gone.get(keyOf(entry)) >= sent);
+  const next = answer.entries.map((entry) => entry.html === undefined ? held.get(keyOf(entry)) : entry).filter(isOpen);
+  const open = entries[0];
+  const stays = open && (open.restored || next.some((entry) => keyOf(entry) === keyOf(open)));
+  entries = stays ? [open, ...next.filter((entry) => keyOf(entry) !== keyOf(open))] : next;
+  isEnd = answer.entries.length < HELD;
+  progress = answer;
+  drawProgress();
+  if (!stays) draw();
 };
 
 // --- the open entry ---
 const draw = () => {
   const entry = entries[0];
-  performance.mark("shown");
   if (!entry) {
-    root.replaceChildren(Object.assign(document.createElement("p"), { className: "done", textContent: "Nothing is left for you now. Thank you." }));
+    const [className, textContent] = isEnd ? ["done", "Nothing is left for you now. Thank you."] : ["awaited", "The next items come from the server in a moment."];
+    root.replaceChildren(Object.assign(document.createElement("p"), { className, textContent }));
     const undo = Object.assign(document.createElement("button"), { type: "button", textContent: "Undo the last decision" });
     undo.dataset.action = "undo";
     root.append(undo);
     return;
   }
+  performance.mark("shown");
   root.innerHTML = entry.html; // rendered and escaped by the server
   const form = view.formOf(root);
   const draft = drafts.get(keyOf(entry)) || entry.restored;
@@ -114,6 +127,7 @@ const send = async (kind, extra = {}) => {
   };
   await store.add(event, keyOf(entry));
   drafts.delete(keyOf(entry));
+  gone.set(keyOf(entry), performance.now());
   entries.shift();
   if (kind === "decision") {
     decided = [...decided.slice(-HELD), { ...entry, restored: { answers: event.answers, note: event.note } }];
@@ -144,6 +158,7 @@ const undo = async () => {
   };
   await store.add(event, keyOf(last));
   progress = { ...progress, done: Math.max(0, progress.done - 1) };
+  gone.delete(keyOf(last));
   entries = [last, ...entries.filter((entry) => keyOf(entry) !== keyOf(last))];
   drawProgress();
   draw();
@@ -241,6 +256,7 @@ document.addEventListener("submit", (event) => {
 });
 tabs.addEventListener("message", ({ data }) => {
   const was = entries[0] && keyOf(entries[0]);
+  gone.set(data.gone, performance.now());
   entries = entries.filter((entry) => keyOf(entry) !== data.gone);
   if (was === data.gone) draw();
   fill();
