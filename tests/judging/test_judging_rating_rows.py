@@ -9,7 +9,7 @@ import pytest
 
 from caretbench.errors import DataError
 from caretbench.judging.rating_rows import alpha_of_people, checked_ratings
-from caretbench.metrics.agreement import krippendorff_alpha
+from caretbench.metrics.agreement.coefficients import krippendorff_alpha
 
 
 class Rated(NamedTuple):

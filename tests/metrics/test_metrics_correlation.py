@@ -1,10 +1,21 @@
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.metrics.correlation import pearson, spearman
+from caretbench.metrics.agreement.item_statistic import ItemStatistic, item_estimate
+from caretbench.metrics.correlation import (
+    mean_difference_statistic,
+    pearson,
+    pearson_statistic,
+    spearman,
+    spearman_statistic,
+)
 
 SERIES = st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=3, max_size=30)
 
@@ -53,3 +64,38 @@ def test_refuses_what_cannot_be_paired() -> None:
         pearson([1.0], [1.0, 2.0])
     with pytest.raises(ValueError, match="finite"):
         spearman([1.0, 2, float("nan")], [1.0, 2, 3])
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 3)), min_size=3, max_size=40))
+def test_weights_are_repetitions(rows: list[tuple[int, int, int]]) -> None:
+    first, second, times = ([float(row[place]) for row in rows] for place in range(3))
+    repeated = [[value for value, count in zip(series, times, strict=True) for _ in range(int(count))]
+                for series in (first, second)]  # fmt: skip
+    for statistic, plain in ((pearson_statistic, pearson), (spearman_statistic, spearman)):
+        if len(repeated[0]) >= 3:
+            expected = plain(*repeated)
+            found = float(statistic(first, second).value(np.array([times]))[0])
+            assert math.isnan(found) if expected is None else found == pytest.approx(expected.coefficient, abs=1e-9)
+
+
+def judged(seed: int, texts: int, noise: float) -> tuple[list[float], list[float]]:
+    """Return the scores of a judge, and the means of three people, from 0 to 10."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(5, 2, texts)
+    people = np.clip(np.rint(truth + rng.normal(0, noise, (3, texts))), 0, 10)
+    return list(np.clip(np.rint(truth + rng.normal(0.5, 1, texts)), 0, 10)), list(people.mean(axis=0))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("noise", [0.5, 2.0])
+@pytest.mark.parametrize("statistic", [pearson_statistic, spearman_statistic, mean_difference_statistic])
+def test_intervals_of_a_study_hold_the_true_value(
+    statistic: Callable[[list[float], list[float]], ItemStatistic], noise: float
+) -> None:
+    truth = statistic(*judged(0, 60_000, noise)).estimate
+    assert truth is not None
+    held = 0
+    for seed in range(1, 1001):
+        found = item_estimate(statistic(*judged(seed, 150, noise)), seed=seed, resamples=1000)
+        held += found.low is not None and found.high is not None and found.low <= truth <= found.high
+    assert 925 <= held <= 975

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from caretbench.errors import DataError
-from caretbench.metrics.agreement import krippendorff_alpha
+from caretbench.metrics.agreement.coefficients import krippendorff_alpha
 
 
 class RatedRow(Protocol):

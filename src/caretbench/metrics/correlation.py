@@ -7,6 +7,10 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+
+from caretbench.metrics.agreement.item_statistic import ItemStatistic
+from caretbench.metrics.resampling import Floats
 
 _FEWEST = 3
 """Minimum number of pairs: two points are always on a line."""
@@ -53,3 +57,60 @@ def _correlation(
 
     result = getattr(stats, test)(first, second)
     return Correlation(float(result.statistic), float(result.pvalue), len(first))
+
+
+def pearson_statistic(first: Sequence[float], second: Sequence[float]) -> ItemStatistic:
+    """Return Pearson's correlation as a function of the items, for intervals; errors as in :func:`pearson`."""
+    table = _pairs(first, second)
+    return ItemStatistic(lambda weights: _weighted_pearson(weights, table[0][None, :], table[1][None, :]), _ones(first))
+
+
+def spearman_statistic(first: Sequence[float], second: Sequence[float]) -> ItemStatistic:
+    """Return Spearman's correlation as a function of the items; ranks are those among the drawn items."""
+    levels = [np.unique(series, return_inverse=True)[1] for series in _pairs(first, second)]
+
+    def value(weights: Floats) -> Floats:
+        return _weighted_pearson(weights, *(_weighted_ranks(weights, codes) for codes in levels))
+
+    return ItemStatistic(value, _ones(first))
+
+
+def mean_difference_statistic(first: Sequence[float], second: Sequence[float]) -> ItemStatistic:
+    """Return the mean of first minus second as a function of the items."""
+    differences = np.subtract(*_pairs(first, second))
+    return ItemStatistic(lambda weights: weights @ differences / weights.sum(axis=1), _ones(first))
+
+
+def _ones(values: Sequence[float]) -> Floats:
+    return np.ones(len(values))
+
+
+def _pairs(first: Sequence[float], second: Sequence[float]) -> tuple[Floats, Floats]:
+    if len(first) != len(second):
+        raise ValueError(f"{len(first)} values cannot be paired with {len(second)}")
+    ours, theirs = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if not (np.isfinite(ours).all() and np.isfinite(theirs).all()):
+        raise ValueError("a correlation needs finite values")
+    return ours, theirs
+
+
+def _weighted_ranks(weights: Floats, codes: NDArray[np.intp]) -> Floats:
+    """Return the mean rank of every item in each row of weights; ``codes`` are the places of the items' levels."""
+    of_levels = np.zeros((len(weights), int(codes.max(initial=-1)) + 1))
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    if len(starts):
+        of_levels = np.add.reduceat(weights[:, order], starts, axis=1)
+    ranks: Floats = (np.cumsum(of_levels, axis=1) - of_levels / 2)[:, codes]
+    return ranks
+
+
+def _weighted_pearson(weights: Floats, first: Floats, second: Floats) -> Floats:
+    """Return the correlation of each row of weights; NaN where a series is constant."""
+    totals = weights.sum(axis=1)[:, None]
+    ours, theirs = (series - (weights * series).sum(axis=1)[:, None] / totals for series in (first, second))
+    spread = np.sqrt((weights * ours**2).sum(axis=1)) * np.sqrt((weights * theirs**2).sum(axis=1))
+    scale = np.abs(first).max(initial=1.0) * np.abs(second).max(initial=1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Floats = np.where(spread > 1e-12 * scale, (weights * ours * theirs).sum(axis=1) / spread, np.nan)
+    return found

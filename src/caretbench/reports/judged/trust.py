@@ -14,7 +14,7 @@ from caretbench.judging.agreement import separation
 from caretbench.judging.answers import answer_key
 from caretbench.judging.criteria import Criterion
 from caretbench.judging.question_controls import HALLUCINATIONS, REFERENCE, control_names, question_controls
-from caretbench.metrics.agreement import krippendorff_alpha
+from caretbench.metrics.agreement.coefficients import krippendorff_alpha
 from caretbench.problem import Problem
 from caretbench.reports.judged.answer_values import JudgedTexts, TextValue
 
