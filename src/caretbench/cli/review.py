@@ -36,29 +36,51 @@ _PORT = 8765
 def new_review(
     folder: Folder,
     protocol: Annotated[
-        str, typer.Option(help="Name of a protocol, or a file that ends in .toml.")
+        str, typer.Option(help="Name of a protocol (`caretbench review protocols`), or a file that ends in .toml.")
     ] = "devbench-instance",
-    suite: Annotated[str, typer.Option(help="Suite of the problems.")] = "devbench",
+    suite: Annotated[
+        str | None, typer.Option(help="Suite of the problems. Default: the protocol's, else devbench.")
+    ] = None,
     data: Data = "starter",
-    seed: Annotated[int, typer.Option(help="Random seed of the orders of people.")] = 0,
+    run: Annotated[Path | None, typer.Option(help="Folder of a run: people review its answers.")] = None,
+    criterion: Annotated[
+        str | None, typer.Option(help="Criterion of judges that people's ratings validate (with --run).")
+    ] = None,
+    texts: Annotated[int, typer.Option(min=1, help="Largest number of the run's texts.")] = 150,
+    disputed: Annotated[
+        bool, typer.Option("--disputed", help="Take the texts about which the run's judges differ most.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Random seed of the sample, and of the orders of people.")] = 0,
     **options: Any,
 ) -> None:
-    """Make a review of the problems of a suite.
+    """Make a review of the problems of a suite, or of the answers of a run.
 
     Examples:
       caretbench review new reviews/mine --protocol devbench-instance --data mine
+      caretbench review new reviews/judges --protocol completion-quality --run runs/mine
     """
     from caretbench.review.database import ReviewDatabase
     from caretbench.review.problem_items import problem_items
     from caretbench.review.protocol import load_protocol
+    from caretbench.review.run_items import run_items
+    from caretbench.runs.run_folder import RunFolder
     from caretbench.suites import load_problems, load_suite
 
     chosen = load_protocol(protocol)
-    found = load_suite(suite)
-    problems = selection(options).apply(found, load_problems(found, data).problems)
-    items = problem_items(problems, chosen)
-    with ReviewDatabase.create(folder, chosen, items, seed) as database:
-        count = sum(1 for _ in database.items())
+    if run is not None:
+        found = run_items(
+            RunFolder(run), chosen, criterion=criterion, selection=selection(options), texts=texts, seed=seed,
+            disputed=disputed,
+        )  # fmt: skip
+        chosen, items = found.protocol, found.items
+        print_note(f"{sum(item.kind == 'item' for item in items)} of {found.texts} distinct texts of {run}")
+    else:
+        if criterion is not None or disputed:
+            raise ValueError("--criterion and --disputed are about the answers of a run; give one: --run RUN")
+        of = load_suite(suite or next(iter(chosen.suites), "devbench"))
+        items = problem_items(selection(options).apply(of, load_problems(of, data).problems), chosen)
+    with ReviewDatabase.create(folder, chosen, items, seed, run=run) as database:
+        count = sum(1 for _ in database.item_kinds())
     print_line(f"{folder}: {count} items by the protocol {chosen.key}. Next: caretbench review invite {folder} NAME …")
 
 

@@ -67,8 +67,10 @@ class ReviewDatabase:
             self._migrate()
 
     @classmethod
-    def create(cls, folder: Path, protocol: ReviewProtocol, items: Iterable[ReviewItem], seed: int) -> Self:
-        """Return the database of a new review in ``folder``.
+    def create(
+        cls, folder: Path, protocol: ReviewProtocol, items: Iterable[ReviewItem], seed: int, *, run: Path | None = None
+    ) -> Self:
+        """Return the database of a new review in ``folder``; ``run`` is the folder of the run that it is about.
 
         Raises:
             DataError: the folder has a review already.
@@ -81,7 +83,8 @@ class ReviewDatabase:
         partial.unlink(missing_ok=True)
         new = cls(partial, create=True)
         try:
-            new.add_facts({"protocol": protocol.model_dump_json(), "seed": str(seed), "made_at": now()})
+            about = {} if run is None else {"run": str(run.resolve())}
+            new.add_facts({"protocol": protocol.model_dump_json(), "seed": str(seed), "made_at": now()} | about)
             new.add_items(items)
         finally:
             new.close()
