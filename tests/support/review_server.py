@@ -21,7 +21,7 @@ from caretbench.suites import load_problems, load_suite
 PROTOCOL = load_protocol("devbench-instance")
 _SERVE = (
     "import sys; from pathlib import Path; from caretbench.review.server.application import serve; "
-    "serve(Path(sys.argv[1]), '127.0.0.1', int(sys.argv[2]), lambda text: print(text, flush=True))"
+    "serve(Path(sys.argv[1]), '127.0.0.1', int(sys.argv[2]), lambda address, database: print(address, flush=True))"
 )
 
 

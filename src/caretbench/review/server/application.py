@@ -13,7 +13,6 @@ from starlette.types import ASGIApp
 
 from caretbench.errors import MachineError
 from caretbench.review.database import DATABASE_NAME, ReviewDatabase
-from caretbench.review.event import OWNER
 from caretbench.review.server.handlers import ReviewHandlers
 from caretbench.review.server.security import Protection
 
@@ -41,8 +40,14 @@ def review_application(database: ReviewDatabase, hosts: Collection[str] | None =
     return Protection(Starlette(routes=routes), hosts)
 
 
-def serve(folder: Path, host: str, port: int, report: Callable[[str], None] = print) -> None:
-    """Serve a review until the process is stopped; ``report`` gets the owner's link.
+def serve(folder: Path, host: str, port: int, listening: Callable[[str, ReviewDatabase], None]) -> None:
+    """Serve a review until the process is stopped.
+
+    Args:
+        folder: Folder of the review.
+        host: Address to listen on.
+        port: Port; 0 for a free one.
+        listening: Called with the server's address and the database before the first request.
 
     Raises:
         DataError: there is no review in the folder.
@@ -50,14 +55,13 @@ def serve(folder: Path, host: str, port: int, report: Callable[[str], None] = pr
     """
     with ReviewDatabase(folder / DATABASE_NAME) as database:
         try:
-            listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+            listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
         except OSError as error:
             raise MachineError(f"{host}:{port}: {error.strerror}; choose another --port or --host") from None
-        with listening:
+        with listener:
             shown = f"[{host}]" if ":" in host else host
-            address = f"http://{shown}:{listening.getsockname()[1]}"
-            report(f"owner: {address}/join/{database.invite(OWNER, 'owner')}")
+            listening(f"http://{shown}:{listener.getsockname()[1]}", database)
             listens_everywhere = host in {"0.0.0.0", "::"}  # noqa: S104  # compared
             application = review_application(database, None if listens_everywhere else {host, *LOOPBACK})
             config = uvicorn.Config(application, log_level="warning", lifespan="off", server_header=False)
-            uvicorn.Server(config).run(sockets=[listening])
+            uvicorn.Server(config).run(sockets=[listener])

@@ -1,0 +1,135 @@
+"""``caretbench review new``, ``add`` and ``protocols``: items of a review, and what people are asked about them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from caretbench.cli.command_help import HelpCommand
+from caretbench.cli.common import SELECTION, AsJson, Data, print_json, print_line, print_note, selection
+from caretbench.cli.options import with_options
+from caretbench.cli.review.group import Folder, app, open_review
+
+
+@app.command("new", cls=HelpCommand)
+@with_options(*SELECTION)
+def new_review(
+    folder: Folder,
+    protocol: Annotated[
+        str, typer.Option(help="Name of a protocol (`caretbench review protocols`), or a file that ends in .toml.")
+    ] = "devbench-instance",
+    suite: Annotated[
+        str | None, typer.Option(help="Suite of the problems. Default: the protocol's, else devbench.")
+    ] = None,
+    data: Data = "starter",
+    run: Annotated[Path | None, typer.Option(help="Folder of a run: people review its answers.")] = None,
+    criterion: Annotated[
+        str | None, typer.Option(help="Criterion of judges that people's ratings validate (with --run).")
+    ] = None,
+    texts: Annotated[int, typer.Option(min=1, help="Largest number of the run's texts.")] = 150,
+    disputed: Annotated[
+        bool, typer.Option("--disputed", help="Take the texts about which the run's judges differ most.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Random seed of the sample, and of the orders of people.")] = 0,
+    **options: Any,
+) -> None:
+    """Make a review of the problems of a suite, or of the answers of a run.
+
+    Examples:
+      caretbench review new reviews/mine --protocol devbench-instance --data mine
+      caretbench review new reviews/judges --protocol completion-quality --run runs/mine
+    """
+    from caretbench.review.database import ReviewDatabase
+    from caretbench.review.problem_items import problem_items
+    from caretbench.review.protocol import load_protocol
+    from caretbench.review.run_items import run_items
+    from caretbench.runs.run_folder import RunFolder
+    from caretbench.suites import load_problems, load_suite
+
+    chosen = load_protocol(protocol)
+    if run is not None:
+        found = run_items(
+            RunFolder(run), chosen, criterion=criterion, selection=selection(options), texts=texts, seed=seed,
+            disputed=disputed,
+        )  # fmt: skip
+        chosen, items = found.protocol, found.items
+        print_note(f"{sum(item.kind == 'item' for item in items)} of {found.texts} distinct texts of {run}")
+    else:
+        if criterion is not None or disputed:
+            raise ValueError("--criterion and --disputed are about the answers of a run; give one: --run RUN")
+        of = load_suite(suite or next(iter(chosen.suites), "devbench"))
+        items = problem_items(selection(options).apply(of, load_problems(of, data).problems), chosen)
+    with ReviewDatabase.create(folder, chosen, items, seed, run=run) as database:
+        count = sum(1 for _ in database.item_kinds())
+    print_line(f"{folder}: {count} items by the protocol {chosen.key}. Next: caretbench review invite {folder} NAME …")
+
+
+@app.command("add", cls=HelpCommand)
+@with_options(*SELECTION)
+def add_items(
+    folder: Folder,
+    suite: Annotated[str, typer.Option(help="Suite of the problems.")] = "devbench",
+    data: Data = "starter",
+    replace_rejected: Annotated[
+        bool,
+        typer.Option("--replace-rejected", help="New problems take the places of rejected ones with the same labels."),
+    ] = False,
+    **options: Any,
+) -> None:
+    """Add problems to a review. A changed problem takes the place of the item that it had.
+
+    Examples:
+      caretbench review add reviews/mine --data mine --replace-rejected
+    """
+    from caretbench.review.problem_items import problem_items
+    from caretbench.review.state import ReviewState
+    from caretbench.review.successors import add_with_successors
+    from caretbench.suites import load_problems, load_suite
+
+    of = load_suite(suite)
+    with open_review(folder) as database:
+        state = ReviewState(database)
+        problems = selection(options).apply(of, load_problems(of, data).problems)
+        items = [item for item in problem_items(problems, state.protocol) if item.kind == "item"]
+        added = add_with_successors(database, state, items, replace_rejected=replace_rejected)
+    print_line(
+        f"{folder}: {added.new} new items, {added.successors} of them in place of others; {added.known} are known"
+    )
+
+
+@app.command("protocols", cls=HelpCommand)
+def protocols(
+    name: Annotated[str | None, typer.Argument(help="Protocol whose guidelines are printed.", metavar="[NAME]")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the protocols, or print what one of them asks people, with the guidelines.
+
+    Examples:
+      caretbench review protocols
+      caretbench review protocols completion-quality
+    """
+    from caretbench.review.protocol import load_protocol, protocol_names
+    from caretbench.text_tables import align_columns
+
+    if name is not None:
+        found = load_protocol(name)
+        if as_json:
+            print_json(found.model_dump(mode="json"))
+            return
+        print_line(found.guidelines.rstrip())
+        for question in found.questions:
+            print_line(f"\n{question.name}: {question.text}")
+            for value, text in question.anchors.items():
+                print_line(f"  {value}  {text}")
+            for option in question.options:
+                print_line(f"  {option.key}  {option.text}")
+        return
+    every = [load_protocol(known) for known in protocol_names()]
+    if as_json:
+        print_json([one.model_dump(mode="json", exclude={"guidelines"}) for one in every])
+        return
+    rows = [(one.name, one.subject, str(one.people), one.settlement.rule, one.title) for one in every]
+    for line in align_columns(rows, ("Protocol", "About", "People", "Settled by", "Title")):
+        print_line(line)
