@@ -28,7 +28,8 @@ def test_every_decision_is_exported_and_the_last_one_holds(tmp_path: Path) -> No
         with ReviewDatabase(tmp_path / folder / DATABASE_NAME) as database:
             database.add_events(arrived)
             counts = export_review(database, tmp_path / folder)
-    assert counts == {"decisions.jsonl": 6, "settled.jsonl": 2, "rejections.jsonl": 1}
+    # Six decisions; the first of them and five others have five answers, a rejection has a sixth.
+    assert counts == {"decisions.jsonl": 6, "settled.jsonl": 2, "rejections.jsonl": 1, "ratings.csv": 33}
     for name in counts:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     rows = list(read_rows(tmp_path / "a" / "decisions.jsonl", ExportedDecision))

@@ -90,16 +90,6 @@ def judge(
             "--dry-run", help="Print the number of requests and their cost; send nothing.", rich_help_panel=COST
         ),
     ] = False,
-    rating_sheet: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write texts for people to rate (blind, JSONL) to this file; no judge is asked.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    sheet_size: Annotated[
-        int, typer.Option(min=1, help="Number of texts of each language on the rating sheet.", rich_help_panel=OUTPUT)
-    ] = 25,
     html: Annotated[
         bool, typer.Option(help="Write the page report.html again, if the run is scored.", rich_help_panel=OUTPUT)
     ] = True,
@@ -115,7 +105,6 @@ def judge(
     from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS
     from caretbench.models import ClientOptions, unchecked, without_sending
     from caretbench.runs.judging.plan import JudgingConfig, JudgingPlan
-    from caretbench.runs.judging.ratings import RATINGS_NAME
     from caretbench.runs.plans.options import options_to_tables
     from caretbench.runs.plans.prices import Prices
     from caretbench.runs.run_folder import RunFolder
@@ -125,7 +114,7 @@ def judge(
     plan = JudgingPlan(
         folder,
         JudgingConfig(
-            judges={} if rating_sheet is not None else _judges_by_name(model or []),
+            judges=_judges_by_name(model or []),
             criterion=options["criterion"],
             control_problems=(control_problems or DEFAULT_CONTROL_PROBLEMS) if controls else 0,
             baselines=baselines,
@@ -139,13 +128,7 @@ def judge(
         ),
         unchecked if dry_run else check_access,
     )
-    if rating_sheet is not None:
-        count = plan.write_rating_sheet(rating_sheet, sheet_size)
-        print_line(
-            f"{rating_sheet}: {count} texts. Fill in rater and values, and collect the lines of all raters in "
-            f"{folder.path / RATINGS_NAME}; the report then shows the agreement of judges and people"
-        )
-    elif dry_run:
+    if dry_run:
         has_statement_step = any(part.criterion.then for part in plan.parts)
         print_judging_forecast(
             plan.forecast(without_sending(open_client)),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, Self
 
@@ -15,7 +16,7 @@ from pydantic import ValidationError
 from caretbench.files import DataError, describe_validation_error
 from caretbench.review.event import ReviewEvent, checked_name, now
 from caretbench.review.item import ReviewItem
-from caretbench.review.protocol import ReviewProtocol
+from caretbench.review.protocol import Answer, ReviewProtocol
 
 DATABASE_NAME: Final = "review.sqlite"
 """Name of the file in a review's folder."""
@@ -45,6 +46,15 @@ class Person(NamedTuple):
     name: str
     role: PersonRole
     joined: bool
+
+
+class ItemFacts(NamedTuple):
+    """Facts of an item for tables: its labels with the language, and the right answers, if they are known."""
+
+    item: str
+    problem_id: str
+    labels: Mapping[str, str]
+    expect: Mapping[str, Sequence[Answer]]
 
 
 class ReviewDatabase:
@@ -133,6 +143,14 @@ class ReviewDatabase:
         fields = "place, id, json_extract(row, '$.kind'), json_extract(row, '$.successor_of')"
         yield from self._connection.execute(f"SELECT {fields} FROM items WHERE place > ? ORDER BY place", (after,))  # noqa: S608  # fixed names
 
+    def item_facts(self) -> Iterator[ItemFacts]:
+        """Yield what tables say of each item, without reading its texts."""
+        fields = ", ".join(f"json_extract(row, '$.{name}')" for name in ("problem_id", "language", "labels"))
+        query = f"SELECT id, {fields}, json_extract(row, '$.hidden.expect') FROM items ORDER BY place"  # noqa: S608  # fixed
+        for item_id, problem_id, language, labels, expect in self._connection.execute(query):
+            about = ({"language": language} if language else {}) | json.loads(labels or "{}")
+            yield ItemFacts(item_id, problem_id, about, json.loads(expect or "{}"))
+
     def item(self, item_id: str) -> ReviewItem | None:
         """Return one item, or None."""
         row = self._connection.execute("SELECT row FROM items WHERE id = ?", (item_id,)).fetchone()
@@ -164,23 +182,22 @@ class ReviewDatabase:
     def add_items(self, items: Iterable[ReviewItem]) -> int:
         """Store items that are not there yet; return their number."""
         with self._transaction():
-            before = self._connection.total_changes
-            self._connection.executemany(
-                "INSERT OR IGNORE INTO items (id, row) VALUES (?, ?)",
-                ((item.id, item.model_dump_json()) for item in items),
-            )
-            return self._connection.total_changes - before
+            return self._insert_items(items)
 
     def add_events(self, events: Sequence[ReviewEvent]) -> list[bool]:
         """Store events, all or none; return for each whether it is new. An event with a known id is the same event."""
         with self._transaction():
-            return [
-                self._connection.execute(
-                    "INSERT OR IGNORE INTO events (id, row) VALUES (?, ?)", (event.id, event.model_dump_json())
-                ).rowcount
-                > 0
-                for event in events
-            ]
+            return self._insert_events(events)
+
+    def merge(self, people: Iterable[Person], items: Iterable[ReviewItem], events: Sequence[ReviewEvent]) -> int:
+        """Store people (without a link), items and events that are not there yet, all or none; return new events."""
+        with self._transaction():
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO people VALUES (?, ?, ?, '')",
+                ((person.name, person.role, now()) for person in people),
+            )
+            self._insert_items(items)
+            return sum(self._insert_events(events))
 
     def invite(self, name: str, role: PersonRole) -> str:
         """Return the secret of a new link for a person; an earlier link and the person's cookies end."""
@@ -216,6 +233,22 @@ class ReviewDatabase:
             "SELECT name, role FROM people JOIN sessions ON person = name WHERE cookie = ?", (_hash(cookie),)
         ).fetchone()
         return None if row is None else Person(row[0], row[1], joined=True)
+
+    def _insert_items(self, items: Iterable[ReviewItem]) -> int:
+        before = self._connection.total_changes
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO items (id, row) VALUES (?, ?)", ((item.id, item.model_dump_json()) for item in items)
+        )
+        return self._connection.total_changes - before
+
+    def _insert_events(self, events: Sequence[ReviewEvent]) -> list[bool]:
+        return [
+            self._connection.execute(
+                "INSERT OR IGNORE INTO events (id, row) VALUES (?, ?)", (event.id, event.model_dump_json())
+            ).rowcount
+            > 0
+            for event in events
+        ]
 
     def _migrate(self) -> None:
         version = int(self._connection.execute("PRAGMA user_version").fetchone()[0])

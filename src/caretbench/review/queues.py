@@ -59,9 +59,8 @@ class PersonQueue:
         ordered = sorted(kinds, key=lambda item: (kinds[item] != "warm_up", rank(seed, "order", person, item)))
         self._places = {item: place for place, item in enumerate(ordered)}
         self._items = ordered
-        self._twice = {
-            item for item in kinds if kinds[item] == "item" and is_drawn(repeats, seed, "twice", person, item)
-        }
+        self._draw = (repeats, seed, "twice", person)
+        self._drawn: dict[str, bool] = {}
         self._open: list[int] = []
         self._open_twice = 0
         self._returned: dict[str, None] = {}
@@ -77,10 +76,10 @@ class PersonQueue:
         found = position < len(self._open) and self._open[position] == place
         if is_open and not found:
             insort(self._open, place)
-            self._open_twice += item in self._twice
+            self._open_twice += self._comes_twice(item)
         elif found and not is_open:
             del self._open[position]
-            self._open_twice -= item in self._twice
+            self._open_twice -= self._comes_twice(item)
 
     def set_returned(self, item: str, *, is_returned: bool) -> None:
         """Say whether the adjudicator returned an item to the person."""
@@ -97,7 +96,7 @@ class PersonQueue:
             self._decided.pop(entry, None)
         first, second = (QueueEntry(entry.item, repeat) in self._decided for repeat in (0, 1))
         self._second.pop(entry.item, None)
-        if first and not second and entry.item in self._twice:
+        if first and not second and self._comes_twice(entry.item):
             self._second[entry.item] = None
 
     def set_later(self, entry: QueueEntry, *, is_later: bool) -> None:
@@ -139,6 +138,11 @@ class PersonQueue:
 
     def _is_second(self, entry: QueueEntry) -> bool:
         return entry.repeat == 1 and entry.item in self._second
+
+    def _comes_twice(self, item: str) -> bool:
+        if item not in self._drawn:
+            self._drawn[item] = self._kinds[item] == "item" and is_drawn(*self._draw, item)
+        return self._drawn[item]
 
     @property
     def progress(self) -> QueueProgress:

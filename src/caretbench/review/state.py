@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
+from caretbench.files import DataError
 from caretbench.review.database import Person, ReviewDatabase
 from caretbench.review.event import OWN_KINDS, ReviewEvent
 from caretbench.review.protocol import ReviewProtocol
@@ -35,7 +36,7 @@ class ReviewState:
         self._former: dict[QueueEntry, dict[str, ReviewEvent]] = defaultdict(dict)
         self._stored: Counter[str] = Counter()
         self._later: dict[str, dict[QueueEntry, None]] = defaultdict(dict)
-        self._assigned: dict[str, dict[str, bool]] = defaultdict(dict)
+        self._assigned: dict[str, dict[str, ReviewEvent]] = defaultdict(dict)
         self._sent_back: dict[str, ReviewEvent] = {}
         self._reopened: dict[str, tuple[str, str, str]] = {}
         self._queues: dict[str, PersonQueue] = {}
@@ -85,6 +86,17 @@ class ReviewState:
 
     # --- what holds now ---
 
+    def item_named(self, start: str) -> str:
+        """Return the id of the one item that begins with ``start``.
+
+        Raises:
+            DataError: there is none, or there are several.
+        """
+        found = [item for item in self.kinds if item.startswith(start)] if start else []
+        if len(found) != 1:
+            raise DataError(f"{start}: {len(found)} items begin so; `caretbench review export` names the items")
+        return found[0]
+
     def names(self, role: str) -> list[str]:
         """Return the names of the people with a role."""
         return [person.name for person in self.people.values() if person.role == role]
@@ -108,6 +120,15 @@ class ReviewState:
         return {
             person: event for person, event in found.items() if self._holds(event) and not self._is_adjudicator(person)
         }
+
+    def first_and_second(self) -> Iterator[tuple[ReviewEvent, ReviewEvent]]:
+        """Yield the two decisions of each person about each item that came twice."""
+        for entry, second in list(self._latest.items()):
+            if entry.repeat:
+                for person, event in second.items():
+                    first = self.decision(person, QueueEntry(entry.item, 0))
+                    if first is not None and self._holds(event):
+                        yield first, event
 
     def final_decision(self, item: str) -> ReviewEvent | None:
         """Return the adjudicator's decision about an item that holds now, or None."""
@@ -139,7 +160,11 @@ class ReviewState:
             return self.names("reviewer")
         decided = list(self.decisions(item))
         assigned = self._assigned.get(item, {})
-        chosen = [name for name, given in assigned.items() if given and name not in decided and name in self.people]
+        chosen = [
+            name
+            for name, event in sorted(assigned.items())
+            if event.kind == "assign" and name not in decided and name in self.people
+        ]
         missing = self.protocol.people - len(decided) - len(chosen)
         if missing > 0:
             pool = [name for name in self.names("reviewer") if name not in decided and name not in assigned]
@@ -183,10 +208,10 @@ class ReviewState:
             for entry in later if person in self._queues else ():
                 self._queues[person].set_later(entry, is_later=True)
         for item in self.kinds:
-            self._update_queues(item)
+            self._update_queues(item, are_new=True)
 
-    def _update_queues(self, item: str) -> None:
-        """Bring an item's place in all queues up to date."""
+    def _update_queues(self, item: str, *, are_new: bool = False) -> None:
+        """Bring an item's place in all queues up to date; in new ones, it is open for nobody yet."""
         if item not in self.kinds:
             return
         decides = set(self.people_of(item))
@@ -196,7 +221,9 @@ class ReviewState:
             if item in self.replaced:
                 queue.drop(item)
                 continue
-            for repeat in (0, 1):
+            if are_new and name not in decides and not awaits and returned is None:
+                continue
+            for repeat in () if are_new else (0, 1):
                 entry = QueueEntry(item, repeat)
                 if entry in self._latest or entry in self._later[name]:  # else nothing has happened to it
                     queue.set_decided(entry, is_decided=self.decision(name, entry) is not None)
@@ -229,10 +256,13 @@ class ReviewState:
         elif event.kind == "reopen":
             self._reopened[event.item] = max(event.order, self._reopened.get(event.item, _NEVER))
         else:
-            self._assigned[event.item][event.person] = event.kind == "assign"
+            known = self._assigned[event.item].get(event.person, event)
+            self._assigned[event.item][event.person] = max(known, event, key=lambda one: one.order)
 
     def _holds(self, event: ReviewEvent) -> bool:
-        return event.kind == "decision" and event.order > self._reopened.get(event.item, _NEVER)
+        if event.kind != "decision":
+            return False
+        return event.item not in self._reopened or event.order > self._reopened[event.item]
 
     def _is_adjudicator(self, name: str) -> bool:
         return name in self.people and self.people[name].role == "adjudicator"

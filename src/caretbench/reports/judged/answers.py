@@ -22,7 +22,7 @@ from caretbench.reports.judged.instance_means import Instances, MissingCounts, g
 from caretbench.reports.judged.judged_answers import ALL_GRADERS, JudgedAnswers, RatedAnswer, grader_title
 from caretbench.reports.judged.scores import AnswerScoreColumn, AnswerScores, GraderHumanAgreement, GraderTrust
 from caretbench.reports.judged.trust import calibration, consistency
-from caretbench.runs.judging.ratings import HumanRating, rated_score_names, read_ratings
+from caretbench.runs.judging.ratings import HumanRating, rated_score_names, ratings_of_criterion, read_ratings
 from caretbench.runs.judging.result import REQUIRED_COVERAGE
 from caretbench.runs.run_folder import ModelInfo, RunFolder
 from caretbench.suites.suite_types import FAILED_CONTROLS_MARK
@@ -190,7 +190,7 @@ def _people(judged: JudgedTexts, people: Sequence[HumanRating]) -> Iterator[Grad
         return
     names = set(rated_score_names(criterion))
     rows = []
-    for row in people:
+    for row in ratings_of_criterion(people, judged.criterion):
         values = {name: value for name, value in row.values.items() if value is not None}
         if set(values) == names == set(row.values):
             total = values["hallucination"] if criterion.then else criterion.value(values)

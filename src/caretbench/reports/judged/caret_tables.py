@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from caretbench.judging.aggregation import TOTAL
 from caretbench.reports.judged.decision_tables import decision_tables
 from caretbench.reports.judged.judged_answers import ALL_GRADERS
-from caretbench.reports.judged.scores import CaretScoreColumn, CaretScores, GraderHumanAgreement
+from caretbench.reports.judged.scores import SIMULATED, CaretScoreColumn, CaretScores, GraderHumanAgreement
 from caretbench.reports.tables import (
     MISSING_FIELD,
     FieldValues,
@@ -167,6 +167,7 @@ def human_agreement_table(criterion: str, people: Sequence[GraderHumanAgreement]
         (
             entry.grader,
             digits_field(entry.spearman),
+            "{:.2f} to {:.2f}".format(*entry.spearman_interval) if entry.spearman_interval else "",
             digits_field(entry.pearson),
             digits_field(entry.mean_difference, "+.2f"),
             entry.texts,
@@ -176,8 +177,8 @@ def human_agreement_table(criterion: str, people: Sequence[GraderHumanAgreement]
         for entry in people
     ]
     return table_of(
-        f"Graders compared with people, {criterion}",
-        ("Grader", "Spearman", "Pearson", "Judge minus people", "Texts", "People", "Alpha of people"),
+        f"Graders compared with {SIMULATED if any(entry.simulated for entry in people) else 'people'}, {criterion}",
+        ("Grader", "Spearman", "95% interval", "Pearson", "Judge minus people", "Texts", "People", "Alpha of people"),
         rows,
         "People: the mean over the raters of a text. Alpha: Krippendorff's (ordinal), among the people.",
     )

@@ -48,7 +48,7 @@ from caretbench.reports.judged.scores import (
     JudgedCell,
 )
 from caretbench.reports.results.model_variants import model_order, variant_titles
-from caretbench.runs.judging.ratings import HumanRating, read_ratings
+from caretbench.runs.judging.ratings import HumanRating, ratings_of_criterion, read_ratings
 from caretbench.runs.run_folder import RunFolder
 from caretbench.runs.verdict import passed_by_completion
 from caretbench.suites import suite_of_run
@@ -150,7 +150,7 @@ class _CriterionScores:
         self.graders = scores_by_grader(self.rows, criterion)
         self.manifest = manifest
         self.missing = missing
-        self.ratings = ratings
+        self.ratings = ratings_of_criterion(ratings, criterion)
         settings = self._settings()
         self.scales = {str(name): float(top) for name, top in settings.get("scores", {}).items()}
         self.released = settings.get("form") == "final-sum"

@@ -12,6 +12,7 @@ from caretbench.judging.aggregation import GraderKey, TextKey, TextScores
 from caretbench.judging.agreement import controls_in_order, repeat_spread, separation
 from caretbench.judging.answers import answer_key
 from caretbench.judging.caret_controls import CONTROLS, control_totals
+from caretbench.metrics.agreement.item_statistic import ItemEstimate
 from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean
 from caretbench.problem import Judgement, Problem
 from caretbench.reports.estimates import ReportedNumber
@@ -82,7 +83,15 @@ def grader_human_agreement(
     for title, judged in graders.items():
         found = human_agreement(rows, judged)
         if found is not None:
-            yield GraderHumanAgreement(grader=title, **found._asdict())
+            yield GraderHumanAgreement(
+                grader=title, texts=found.texts, raters=found.raters, pearson=found.pearson.value,
+                spearman=found.spearman.value, mean_difference=found.mean_difference.value or 0.0, alpha=found.alpha,
+                spearman_interval=_bounds(found.spearman), simulated=found.simulated,
+            )  # fmt: skip
+
+
+def _bounds(estimate: ItemEstimate) -> tuple[float, float] | None:
+    return None if estimate.low is None or estimate.high is None else (estimate.low, estimate.high)
 
 
 def grader_numbers(

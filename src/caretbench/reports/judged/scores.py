@@ -15,6 +15,9 @@ from caretbench.runs.judging.result import REQUIRED_COVERAGE
 
 NOT_VALIDATED = "not validated against people"
 
+SIMULATED = "simulated ratings (test only)"
+"""State of scores that were compared with ratings by a program."""
+
 
 class JudgedCell(ReportValue):
     """Scores over one part of the problems: ``total``, and for all problems the sub-scores."""
@@ -97,6 +100,8 @@ class GraderHumanAgreement(ReportValue):
     spearman: float | None
     mean_difference: float
     alpha: float | None
+    spearman_interval: tuple[float, float] | None = None
+    simulated: bool = False
 
 
 class DecisionAgreement(ReportValue):
@@ -155,20 +160,31 @@ class JudgedCriterion(ReportValue):
     """Base class of the scores by one criterion, with the validation by people."""
 
     people: tuple[GraderHumanAgreement, ...] = ()
+    graders: tuple[GraderCounts, ...] = ()
+
+    @property
+    def unvalidated(self) -> list[str]:
+        """Titles of the graders that were not compared with people."""
+        compared = {entry.grader for entry in self.people if not entry.simulated}
+        return [grader.title for grader in self.graders if grader.title not in compared]
 
     @property
     def validated(self) -> bool:
-        """Return whether people have rated some of the judged texts."""
-        return bool(self.people)
+        """Return whether every grader was compared with people, by this criterion."""
+        return any(not entry.simulated for entry in self.people) and not self.unvalidated
 
     @property
     def validity(self) -> str:
         """State of validation in a few words, shown next to the scores."""
-        if not self.people:
-            return NOT_VALIDATED
-        least = min(self.people, key=lambda entry: -1.0 if entry.spearman is None else entry.spearman)
+        people = [entry for entry in self.people if not entry.simulated]
+        if not people:
+            return SIMULATED if self.people else NOT_VALIDATED
+        least = min(people, key=lambda entry: -1.0 if entry.spearman is None else entry.spearman)
         shown = "undefined" if least.spearman is None else f"{least.spearman:.2f}"
-        return f"Spearman {shown} with people over {least.texts} texts"
+        if least.spearman_interval is not None:
+            shown += " [{:.2f} to {:.2f}]".format(*least.spearman_interval)
+        found = f"validated against {least.raters} people on {least.texts} texts, Spearman {shown}"
+        return "; ".join((found, *(f"{title}: {NOT_VALIDATED}" for title in self.unvalidated)))
 
 
 class CaretScores(JudgedCriterion):

@@ -10,7 +10,7 @@ from caretbench.reports.judged.answers import answer_scores_of, control_warnings
 from caretbench.reports.judged.caret_tables import caret_score_tables
 from caretbench.reports.judged.decision_tables import SOURCES
 from caretbench.reports.judged.decisions import decision_warnings
-from caretbench.reports.judged.scores import NOT_VALIDATED, AnswerScores, CaretScores, DecisionAgreement
+from caretbench.reports.judged.scores import NOT_VALIDATED, SIMULATED, AnswerScores, CaretScores, DecisionAgreement
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.section import Chart, Line, PageBlock, PagePart, PageSource, Section, SectionPositions
 from caretbench.reports.summary import Summary
@@ -86,10 +86,12 @@ def _charts(number: int, judged: CaretScores) -> list[Chart]:
 def validation_warnings(judged: Sequence[CaretScores | AnswerScores]) -> Iterator[str]:
     """Yield the state of validation of the scores, and graders that rate the controls in a wrong order."""
     for section in judged:
-        if not section.validated:
+        if any(entry.simulated for entry in section.people):
+            yield f"The scores by {section.criterion} were compared with {SIMULATED}; they say nothing about people."
+        elif not section.validated:
             yield (
                 f"The scores by {section.criterion} are {NOT_VALIDATED}: nobody has compared "
-                f"{', '.join(grader.title for grader in section.graders)} with people. See docs/explanation/judging.md."
+                f"{', '.join(section.unvalidated)} with people. See docs/explanation/judging.md."
             )
         for grader in section.graders if isinstance(section, CaretScores) else ():
             if grader.in_order is False:

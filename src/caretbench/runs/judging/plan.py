@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from caretbench.errors import DataError, check_folder_is_writable
+from caretbench.errors import check_folder_is_writable
 from caretbench.extraction.policies import Policy
 from caretbench.extraction.policies import policy as find_policy
-from caretbench.files import write_rows
 from caretbench.judging.answers import TextOf
 from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS, ControlTexts
 from caretbench.judging.criteria import criterion as find_criterion
@@ -21,7 +19,6 @@ from caretbench.progress import Progress
 from caretbench.runs.generate import stored_cost
 from caretbench.runs.judge import JudgingSettings, TextsToJudge, judge_parts
 from caretbench.runs.judging.forecast import judging_forecast
-from caretbench.runs.judging.ratings import rated_score_names, rating_sheet
 from caretbench.runs.judging.result import JudgingResult
 from caretbench.runs.judging.two_step_judging import requested_judgements
 from caretbench.runs.plans.prices import CostBudget, Price, Prices
@@ -147,20 +144,3 @@ class JudgingPlan:
                 with opener(spec, config.options) as client:
                     results[name] = judge_parts(self.folder, self.parts, [(name, client)], settings, config.sampling)
         return results
-
-    def write_rating_sheet(self, path: Path, size: int) -> int:
-        """Write texts for people to rate, ``size`` per language; return their number.
-
-        Raises:
-            DataError: the file is there already.
-        """
-        if path.exists():
-            raise DataError(f"{path}: is there already; it may hold ratings")
-        return write_rows(
-            path,
-            [
-                row
-                for part in self.parts
-                for row in rating_sheet(self.texts(part).texts, rated_score_names(part.criterion), size)
-            ],
-        )

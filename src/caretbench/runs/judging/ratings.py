@@ -1,4 +1,4 @@
-"""Human ratings of the judged texts: ``human_ratings.jsonl`` in a run's folder.
+"""Human ratings of the judged texts: ``human_ratings.jsonl`` in a run's folder, written by reviews of its answers.
 
 Without it no number of a judge is more than the judge's own opinion, as the report notes.
 """
@@ -7,30 +7,31 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import Field
 
-from caretbench.files import read_rows, sha256_text
+from caretbench.files import read_rows
 from caretbench.judging.aggregation import TextKey
 from caretbench.judging.criteria import Criterion
 from caretbench.judging.prompting import question_text
 from caretbench.judging.rating_rows import alpha_of_people, checked_ratings
-from caretbench.metrics.correlation import pearson, spearman
+from caretbench.metrics.agreement.item_statistic import MINIMUM_ITEMS, ItemEstimate, item_estimate
+from caretbench.metrics.correlation import mean_difference_statistic, pearson_statistic, spearman_statistic
 from caretbench.problem import Caret, Problem, Row
-from caretbench.runs.judging.texts_to_judge import DistinctText
 from caretbench.runs.run_folder import RunFolder
 
 RATINGS_NAME = "human_ratings.jsonl"
 
 
 class HumanRating(Row):
-    """One person's rating of one text; a row whose ``values`` are not all numbers is still to be filled in.
+    """One person's rating of one text; a row whose ``values`` are not all numbers does not count.
 
-    The texts are for the person to read; the hash ``answer`` identifies the rated text. Of an answer to a question
-    that is what was shown (``question``), the ``reference``, and the answer as ``completion``; of a caret with an
-    instruction also that and the ``reference``.
+    The hash ``answer`` identifies the rated text; the texts are for readers. Of an answer to a question that is what
+    was shown (``question``), the ``reference``, and the answer as ``completion``; of a caret with an instruction also
+    that and the ``reference``. ``criterion`` is the key of the criterion that the rating is about; rows without one
+    are about every criterion with the same scores.
     """
 
     problem_id: str
@@ -44,6 +45,9 @@ class HumanRating(Row):
     question: str = ""
     reference: str = ""
     instruction: str = Field(default="", exclude_if=lambda text: not text)
+    criterion: str = Field(default="", exclude_if=lambda text: not text)
+    simulated: bool = Field(default=False, exclude_if=lambda value: not value)
+    """True: made by a program in a test. No report calls such ratings validated."""
 
     @property
     def total(self) -> float | None:
@@ -55,16 +59,18 @@ class HumanRating(Row):
 class HumanAgreement(NamedTuple):
     """Agreement of a judge with people on the texts that both rated: totals, for people the mean over raters.
 
-    ``alpha`` is Krippendorff's (ordinal) among the people themselves, where several rated the same texts.
+    The coefficients have intervals over texts. ``alpha`` is Krippendorff's (ordinal) among the people themselves, where
+    several rated the same texts.
     """
 
     texts: int
     raters: int
-    pearson: float | None
-    spearman: float | None
-    mean_difference: float
+    pearson: ItemEstimate
+    spearman: ItemEstimate
+    mean_difference: ItemEstimate
     """Judge minus people."""
     alpha: float | None
+    simulated: bool
 
 
 def read_ratings(folder: RunFolder) -> list[HumanRating]:
@@ -77,7 +83,7 @@ def read_ratings(folder: RunFolder) -> list[HumanRating]:
     if not path.exists():
         return []
     filled = (row for row in read_rows(path, HumanRating) if row.total is not None)
-    return checked_ratings(path, filled, lambda row: row.answer)
+    return checked_ratings(path, filled, lambda row: f"{row.criterion} {row.answer}")
 
 
 def rated_score_names(criterion: Criterion) -> list[str]:
@@ -85,23 +91,8 @@ def rated_score_names(criterion: Criterion) -> list[str]:
     return ["hallucination"] if criterion.then is not None else [scale.name for scale in criterion.scores]
 
 
-def rating_sheet(subjects: Iterable[DistinctText], scores: Sequence[str], per_language: int) -> Iterator[HumanRating]:
-    """Return rows for a person to fill in: blind texts, evenly over the languages, always the same ones."""
-    counts: dict[str, int] = defaultdict(int)
-    for subject in sorted(subjects, key=lambda entry: sha256_text(entry.problem.id, entry.answer)):
-        row = HumanRating(
-            problem_id=subject.problem.id,
-            answer=subject.answer,
-            values=dict.fromkeys(scores),
-            completion=subject.text,
-            **_shown(subject.problem),
-        )
-        counts[row.language] += 1
-        if counts[row.language] <= per_language:
-            yield row
-
-
-def _shown(problem: Problem) -> dict[str, str]:
+def shown_texts(problem: Problem) -> dict[str, str]:
+    """Return the texts of a problem that a rating has for its readers, by field."""
     shown = problem.shown
     if isinstance(shown, Caret):
         texts = {"language": shown.language, "prefix": shown.prefix, "suffix": shown.suffix}
@@ -112,23 +103,29 @@ def _shown(problem: Problem) -> dict[str, str]:
     return {"language": language, "question": question_text(shown), "reference": problem.reference}
 
 
+def ratings_of_criterion(rows: Iterable[HumanRating], criterion: str) -> list[HumanRating]:
+    """Return the ratings about a criterion (its key); simulated ones only where there are no others."""
+    about = [row for row in rows if row.criterion in {"", criterion}]
+    return [row for row in about if not row.simulated] or about
+
+
 def human_agreement(rows: Sequence[HumanRating], judged: Mapping[TextKey, float]) -> HumanAgreement | None:
     """Return the agreement of a judge's totals with people's; None with fewer than three common texts."""
     by_text: dict[TextKey, dict[str, float]] = defaultdict(dict)
     for row in rows:
         if row.total is not None and (row.problem_id, row.answer) in judged:
             by_text[row.problem_id, row.answer][row.rater] = row.total
-    if len(by_text) < 3:
+    if len(by_text) < MINIMUM_ITEMS:
         return None
     texts = sorted(by_text)
     people = [math.fsum(by_text[text].values()) / len(by_text[text]) for text in texts]
     judge = [judged[text] for text in texts]
-    linear, ranked = pearson(judge, people), spearman(judge, people)
     return HumanAgreement(
         texts=len(texts),
         raters=len({rater for given in by_text.values() for rater in given}),
-        pearson=linear and linear.coefficient,
-        spearman=ranked and ranked.coefficient,
-        mean_difference=(math.fsum(judge) - math.fsum(people)) / len(texts),
+        pearson=item_estimate(pearson_statistic(judge, people)),
+        spearman=item_estimate(spearman_statistic(judge, people)),
+        mean_difference=item_estimate(mean_difference_statistic(judge, people)),
         alpha=alpha_of_people(by_text),
+        simulated=any(row.simulated for row in rows),
     )
