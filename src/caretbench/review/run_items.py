@@ -171,15 +171,15 @@ def _most_disputed(
     folder: RunFolder,
 ) -> list[DistinctText]:
     """Return the texts whose scores by different judges are farthest apart, the farthest first."""
-    spreads = {
-        text: max(scores.values()) - min(scores.values())
-        for text in texts
-        if len(scores := judged.get((text.problem.id, text.answer), {})) > 1
-    }
+    spreads = []
+    for text in texts:
+        scores = judged.get((text.problem.id, text.answer), {})
+        if len(scores) > 1:
+            spread = max(scores.values()) - min(scores.values())
+            spreads.append((-spread, rank(seed, "text", text.problem.id, text.answer), text))
     if not spreads:
         raise DataError(f"{folder.path}: no text that two judges judged; judge the run: caretbench judge {folder.path}")
-    ordered = sorted(spreads, key=lambda text: (-spreads[text], rank(seed, "text", text.problem.id, text.answer)))
-    return ordered[:limit]
+    return [text for _, _, text in sorted(spreads, key=lambda entry: entry[:2])[:limit]]
 
 
 class _TextFacts(NamedTuple):

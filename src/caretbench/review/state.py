@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from caretbench.files import DataError
 from caretbench.review.database import Person, ReviewDatabase
 from caretbench.review.event import OWN_KINDS, ReviewEvent
+from caretbench.review.item import ReviewItem
 from caretbench.review.protocol import ReviewProtocol
 from caretbench.review.queues import PersonQueue, QueueEntry, QueueProgress, ranked_people
 from caretbench.review.settlement import Settled, answers_differ, settle
@@ -83,6 +84,13 @@ class ReviewState:
         self._fold(event)
         self._update_queues(event.item)
         return True
+
+    def add_items(self, items: Iterable[ReviewItem]) -> int:
+        """Store items and put them into the queues; return the number of those that are new."""
+        count = self._database.add_items(items)
+        self._data_version = -1
+        self.refresh()
+        return count
 
     # --- what holds now ---
 

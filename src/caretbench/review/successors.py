@@ -57,7 +57,7 @@ def add_with_successors(
     if replace_rejected and any(rejected.values()) and not successors:
         cell = next(" ".join(cell) for cell, waiting in rejected.items() if waiting)
         raise DataError(f"no new problem has the labels of a rejected item ({cell}); nothing is added")
-    return AddedItems(database.add_items(added), successors, len(items) - len(new))
+    return AddedItems(state.add_items(added), successors, len(items) - len(new))
 
 
 def _cell(item: ReviewItem) -> tuple[str, ...]:
