@@ -11,14 +11,16 @@ from typer.testing import CliRunner
 
 from caretbench import cli
 from caretbench.cli import judge
-from caretbench.files import DataError, read_rows
+from caretbench.files import DataError
 from caretbench.models import ClientOptions
 from caretbench.problem import Completion, Usage
-from caretbench.runs.judging.ratings import HumanRating
+from caretbench.review.item import ReviewItem
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
 from caretbench.suites import load_suite
+from tests.support.command_run import in_this_process as caretbench
 from tests.support.fakes import FakeClient, failure
 from tests.support.model_server import ModelServer, answer, error
+from tests.support.simulated_people import decide_all
 
 GOOD = '{"reasoning": "fits", "relevance": 4, "helpfulness": 3}'
 
@@ -182,21 +184,19 @@ def test_a_folder_that_is_no_run(tmp_path: Path, graders: Graders) -> None:
 
 
 def test_people_rate_the_same_texts(folder: RunFolder, graders: Graders, tmp_path: Path) -> None:
-    path = tmp_path / "sheet.jsonl"
-    assert Done(folder, "--rating-sheet", str(path), "--no-controls").code == 0
-    assert graders.opened == []
-    rows = list(read_rows(path, HumanRating))
-    assert len(rows) == 4
-    assert {row.completion for row in rows} == {"one\n", "two\n"}
-    assert "model" not in json.loads(path.read_text().splitlines()[0])
-    assert isinstance(Done(folder, "--rating-sheet", str(path)).error, DataError)
-    rated = [
-        row.model_copy(update={"rater": "ann", "values": {"relevance": place, "helpfulness": 1}})
-        for place, row in enumerate(rows)
-    ]
-    (folder.path / "human_ratings.jsonl").write_text("".join(f"{row.model_dump_json()}\n" for row in rated))
+    place = str(tmp_path / "review")
+    made = caretbench("review", "new", place, "--protocol", "completion-quality", "--run", str(folder.path))
+    assert made.returncode == 0, made.stderr
+    assert "4 of 4 distinct texts" in made.stderr
+
+    def rule(item: ReviewItem, _person: str) -> dict[str, int | str]:
+        return {"relevance": int(item.shown.span == "one\n") + 2 * int(item.language == "java"), "helpfulness": 1}
+
+    decide_all(tmp_path / "review", ["ann", "bob", "cyd"], rule, simulated=False)
+    assert caretbench("review", "export", place).returncode == 0
     done = Done(folder, "-m", "fake/a", "--no-controls")
     assert "not validated" not in done.out
+    assert "validated against 3 people on 4 texts" in " ".join(done.out.split())
     assert "Graders compared with people" in done.out
 
 

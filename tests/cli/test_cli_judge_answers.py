@@ -13,15 +13,15 @@ import pytest
 from typer.testing import CliRunner
 
 from caretbench import cli
-from caretbench.files import read_rows
 from caretbench.problem import Completion, Problem, Profile, Score
 from caretbench.reports.judged.judged_answers import JudgedAnswers
 from caretbench.reports.judged.value_table import judged_values
-from caretbench.runs.judging.ratings import HumanRating
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
+from tests.support.command_run import in_this_process as caretbench
 from tests.support.model_server import Behaviour, ModelServer, Recorded, answer, silence
 from tests.support.questions import CHANGES, question_problem, question_problems
 from tests.support.rule_judges import agreeing, contrary, kind_of
+from tests.support.simulated_people import all_items, decide_all
 
 SCORES, CLAIMS = "efcb-description@1", "efcb-claims@1"
 
@@ -262,29 +262,30 @@ def test_what_would_be_asked(tmp_path: Path) -> None:
 
 
 def test_people_rate_answers(tmp_path: Path) -> None:
-    folder, path = make_folder(tmp_path / "run"), tmp_path / "sheet.jsonl"
+    folder = make_folder(tmp_path / "run")
     with ModelServer(answer=replying(agreeing)) as server:
         chosen = ("--no-controls", "--select", "task=reverse-qa|reverse-qa-hallu")
-        assert Done(folder, server, *chosen, "--rating-sheet", str(path)).code == 0
-        rows = list(read_rows(path, HumanRating))
-        assert len(rows) == 12
-        assert {tuple(row.values) for row in rows} == {("intent", "scope", "key_facts", "title"), ("hallucination",)}
-        assert all(row.reference and "patch.diff" in row.question for row in rows)
-        rated = [
-            row.model_copy(
-                update={
-                    "rater": "ann",
-                    "values": dict.fromkeys(row.values, float(place % 2 or "shoes" not in row.completion)),
-                }
+        for number, criterion in enumerate(("efcb-description", "efcb-claims")):
+            place = tmp_path / criterion
+            made = caretbench(
+                "review", "new", str(place), "--protocol", "efcb-answer", "--run", str(folder.path),
+                "--criterion", criterion, *chosen[1:],
+            )  # fmt: skip
+            assert made.returncode == 0, made.stderr
+            items = list(all_items(place))
+            assert len(items) == 6
+            assert all(
+                item.shown.reference and "patch.diff" in [file.path for file in item.shown.files] for item in items
             )
-            for place, row in enumerate(rows)
-        ]
-        (folder.path / "human_ratings.jsonl").write_text("".join(f"{row.model_dump_json()}\n" for row in rated))
+            names = ("hallucination",) if number else ("intent", "scope", "key_facts", "title")
+            right = {item.id: int(place_ % 2 or "shoes" not in item.shown.span) for place_, item in enumerate(items)}
+            decide_all(place, "abc", lambda item, _name: dict.fromkeys(names, right[item.id]), simulated=False)  # noqa: B023
+            assert caretbench("review", "export", str(place)).returncode == 0
         done = Done(folder, server, *chosen, "--json")
     for section in done.sections().values():
         [people] = section["people"]
-        assert (people["texts"], people["raters"]) == (6, 1)
-        assert section["validity"].startswith("Spearman")
+        assert (people["texts"], people["raters"]) == (6, 3)
+        assert section["validity"].startswith("validated against 3 people on 6 texts")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from caretbench.files import read_rows
 from caretbench.review.database import DATABASE_NAME, ReviewDatabase
-from caretbench.review.export import ExportedDecision, SettledItem, export_review
+from caretbench.review.export import ExportedDecision, export_review
+from caretbench.validation.reviewed import ReviewedProblem
 from tests.review.test_review_state import decided, item
 
 PEOPLE = {"ann": "reviewer", "bob": "reviewer", "eve": "adjudicator"}
@@ -34,7 +35,7 @@ def test_every_decision_is_exported_and_the_last_one_holds(tmp_path: Path) -> No
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     rows = list(read_rows(tmp_path / "a" / "decisions.jsonl", ExportedDecision))
     assert [row.holds for row in rows if row.item == second and row.event.person == "ann"] == [False, True]
-    settled = {row.item: row for row in read_rows(tmp_path / "a" / "settled.jsonl", SettledItem)}
+    settled = {row.item: row for row in read_rows(tmp_path / "a" / "settled.jsonl", ReviewedProblem)}
     assert (settled[first].state, settled[first].value, settled[first].reasons) == (
         "adjudicated",
         "reject",

@@ -13,11 +13,13 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from caretbench import cli
-from caretbench.files import read_rows, write_rows
+from caretbench.files import write_rows
 from caretbench.problem import Completion, Score
 from caretbench.reports.judged.carets import folder_caret_scores
 from caretbench.reports.run_summary import load_run_folder, summarise_run
 from caretbench.reports.sections.registry import SECTIONS
+from caretbench.review.protocol import load_protocol
+from caretbench.review.run_items import run_items
 from caretbench.runs.judging.ratings import HumanRating
 from caretbench.runs.run_folder import DataInfo, Manifest, ModelInfo, RunFolder
 from caretbench.suites.base import Suite
@@ -274,18 +276,13 @@ def test_the_report_has_the_tables_and_suites_the_values(folder: RunFolder) -> N
     assert found["control other-variant", "c3-instruction@1:right"] == 1.0
 
 
-def test_people_see_instruction_and_reference(folder: RunFolder, tmp_path: Path) -> None:
-    sheet = tmp_path / "sheet.jsonl"
-    done = CliRunner().invoke(cli.app, ["judge", str(folder.path), "--rating-sheet", str(sheet), "--sheet-size", "5"])
-    assert done.exit_code == 0, done.exception
-    rows = list(read_rows(sheet, HumanRating))
+def test_people_see_the_instruction(folder: RunFolder) -> None:
+    found = run_items(folder, load_protocol("completion-quality"), texts=5)
     problems = {problem.id: problem for problem in folder.problems()}
-    assert len(rows) == 5
-    for row in rows:
-        assert row.values == {"follows": None}
-        assert (row.instruction, row.reference) == (
-            problems[row.problem_id].caret.instruction, problems[row.problem_id].reference,
-        )  # fmt: skip
+    items = [item for item in found.items if item.kind == "item"]
+    assert len(items) == 5
+    for item in items:
+        assert item.shown.instruction == problems[item.problem_id].caret.instruction
 
 
 def test_a_problem_is_shown_with_its_instruction(suite: Suite) -> None:

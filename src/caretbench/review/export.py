@@ -8,17 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from pydantic import Field
-
 from caretbench.files import write_atomically, write_rows
 from caretbench.problem import Row
 from caretbench.review.database import PersonRole, ReviewDatabase
 from caretbench.review.event import OWNER, ReviewEvent
 from caretbench.review.item import ReviewItem
-from caretbench.review.protocol import Answer
 from caretbench.review.queues import QueueEntry
-from caretbench.review.settlement import REJECTED
 from caretbench.review.state import ReviewState
+from caretbench.validation.reviewed import REJECTED, SETTLED_NAME, ReviewedProblem
 
 RATING_FIELDS: Final = (
     "item", "problem", "suite", "language", "labels", "kind", "person", "role", "repeat", "question", "answer", "note",
@@ -44,19 +41,6 @@ class ExportedDecision(Row):
     event: ReviewEvent
 
 
-class SettledItem(Row):
-    """Result of one item; ``value`` answers the question of the settlement, ``means`` are over people by scale."""
-
-    item: str
-    problem_id: str
-    suite: str
-    state: str
-    value: Answer | None
-    means: Mapping[str, float] = Field(default_factory=dict)
-    reasons: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
 def export_review(database: ReviewDatabase, folder: Path) -> dict[str, int]:
     """Write the files of an export; return the number of rows of each.
 
@@ -73,14 +57,15 @@ def export_review(database: ReviewDatabase, folder: Path) -> dict[str, int]:
         if item.kind == "item" and item_id not in state.replaced:
             found = state.settled(item_id)
             settled.append(
-                SettledItem(
+                ReviewedProblem(
                     item=item_id, problem_id=item.problem_id, suite=item.suite, state=found.state, value=found.value,
+                    problem_hash=item.problem_hash,
                     means=found.means, reasons=found.reasons, notes=found.notes,
                 )
             )  # fmt: skip
     files: dict[str, Sequence[Row]] = {
         "decisions.jsonl": decisions,
-        "settled.jsonl": settled,
+        SETTLED_NAME: settled,
         "rejections.jsonl": [row for row in settled if row.value == REJECTED],
     }
     counts = {name: write_rows(folder / name, rows) for name, rows in files.items()}

@@ -61,6 +61,8 @@ class ReviewItem(Row):
     shown: ShownItem
     hidden: HiddenItem = HiddenItem()
     successor_of: str | None = None
+    problem_hash: str = ""
+    """Hash of the problem's texts, by which builders know that a result is about them."""
 
     @property
     def id(self) -> str:

@@ -11,6 +11,7 @@ from caretbench.judging.caret_controls import caret_controls, control_sample
 from caretbench.problem import Caret, ChoiceCheck, InlineSplice, Problem, Question, TestsCheck
 from caretbench.review.item import HiddenItem, ReviewItem, ShownItem
 from caretbench.review.protocol import ControlRule, ReviewProtocol
+from caretbench.validation.reviewed import problem_hash
 
 _LABELS = ("category", "task", "tier", "scenario")
 """Labels of problems that people see."""
@@ -109,6 +110,7 @@ def item_of_text(
         labels={name: problem.label(name) for name in _LABELS if name in problem.labels},
         shown=ShownItem.model_validate(replace_surrogates(texts)),
         hidden=hidden or HiddenItem(),
+        problem_hash=problem_hash(problem),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from pydantic import ValidationError
@@ -71,8 +72,13 @@ def run_items(
             f"the protocol {protocol.name} is not about answers of models: give problems, --data, not a run"
         )
     chosen = criterion or protocol.criterion
-    plan = JudgingPlan(folder, JudgingConfig(criterion=chosen, control_problems=0, selection=selection or Selection()))
-    part = _part(plan.parts, protocol)
+    config = JudgingConfig(control_problems=0, selection=selection or Selection())
+    plan = JudgingPlan(folder, config)
+    # A criterion of the run keeps its problems; another one is for all problems that it can judge.
+    own = [part for part in plan.parts if chosen in {part.criterion.name, part.criterion.key}]
+    if chosen is not None and not own:
+        plan = JudgingPlan(folder, replace(config, criterion=chosen))
+    part = _part(own or plan.parts, protocol)
     protocol = protocol_of_criterion(protocol, part.criterion)
     problems = suited_problems(part.problems, protocol)
     known = {problem.id for problem in problems}

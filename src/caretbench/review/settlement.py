@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from caretbench.review.event import ReviewEvent
 from caretbench.review.protocol import Answer, ReviewProtocol
-
-REJECTED: Final = "reject"
-"""Value of a rejected item, in every protocol that rejects."""
 
 SettledState = Literal["open", "agreed", "disputed", "adjudicated", "no_majority"]
 """``open``: decisions are missing. ``disputed``: the adjudicator must settle. ``no_majority``: the item is dropped."""

@@ -11,8 +11,9 @@ from caretbench.review.agreement_tables import PeopleAgreement, StatusTable
 from caretbench.review.database import ItemFacts, ReviewDatabase
 from caretbench.review.event import ReviewEvent
 from caretbench.review.queues import QueueEntry
-from caretbench.review.settlement import REJECTED, Settled
+from caretbench.review.settlement import Settled
 from caretbench.review.state import ReviewState
+from caretbench.validation.reviewed import REJECTED
 
 DISPUTED_ITEMS = 10
 """Default number of items in the table of disputes."""

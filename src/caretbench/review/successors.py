@@ -9,8 +9,8 @@ from typing import NamedTuple
 from caretbench.files import DataError
 from caretbench.review.database import ReviewDatabase
 from caretbench.review.item import ReviewItem
-from caretbench.review.settlement import REJECTED
 from caretbench.review.state import ReviewState
+from caretbench.validation.reviewed import REJECTED
 
 
 class AddedItems(NamedTuple):

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import ClassVar, Final, NamedTuple, Self
 
 from pydantic import JsonValue
@@ -129,6 +130,8 @@ class ProjectOptions(ABC):
     """Names of tests that do not run."""
     all_tests: bool = False
     """Refuse a project with a test that fails, in place of excluding the test."""
+    reviewed: Path | None = None
+    """Export of a review: tasks that people rejected are dropped. No part of the manifest: it can come later."""
 
     @property
     @abstractmethod

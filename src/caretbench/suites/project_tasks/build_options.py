@@ -47,6 +47,8 @@ _AFTER: Final = (
     Option("seed", int, "Random seed of the choice of candidates.", "build", default=0, help_group=TASKS_GROUP),
     Option("unverified", bool, "Also keep tasks for which no failing wrong answer was found.", "build",
            flags=("--unverified",), default=False, help_group=TASKS_GROUP),
+    Option("reviewed", Path, "Export of a review by people: tasks that they rejected are dropped.", "build",
+           metavar="PATH", help_group=TASKS_GROUP),
     Option("candidates_only", bool, "Stop before validation: write candidates.jsonl, and no tasks.", "build",
            flags=("--candidates-only",), default=False, help_group=TASKS_GROUP),
     Option("agent_tries", int, "Maximum number of recipes of the role agent for each project.", "build", default=4,
@@ -77,6 +79,7 @@ def common_values(values: Mapping[str, Any]) -> dict[str, Any]:
         "unverified": values["unverified"],
         "exclude_tests": tuple(values["exclude_test"] or ()),
         "all_tests": values["all_tests"],
+        "reviewed": values["reviewed"],
     }
 
 

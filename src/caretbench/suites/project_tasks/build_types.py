@@ -35,6 +35,8 @@ class BuiltTasks(NamedTuple):
     gate_cpu_s: float = 0.0
     decided_count: int = 0
     verdict_label: str = "mode"
+    review_lines: tuple[str, ...] = ()
+    """Lines about the review by people that was applied."""
 
     def verdict_count(self, verdict: str) -> int:
         """Return the number of candidates with this verdict."""
@@ -128,6 +130,7 @@ def _written_numbers(built: BuiltTasks) -> dict[str, JsonValue]:
 
 
 def _notes(built: BuiltTasks) -> Iterator[str]:
+    yield from built.review_lines
     manifest = built.manifest
     for name, reason in manifest.dropped_checks.items():
         yield f"{name}: excluded: {reason}"

@@ -57,6 +57,7 @@ from caretbench.suites.project_tasks.project_preparation import ProjectPreparati
 from caretbench.suites.project_tasks.task_folder import BuildManifest, TaskFolder, folder_lock
 from caretbench.suites.project_tasks.tester.project_tester import ProjectTester
 from caretbench.suites.project_tasks.tester.tested_project import ProjectWithTests, with_written_tests
+from caretbench.validation.reviewed import reviewed_problems
 from caretbench.validation.workspace_gate import WorkspaceGate
 from caretbench.versions import versions
 
@@ -121,10 +122,12 @@ class TaskBuilder:
             if self.validate:
                 folder.sort_validity(candidates)
             verdicts = folder.validity()
-            tasks = self._write_tasks(folder, options) if self.validate else 0
+            tasks, review_lines = self._write_tasks(folder, options) if self.validate else (0, ())
             if self.validate:
                 self._steps.remove()
-        return BuiltTasks(manifest, candidates, verdicts, tasks, metered.cpu_s, decided, options.verdict_label)
+        return BuiltTasks(
+            manifest, candidates, verdicts, tasks, metered.cpu_s, decided, options.verdict_label, review_lines
+        )
 
     def _stored(self, options: ProjectOptions, settings: ProjectSettings, snapshot: str) -> dict[str, JsonValue]:
         """Return everything that determines the tasks, as stored in the manifest."""
@@ -135,8 +138,13 @@ class TaskBuilder:
             **({"tester": self.tester.to_manifest()} if self.tester is not None else {}),
         }
 
-    def _write_tasks(self, folder: TaskFolder, options: ProjectOptions) -> int:
-        return folder.write_problems(options.tasks(folder.accepted(unverified=options.unverified), self.store))
+    def _write_tasks(self, folder: TaskFolder, options: ProjectOptions) -> tuple[int, tuple[str, ...]]:
+        """Write the tasks without those that people rejected; return their number, and lines about the review."""
+        tasks = list(options.tasks(folder.accepted(unverified=options.unverified), self.store))
+        if options.reviewed is None:
+            return folder.write_problems(tasks), ()
+        reviewed = reviewed_problems(options.reviewed, tasks)
+        return folder.write_problems(reviewed.kept), reviewed.lines
 
     def _settings(self, root: Path) -> ProjectSettings:
         stated = read_settings(root) if root.is_dir() else ProjectSettings()

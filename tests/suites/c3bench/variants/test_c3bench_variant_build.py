@@ -18,8 +18,11 @@ import pytest
 
 from caretbench.execution.sandbox import bubblewrap
 from caretbench.problem import Problem
+from caretbench.review.item import ReviewItem
 from tests.support.c3bench_variants import HEAD, MIDDLE, RECURSION, REFUSED, SUM, TAIL, TEST, WHILE
+from tests.support.command_run import in_this_process as caretbench
 from tests.support.model_server import Behaviour, ModelServer, Recorded, error, half_body, rate_limited
+from tests.support.simulated_people import all_items, decide_all
 
 pytestmark = [
     pytest.mark.long,
@@ -225,19 +228,21 @@ def asked_keys(folder: Path) -> list[tuple[str, ...]]:
     return [tuple(json.loads(line)[name] for name in names) for line in lines]
 
 
-def test_a_rating_sheet_is_written_and_applied(tmp_path: Path) -> None:
-    sheet = tmp_path / "sheet.jsonl"
+def test_problems_that_people_reject_are_dropped(tmp_path: Path) -> None:
+    review = tmp_path / "review"
     with ModelServer(answer=scripted) as server:
-        said = built(tmp_path / "c3", server, BOTH, "--rating-sheet", str(sheet))
-        assert "7 problems to rate" in said
-        filled = rows(tmp_path, "sheet.jsonl")
-        with sheet.open("a") as stream:
-            for person in "abcde":
-                for number, row in enumerate(filled):
-                    said_no = number == 0 and person in "abc"
-                    values = {"context": 1, "instruction": int(not said_no)}
-                    stream.write(json.dumps(row | {"rater": person, "values": values}) + "\n")
-        said = built(tmp_path / "c3", server, BOTH, "--rating-sheet", str(sheet))
-    assert "5 people rated 7 problems; 1 are dropped" in said
-    assert "instruction: 91.4% equal answers" in said
+        built(tmp_path / "c3", server, BOTH)
+        made = caretbench("review", "new", str(review), "--protocol", "c3-instruction", "--data", str(tmp_path / "c3"))
+        assert made.returncode == 0, made.stderr
+        first = min(item.id for item in all_items(review))
+
+        def rule(item: ReviewItem, person: str) -> dict[str, int | str]:
+            if item.id == first and person in "abc":
+                return {"decision": "reject", "reason": "unclear"}
+            return {"decision": "accept"}
+
+        decide_all(review, "abcde", rule)
+        assert caretbench("review", "export", str(review)).returncode == 0
+        said = built(tmp_path / "c3", server, BOTH, "--reviewed", str(review))
+    assert "people decided 7 of 7 problems; 1 are dropped" in said
     assert len(rows(tmp_path / "c3", "problems.jsonl")) == 6

@@ -23,9 +23,9 @@ from caretbench.suites.c3bench.building.scale_choice import chosen_middles, scal
 from caretbench.suites.c3bench.building.variant_stage import (
     check_roles,
     material_hash,
-    rated_problems,
     read_material,
     variant_stage,
+    without_rejected,
 )
 from caretbench.suites.c3bench.problem_building import implementation_problems, scale_problem
 from caretbench.suites.suite_types import BuildResult, ProblemGate
@@ -59,7 +59,7 @@ def build(
     folder = C3Folder(output)
     folder.start(chosen, texts)
     executor = open_executor(options["jobs"])
-    return _Build(chosen, folder, executor, progress, gate, texts, models, options["rating_sheet"]).run(material)
+    return _Build(chosen, folder, executor, progress, gate, texts, models, options["reviewed"]).run(material)
 
 
 @dataclass
@@ -71,7 +71,7 @@ class _Build:
     open_gate: GateOpener
     material_hash: str
     models: BuildModels
-    rating_sheet: Path | None
+    reviewed: Path | None
     rejects: list[Reject] = field(default_factory=list)
     yields: dict[str, int] = field(default_factory=dict)
 
@@ -89,7 +89,7 @@ class _Build:
         scale = self._scale_problems(material)
         validity = self._validity([*implementations, *scale])
         implementations, scale = (self._valid(found, validity) for found in (implementations, scale))
-        problems, rejects = rated_problems(self.rating_sheet, [*self._chosen(implementations), *scale], self.progress)
+        problems, rejects = without_rejected(self.reviewed, [*self._chosen(implementations), *scale], self.progress)
         self.rejects += rejects
         tasks = Counter(problem.label("task") for problem in problems)
         counts = Counter(f"{problem.label('task')} {problem.label('category')}" for problem in problems)

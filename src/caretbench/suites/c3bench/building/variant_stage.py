@@ -21,7 +21,8 @@ from caretbench.suites.c3bench.variants.checker import CHECKER_ROLE
 from caretbench.suites.c3bench.variants.code_context import CodeContext, OtherImplementation, function_context
 from caretbench.suites.c3bench.variants.examination import ExaminedVariant
 from caretbench.suites.c3bench.variants.generator import GENERATOR_ROLE
-from caretbench.suites.c3bench.variants.variant_build import apply_rating_sheet, build_variants
+from caretbench.suites.c3bench.variants.variant_build import build_variants
+from caretbench.validation.reviewed import reviewed_problems
 
 
 class VariantStage(NamedTuple):
@@ -121,20 +122,20 @@ def _unreadable(line: str) -> Reject:
     return Reject(stage="source", place=place, reason="malformed", detail=detail)
 
 
-def rated_problems(
-    sheet: Path | None, problems: Sequence[Problem], progress: Progress
+def without_rejected(
+    reviewed: Path | None, problems: Sequence[Problem], progress: Progress
 ) -> tuple[list[Problem], list[Reject]]:
-    """Return the problems that people keep, and a reject for each other one; without a sheet, all.
+    """Return the problems that people keep, and a reject for each other one; without a review, all.
 
     Raises:
-        DataError: a row of the sheet is malformed.
+        DataError: the export of the review is missing, or a row of it is malformed.
     """
-    if sheet is None:
+    if reviewed is None:
         return list(problems), []
-    rated = apply_rating_sheet(sheet, problems)
-    for line in rated.lines:
+    found = reviewed_problems(reviewed, problems)
+    for line in found.lines:
         progress.note(line)
     rejects = [
-        Reject(stage="people", place=name, reason="dropped", detail=detail) for name, detail in rated.dropped.items()
+        Reject(stage="people", place=name, reason="dropped", detail=detail) for name, detail in found.dropped.items()
     ]
-    return list(rated.problems), rejects
+    return found.kept, rejects

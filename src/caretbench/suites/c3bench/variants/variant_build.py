@@ -10,14 +10,12 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from caretbench.execution.execution_types import Executor
-from caretbench.files import write_rows
 from caretbench.problem import Problem
 from caretbench.progress import Progress
 from caretbench.suites.build_models import BuildModels
 from caretbench.suites.c3bench.variants.code_context import CodeContext
 from caretbench.suites.c3bench.variants.examination import ExaminedVariant, examine, verdict_counts
 from caretbench.suites.c3bench.variants.generator import GENERATOR_ROLE, generate_variants
-from caretbench.suites.c3bench.variants.rating_sheet import decision_lines, read_sheet, sheet_decisions, sheet_rows
 from caretbench.suites.c3bench.variants.variant_problems import variant_problems
 from caretbench.suites.c3bench.variants.written_variants import read_variants
 
@@ -83,30 +81,3 @@ def build_variants(
     return VariantBuild(
         tuple(variant_problems(known, found.kept)), (*found.rows, *malformed), tuple(faults), tuple(refused)
     )
-
-
-class RatedProblems(NamedTuple):
-    """Problems after people's decisions, lines about them, and the reasons of dropped problems."""
-
-    problems: tuple[Problem, ...]
-    lines: tuple[str, ...]
-    dropped: Mapping[str, str] = {}
-
-
-def apply_rating_sheet(path: Path, problems: Sequence[Problem]) -> RatedProblems:
-    """Return the problems that people keep; a sheet that is not there is written, and all are kept.
-
-    Raises:
-        DataError: a row of the sheet is malformed.
-    """
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        count = write_rows(path, sheet_rows(problems))
-        line = (
-            f"{path}: {count} problems to rate. Fill in rater and values (1 keep, 0 drop), collect the lines of all "
-            "raters in this file, and build again"
-        )
-        return RatedProblems(tuple(problems), (line,))
-    decisions = sheet_decisions(read_sheet(path), problems)
-    kept = tuple(one for one in problems if one.id not in decisions.dropped)
-    return RatedProblems(kept, tuple(decision_lines(path, decisions)), decisions.dropped)
