@@ -1,0 +1,1 @@
+"""Style controls of judges: the same answer in another style, which must keep its score."""
