@@ -90,6 +90,14 @@ def judge(
             "--dry-run", help="Print the number of requests and their cost; send nothing.", rich_help_panel=COST
         ),
     ] = False,
+    study: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of a review whose people rated answers of the run: compare the judges with them.",
+            rich_help_panel=JUDGING,
+            metavar="REVIEW",
+        ),
+    ] = None,
     html: Annotated[
         bool, typer.Option(help="Write the page report.html again, if the run is scored.", rich_help_panel=OUTPUT)
     ] = True,
@@ -100,8 +108,9 @@ def judge(
 
     Examples:
       caretbench judge runs/mine -m openai/o3-mini --prices prices.toml --max-cost 2
-      caretbench judge runs/mine -m openai/o3-mini --dry-run
+      caretbench judge runs/mine --study reviews/judges -m openai/o3-mini
     """
+    from caretbench.cli.judge_study import run_study
     from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS
     from caretbench.models import ClientOptions, unchecked, without_sending
     from caretbench.runs.judging.plan import JudgingConfig, JudgingPlan
@@ -111,23 +120,24 @@ def judge(
 
     folder = RunFolder(run)
     sampling = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
-    plan = JudgingPlan(
-        folder,
-        JudgingConfig(
-            judges=_judges_by_name(model or []),
-            criterion=options["criterion"],
-            control_problems=(control_problems or DEFAULT_CONTROL_PROBLEMS) if controls else 0,
-            baselines=baselines,
-            repeats=repeats,
-            sampling={name: value for name, value in sampling.items() if value is not None},
-            selection=selection(options),
-            options=ClientOptions.model_validate(options_to_tables(options)["client"]),
-            prices=Prices.load(options["prices"]) if options["prices"] else Prices(),
-            max_cost=options["max_cost"],
-            local_only=options["local_only"],
-        ),
-        unchecked if dry_run else check_access,
+    config = JudgingConfig(
+        judges=_judges_by_name(model or [], required=study is None),
+        criterion=options["criterion"],
+        control_problems=(control_problems or DEFAULT_CONTROL_PROBLEMS) if controls else 0,
+        baselines=baselines,
+        repeats=repeats,
+        sampling={name: value for name, value in sampling.items() if value is not None},
+        selection=selection(options),
+        options=ClientOptions.model_validate(options_to_tables(options)["client"]),
+        prices=Prices.load(options["prices"]) if options["prices"] else Prices(),
+        max_cost=options["max_cost"],
+        local_only=options["local_only"],
     )
+    check = unchecked if dry_run else check_access
+    if study is not None:
+        run_study(study, folder, config, check, dry_run=dry_run, as_json=as_json)
+        return
+    plan = JudgingPlan(folder, config, check)
     if dry_run:
         has_statement_step = any(part.criterion.then for part in plan.parts)
         print_judging_forecast(
@@ -142,7 +152,7 @@ def judge(
         _finish(plan, results, html=html, as_json=as_json)
 
 
-def _judges_by_name(options: Sequence[str]) -> dict[str, str]:
+def _judges_by_name(options: Sequence[str], *, required: bool = True) -> dict[str, str]:
     """Return specs by name of the judge; ``grader=SPEC`` and ``SPEC`` have their spec as name.
 
     Raises:
@@ -156,7 +166,7 @@ def _judges_by_name(options: Sequence[str]) -> dict[str, str]:
         if name in graders:
             raise ValueError(f"-m: the judge {name} occurs twice; use --repeats to judge a text several times")
         graders[name] = spec
-    if not graders:
+    if not graders and required:
         raise ValueError("no judge; name one: -m openai/o3-mini, for example")
     return graders
 

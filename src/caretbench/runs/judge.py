@@ -64,6 +64,7 @@ class JudgingSettings:
         text_of: From the raw answer to a question to what the judge sees of it.
         controls: Makes the controls at carets: the suite's.
         report: Told of the progress.
+        chosen: Texts to judge in place of those of the run.
     """
 
     policy: Policy
@@ -76,6 +77,7 @@ class JudgingSettings:
     text_of: TextOf = plain_answer
     report: ReportStep = lambda _step, _added, _total: None
     controls: ControlTexts = default_controls
+    chosen: Sequence[DistinctText] | None = None
 
     def texts(self, folder: RunFolder, part: CriterionProblems, *, not_scored: bool = False) -> TextsToJudge:
         """Return the texts to judge in a part.
@@ -85,6 +87,10 @@ class JudgingSettings:
             part: The problems and the criterion.
             not_scored: Include completions without a score, for a criterion that asks only about passes.
         """
+        if self.chosen is not None:
+            of_part = {problem.id for problem in part.problems}
+            texts = [text for text in self.chosen if text.problem.id in of_part]
+            return TextsToJudge(texts, len(texts))
         common: dict[str, Any] = {"control_problems": self.control_problems, "baselines": self.baselines}
         if part.criterion.subject != "caret":
             return TextsToJudge(*distinct_answers(folder, part, self.profile, **common, text_of=self.text_of))

@@ -20,6 +20,7 @@ from caretbench.runs.generate import stored_cost
 from caretbench.runs.judge import JudgingSettings, TextsToJudge, judge_parts
 from caretbench.runs.judging.forecast import judging_forecast
 from caretbench.runs.judging.result import JudgingResult
+from caretbench.runs.judging.texts_to_judge import DistinctText
 from caretbench.runs.judging.two_step_judging import requested_judgements
 from caretbench.runs.plans.prices import CostBudget, Price, Prices
 from caretbench.runs.plans.roles import refuse_remote
@@ -62,7 +63,8 @@ class JudgingConfig:
 class JudgingPlan:
     """Resolved and checked plan of judging a stored run.
 
-    ``check_access`` is called with spec and options of every judge, before any problems are loaded.
+    ``check_access`` is called with spec and options of every judge, before any problems are loaded. ``chosen`` are
+    texts to judge in place of those of the run.
 
     Raises:
         DataError: this is no run.
@@ -70,9 +72,17 @@ class JudgingPlan:
         KeyError: no such criterion.
     """
 
-    def __init__(self, folder: RunFolder, config: JudgingConfig, check_access: AccessCheck = unchecked) -> None:
+    def __init__(
+        self,
+        folder: RunFolder,
+        config: JudgingConfig,
+        check_access: AccessCheck = unchecked,
+        *,
+        chosen: Sequence[DistinctText] | None = None,
+    ) -> None:
         self.folder = folder
         self.config = config
+        self.chosen = chosen
         self.manifest: Manifest = folder.manifest()
         if config.local_only:
             refuse_remote(config.judges.values(), [config.options.base_url])
@@ -108,6 +118,7 @@ class JudgingPlan:
         return JudgingSettings(
             self.policy, self.manifest.profile, config.control_problems, config.repeats, config.baselines,
             self.costs, budget or CostBudget(), self.text_of, progress or Progress(), self.controls,
+            self.chosen,
         )  # fmt: skip
 
     def forecast(self, opener: ClientOpener) -> list[dict[str, Any]]:
