@@ -189,7 +189,7 @@ def _most_disputed(
 
 
 class _TextFacts(NamedTuple):
-    """What is known of the distinct texts: their authors, and the outcome of the run with them."""
+    """Authors of the distinct texts, and the outcome of the run with them."""
 
     authors: Mapping[TextKey, set[str]]
     verdicts: Mapping[TextKey, str]

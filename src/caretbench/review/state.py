@@ -231,17 +231,21 @@ class ReviewState:
                 continue
             if are_new and name not in decides and not awaits and returned is None:
                 continue
-            for repeat in () if are_new else (0, 1):
-                entry = QueueEntry(item, repeat)
-                if entry in self._latest or entry in self._later[name]:  # else nothing has happened to it
-                    queue.set_decided(entry, is_decided=self.decision(name, entry) is not None)
-                    queue.set_later(entry, is_later=entry in self._later[name])
+            if not are_new:
+                self._update_entries(name, queue, item)
             own = self.decision(name, QueueEntry(item, 0))
             due = awaits if self._is_adjudicator(name) else name in decides
             queue.set_open(item, is_open=due and own is None)
             queue.set_returned(
                 item, is_returned=returned is not None and own is not None and own.order < returned.order
             )
+
+    def _update_entries(self, name: str, queue: PersonQueue, item: str) -> None:
+        """Bring what a person has decided or put off up to date."""
+        for entry in (QueueEntry(item, 0), QueueEntry(item, 1)):
+            if entry in self._latest or entry in self._later[name]:  # else nothing has happened to it
+                queue.set_decided(entry, is_decided=self.decision(name, entry) is not None)
+                queue.set_later(entry, is_later=entry in self._later[name])
 
     # --- folding ---
 

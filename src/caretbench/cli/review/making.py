@@ -13,6 +13,7 @@ from caretbench.cli.options import with_options
 from caretbench.cli.review.group import Folder, app, open_review
 
 
+# Long: a command is declared by its options.
 @app.command("new", cls=HelpCommand)
 @with_options(*SELECTION)
 def new_review(
@@ -83,9 +84,9 @@ def add_items(
     Examples:
       caretbench review add reviews/mine --data mine --replace-rejected
     """
+    from caretbench.review.exchange.successors import add_with_successors
     from caretbench.review.problem_items import problem_items
     from caretbench.review.state import ReviewState
-    from caretbench.review.successors import add_with_successors
     from caretbench.suites import load_problems, load_suite
 
     of = load_suite(suite)

@@ -54,8 +54,8 @@ def export(
     Examples:
       caretbench review export reviews/mine
     """
-    from caretbench.review.export import export_review
-    from caretbench.review.human_ratings import write_human_ratings
+    from caretbench.review.exchange.export import export_review
+    from caretbench.review.exchange.human_ratings import write_human_ratings
     from caretbench.review.state import ReviewState
     from caretbench.runs.run_folder import RunFolder
 
@@ -86,7 +86,7 @@ def import_files(
     Examples:
       caretbench review import reviews/mine laptop/review.sqlite
     """
-    from caretbench.review.importing import import_decisions
+    from caretbench.review.exchange.importing import import_decisions
 
     with open_review(folder) as database:
         found = import_decisions(database, files)
@@ -107,7 +107,7 @@ def reopen(
     """Let everybody decide items again. The earlier decisions stay in the export.
 
     Examples:
-      caretbench review reopen reviews/mine 3f9a --note "the problem was mended"
+      caretbench review reopen reviews/mine 3f9a --note mended
     """
     from caretbench.review.owner_events import reopen_items
     from caretbench.review.state import ReviewState

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import count
 from typing import Final, NamedTuple
 
 import tree_sitter
 
+from caretbench.judging.style.local_names import LocalNames
 from caretbench.syntax.docs.comments import Comment, comment_marks, comments_in
 from caretbench.syntax.faults import fault_count
 from caretbench.syntax.parser import encode, parse, text_of
-from caretbench.syntax.queries import captures
-from caretbench.syntax.uses.identifiers import naming_style
 
 HARMLESS_TEXTS: Final = (
     "The code at this place is part of the program around it.",
@@ -24,18 +21,7 @@ HARMLESS_TEXTS: Final = (
 )
 """Comments that say nothing about the code."""
 
-_OUTER_NAMES: Final = re.compile(
-    r"function|method|class|interface|enum|struct|constructor|record|field|property|module|namespace|type|attribute"
-    r"|package|parameter|label|macro|preproc|object_pattern|decorator"
-)
-"""Parts of the names of nodes that declare what other code may use by name."""
-
-_SHARED: Final = re.compile(r"import|export|global|nonlocal|decorator|using")
 _TEXT_NODES: Final = re.compile(r"string|template|interpolation|char|regex|heredoc|preproc|raw_text")
-_WORD: Final = re.compile(r"[A-Za-z_]\w*")
-_DECLARATION_DEPTH: Final = 2
-"""Number of nodes around a name that are part of its declaration."""
-
 _INDENT: Final = " " * 8
 _MOST_BYTES: Final = 400_000
 """Size of programs above which there are no variants."""
@@ -74,43 +60,10 @@ class CodeText:
     # --- styles ---
 
     def renamed(self) -> str | None:
-        """Return the answer with other names of the variables that it declares and nothing else can name.
-
-        The outermost function around the answer is searched for each name. Without such a function the whole program
-        is, and only the variables of functions in the answer are renamed: others may be imported.
-        """
+        """Return the answer with other names of the variables that it declares and nothing else can name."""
         if self._is_too_large:
             return None
-        root = self._tree.root_node
-        nodes = captures(root, self._language, "identifiers")
-        declared = {one.id for node in nodes.get("declared", []) for one in _declared_names(node)}
-        refused = {node.id for word in ("member", "key", "type", "called") for node in nodes.get(word, [])}
-        around = [
-            node for node in nodes.get("function", []) if node.start_byte < self._start and self._end <= node.end_byte
-        ]
-        scope = min(around, key=lambda node: node.start_byte, default=root)
-        functions = {node.id for node in nodes.get("function", [])}
-        words = Counter(_WORD.findall(self._data[scope.start_byte : scope.end_byte].decode("utf-8", "replace")))
-        uses: dict[str, list[tree_sitter.Node]] = defaultdict(list)
-        for node in nodes.get("identifier", []):
-            if scope.start_byte <= node.start_byte and node.end_byte <= scope.end_byte:
-                uses[text_of(node)].append(node)
-        known = set(_WORD.findall(self._data.decode("utf-8", "replace")))
-        renames: dict[str, str] = {}
-        for name, found in sorted(uses.items(), key=lambda pair: pair[1][0].start_byte):
-            declarations = [node for node in found if node.id in declared]
-            if (
-                naming_style(name) in {"lower", "_"}
-                and name != "_"
-                and words[name] == len(found)
-                and all(self._start <= node.start_byte and node.end_byte <= self._end for node in found)
-                and not any(node.id in refused or _is_named_outside(node) for node in found)
-                and declarations
-                and (around or all(_is_within(node, functions) for node in declarations))
-                and all(_is_variable(node, scope) for node in declarations)
-            ):
-                renames[name] = _new_name(name, known)
-        edits = [(node.start_byte, node.end_byte, new) for name, new in renames.items() for node in uses[name]]
+        edits = LocalNames(self._tree.root_node, self._language, self._data, (self._start, self._end)).edits()
         changed = self._edited(edits)
         return changed if changed is not None and self._keeps_tokens(changed, edits) else None
 
@@ -256,51 +209,6 @@ def _tokens(root: tree_sitter.Node) -> Iterator[_Token]:
             if text.strip():
                 yield _Token(node.start_byte, node.end_byte, text, node.type)
         waiting.extend(reversed(node.children))
-
-
-def _declared_names(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    """Yield a declared node, and the names of a pattern."""
-    yield node
-    if "pattern" in node.type:
-        yield from node.named_children
-
-
-def _is_variable(node: tree_sitter.Node, scope: tree_sitter.Node) -> bool:
-    """Return whether a declared name is a variable's, which no code outside the scope can name."""
-    if node.type.startswith("shorthand"):
-        return False
-    parent, distance = node.parent, 0
-    while parent is not None and parent.id != scope.id:
-        if (distance < _DECLARATION_DEPTH and _OUTER_NAMES.search(parent.type)) or "class" in parent.type:
-            return False
-        parent, distance = parent.parent, distance + 1
-    return True
-
-
-def _is_named_outside(node: tree_sitter.Node) -> bool:
-    """Return whether a name is part of a statement that shares it with other scopes or files."""
-    parent = node.parent
-    for _ in range(_DECLARATION_DEPTH):
-        if parent is not None:
-            if _SHARED.search(parent.type):
-                return True
-            parent = parent.parent
-    return False
-
-
-def _is_within(node: tree_sitter.Node, others: set[int]) -> bool:
-    parent = node.parent
-    while parent is not None and parent.id not in others:
-        parent = parent.parent
-    return parent is not None
-
-
-def _new_name(name: str, known: set[str]) -> str:
-    """Return a name that does not occur in the program, and add it to ``known``."""
-    prefix = "_" if name.startswith("_") else ""
-    new = next(found for number in count(1) if (found := f"{prefix}name{number}") not in known)
-    known.add(new)
-    return new
 
 
 def _is_in_text(node: tree_sitter.Node | None) -> bool:

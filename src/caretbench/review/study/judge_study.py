@@ -18,7 +18,7 @@ from caretbench.models import AccessCheck, ClientOpener, unchecked
 from caretbench.problem import Caret
 from caretbench.progress import Progress
 from caretbench.review.database import ReviewDatabase
-from caretbench.review.human_ratings import review_ratings
+from caretbench.review.exchange.human_ratings import review_ratings
 from caretbench.review.state import ReviewState
 from caretbench.review.study.study_numbers import scaled, study_result
 from caretbench.review.study.study_types import RatedText, StudyJudge, StudyResult

@@ -31,7 +31,11 @@ def study_lines(result: StudyResult) -> Iterator[str]:
 
 def study_tables(result: StudyResult) -> Iterator[StatusTable]:
     """Yield the tables that have rows."""
-    found = [
+    return (table for table in (*_people_tables(result), *_control_tables(result)) if table.rows)
+
+
+def _people_tables(result: StudyResult) -> list[StatusTable]:
+    return [
         StatusTable(
             "Judges compared with people",
             ("Judge", "Criterion", "Part", "Score", "Texts", "Spearman", "Pearson", "Judge minus people", "Kappa"),
@@ -65,6 +69,11 @@ def study_tables(result: StudyResult) -> Iterator[StatusTable]:
                 for one in result.criteria
             ],
         ),
+    ]  # fmt: skip
+
+
+def _control_tables(result: StudyResult) -> list[StatusTable]:
+    return [
         StatusTable(
             "Ensembles minus their best member, on the second half",
             ("Ensemble", "Criterion", "Best member", "Spearman", "p"),
@@ -94,7 +103,6 @@ def study_tables(result: StudyResult) -> Iterator[StatusTable]:
             ],
         ),
     ]  # fmt: skip
-    return (table for table in found if table.rows)
 
 
 def _text(number: StudyNumber, form: str = ".2f") -> str:

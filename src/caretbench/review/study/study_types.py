@@ -62,7 +62,7 @@ class JudgeComparison(Row):
 
 
 class JudgeReplacement(Row):
-    """Whether a judge may take the place of a person (``alternative annotator test``)."""
+    """Result of the test of a judge against people (``alternative annotator test``)."""
 
     judge: str
     criterion: str

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from caretbench.files import DataError, read_rows
 from caretbench.review.database import Person, ReviewDatabase
 from caretbench.review.event import ReviewEvent
-from caretbench.review.export import ExportedDecision
+from caretbench.review.exchange.export import ExportedDecision
 from caretbench.review.item import ReviewItem
 from caretbench.review.protocol import ReviewProtocol
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from caretbench.files import DataError
 from caretbench.review.database import ReviewDatabase
 from caretbench.review.event import ReviewEvent
-from caretbench.review.export import export_review
-from caretbench.review.importing import import_decisions
+from caretbench.review.exchange.export import export_review
+from caretbench.review.exchange.importing import import_decisions
 from tests.review.test_review_state import decided
 from tests.support.review_server import made_item, make_review
 

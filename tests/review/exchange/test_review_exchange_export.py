@@ -6,7 +6,7 @@ from pathlib import Path
 
 from caretbench.files import read_rows
 from caretbench.review.database import DATABASE_NAME, ReviewDatabase
-from caretbench.review.export import ExportedDecision, export_review
+from caretbench.review.exchange.export import ExportedDecision, export_review
 from caretbench.validation.reviewed import ReviewedProblem
 from tests.review.test_review_state import decided, item
 

@@ -8,9 +8,9 @@ import pytest
 
 from caretbench.files import DataError
 from caretbench.review.database import ReviewDatabase
+from caretbench.review.exchange.successors import add_with_successors
 from caretbench.review.owner_events import assign_items, reopen_items
 from caretbench.review.state import ReviewState
-from caretbench.review.successors import add_with_successors
 from tests.review.test_review_state import decided
 from tests.support.review_server import made_item, make_review
 

@@ -11,7 +11,7 @@ from caretbench.files import DataError, read_rows, write_rows
 from caretbench.judging.answers import answer_key
 from caretbench.problem import Judgement
 from caretbench.review.database import ReviewDatabase
-from caretbench.review.human_ratings import write_human_ratings
+from caretbench.review.exchange.human_ratings import write_human_ratings
 from caretbench.review.item import ReviewItem
 from caretbench.review.protocol import Answer, load_protocol
 from caretbench.review.queues import rank
