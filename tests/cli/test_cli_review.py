@@ -34,7 +34,7 @@ def test_mistakes_end_with_one_line(tmp_path: Path) -> None:
     caretbench("review", "new", folder, "--per-cell", "1", "--select", "language=python")
     for words, expected in [
         (("new", folder), "there is a review already"),
-        (("new", folder + "2", "--protocol", "none"), "unknown protocol 'none'; known: devbench-instance"),
+        (("new", folder + "2", "--protocol", "none"), "unknown protocol 'none'; known: c3-instruction"),
         (("new", folder + "2", "--protocol", str(own)), "own.toml: questions.0: keep: two options have the key 'y'"),
         (("invite", folder), "nobody to invite"),
         (("invite", folder, "a b"), "'a b' is no name for a reviewer"),

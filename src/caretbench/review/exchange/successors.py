@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 from caretbench.files import DataError
@@ -36,28 +36,40 @@ def add_with_successors(
     Raises:
         DataError: there are rejected items, but none has the labels of a new problem.
     """
-    current = {
-        item_id: item for _, item_id, item in database.items() if item.kind == "item" and item_id not in state.replaced
-    }
+    current = _current_items(database, state)
     by_problem = {item.problem_id: item_id for item_id, item in current.items()}
-    rejected: Mapping[tuple[str, ...], deque[str]] = defaultdict(deque)
-    for item_id, item in current.items():
-        if state.settled(item_id).value == REJECTED:
-            rejected[_cell(item)].append(item_id)
     new = [item for item in items if item.id not in current]
+    changed = {item.id: by_problem.get(item.problem_id) for item in new}
+    rejected = _rejected_by_cell(state, current, set(changed.values())) if replace_rejected else {}
     added = []
     for item in new:
-        predecessor = by_problem.get(item.problem_id)
-        if predecessor is None and replace_rejected and rejected[_cell(item)]:
-            predecessor = rejected[_cell(item)].popleft()
-        elif predecessor is not None and predecessor in rejected[_cell(item)]:
-            rejected[_cell(item)].remove(predecessor)
+        predecessor = changed[item.id]
+        waiting = rejected.get(_cell(item))
+        if predecessor is None and waiting:
+            predecessor = waiting.popleft()
         added.append(item.model_copy(update={"successor_of": predecessor}))
     successors = sum(item.successor_of is not None for item in added)
-    if replace_rejected and any(rejected.values()) and not successors:
+    if any(rejected.values()) and not successors:
         cell = next(" ".join(cell) for cell, waiting in rejected.items() if waiting)
         raise DataError(f"no new problem has the labels of a rejected item ({cell}); nothing is added")
     return AddedItems(state.add_items(added), successors, len(items) - len(new))
+
+
+def _current_items(database: ReviewDatabase, state: ReviewState) -> dict[str, ReviewItem]:
+    return {
+        item_id: item for _, item_id, item in database.items() if item.kind == "item" and item_id not in state.replaced
+    }
+
+
+def _rejected_by_cell(
+    state: ReviewState, items: Mapping[str, ReviewItem], replaced: Set[str | None]
+) -> dict[tuple[str, ...], deque[str]]:
+    """Return the rejected items that nothing replaces yet, by their labels."""
+    found: dict[tuple[str, ...], deque[str]] = defaultdict(deque)
+    for item_id, item in items.items():
+        if item_id not in replaced and state.settled(item_id).value == REJECTED:
+            found[_cell(item)].append(item_id)
+    return found
 
 
 def _cell(item: ReviewItem) -> tuple[str, ...]:
