@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -57,7 +58,8 @@ def serve(folder: Path, host: str, port: int, listening: Callable[[str, ReviewDa
         try:
             listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
         except OSError as error:
-            raise MachineError(f"{host}:{port}: {error.strerror}; choose another --port or --host") from None
+            reason = os.strerror(error.errno) if error.errno is not None and error.errno > 0 else str(error)
+            raise MachineError(f"{host}:{port}: {reason}; choose another --port or --host") from None
         with listener:
             shown = f"[{host}]" if ":" in host else host
             listening(f"http://{shown}:{listener.getsockname()[1]}", database)
