@@ -29,7 +29,7 @@ class ReviewedProblem(Row):
     """Settled result of one item of a review.
 
     ``value`` answers the question of the settlement, ``means`` are over people by scale. ``problem_hash`` is that of
-    the problem's texts: a result about other texts does not count. ``answers`` are everybody's, without names.
+    the problem's texts: a result about other texts does not count.
     """
 
     item: str

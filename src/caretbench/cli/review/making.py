@@ -50,6 +50,8 @@ def new_review(
     from caretbench.suites import load_problems, load_suite
 
     chosen = load_protocol(protocol)
+    if run is not None and (suite is not None or data != "starter"):
+        raise ValueError("--run brings its own problems; --suite and --data are for reviews of problems")
     if run is not None:
         found = run_items(
             RunFolder(run), chosen, criterion=criterion, selection=selection(options), texts=texts, seed=seed,
@@ -92,6 +94,8 @@ def add_items(
     of = load_suite(suite)
     with open_review(folder) as database:
         state = ReviewState(database)
+        if state.protocol.subject == "answer":
+            raise ValueError(f"{folder} is about answers of a run; make a review of its own for another run")
         problems = selection(options).apply(of, load_problems(of, data).problems)
         items = [item for item in problem_items(problems, state.protocol) if item.kind == "item"]
         added = add_with_successors(database, state, items, replace_rejected=replace_rejected)

@@ -27,6 +27,7 @@ from caretbench.runs.judging.ratings import HumanRating, rated_score_names
 from caretbench.runs.judging.result import JudgingResult
 from caretbench.runs.judging.texts_to_judge import DistinctText
 from caretbench.runs.run_folder import RunFolder
+from caretbench.suites.selection import Selection
 
 STUDY_NAME: Final = "study.json"
 """Name of the results in the folder of the review."""
@@ -38,12 +39,13 @@ class JudgeStudy:
     Args:
         database: The review; people have rated answers of the run.
         folder: The run, which stores the judgements.
-        config: Judges and their settings; its criterion and selection are not used.
+        config: Judges and their settings; its criterion is not used.
         criteria: Criteria of the judges; empty: the one that people rated by.
         check_access: Called with spec and options of every judge.
 
     Raises:
         DataError: nobody has rated an answer, or a criterion judges statements.
+        ValueError: problems are selected.
         ValueError, KeyError: as of :class:`~caretbench.runs.judging.plan.JudgingPlan`.
     """
 
@@ -55,6 +57,10 @@ class JudgeStudy:
         criteria: Sequence[str] = (),
         check_access: AccessCheck = unchecked,
     ) -> None:
+        if config.selection != Selection():
+            raise ValueError(
+                "a study is of the texts that people rated; --select, --limit and --per-cell are not for it"
+            )
         self.folder = folder
         self._config = config
         state = ReviewState(database)
