@@ -284,7 +284,7 @@ def test_people_take_the_place_of_the_note(run: LoadedRun) -> None:
     assert (people.texts, people.raters, people.alpha) == (60, 2, 1.0)
     assert people.spearman == pytest.approx(1.0)
     assert people.mean_difference > 0
-    assert judged.validity == "Spearman 1.00 with people over 60 texts"
+    assert judged.validity == "validated against 2 people on 60 texts, Spearman 1.00 [1.00 to 1.00]"
     assert NOT_VALIDATED not in "".join(plain_lines(table) for table in caret_score_tables(judged))
     assert not section(replace(run, ratings=ratings[:4])).validated  # two texts say nothing
 

@@ -74,7 +74,10 @@ def press(page: Page, keys: str) -> None:
 
 def settled(page: Page) -> None:
     """Wait until no decision waits for the server."""
-    page.wait_for_function("() => document.getElementById('waiting').hidden", timeout=60_000)
+    page.wait_for_function(
+        "() => document.getElementById('waiting').hidden && !document.documentElement.hasAttribute('data-sending')",
+        timeout=60_000,
+    )
 
 
 def stored(folder: Path) -> list[ReviewEvent]:

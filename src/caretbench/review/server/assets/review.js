@@ -42,6 +42,7 @@ setInterval(() => { if (document.visibilityState === "visible" && performance.no
 const store = await openStore(scope);
 const sync = makeSync(store, {
   onState: (count, error) => {
+    document.documentElement.toggleAttribute("data-sending", count > 0);
     waitingLine.hidden = !count && !error;
     const what = count ? `${count} ${count === 1 ? "decision waits" : "decisions wait"} for the server; kept in this browser` : "The server does not answer";
     waitingLine.textContent = error ? `${what} (${error.message}).` : `${what}.`;
@@ -126,6 +127,7 @@ const send = async (kind, extra = {}) => {
     made_at: new Date().toISOString(), note: form.elements.note.value, active_s: active, ...extra,
   };
   await store.add(event, keyOf(entry));
+  document.documentElement.toggleAttribute("data-sending", true);
   drafts.delete(keyOf(entry));
   gone.set(keyOf(entry), performance.now());
   entries.shift();
@@ -157,6 +159,7 @@ const undo = async () => {
     made_at: new Date().toISOString(), answers: {}, note: "", active_s: 0,
   };
   await store.add(event, keyOf(last));
+  document.documentElement.toggleAttribute("data-sending", true);
   progress = { ...progress, done: Math.max(0, progress.done - 1) };
   gone.delete(keyOf(last));
   entries = [last, ...entries.filter((entry) => keyOf(entry) !== keyOf(last))];
