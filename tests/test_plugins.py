@@ -244,7 +244,7 @@ def test_what_is_no_prompt_is_one_line_that_names_the_package(install: Install, 
 
 
 FAILING = """
-    from caretbench.models import TextPrompt
+    from caretbench.models import Message, TextPrompt
     from caretbench.prompts.strategy import UnpromptableError
 
     class Prompt:
@@ -256,7 +256,9 @@ FAILING = """
     def fail(caret, around=None): return caret.prefix[99] if around is None else caret[99]
     def wrong(caret, around=None): return 7
     def text(caret): return TextPrompt(text="")
+    def misspell(caret): return Message(role="user", content="Complete.")
     refusing, failing, wronging, texting = Prompt(refuse), Prompt(fail), Prompt(wrong), Prompt(text)
+    misspelling = Prompt(misspell)
     number = 7
 """
 
@@ -272,6 +274,10 @@ def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, install: Install) -
     ("use", "message"),
     [
         (lambda: strategy("failing:failing").render(CARET, EVERYTHING), "failed to render a prompt: IndexError"),
+        (
+            lambda: strategy("failing:misspelling").render(CARET, EVERYTHING),
+            "failed to render a prompt: ValidationError: text: ",
+        ),
         (lambda: strategy("failing:wronging").render(CARET, EVERYTHING), "gave 7 where a prompt of kind 'chat'"),
         (lambda: strategy("failing:texting").render(CARET, EVERYTHING), "where a prompt of kind 'chat'"),
         (lambda: preprocessor("failing:fail")(CARET), "failed on a caret: IndexError: string index"),

@@ -40,8 +40,12 @@ class PluginError(ValueError):
 
 
 def one_line(error: BaseException) -> str:
-    """Return an error of foreign code as one line: its type and its message."""
-    message = " ".join(str(error).split())
+    """Return an error of foreign code as one line: its type and its message, of wrong fields their names."""
+    from pydantic import ValidationError  # only where something failed: help and completion do without it
+
+    from caretbench.files import describe_validation_error
+
+    message = describe_validation_error(error) if isinstance(error, ValidationError) else " ".join(str(error).split())
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
