@@ -73,7 +73,9 @@ def new_review(
 @with_options(*SELECTION)
 def add_items(
     folder: Folder,
-    suite: Annotated[str, typer.Option(help="Suite of the problems.")] = "devbench",
+    suite: Annotated[
+        str | None, typer.Option(help="Suite of the problems. Default: that of the review's items.")
+    ] = None,
     data: Data = "starter",
     replace_rejected: Annotated[
         bool,
@@ -91,11 +93,11 @@ def add_items(
     from caretbench.review.state import ReviewState
     from caretbench.suites import load_problems, load_suite
 
-    of = load_suite(suite)
     with open_review(folder) as database:
         state = ReviewState(database)
         if state.protocol.subject == "answer":
             raise ValueError(f"{folder} is about answers of a run; make a review of its own for another run")
+        of = load_suite(suite or next(item.suite for _, _, item in database.items()))
         problems = selection(options).apply(of, load_problems(of, data).problems)
         items = [item for item in problem_items(problems, state.protocol) if item.kind == "item"]
         added = add_with_successors(database, state, items, replace_rejected=replace_rejected)
