@@ -37,6 +37,9 @@ def review_ratings(database: ReviewDatabase, state: ReviewState, folder: RunFold
         if item.kind != "item" or item_id in state.replaced:
             continue
         for person, event in sorted(state.decisions(item_id).items()):
+            values = {name: float(event.answers[name]) for name in scales if name in event.answers}
+            if len(values) < len(scales):
+                continue
             if item.problem_id not in problems:
                 raise DataError(f"{folder.problems_path}: no problem {item.problem_id}; name the run: --run RUN")
             rows.append(
@@ -44,7 +47,7 @@ def review_ratings(database: ReviewDatabase, state: ReviewState, folder: RunFold
                     problem_id=item.problem_id,
                     answer=item.answer,
                     rater=person,
-                    values={name: float(event.answers[name]) for name in scales if name in event.answers},
+                    values=values,
                     completion=item.shown.span,
                     criterion=protocol.criterion,
                     simulated=event.simulated,
