@@ -10,7 +10,7 @@ from caretbench.judging.answers import answer_key
 from caretbench.judging.caret_controls import caret_controls, control_sample
 from caretbench.problem import Caret, ChoiceCheck, InlineSplice, Problem, Question, TestsCheck
 from caretbench.review.item import HiddenItem, ReviewItem, ShownItem
-from caretbench.review.protocol import ControlRule, ReviewProtocol
+from caretbench.review.protocol import MOST_CHOICES, ControlRule, ReviewProtocol
 from caretbench.validation.reviewed import problem_hash
 
 _LABELS = ("category", "task", "tier", "scenario")
@@ -34,9 +34,14 @@ def suited_problems(problems: Sequence[Problem], protocol: ReviewProtocol) -> li
     """Return the problems that a protocol is for: of its suites, and with choices where people choose.
 
     Raises:
-        DataError: there is none.
+        DataError: there is none, or one has more choices than keys.
     """
     needs_choices = any(question.kind == "problem_choice" for question in protocol.questions)
+    for problem in problems if needs_choices else ():
+        if isinstance(problem.shown, Question) and len(problem.shown.choices) > MOST_CHOICES:
+            raise DataError(
+                f"{problem.id}: {len(problem.shown.choices)} choices; people choose by the keys 1 to {MOST_CHOICES}"
+            )
     chosen = [
         problem
         for problem in problems

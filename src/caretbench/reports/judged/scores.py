@@ -183,7 +183,8 @@ class JudgedCriterion(ReportValue):
         shown = "undefined" if least.spearman is None else f"{least.spearman:.2f}"
         if least.spearman_interval is not None:
             shown += " [{:.2f} to {:.2f}]".format(*least.spearman_interval)
-        found = f"validated against {least.raters} people on {least.texts} texts, Spearman {shown}"
+        who = "1 person" if least.raters == 1 else f"{least.raters} people"
+        found = f"validated against {who} on {least.texts} texts, Spearman {shown}"
         return "; ".join((found, *(f"{title}: {NOT_VALIDATED}" for title in self.unvalidated)))
 
 

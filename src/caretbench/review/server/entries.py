@@ -12,7 +12,7 @@ from markupsafe import Markup
 from caretbench.review.database import Person, ReviewDatabase
 from caretbench.review.event import ReviewEvent, new_event_id
 from caretbench.review.item import ReviewItem
-from caretbench.review.protocol import TEN_KEY, Answer, ReviewProtocol, ReviewQuestion
+from caretbench.review.protocol import MOST_CHOICES, TEN_KEY, Answer, ReviewProtocol, ReviewQuestion
 from caretbench.review.queues import QueueEntry, rank
 from caretbench.review.server.code_view import code_html
 from caretbench.review.server.visible_text import visible_html
@@ -145,7 +145,7 @@ def _choices(question: ReviewQuestion, choices: int) -> list[Choice]:
             for number in question.numbers
         ]
     if question.kind == "problem_choice":
-        return [Choice(str(place), LETTERS[place], str(place + 1)) for place in range(min(choices, 9))]
+        return [Choice(str(place), LETTERS[place], str(place + 1)) for place in range(min(choices, MOST_CHOICES))]
     return [Choice(option.value, option.text, option.key, option.needs_note) for option in question.options]
 
 

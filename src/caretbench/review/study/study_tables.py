@@ -12,7 +12,7 @@ SIMULATED = "simulated ratings (test only)"
 
 def study_lines(result: StudyResult) -> Iterator[str]:
     """Yield what a study says, the answers first."""
-    who = SIMULATED if result.simulated else f"{result.people} people"
+    who = SIMULATED if result.simulated else "1 person" if result.people == 1 else f"{result.people} people"
     alpha = "undefined" if result.alpha is None else f"{result.alpha:.2f}"
     yield f"{who}, {result.texts} texts by {result.criterion}; Krippendorff's alpha among people: {alpha}"
     if len({one.criterion for one in result.comparisons}) > 1:
