@@ -123,7 +123,8 @@ def size(path: Path) -> int:
 def test_a_scoring_run_is_killed_twenty_times(place: Path) -> None:
     moments = random.Random(11)  # noqa: S311 - moments, no secrets
     killed = finished = 0
-    while killed < KILLS or not finished:
+    is_whole = False  # the last run was not killed, so that its cache has no remains
+    while killed < KILLS or not is_whole:
         folder, cache = place / f"run{finished}", cache_at(place / f"cache{finished}")
         process = subprocess.Popen(
             command(folder), env=environment(cache), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
@@ -139,14 +140,14 @@ def test_a_scoring_run_is_killed_twenty_times(place: Path) -> None:
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.communicate()
-            killed += 1
+            killed, is_whole = killed + 1, False
             rows = list(RunFolder(folder).scores())
             assert max(Counter(row.key for row in rows).values(), default=1) == 1
             assert not [row for row in rows if row.scorer.startswith(EXECUTION_SCORER) and row.outcome != known(row)]
             continue
         assert process.returncode == 0, said.decode()
         check_rows(folder)
-        finished += 1
+        finished, is_whole = finished + 1, True
     assert not list(place.glob("cache*/artefacts/.building-*"))
 
 
