@@ -13,6 +13,7 @@ from statsmodels.stats.inter_rater import aggregate_raters
 from statsmodels.stats.inter_rater import fleiss_kappa as other_fleiss
 
 from caretbench.metrics.agreement.coefficients import (
+    alpha_of_people,
     alpha_statistic,
     cohen_kappa,
     cohen_statistic,
@@ -173,3 +174,10 @@ def test_intervals_hold_the_true_agreement(name: str, noise: float) -> None:
         assert found.high is not None
         held += found.low <= truth <= found.high
     assert 925 <= held <= 975
+
+
+def test_alpha_of_people_is_that_of_the_table() -> None:
+    values = {"t": {"x": 1.0, "y": 2.0}, "u": {"x": 3.0, "z": 3.0}, "v": {"y": 1.0, "z": 2.0}}
+    table: Table = [[1.0, 3.0, None], [2.0, None, 1.0], [None, 3.0, 2.0]]
+    assert alpha_of_people(values) == krippendorff_alpha(table)
+    assert alpha_of_people({"t": {"x": 1.0}, "u": {"y": 0.0}}) is None

@@ -147,3 +147,20 @@ def test_rows_of_earlier_versions_stay_readable(tmp_path: Path) -> None:
     path.write_text('{"problem_id":"p","answer":"a","values":{"relevance":"much"}}\n')
     with pytest.raises(DataError, match="values"):
         list(read_rows(path, HumanRating))
+
+
+@pytest.mark.parametrize(
+    ("rows", "complaint"),
+    [
+        ([{"rater": ""}], "a rating of p does not name its rater"),
+        ([{"rater": "ann"}, {"rater": "ann"}], "ann rated one text of p twice"),
+    ],
+)
+def test_ratings_that_do_not_fit_are_named(tmp_path: Path, rows: list[dict[str, str]], complaint: str) -> None:
+    common = {"problem_id": "p", "answer": "a", "values": {"relevance": 1.0}}
+    write_rows(tmp_path / "human_ratings.jsonl", [HumanRating.model_validate(common | row) for row in rows])
+    with pytest.raises(DataError, match=complaint):
+        read_ratings(RunFolder(tmp_path))
+    two = [HumanRating.model_validate(common | {"rater": "ann", "criterion": name}) for name in ("a@1", "b@1")]
+    write_rows(tmp_path / "human_ratings.jsonl", two)
+    assert len(read_ratings(RunFolder(tmp_path))) == 2

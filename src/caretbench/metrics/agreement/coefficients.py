@@ -7,8 +7,8 @@ The functions that end in ``_statistic`` are for intervals
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,9 @@ Rating = float | str
 
 AlphaLevel = Literal["nominal", "ordinal", "interval"]
 """Meaning of the ratings: names, ranks, or numbers whose differences count."""
+
+
+ItemT = TypeVar("ItemT", bound=str | tuple[str, ...])
 
 
 class _RatedItems(NamedTuple):
@@ -154,6 +157,12 @@ def equal_share(ratings: Sequence[Sequence[Rating | None]]) -> float | None:
         return None
     sizes = counts.sum(axis=1)
     return float((((counts**2).sum(axis=1) - sizes) / (sizes * (sizes - 1))).mean())
+
+
+def alpha_of_people(values: Mapping[ItemT, Mapping[str, float]]) -> float | None:
+    """Return Krippendorff's ordinal alpha from values by item and person; None if it is undefined."""
+    people = sorted({person for given in values.values() for person in given})
+    return krippendorff_alpha([[given.get(person) for given in values.values()] for person in people])
 
 
 def _rated_items(ratings: Sequence[Sequence[Rating | None]]) -> _RatedItems:

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from caretbench.judging.aggregation import TOTAL, TextKey
-from caretbench.judging.rating_rows import alpha_of_people
-from caretbench.metrics.agreement.coefficients import cohen_statistic
+from caretbench.metrics.agreement.coefficients import alpha_of_people, cohen_statistic
 from caretbench.metrics.agreement.item_halves import item_halves
 from caretbench.metrics.agreement.item_statistic import (
     MINIMUM_ITEMS,

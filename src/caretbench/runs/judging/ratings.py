@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from caretbench.files import read_rows
+from caretbench.files import DataError, read_rows
 from caretbench.judging.aggregation import TextKey
 from caretbench.judging.criteria import Criterion
 from caretbench.judging.prompting import question_text
-from caretbench.judging.rating_rows import alpha_of_people, checked_ratings
+from caretbench.metrics.agreement.coefficients import alpha_of_people
 from caretbench.metrics.agreement.item_statistic import MINIMUM_ITEMS, ItemEstimate, item_estimate
 from caretbench.metrics.correlation import mean_difference_statistic, pearson_statistic, spearman_statistic
 from caretbench.problem import Caret, Problem, Row
@@ -82,8 +82,17 @@ def read_ratings(folder: RunFolder) -> list[HumanRating]:
     path = folder.path / RATINGS_NAME
     if not path.exists():
         return []
-    filled = (row for row in read_rows(path, HumanRating) if row.total is not None)
-    return checked_ratings(path, filled, lambda row: f"{row.criterion} {row.answer}")
+    found: dict[tuple[str, str, str, str], HumanRating] = {}
+    for row in read_rows(path, HumanRating):
+        key = (row.rater, row.criterion, row.problem_id, row.answer)
+        if row.total is None:
+            continue
+        if not row.rater:
+            raise DataError(f"{path}: a rating of {row.problem_id} does not name its rater")
+        if key in found:
+            raise DataError(f"{path}: {row.rater} rated one text of {row.problem_id} twice")
+        found[key] = row
+    return list(found.values())
 
 
 def rated_score_names(criterion: Criterion) -> list[str]:
