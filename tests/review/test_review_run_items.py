@@ -49,6 +49,13 @@ def test_equal_texts_are_one_item_without_authors(folder: RunFolder) -> None:
     assert found.protocol.criterion == "devbench-quality@1"
 
 
+def test_a_baseline_is_no_author(folder: RunFolder) -> None:
+    more = [row.model_copy(update={"model": "copy-context"}) for row in folder.completions() if row.text == "one\n"]
+    write_rows(folder.completions_path, [*folder.completions(), *more])
+    items = [item for item in run_items(folder, QUALITY).items if item.shown.span == "one\n"]
+    assert {item.hidden.models for item in items if item.kind == "item"} == {("model-a", "model-b")}
+
+
 def test_a_sample_is_balanced_and_seeded(folder: RunFolder) -> None:
     def sample(seed: int) -> list[str]:
         return [item.id for item in run_items(folder, QUALITY, texts=12, seed=seed).items if item.kind == "item"]

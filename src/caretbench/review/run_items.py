@@ -22,7 +22,7 @@ from caretbench.review.protocol import ReviewProtocol, ReviewQuestion
 from caretbench.review.queues import rank
 from caretbench.runs.judging.plan import JudgingConfig, JudgingPlan
 from caretbench.runs.judging.ratings import rated_score_names
-from caretbench.runs.judging.texts_to_judge import DistinctText
+from caretbench.runs.judging.texts_to_judge import DistinctText, baseline_names
 from caretbench.runs.run_folder import RunFolder
 from caretbench.runs.verdict import passed_by_completion
 from caretbench.suites.selection import Selection
@@ -189,7 +189,7 @@ def _most_disputed(
 
 
 class _TextFacts(NamedTuple):
-    """Authors of the distinct texts, and the outcome of the run with them."""
+    """Authors of the distinct texts, without baselines, and the outcome of the run with them."""
 
     authors: Mapping[TextKey, set[str]]
     verdicts: Mapping[TextKey, str]
@@ -200,6 +200,7 @@ def _text_facts(plan: JudgingPlan, problems: Sequence[Problem]) -> _TextFacts:
     folder, profile = plan.folder, plan.manifest.profile
     passed = passed_by_completion(folder.scores(), chosen, plan.policy.key, profile)
     outcomes = {score.completion_key: score.outcome for score in folder.scores() if score.outcome}
+    baselines = baseline_names(folder)
     authors: dict[TextKey, set[str]] = defaultdict(set)
     verdicts: dict[TextKey, str] = {}
     for texts in (
@@ -208,7 +209,8 @@ def _text_facts(plan: JudgingPlan, problems: Sequence[Problem]) -> _TextFacts:
     ):
         for completion, _, answer in texts:
             key = (completion.problem_id, answer)
-            authors[key].add(completion.model)
+            if completion.model not in baselines:
+                authors[key].add(completion.model)
             verdict = passed.get(completion.key)
             if verdict is not None:
                 outcome = outcomes.get(completion.key, "").replace("_", " ")

@@ -47,7 +47,7 @@ def distinct_texts(
         controls: Makes the controls: the suite's.
     """
     chosen = {problem.id: problem for problem in part.problems}
-    left_out = () if baselines else _baselines(folder)
+    left_out = () if baselines else baseline_names(folder)
     found: dict[tuple[str, str], DistinctText] = {}
     count = 0
     for completion, text, answer in inserted_texts(folder.completions(), chosen, policy, profile):
@@ -80,7 +80,7 @@ def distinct_answers(
     ``text_of`` gives what the judge sees of a raw answer. The baselines are the suite's, and those of the manifest.
     """
     chosen = {problem.id: problem for problem in part.problems}
-    left_out = () if baselines else _baselines(folder)
+    left_out = () if baselines else baseline_names(folder)
     found: dict[tuple[str, str], DistinctText] = {}
     count = 0
     for completion, text, answer in answer_texts(folder.completions(), chosen, profile, text_of):
@@ -103,8 +103,8 @@ def control_pool(problems: Sequence[Problem], part: CriterionProblems, profile: 
     return list(known.get(part.criterion.key, part.problems))
 
 
-def _baselines(folder: RunFolder) -> tuple[str, ...]:
-    """Return the names of the baselines."""
+def baseline_names(folder: RunFolder) -> tuple[str, ...]:
+    """Return the names of the baselines of a run: the suite's, and those of the manifest."""
     if not folder.manifest_path.exists():
         return baselines_of_run(None)
     manifest = folder.manifest()
