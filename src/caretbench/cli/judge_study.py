@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from caretbench.cli.common import StepProgress, open_client, print_json, print_line, print_note
+from caretbench.cli.common import StepProgress, open_client, print_json, print_line, print_note, print_table
 from caretbench.cli.forecast import print_judging_forecast
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ def run_study(
     from caretbench.review.database import DATABASE_NAME, ReviewDatabase
     from caretbench.review.study.judge_study import JudgeStudy, write_study
     from caretbench.review.study.study_tables import study_lines, study_tables
-    from caretbench.text_tables import align_columns
 
     criteria = [name for name in (config.criterion or "").split(",") if name]
     with ReviewDatabase(review / DATABASE_NAME) as database:
@@ -48,6 +47,5 @@ def run_study(
     for table in study_tables(result):
         print_line("")
         print_line(table.title)
-        for line in align_columns(table.rows, table.columns):
-            print_line(line)
+        print_table(table.rows, table.columns)
     print_note(f"results: {path}")

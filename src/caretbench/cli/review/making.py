@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from caretbench.cli.command_help import HelpCommand
-from caretbench.cli.common import SELECTION, AsJson, Data, print_json, print_line, print_note, selection
+from caretbench.cli.common import SELECTION, AsJson, Data, print_json, print_line, print_note, print_table, selection
 from caretbench.cli.options import with_options
 from caretbench.cli.review.group import Folder, app, open_review
 
@@ -118,7 +118,6 @@ def protocols(
       caretbench review protocols completion-quality
     """
     from caretbench.review.protocol import load_protocol, protocol_names
-    from caretbench.text_tables import align_columns
 
     if name is not None:
         found = load_protocol(name)
@@ -138,5 +137,4 @@ def protocols(
         print_json([one.model_dump(mode="json", exclude={"guidelines"}) for one in every])
         return
     rows = [(one.name, one.subject, str(one.people), one.settlement.rule, one.title) for one in every]
-    for line in align_columns(rows, ("Protocol", "About", "People", "Settled by", "Title")):
-        print_line(line)
+    print_table(rows, ("Protocol", "About", "People", "Settled by", "Title"))

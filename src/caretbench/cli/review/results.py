@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from caretbench.cli.command_help import HelpCommand
-from caretbench.cli.common import AsJson, print_json, print_line, print_note
+from caretbench.cli.common import AsJson, print_json, print_line, print_note, print_table
 from caretbench.cli.review.group import Folder, app, open_review
 
 
@@ -25,7 +25,6 @@ def status(
     """
     from caretbench.review.state import ReviewState
     from caretbench.review.status import status_tables
-    from caretbench.text_tables import align_columns
 
     with open_review(folder) as database:
         tables = status_tables(ReviewState(database), database, disputed)
@@ -34,8 +33,7 @@ def status(
         return
     for table in tables:
         print_line(table.title)
-        for line in align_columns(table.rows, table.columns):
-            print_line(line)
+        print_table(table.rows, table.columns)
         print_line("")
 
 
