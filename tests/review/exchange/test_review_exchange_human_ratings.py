@@ -13,6 +13,7 @@ from caretbench.problem import Judgement
 from caretbench.review.database import ReviewDatabase
 from caretbench.review.exchange.human_ratings import write_human_ratings
 from caretbench.review.item import ReviewItem
+from caretbench.review.owner_events import reopen_items
 from caretbench.review.protocol import Answer, load_protocol
 from caretbench.review.queues import rank
 from caretbench.review.run_items import run_items
@@ -117,6 +118,10 @@ def test_a_second_export_replaces_the_reviews_own_ratings_alone(folder: RunFolde
         assert write_human_ratings(database, state, folder)[1:] == (108, 1)
         assert write_human_ratings(database, state, folder)[1:] == (108, 1)
     assert len(read_ratings(folder)) == 109
+    with ReviewDatabase(place / "review.sqlite") as database:
+        state = ReviewState(database)
+        reopen_items(state, list(state.kinds))  # nothing holds any more
+        assert write_human_ratings(database, state, folder)[1:] == (0, 1)
 
 
 def test_the_adjudicators_and_problems_reviews_give_no_ratings(folder: RunFolder, tmp_path: Path) -> None:

@@ -108,6 +108,8 @@ def test_a_broken_export_changes_nothing(tmp_path: Path) -> None:
         ({"protocol": "devbench-instance@9"}, ":3: protocol: devbench-instance@9; this review is by"),
         ({"answers": {"decision": "maybe"}}, ":3: answers: usefulness has no answer"),
         ({"id": "x"}, ":3: event.id"),
+        ({"person": "a b"}, ":3: person: 'a b' is no name for a reviewer"),
+        ({"person": "owner"}, ":3: person: the owner of a review decides no item"),
     ):
         with_line(change)
         with pytest.raises(DataError) as caught:

@@ -66,7 +66,7 @@ def write_human_ratings(database: ReviewDatabase, state: ReviewState, folder: Ru
     """
     check_folder_is_writable(folder.path, "export the ratings of a copy of the run")
     rows = review_ratings(database, state, folder)
-    ours = {(row.rater, row.criterion) for row in rows}
+    ours = {(name, state.protocol.criterion) for name in state.people} | {(row.rater, row.criterion) for row in rows}
     path = folder.path / RATINGS_NAME
     stored = list(read_rows(path, HumanRating)) if path.exists() else []
     kept = [row for row in stored if (row.rater, row.criterion) not in ours]

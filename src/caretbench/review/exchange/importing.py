@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from caretbench.files import DataError, read_rows
 from caretbench.review.database import Person, ReviewDatabase
-from caretbench.review.event import ReviewEvent
+from caretbench.review.event import OWN_KINDS, OWNER, ReviewEvent, checked_name
 from caretbench.review.exchange.export import ExportedDecision
 from caretbench.review.item import ReviewItem
 from caretbench.review.protocol import ReviewProtocol
@@ -69,6 +69,13 @@ def import_decisions(database: ReviewDatabase, paths: Iterable[Path]) -> Importe
 def _check(where: str, event: ReviewEvent, protocol: ReviewProtocol, choices: dict[str, int]) -> None:
     if event.protocol != protocol.key:
         raise DataError(f"{where}: protocol: {event.protocol}; this review is by {protocol.key}")
+    if event.person == OWNER and event.kind in OWN_KINDS:
+        raise DataError(f"{where}: person: the owner of a review decides no item")
+    if event.person != OWNER:
+        try:
+            checked_name(event.person)
+        except ValueError as error:
+            raise DataError(f"{where}: person: {error}") from None
     if event.item not in choices:
         raise DataError(f"{where}: item: this review has no item {event.item}")
     if event.kind == "decision":
