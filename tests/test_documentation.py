@@ -22,8 +22,8 @@ from caretbench.runs.building.model_requests import BuildAnswer, MissingBuildAns
 from caretbench.runs.judging.ratings import HumanRating
 from caretbench.runs.run_folder import Manifest, MissingJudgement, ModelInfo
 from caretbench.suites import load_suite, suite_names
-from caretbench.suites.codevbench.mix_weights import ScenarioShares
 from caretbench.suites.devbench.layout import categories
+from caretbench.suites.usage_weights import ScenarioShares
 from caretbench.validation.validity import Validity
 from tests.support.command_tree import COMMANDS
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from caretbench.projects.setup.settings import CheckSettings
 from caretbench.suites.codevbench.miner import SpanSampling
-from caretbench.suites.codevbench.mix_weights import read_weights
 from caretbench.suites.codevbench.options import CodevOptions
 from caretbench.suites.simcopilot.mining.tasks import TaskSampling
 from caretbench.suites.simcopilot.options import SimCopilotOptions
+from caretbench.suites.usage_weights import read_weights
 
 SHOP = '''\
 def total(orders, limit):

@@ -11,8 +11,9 @@ from caretbench.errors import DataError
 from caretbench.suites.codevbench.code_blocks import BlockKind, CodeBlock
 from caretbench.suites.codevbench.cuts import Cut, HiddenSpan
 from caretbench.suites.codevbench.miner import CodevMiner, SpanSampling
-from caretbench.suites.codevbench.mix_weights import SHIPPED, Weights, read_weights
+from caretbench.suites.codevbench.mix_weights import becomes_problem
 from caretbench.suites.codevbench.weighted_sample import weighted_sample
+from caretbench.suites.usage_weights import Weights, read_weights
 from caretbench.syntax import Span, analyse
 from caretbench.syntax.source import SourceFile
 
@@ -29,22 +30,6 @@ def _sample(
     pool: list[HiddenSpan], weights: Weights, *, limit: int | None, per_file: int | None = None, seed: int = 0
 ) -> list[HiddenSpan]:
     return weighted_sample(pool, weights, limit=limit, per_file=per_file, seed=seed)[0]
-
-
-@pytest.mark.parametrize("name", SHIPPED)
-def test_weights_that_ship(name: str) -> None:
-    weights = read_weights(name)
-    assert weights.name == name
-    assert weights.cut.empty == pytest.approx(0.25 * sum(weights.cut.model_dump().values()))
-
-
-def test_usage_has_the_shares_that_the_paper_prints() -> None:
-    usage = read_weights("usage")
-    assert (usage.block.statement, usage.block.method) == (68.51, 5.71)
-    control = sum(getattr(usage.block, name) for name in ("if_", "for_", "while_", "try_", "catch"))
-    assert control == pytest.approx(6.53)
-    assert usage.block.argument_list + usage.block.partial_line == pytest.approx(32.35)
-    assert usage.line.whole == usage.line.partial
 
 
 def test_a_sample_has_the_shares_of_the_weights() -> None:
@@ -101,29 +86,8 @@ def test_weights_of_a_file(tmp_path: Path) -> None:
     weights = read_weights(str(path))
     pool = [*spans({"if": 3, "for": 3}), *spans({"if": 3}, "token")]
     assert [(one.block.kind, one.cut) for one in _sample(pool, weights, limit=9)] == [("if", "block")] * 3
-    assert weights.keeps("full_block", 0.99)
-    assert not weights.keeps("rag", 0.01)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (("if = 1", "unless = 1"), "unless"),
-        (("if = 1", "if = -1"), "finite numbers of 0 or more"),
-        (("if = 1", "if = nan"), "finite numbers of 0 or more"),
-        (("[cut]\ntoken = 1", ""), "cut.*even.toml has all names"),
-        (("if = 1", "if = 0"), "one of them is more than 0"),
-        (("name = ", "name "), "TOML"),
-    ],
-)
-def test_wrong_files_are_named(tmp_path: Path, change: tuple[str, str], message: str) -> None:
-    path = tmp_path / "weights.toml"
-    path.write_text(FILE.replace(*change))
-    with pytest.raises(DataError, match=message) as raised:
-        read_weights(str(path))
-    assert str(path) in str(raised.value)
-    with pytest.raises(DataError, match="no such file of weights"):
-        read_weights(str(tmp_path / "none.toml"))
+    assert becomes_problem(weights, "full_block", 0.99)
+    assert not becomes_problem(weights, "rag", 0.01)
 
 
 def test_unfit_spans_are_replaced_by_others() -> None:

@@ -19,7 +19,7 @@ from caretbench.suites.codevbench.code_blocks import BlockFinder, block_rules
 from caretbench.suites.codevbench.cuts import HiddenSpan, hidden_spans
 from caretbench.suites.codevbench.function_ages import EarlierRelease
 from caretbench.suites.codevbench.mask_runs import tests_by_masks
-from caretbench.suites.codevbench.mix_weights import Weights
+from caretbench.suites.codevbench.mix_weights import span_weight
 from caretbench.suites.codevbench.scenario_names import FULL_BLOCK, INNER_BLOCK
 from caretbench.suites.codevbench.weighted_sample import weighted_sample
 from caretbench.suites.project_tasks.block_miner import (
@@ -32,6 +32,7 @@ from caretbench.suites.project_tasks.block_miner import (
 )
 from caretbench.suites.project_tasks.sampling import overlap_groups
 from caretbench.suites.project_tasks.tester.answer_tests import is_written_test
+from caretbench.suites.usage_weights import Weights
 from caretbench.syntax import ProjectAnalysis, Span
 
 BLOCK_SPAN: Final = "block_span"
@@ -89,7 +90,7 @@ class CodevMiner(BlockMiner):
             self._found[path] = sorted(known.values(), key=lambda one: (one.span, one.key))
         known_spans = [one for found in self._found.values() for one in found]
         weights = self._sampling.weights
-        if known_spans and not any(weights.of(one) > 0 for one in known_spans):
+        if known_spans and not any(span_weight(weights, one) > 0 for one in known_spans):
             kinds = ", ".join(sorted({one.block.kind for one in known_spans}))
             raise DataError(
                 f"--weights {weights.name}: it draws none of the project's {len(known_spans)} spans (blocks: {kinds})"

@@ -1,124 +1,35 @@
-"""Weights of a mix of problems: shares of kinds of block, scenarios, cuts and parts of a line.
-
-A file of weights is TOML; ``usage`` and ``even`` ship. Shares of one table need not add up to anything.
-"""
+"""Weight of a hidden span, and scenarios of a whole block, from a file of weights."""
 
 from __future__ import annotations
 
-import math
-import tomllib
-from importlib import resources
-from pathlib import Path
 from typing import Final
 
-from pydantic import Field, ValidationError, model_validator
-
-from caretbench.errors import DataError
-from caretbench.files import describe_validation_error
-from caretbench.problem import Row
 from caretbench.suites.codevbench.cuts import HiddenSpan
 from caretbench.suites.codevbench.scenario_names import FULL_BLOCK, INCOMPLETE_SUFFIX, RAG
+from caretbench.suites.usage_weights import Weights
 
-SHIPPED: Final = ("even", "usage")
-"""Names of the weights that ship."""
 _SUFFIX_CUTS: Final = 2
 """Maximum number of problems of scenario 3 from one block: the file emptied, and the function emptied."""
 
 
-class _Shares(Row):
-    @model_validator(mode="after")
-    def _some(self) -> _Shares:
-        values = self.model_dump().values()
-        if not all(math.isfinite(value) and value >= 0 for value in values) or not sum(values):
-            raise ValueError("shares are finite numbers of 0 or more, and one of them is more than 0")
-        return self
+def span_weight(weights: Weights, hidden: HiddenSpan) -> float:
+    """Return the weight of a span; 0: no such problem."""
+    share: float = weights.block.model_dump(by_alias=True)[hidden.block.kind]
+    if hidden.cut == "block":
+        share *= max(_blocks(weights).values())
+    else:
+        cuts: dict[str, float] = weights.cut.model_dump()
+        share *= weights.scenario.inner_block * cuts[hidden.cut] / sum(cuts.values())
+    return share * (weights.line.partial if hidden.is_partial_line else weights.line.whole)
 
 
-class BlockShares(_Shares):
-    """Shares by kind of block."""
-
-    method: float = 0.0
-    if_: float = Field(default=0.0, alias="if")
-    for_: float = Field(default=0.0, alias="for")
-    while_: float = Field(default=0.0, alias="while")
-    try_: float = Field(default=0.0, alias="try")
-    catch: float = 0.0
-    statement: float = 0.0
-    argument_list: float = 0.0
-    partial_line: float = 0.0
-    comment: float = 0.0
+def becomes_problem(weights: Weights, scenario: str, draw: float) -> bool:
+    """Return whether a block becomes a problem of a scenario of whole blocks, for a number from 0 to 1."""
+    blocks = _blocks(weights)
+    return draw * max(blocks.values()) < blocks[scenario]
 
 
-class ScenarioShares(_Shares):
-    """Shares by scenario."""
-
-    full_block: float = 0.0
-    inner_block: float = 0.0
-    incomplete_suffix: float = 0.0
-    rag: float = 0.0
-
-    @property
-    def blocks(self) -> dict[str, float]:
-        """Number of blocks that each scenario of whole blocks needs, in the unit of the shares."""
-        return {FULL_BLOCK: self.full_block, INCOMPLETE_SUFFIX: self.incomplete_suffix / _SUFFIX_CUTS, RAG: self.rag}
-
-
-class CutShares(_Shares):
-    """Shares by cut of an inner block, of the problems that are drawn."""
-
-    statement: float = 0.0
-    token: float = 0.0
-    operator: float = 0.0
-    empty: float = 0.0
-
-
-class LineShares(_Shares):
-    """Shares of answers that begin a line, and of those that go on in one."""
-
-    whole: float = 1.0
-    partial: float = 1.0
-
-
-class Weights(Row):
-    """The weights of a mix; ``source`` says where the shares come from."""
-
-    schema_version: int = Field(default=1, ge=1, le=1)
-    name: str
-    source: str
-    block: BlockShares
-    scenario: ScenarioShares
-    cut: CutShares
-    line: LineShares = LineShares()
-
-    def of(self, hidden: HiddenSpan) -> float:
-        """Return the weight of a span; 0: no such problem."""
-        share: float = self.block.model_dump(by_alias=True)[hidden.block.kind]
-        if hidden.cut == "block":
-            share *= max(self.scenario.blocks.values())
-        else:
-            cuts: dict[str, float] = self.cut.model_dump()
-            share *= self.scenario.inner_block * cuts[hidden.cut] / sum(cuts.values())
-        return share * (self.line.partial if hidden.is_partial_line else self.line.whole)
-
-    def keeps(self, scenario: str, draw: float) -> bool:
-        """Return whether a block becomes a problem of a scenario of whole blocks, for a number from 0 to 1."""
-        blocks = self.scenario.blocks
-        return draw * max(blocks.values()) < blocks[scenario]
-
-
-def read_weights(name: str) -> Weights:
-    """Return weights that ship, by name, or those of a file.
-
-    Raises:
-        DataError: the file is missing or malformed.
-    """
-    place = resources.files(__package__).joinpath(f"weights/{name}.toml") if name in SHIPPED else Path(name)
-    try:
-        return Weights.model_validate(tomllib.loads(place.read_text("utf-8")))
-    except FileNotFoundError:
-        raise DataError(f"{name}: no such file of weights; give one, or {' or '.join(SHIPPED)}") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"{name}: cannot be read as TOML ({error})") from None
-    except ValidationError as error:
-        example = resources.files(__package__).joinpath("weights/even.toml")
-        raise DataError(f"{name}: {describe_validation_error(error)}; {example} has all names") from None
+def _blocks(weights: Weights) -> dict[str, float]:
+    """Return the number of blocks that each scenario of whole blocks needs, in the unit of the shares."""
+    shares = weights.scenario
+    return {FULL_BLOCK: shares.full_block, INCOMPLETE_SUFFIX: shares.incomplete_suffix / _SUFFIX_CUTS, RAG: shares.rag}

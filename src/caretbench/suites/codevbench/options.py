@@ -18,10 +18,10 @@ from caretbench.sources.fetching.project_folders import ProjectFolder, ProjectFo
 from caretbench.sources.fetching.source_spec import parse_source
 from caretbench.suites.codevbench.function_ages import EarlierRelease
 from caretbench.suites.codevbench.miner import CodevMiner, SpanSampling
-from caretbench.suites.codevbench.mix_weights import SHIPPED, read_weights
 from caretbench.suites.codevbench.scenarios import scenario_problems
 from caretbench.suites.project_tasks.block_miner import ProjectOptions
 from caretbench.suites.project_tasks.build_options import TASKS_GROUP, common_values, project_build_options
+from caretbench.suites.usage_weights import SHIPPED, read_weights
 from caretbench.syntax import ProjectAnalysis
 
 _VERSION: Final = re.compile(r"\d[\w.!+-]*")
@@ -66,7 +66,9 @@ class CodevOptions(ProjectOptions):
 
     def own_options(self) -> dict[str, JsonValue]:
         """Return the suite's own options as they are stored in the manifest."""
-        weights = self.sampling.weights.model_dump(mode="json", by_alias=True, exclude={"source"})
+        weights = self.sampling.weights.model_dump(
+            mode="json", by_alias=True, exclude={"source", "language", "category"}
+        )
         return {
             "weights": weights,
             "limit": self.sampling.limit,

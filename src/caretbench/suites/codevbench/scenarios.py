@@ -10,9 +10,10 @@ from caretbench.problem import Problem
 from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.file_spans import visible_text
 from caretbench.projects.snapshot_analysis import analyse_snapshot
-from caretbench.suites.codevbench.mix_weights import Weights
+from caretbench.suites.codevbench.mix_weights import becomes_problem
 from caretbench.suites.codevbench.scenario_names import FULL_BLOCK, INCOMPLETE_SUFFIX, INNER_BLOCK, RAG
 from caretbench.suites.codevbench.similar_functions import enclosing_function, similar_functions
+from caretbench.suites.usage_weights import Weights
 from caretbench.syntax import ProjectAnalysis
 
 
@@ -39,7 +40,7 @@ def scenario_problems(candidates: Iterable[Problem], weights: Weights, store: Sn
             is_body = _place(made) in bodies and made.label("block") != "method"
             if place in begun or (made.label("cut") == "function_emptied" and is_body):
                 continue  # the same prompt has another right answer
-            if not weights.keeps(scenario, draw):
+            if not becomes_problem(weights, scenario, draw):
                 continue
             if scenario == INCOMPLETE_SUFFIX:
                 begun.add(place)

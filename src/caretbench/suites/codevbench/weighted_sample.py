@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 from caretbench.files import sha256_text
 from caretbench.suites.codevbench.cuts import HiddenSpan
-from caretbench.suites.codevbench.mix_weights import Weights
+from caretbench.suites.codevbench.mix_weights import span_weight
+from caretbench.suites.usage_weights import Weights
 
 
 def weighted_sample(
@@ -28,7 +29,7 @@ def weighted_sample(
     cells: dict[tuple[str, str], dict[str, list[HiddenSpan]]] = defaultdict(lambda: defaultdict(list))
     shares: dict[tuple[str, str], float] = {}
     for span in spans:
-        weight = weights.of(span)
+        weight = span_weight(weights, span)
         if weight > 0:
             cells[span.block.kind, span.cut][span.block.path].append(span)
             shares[span.block.kind, span.cut] = weight
