@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from typing import NamedTuple
+
+from caretbench.suites.devbench.cells.cell_tables import cell_categories
 
 # The order of the paper's tables.
 LANGUAGE_ORDER = ("python", "javascript", "typescript", "java", "cpp", "csharp")
@@ -25,8 +25,7 @@ class Category(NamedTuple):
 @cache
 def categories() -> Mapping[str, Category]:
     """Return the six categories by name."""
-    text = resources.files("caretbench.suites.devbench").joinpath("categories.toml").read_text("utf-8")
-    return {name: Category(name=name, **entry) for name, entry in tomllib.loads(text).items()}
+    return {name: Category(name, one.title, one.released) for name, one in cell_categories().items()}
 
 
 def canonical_category(value: str) -> str:

@@ -54,6 +54,12 @@ public:
         }
     }
 
+    /// Gives reserved goods back.
+    void release(const Basket& basket) {
+        const Guard guard(mutex_);
+        for (const auto& [sku, quantity] : basket) reserved_[sku] -= quantity;
+    }
+
     /// Reserves all goods of the basket, each in a positive quantity; false, and nothing reserved, if one is short.
     bool reserve(const Basket& basket) {
 ⟦        for (const auto& [sku, quantity] : basket) requirePositive(quantity);
@@ -64,12 +70,6 @@ public:
         for (const auto& [sku, quantity] : basket) reserved_[sku] += quantity;
         return true;
 ⟧    }
-
-    /// Gives reserved goods back.
-    void release(const Basket& basket) {
-        const Guard guard(mutex_);
-        for (const auto& [sku, quantity] : basket) reserved_[sku] -= quantity;
-    }
 
 private:
     /// Free quantity; the caller holds the lock.

@@ -29,10 +29,8 @@ class SettlementCalendar {
      */
     LocalDate settlementDay(Instant received) {
         ZonedDateTime atBank = ⟦received.atZone(bankZone);
-        LocalDate day = atBank.toLocalDate();
-        if (!atBank.toLocalTime().isBefore(cutOff)) {
-            day = day.plusDays(1);
-        }
+        boolean inTime = atBank.toLocalTime().isBefore(cutOff);
+        LocalDate day = atBank.toLocalDate().plusDays(inTime ? 0 : 1);
 ⟧        while (!isBankingDay(day)) {
             day = day.plusDays(1);
         }

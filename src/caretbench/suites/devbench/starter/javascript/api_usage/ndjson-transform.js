@@ -34,8 +34,8 @@ class NdjsonParser extends Transform {
     try {
       lines.forEach((line) => this.pushLine(line));
       callback();
-    } catch (error) {
-      callback(error);
+    } catch (fault) {
+      callback(fault);
     }
   }
 ⟧

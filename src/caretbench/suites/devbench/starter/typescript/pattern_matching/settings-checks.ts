@@ -41,6 +41,21 @@ function listOf<T>(item: Check<T>): Check<T[]> {
   };
 }
 
+/** A text whose parts, divided by commas, all pass `item`. */
+function partsOf<T>(item: Check<T>): Check<T[]> {
+  return (input, path) => {
+    if (typeof input !== 'string') return reject(path, 'expected a text');
+    const values: T[] = [];
+    const problems: Problem[] = [];
+    input.split(',').forEach((element, index) => {
+      const checked = item(element.trim(), `${path}[${index}]`);
+      if (checked.problems.length === 0) values.push(checked.value as T);
+      else problems.push(...checked.problems);
+    });
+    return problems.length === 0 ? accept(values) : { problems };
+  };
+}
+
 function isTable(input: unknown): input is Record<string, unknown> {
   return typeof input === 'object' && input !== null && !Array.isArray(input);
 }

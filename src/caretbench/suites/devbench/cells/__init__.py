@@ -1,0 +1,1 @@
+"""Tables of the cells: one file for each category and one for each language."""

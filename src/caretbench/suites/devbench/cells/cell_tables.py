@@ -1,0 +1,170 @@
+"""Tables of the cells: categories with their rules, and languages with their adaptations.
+
+A cell is a language and a category. One file in ``cells/categories`` describes a category, one in ``cells/languages`` a
+language: another language is another file.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+from string import Template
+from typing import Annotated, Final, TypeVar
+
+from pydantic import AfterValidator, Field, ValidationError, model_validator
+
+from caretbench.errors import DataError
+from caretbench.files import describe_validation_error
+from caretbench.languages import languages
+from caretbench.problem import Row
+
+_PACKAGE: Final = "caretbench.suites.devbench.cells"
+TableT = TypeVar("TableT", bound=Row)
+
+
+def _in_order(bounds: tuple[int, int]) -> tuple[int, int]:
+    if not 0 <= bounds[0] <= bounds[1]:
+        raise ValueError(f"the bounds {list(bounds)} are not in order; expected [LOW, HIGH]")
+    return bounds
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"{text!r} is no regular expression: {error}") from None
+    return text
+
+
+Bounds = Annotated[tuple[int, int], AfterValidator(_in_order)]
+"""Lowest and highest value, both allowed."""
+Pattern = Annotated[str, AfterValidator(_pattern)]
+Rules = Mapping[str, Bounds]
+"""Bounds by name of the measured number."""
+
+
+class Rule(Row):
+    """Sentence of a rule, with places for its bounds."""
+
+    text: str
+
+    def sentence(self, bounds: tuple[int, int]) -> str:
+        """Return the rule with its bounds."""
+        return Template(self.text).substitute(low=bounds[0], high=bounds[1])
+
+
+class CellKind(Row):
+    """Subtype of a category: a label with a share of the instances and rules of its own."""
+
+    about: str
+    share: float = Field(default=1.0, gt=0)
+    rules: Rules = {}
+
+
+class CellCategory(Row):
+    """A category: title, folder in the release, tested ability, rules, bands of difficulty and kinds.
+
+    ``bands`` bound the tokens of the reference; neighbouring bands may overlap.
+    """
+
+    order: int
+    title: str
+    released: str
+    tests: str
+    instructions: tuple[str, ...]
+    rules: Rules
+    bands: Mapping[str, Bounds]
+    kinds: Mapping[str, CellKind]
+
+    @model_validator(mode="after")
+    def _known_rules(self) -> CellCategory:
+        known = rules()
+        for names in (self.rules, *(kind.rules for kind in self.kinds.values())):
+            if strange := sorted(names.keys() - known.keys()):
+                raise ValueError(f"unknown rule {strange[0]!r}; known: {', '.join(known)}")
+        if not self.bands or not self.kinds:
+            raise ValueError("a category has at least one band and one kind")
+        return self
+
+
+class CellLanguage(Row):
+    """Adaptations of the categories to a language: the paper's Table 2.
+
+    ``constructs`` are by category. ``handlers`` are regular expressions of places that handle or raise errors,
+    ``features`` the node kinds of complex features, ``imports`` regular expressions of names that show the use of an
+    import that binds no name.
+    """
+
+    documentation_styles: tuple[str, ...] = Field(min_length=1)
+    assertions: str
+    handlers: tuple[Pattern, ...] = Field(min_length=1)
+    features: tuple[str, ...] = Field(min_length=1)
+    constructs: Mapping[str, tuple[str, ...]]
+    imports: Mapping[str, Pattern] = {}
+
+    @model_validator(mode="after")
+    def _all_categories(self) -> CellLanguage:
+        if self.constructs.keys() != cell_categories().keys() or not all(self.constructs.values()):
+            raise ValueError(f"constructs: expected an entry for each of {', '.join(cell_categories())}")
+        return self
+
+
+class Domains(Row):
+    """Fields of work of programs, and syllables of invented names."""
+
+    domains: tuple[str, ...] = Field(min_length=1)
+    syllables: tuple[str, ...] = Field(min_length=2)
+
+
+def _folder(name: str) -> Traversable:
+    return resources.files(_PACKAGE).joinpath(name)
+
+
+def read_cell_table(place: Traversable, schema: type[TableT]) -> TableT:
+    """Return a table of a TOML file.
+
+    Raises:
+        DataError: the file is malformed; the message has its name and the field.
+    """
+    try:
+        return schema.model_validate(tomllib.loads(place.read_text("utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(f"{place}: cannot be read as TOML ({error})") from None
+    except ValidationError as error:
+        raise DataError(f"{place}: {describe_validation_error(error)}") from None
+
+
+def _tables(folder: str, schema: type[TableT]) -> dict[str, TableT]:
+    files = sorted((file for file in _folder(folder).iterdir() if file.name.endswith(".toml")), key=lambda one: one.name)
+    return {file.name.removesuffix(".toml"): read_cell_table(file, schema) for file in files}
+
+
+@cache
+def rules() -> Mapping[str, Rule]:
+    """Return the sentences of all rules by name."""
+    table = tomllib.loads(_folder("rules.toml").read_text("utf-8"))
+    return {name: Rule.model_validate(entry) for name, entry in table.items()}
+
+
+@cache
+def cell_categories() -> Mapping[str, CellCategory]:
+    """Return the categories by name, in the order of the paper."""
+    found = _tables("categories", CellCategory)
+    return dict(sorted(found.items(), key=lambda item: item[1].order))
+
+
+@cache
+def cell_languages() -> Mapping[str, CellLanguage]:
+    """Return the languages in which instances can be built, by name, in the order of languages."""
+    found = _tables("languages", CellLanguage)
+    return {name: found[name] for name in languages() if name in found}
+
+
+@cache
+def domains() -> Domains:
+    """Return the domains of scenarios."""
+    return read_cell_table(_folder("domains.toml"), Domains)

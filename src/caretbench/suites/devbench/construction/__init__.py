@@ -1,0 +1,1 @@
+"""Construction of instances: scenarios, requests to generators, checks, and the folder of a built set."""

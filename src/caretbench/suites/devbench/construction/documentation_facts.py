@@ -1,0 +1,112 @@
+"""Facts about a declaration that its documentation must describe, read from the code."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import tree_sitter
+
+from caretbench.metrics.text_overlap import content_words
+from caretbench.suites.devbench.construction.program_view import ProgramView
+from caretbench.suites.devbench.documentation import DocumentationCheck
+from caretbench.syntax.docs.documentation import documentation_of
+from caretbench.syntax.parser import text_of
+from caretbench.syntax.queries import matches
+
+_RAISES: Final = frozenset({"raise_statement", "throw_statement", "throw_expression"})
+_FUNCTION: Final = re.compile(r"function|method|constructor|declarator")
+_NAME: Final = re.compile(r"(?:new\s+)?([A-Za-z_][\w.:]*)\s*[({<]?")
+_NOT_NAMED: Final = frozenset({"self", "cls", "this"})
+
+
+def documentation_facts(view: ProgramView, name: str) -> DocumentationCheck:
+    """Return the predicate that documentation of a declaration must satisfy.
+
+    Its parameters must be described if the language's documentation names parameters in tags, its returned value if it
+    returns one, and the errors that it raises itself; it has at least half of the words of the reference.
+    """
+    found = documentation_of(view.program, view.language, name)
+    node = _declaration(view, name)
+    words = found.word_count if found else 0
+    if node is None or not _FUNCTION.search(node.type):
+        return DocumentationCheck(documents=name, minimum_words=max(4, words // 2), mentions=_mentions(name))
+    tagged = found is not None and bool(found.parameters or found.returns or found.throws)
+    return DocumentationCheck(
+        documents=name,
+        minimum_words=max(5, words // 2),
+        parameters=_parameters(view, node) if tagged else (),
+        returns=tagged and _returns(node),
+        throws=tuple(dict.fromkeys(_raised(node))) if tagged else (),
+        mentions=_mentions(name),
+    )
+
+
+def _declaration(view: ProgramView, name: str) -> tree_sitter.Node | None:
+    """Return the documented declaration with a name: the nearest one to the reference."""
+    found = [
+        match["declaration"][0]
+        for match in matches(view.tree.root_node, view.language, "declarations")
+        if text_of(match["name"][0]).replace("::", ".").strip("\"'`") == name
+    ]
+    return min(found, key=lambda node: abs(node.start_byte - view.end), default=None)
+
+
+def _body(node: tree_sitter.Node) -> tree_sitter.Node:
+    """Return the node of the whole function: in C++, the declarator has the name and its parent the body."""
+    while "declarator" in node.type and node.parent is not None:
+        node = node.parent
+    return node
+
+
+def _parameters(view: ProgramView, node: tree_sitter.Node) -> tuple[str, ...]:
+    whole = _body(node)
+    held = next((one for one in _descendants(whole) if "parameter" in one.type and "list" in one.type), None)
+    held = held or next((one for one in _descendants(whole) if one.type in {"parameters", "formal_parameters"}), None)
+    if held is None:
+        return ()
+    names = [
+        one.name
+        for one in view.declarations
+        if one.role == "parameter" and held.start_byte <= one.start < held.end_byte and one.name not in _NOT_NAMED
+    ]
+    return tuple(name for name in names if not name.startswith("_"))
+
+
+def _descendants(node: tree_sitter.Node) -> list[tree_sitter.Node]:
+    """Return a node and all nodes below it, in text order."""
+    found, waiting = [], [node]
+    while waiting:
+        one = waiting.pop()
+        found.append(one)
+        waiting.extend(reversed(one.children))
+    return found
+
+
+def _returns(node: tree_sitter.Node) -> bool:
+    """Return whether the function returns a value somewhere, functions in it not counted."""
+    waiting = [*_body(node).children]
+    while waiting:
+        one = waiting.pop()
+        if one.type == "return_statement" and one.named_child_count:
+            return True
+        if not re.search(r"function|lambda|class|func_literal|method_d", one.type) or "body" in one.type:
+            waiting.extend(one.children)
+    return False
+
+
+def _raised(node: tree_sitter.Node) -> list[str]:
+    """Return the names of the error types that the function raises itself."""
+    names = []
+    for one in _descendants(_body(node)):
+        if one.type in _RAISES and one.named_children:
+            found = _NAME.match(text_of(one.named_children[0]))
+            if found and found[1][:1].isupper() or (found and "::" in found[1]):
+                names.append(found[1])
+    return names
+
+
+def _mentions(name: str) -> tuple[tuple[str, ...], ...]:
+    """Return one group of words, of which one must occur: the beginnings of the words of the name."""
+    words = tuple(dict.fromkeys(word[:5] for word in content_words(name)))
+    return (words,) if words else ()

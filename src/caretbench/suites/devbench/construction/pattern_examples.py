@@ -1,0 +1,95 @@
+"""Examples of a pattern: parts of the prefix that have the shape of the part that the reference completes.
+
+The shape of a part is the bag of its pairs of neighbouring node kinds (parent and child) in the syntax tree, so that
+names, literals and the order of statements do not matter.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+import tree_sitter
+
+from caretbench.metrics.text_overlap import bag_overlap
+from caretbench.suites.devbench.construction.program_view import ProgramView
+
+SIMILAR_SHAPES: Final = 0.55
+"""Smallest overlap (F1 of the bags) of an example with the pattern."""
+_SMALLEST: Final = 4
+"""Smallest number of pairs of a pattern: smaller ones are in every program."""
+
+Shape = Counter[tuple[str, str]]
+
+
+def pattern_example_count(view: ProgramView) -> int:
+    """Return the number of complete examples in the prefix of the pattern that the reference completes.
+
+    The pattern is the outermost part around the reference that has two examples or more; without such a part, the
+    largest number of any part counts.
+    """
+    best = 0
+    for part in _parts(view):
+        count = len(_examples(view, part))
+        if count >= 2:  # noqa: PLR2004  # one likeness is chance
+            return count
+        best = max(best, count)
+    return best
+
+
+def _parts(view: ProgramView) -> list[tree_sitter.Node]:
+    """Return the parts around and in the reference, outermost first, without the whole program."""
+    root = view.tree.root_node
+    found: list[tree_sitter.Node] = []
+    node = root.named_descendant_for_byte_range(view.start, view.end)
+    inner = [] if node is None else list(_inner(node, view))
+    while node is not None and node.parent is not None:
+        found.insert(0, node)
+        node = node.parent
+    return found + inner
+
+
+def _inner(node: tree_sitter.Node, view: ProgramView) -> Iterator[tree_sitter.Node]:
+    """Yield the outermost parts that begin in the reference, in a node that begins before it."""
+    for child in node.named_children:
+        if view.start <= child.start_byte < view.end:
+            yield child
+        elif child.start_byte < view.start < child.end_byte:
+            yield from _inner(child, view)
+
+
+def _examples(view: ProgramView, part: tree_sitter.Node) -> list[tree_sitter.Node]:
+    """Return the parts of the prefix in the shape of a part; of nested ones, the outer one."""
+    shape = _shape(part)
+    if shape.total() < _SMALLEST:
+        return []
+    found = []
+    waiting = [view.tree.root_node]
+    while waiting:
+        node = waiting.pop()
+        if node.start_byte >= view.prefix_end:
+            continue
+        if node.type == part.type and node.end_byte <= view.prefix_end and _alike(shape, _shape(node)):
+            found.append(node)
+            continue
+        waiting.extend(node.named_children)
+    return found
+
+
+def _alike(one: Shape, other: Shape) -> bool:
+    return bag_overlap(one.elements(), other.elements()).f1 >= SIMILAR_SHAPES
+
+
+def _shape(part: tree_sitter.Node) -> Shape:
+    return Counter((parent.type, child.type) for parent, child in _pairs(part))
+
+
+def _pairs(part: tree_sitter.Node) -> Iterator[tuple[tree_sitter.Node, tree_sitter.Node]]:
+    waiting = [part]
+    while waiting:
+        node = waiting.pop()
+        for child in node.named_children:
+            if not child.type.endswith("comment"):
+                yield node, child
+                waiting.append(child)

@@ -1,0 +1,95 @@
+"""Program of an instance with its syntax tree: the positions of prefix, reference and suffix in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import tree_sitter
+
+from caretbench.problem import InlineSplice, Problem
+from caretbench.syntax.docs.comments import Comment, comments_in
+from caretbench.syntax.parser import encode, parse
+from caretbench.syntax.uses.declarations import Declaration, DeclarationIndex
+from caretbench.syntax.uses.identifiers import Identifier, identifiers
+
+
+@dataclass(frozen=True)
+class ProgramView:
+    """The texts of an instance, and what its syntax tree says about them. Positions count bytes of the program."""
+
+    language: str
+    prefix: str
+    reference: str
+    suffix: str
+    hidden: str = ""
+    """Assertions that are not shown."""
+
+    @classmethod
+    def of(cls, problem: Problem) -> ProgramView:
+        """Return the view of a problem's program with the reference in its place."""
+        caret = problem.caret
+        after = problem.splice.after if isinstance(problem.splice, InlineSplice) else caret.suffix
+        return cls(caret.language, caret.prefix, problem.reference, caret.suffix, after.removeprefix(caret.suffix))
+
+    @property
+    def shown(self) -> str:
+        """Prefix, reference and suffix."""
+        return self.prefix + self.reference + self.suffix
+
+    @cached_property
+    def program(self) -> str:
+        """The whole program."""
+        return self.shown + self.hidden
+
+    @cached_property
+    def start(self) -> int:
+        """Position of the first character of the reference that is not blank."""
+        return len(encode(self.prefix)) + len(encode(self.reference)) - len(encode(self.reference.lstrip()))
+
+    @cached_property
+    def end(self) -> int:
+        """Position behind the last character of the reference that is not blank; at least :attr:`start`."""
+        return max(self.start, len(encode(self.prefix + self.reference.rstrip())))
+
+    @cached_property
+    def prefix_end(self) -> int:
+        """Position of the caret."""
+        return len(encode(self.prefix))
+
+    @cached_property
+    def tree(self) -> tree_sitter.Tree:
+        """Syntax tree of the program."""
+        return parse(self.program, self.language)
+
+    @cached_property
+    def declarations(self) -> tuple[Declaration, ...]:
+        """Declared names, in text order."""
+        return DeclarationIndex(self.tree.root_node, self.language).all
+
+    @cached_property
+    def names(self) -> tuple[Identifier, ...]:
+        """Identifiers, in text order."""
+        return identifiers(self.program, self.language, self.tree).names
+
+    @cached_property
+    def comments(self) -> list[Comment]:
+        """Comments and docstrings, in text order."""
+        return comments_in(self.tree, self.language)
+
+    def nodes(self) -> Iterator[tree_sitter.Node]:
+        """Yield the nodes that begin in the reference, in text order."""
+        waiting = [self.tree.root_node]
+        while waiting:
+            node = waiting.pop()
+            if node.end_byte <= self.start or node.start_byte >= self.end:
+                continue
+            if node.start_byte >= self.start:
+                yield node
+            waiting.extend(reversed(node.children))
+
+
+def filled_lines(text: str) -> int:
+    """Return the number of lines that are not blank."""
+    return sum(bool(line.strip()) for line in text.split("\n"))

@@ -1,0 +1,221 @@
+"""Numbers that rules bound, measured on the program of an instance."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+import tree_sitter
+
+from caretbench.problem import InlineSplice
+from caretbench.suites.devbench.cells.cell_tables import cell_languages
+from caretbench.suites.devbench.construction.pattern_examples import pattern_example_count
+from caretbench.suites.devbench.construction.program_view import ProgramView, filled_lines
+from caretbench.syntax.docs.documentation import documentation_of
+from caretbench.syntax.parser import text_of
+from caretbench.syntax.queries import matches
+
+_CONTROL: Final = frozenset(
+    {
+        "if_statement", "elif_clause", "else_clause", "for_statement", "for_in_statement", "enhanced_for_statement",
+        "for_range_loop", "foreach_statement", "while_statement", "do_statement", "switch_statement",
+        "switch_expression", "expression_switch_statement", "type_switch_statement", "select_statement",
+        "match_statement", "try_statement", "try_with_resources_statement", "catch_clause", "except_clause",
+        "with_statement", "using_statement", "lock_statement", "synchronized_statement", "lambda_expression",
+        "arrow_function", "func_literal", "lambda", "function_expression", "anonymous_method_expression",
+        "list_comprehension", "set_comprehension", "dictionary_comprehension", "generator_expression",
+        "conditional_expression", "ternary_expression", "query_expression",
+    }
+)  # fmt: skip
+_CHAINED: Final = frozenset({"elif_clause", "else_clause", "catch_clause", "except_clause"})
+"""Parts of a structure that are no deeper than the structure itself."""
+_CALLS: Final = frozenset(
+    {"call", "call_expression", "method_invocation", "invocation_expression", "object_creation_expression",
+     "new_expression", "method_reference", "implicit_object_creation_expression", "template_function"}
+)  # fmt: skip
+_STATEMENT: Final = re.compile(r"_statement$|declaration$|_definition$|^statement$|^return$")
+_BODIES: Final = re.compile(r"block|body|_list$|suite")
+_MEMBERS: Final = frozenset({"function", "field", "constant", "typename"})
+_ERROR_NODES: Final = ("comment", "line_comment", "block_comment")
+
+
+def _called_names(view: ProgramView) -> Iterator[str]:
+    """Yield the names that the reference calls, the last part of each."""
+    for node in view.nodes():
+        if node.type not in _CALLS:
+            continue
+        callee = next(
+            (found for name in ("function", "name", "constructor", "type") if (found := node.child_by_field_name(name))),
+            node.named_children[-1] if node.type == "method_reference" and node.named_children else None,
+        )
+        if callee is None:
+            yield "new"
+            continue
+        words = re.findall(r"[\w$]+", re.sub(r"<[^<>]*>|\([^()]*\)", "", text_of(callee)))
+        if words:
+            yield words[-1]
+
+
+def _own_functions(view: ProgramView) -> set[str]:
+    return {one.name for one in view.declarations if one.role in {"function", "typename"}} | {
+        one.name for one in view.declarations if one.parameters is not None
+    }
+
+
+def library_calls(view: ProgramView) -> int:
+    """Return the number of calls in the reference of what the program does not define."""
+    own = _own_functions(view) | {one.name for one in view.declarations if one.role == "parameter"}
+    return sum(name not in own for name in _called_names(view))
+
+
+def reused_members(view: ProgramView) -> int:
+    """Return the number of functions, fields, types and constants of the prefix that the reference uses."""
+    members = {one.name for one in view.declarations if one.role in _MEMBERS and one.start < view.prefix_end}
+    members |= {one.name for one in view.declarations if one.parameters is not None and one.start < view.prefix_end}
+    members |= _member_names(view)
+    used = {one.name for one in view.names if view.start <= one.start < view.end}
+    own = {one.name for one in view.declarations if view.start <= one.start < view.end and one.role in _MEMBERS}
+    return len(used & (members - own))
+
+
+def _member_names(view: ProgramView) -> set[str]:
+    """Return the names of attributes that the prefix assigns or declares in a class."""
+    before = [one for one in view.names if one.start < view.prefix_end]
+    return {one.name for one in before if "member" in one.syntactic_position}
+
+
+def comment_lines(view: ProgramView, start: int, end: int) -> int:
+    """Return the number of lines with comments or documentation between two positions."""
+    lines: set[int] = set()
+    data = view.program.encode("utf-8", "surrogatepass")
+    for comment in view.comments:
+        low, high = max(comment.start, start), min(comment.end, end)
+        if low < high:
+            first = data.count(b"\n", 0, low)
+            lines.update(range(first, first + data.count(b"\n", low, high) + 1))
+    return len(lines)
+
+
+def prefix_functions(view: ProgramView) -> int:
+    """Return the number of functions and methods that begin in the prefix and end before the reference."""
+    return sum(
+        match["declaration"][0].end_byte <= view.prefix_end
+        and any(word in match["declaration"][0].type for word in ("function", "method", "constructor"))
+        for match in matches(view.tree.root_node, view.language, "declarations")
+    )
+
+
+def documented_name(view: ProgramView) -> str | None:
+    """Return the name of the declaration that the reference documents; None if it documents none."""
+    for match in matches(view.tree.root_node, view.language, "declarations"):
+        name = text_of(match["name"][0]).replace("::", ".").strip("\"'`")
+        found = documentation_of(view.program, view.language, name)
+        if found is not None and found.start < view.end and found.end > view.start:
+            return name
+    return None
+
+
+def documentation_words(view: ProgramView) -> int:
+    """Return the number of words of the documentation that the reference is; 0 if it documents nothing."""
+    name = documented_name(view)
+    found = documentation_of(view.program, view.language, name) if name else None
+    return found.word_count if found else 0
+
+
+def control_depth(view: ProgramView) -> int:
+    """Return how deep control structures of the reference are nested: 1 for a loop, 2 for a branch in it.
+
+    A structure that the prefix opens counts only if a part of it, such as a handler, begins in the reference.
+    """
+    return max((_depth(node, view) for node in view.nodes() if node.type in _CONTROL), default=0)
+
+
+def _depth(node: tree_sitter.Node, view: ProgramView) -> int:
+    depth, current = 1, node.parent
+    inner = node
+    while current is not None:
+        counts = current.type in _CONTROL and inner.type not in _CHAINED
+        is_else_if = current.type == inner.type == "if_statement" and current.child_by_field_name("alternative") == inner
+        if counts and not is_else_if and (current.start_byte >= view.start or _continues(current, view)):
+            depth += 1
+        inner, current = current, current.parent
+    return depth
+
+
+def _continues(node: tree_sitter.Node, view: ProgramView) -> bool:
+    """Return whether the reference continues a structure of the prefix at its caret: it ends in or behind it."""
+    return node.start_byte < view.start and node.end_byte <= view.end + 1
+
+
+def statement_lines(view: ProgramView) -> int:
+    """Return the number of lines of the longest statement of the reference that has no block in it."""
+    longest = 0
+    for node in view.nodes():
+        if _STATEMENT.search(node.type) or (node.parent is not None and _BODIES.search(node.parent.type)):
+            rows = min(node.end_point.row, _row(view, view.end)) - node.start_point.row + 1
+            if not _has_block(node):
+                longest = max(longest, rows)
+    around = view.tree.root_node.named_descendant_for_byte_range(view.start, view.end)
+    while around is not None and around.parent is not None and not _STATEMENT.search(around.type):
+        around = around.parent
+    if around is not None and around.parent is not None and not _has_block(around):
+        longest = max(longest, _row(view, view.end) - _row(view, view.start) + 1)
+    return longest
+
+
+def _row(view: ProgramView, position: int) -> int:
+    return view.program.encode("utf-8", "surrogatepass").count(b"\n", 0, position)
+
+
+def _has_block(node: tree_sitter.Node) -> bool:
+    waiting = list(node.named_children)
+    while waiting:
+        child = waiting.pop()
+        if "block" in child.type and "comment" not in child.type or child.type == "compound_statement":
+            return True
+        waiting.extend(child.named_children)
+    return False
+
+
+def handlers(view: ProgramView) -> int:
+    """Return the number of places in the reference that handle or raise errors, by the language's patterns."""
+    text = view.reference
+    return sum(len(re.findall(pattern, text)) for pattern in cell_languages()[view.language].handlers)
+
+
+def features(view: ProgramView) -> int:
+    """Return the number of complex features that begin in the reference, by the language's node kinds."""
+    kinds = frozenset(cell_languages()[view.language].features)
+    return sum(node.type in kinds for node in view.nodes())
+
+
+def reference_tokens(view: ProgramView) -> int:
+    """Return the number of tokens of the reference: leaves of the tree; of comments, their words."""
+    count = 0
+    for node in view.nodes():
+        if node.type.endswith("comment"):
+            count += len(re.findall(r"\w+", text_of(node)))
+        elif not node.child_count and node.end_byte > node.start_byte:
+            count += len(re.findall(r"\w+|[^\w\s]+", text_of(node)))
+    return count
+
+
+RULE_MEASURES: Final[Mapping[str, Callable[[ProgramView], int]]] = {
+    "shown_lines": lambda view: filled_lines(view.shown),
+    "prefix_lines": lambda view: filled_lines(view.prefix),
+    "reference_lines": lambda view: filled_lines(view.reference),
+    "reference_tokens": reference_tokens,
+    "pattern_examples": pattern_example_count,
+    "library_calls": library_calls,
+    "reused_members": reused_members,
+    "prefix_comment_lines": lambda view: comment_lines(view, 0, view.prefix_end),
+    "prefix_functions": prefix_functions,
+    "reference_comment_lines": lambda view: comment_lines(view, view.start, view.end),
+    "documentation_words": documentation_words,
+    "control_depth": control_depth,
+    "statement_lines": statement_lines,
+    "handlers": handlers,
+    "features": features,
+}
+"""Measures of the rules in ``cells/rules.toml``, by name."""
