@@ -97,12 +97,11 @@ class CommandAPI(SingleTryAPI):
     # --- in -----------------------------------------------------------------------------------------------------
 
     def _request(self, messages: list[ChatMessage], config: GenerateConfig) -> dict[str, JsonValue]:
-        prompt = parse_prompt(messages, "command/")
-        if "prefix" not in prompt:
-            raise ProviderError(
-                "command/ wants the text before and after the caret (the prompt `fill`)", kind="refused"
-            )
+        is_caret = len(messages) == 1 and "prefix" in (messages[0].metadata or {})
+        prompt = parse_prompt(messages, "command/") if is_caret else {"prefix": ""}
         fields: dict[str, JsonValue] = {name: prompt.get(name) for name in FILL_FIELDS}
+        if not is_caret:
+            fields["messages"] = [{"role": one.role, "text": one.text} for one in messages]
         stop = prompt.get("stop")
         return fields | {
             "schema_version": REQUEST_VERSION,

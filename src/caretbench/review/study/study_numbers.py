@@ -22,7 +22,7 @@ from caretbench.metrics.agreement.replacement_test import replacement_test
 from caretbench.metrics.correlation import mean_difference_statistic, pearson_statistic, spearman_statistic
 from caretbench.metrics.resampling import Floats
 from caretbench.review.study.ensembles import ensembles
-from caretbench.review.study.families import model_family
+from caretbench.model_families import model_family
 from caretbench.review.study.study_types import (
     CriterionChoice,
     EnsembleGain,

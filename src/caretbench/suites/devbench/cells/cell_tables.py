@@ -101,6 +101,8 @@ class CellLanguage(Row):
 
     documentation_styles: tuple[str, ...] = Field(min_length=1)
     assertions: str
+    has_assertions_in_suffix: bool = False
+    """True if assertions stand in the suffix, as in the released Java, C++ and C#."""
     handlers: tuple[Pattern, ...] = Field(min_length=1)
     features: tuple[str, ...] = Field(min_length=1)
     constructs: Mapping[str, tuple[str, ...]]

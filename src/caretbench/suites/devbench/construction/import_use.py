@@ -26,7 +26,7 @@ def unused_imports(view: ProgramView) -> list[str]:
 def _unused_names(view: ProgramView) -> Iterator[str]:
     for name, place in _bound_names(view):
         statement = _statement(place)
-        if name in _ALWAYS_USED or "__future__" in text_of(statement):
+        if name in _ALWAYS_USED or not name.isidentifier() or "__future__" in text_of(statement):
             continue
         used = any(
             one.name == name and not statement.start_byte <= one.start < statement.end_byte for one in view.names

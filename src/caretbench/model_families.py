@@ -1,4 +1,4 @@
-"""Families of models, by parts of their names. The table is ``families.toml``."""
+"""Families of models, by parts of their names. The table is ``model_families.toml``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib import resources
 
 @cache
 def _families() -> Mapping[str, Sequence[str]]:
-    text = resources.files("caretbench.review.study").joinpath("families.toml").read_text("utf-8")
+    text = resources.files("caretbench").joinpath("model_families.toml").read_text("utf-8")
     found: Mapping[str, Sequence[str]] = tomllib.loads(text)
     return found
 

@@ -1,0 +1,77 @@
+"""Answers of generators: the texts of an instance, or the reason why there are none."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal
+
+from pydantic import Field, ValidationError
+
+from caretbench.files import describe_validation_error, replace_surrogates
+from caretbench.judging.parsing import json_object
+from caretbench.problem import Row
+from caretbench.suites.devbench.starter import CLOSING, OPENING, TESTS
+
+AnswerFault = Literal["empty", "cut_off", "refused", "malformed"]
+
+_REFUSAL: Final = re.compile(
+    r"\b(?:I(?:'m| am)? (?:sorry|unable|not able|cannot|can't|won't)|I (?:must|have to) (?:decline|refuse)|"
+    r"(?:cannot|can't|unable to) (?:help|assist|comply|provide|fulfil))\b",
+    re.IGNORECASE,
+)
+_LONGEST_REFUSAL: Final = 1200
+_NAME: Final = re.compile(r"[^a-z0-9]+")
+_LONGEST_NAME: Final = 48
+
+
+class GeneratedInstance(Row):
+    """Texts of an instance as a generator wrote them."""
+
+    name: str = Field(min_length=1)
+    prefix: str = Field(min_length=1)
+    reference: str = Field(min_length=1)
+    suffix: str
+    tests: str = ""
+    library: str = ""
+    justification: str = Field(min_length=1)
+
+    @property
+    def stem(self) -> str:
+        """The name in lower case with hyphens, for a file."""
+        return _NAME.sub("-", self.name.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "instance"
+
+    @property
+    def file_text(self) -> str:
+        """The instance as a file of the folder: the program with marks around the reference and before the tests."""
+        shown = f"{self.prefix}{OPENING}{self.reference}{CLOSING}{self.suffix}"
+        return shown + (("" if shown.endswith("\n") else "\n") + TESTS.lstrip("\n") + self.tests if self.tests else "")
+
+
+class UnusableAnswer(Row):
+    """An answer without an instance: the kind of fault, and a diagnosis that the generator can act on."""
+
+    fault: AnswerFault
+    diagnosis: str
+
+
+def read_answer(text: str, finish_reason: str | None) -> GeneratedInstance | UnusableAnswer:
+    """Return the instance in an answer, or why there is none."""
+    if not text.strip():
+        return UnusableAnswer(fault="empty", diagnosis="the answer is empty")
+    if finish_reason in {"length", "max_tokens"}:
+        diagnosis = "the answer was cut at the maximum of tokens; write a shorter program"
+        return UnusableAnswer(fault="cut_off", diagnosis=diagnosis)
+    try:
+        found = GeneratedInstance.model_validate(replace_surrogates(json_object(text)))
+    except ValidationError as error:
+        return UnusableAnswer(fault="malformed", diagnosis=describe_validation_error(error))
+    except ValueError as error:
+        if len(text) <= _LONGEST_REFUSAL and _REFUSAL.search(text):
+            diagnosis = "it is a refusal; nothing harmful is wanted, only a small program with a gap"
+            return UnusableAnswer(fault="refused", diagnosis=diagnosis)
+        return UnusableAnswer(fault="malformed", diagnosis=str(error))
+    if any(mark in part for mark in (OPENING, CLOSING) for part in (found.prefix, found.reference, found.suffix)):
+        return UnusableAnswer(fault="malformed", diagnosis=f"the texts hold {OPENING} or {CLOSING}, which mark the gap")
+    if TESTS.strip() in found.tests or "\x00" in found.prefix + found.reference + found.suffix + found.tests:
+        return UnusableAnswer(fault="malformed", diagnosis="the tests hold a mark of the file format, or a zero byte")
+    return found
