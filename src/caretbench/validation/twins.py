@@ -66,21 +66,26 @@ class TwinIndex:
             if one is not None:
                 self._documents[language].subtract(one.words.keys())
 
-    def twin_of(self, name: str, language: str, group: str, text: str, allowed: Sequence[str] = ()) -> Twin | None:
-        """Return the nearest twin of a program among others than itself and ``allowed`` ones; None if it has none."""
+    def twin_of(self, name: str, language: str, group: str, text: str, *, related: Sequence[str] = ()) -> Twin | None:
+        """Return the nearest twin of a program among the others; None if it has none.
+
+        ``related`` ones share its scenario: the same words make them no twins.
+        """
         one = _program(name, group, text)
-        found = (twin for twin in self._twins(one, language) if twin.name not in {name, *allowed})
+        found = self._twins(one, language, frozenset(related))
         return max(found, key=lambda twin: (twin.similarity, twin.name), default=None)
 
-    def _twins(self, one: _Program, language: str) -> Iterator[Twin]:
+    def _twins(self, one: _Program, language: str, related: frozenset[str]) -> Iterator[Twin]:
         weights = self._weights(one, language)
         for other in self._programs[language].values():
+            if other.name == one.name:
+                continue
             grams = len(one.grams & other.grams) / len(one.grams | other.grams)
             if grams >= JACCARD_THRESHOLD:
                 yield Twin(other.name, "5-grams", grams)
             if one.runs & other.runs:
                 yield Twin(other.name, f"a run of {RUN_TOKENS} tokens, 5-grams", grams)
-            if one.group == other.group:
+            if one.group == other.group and other.name not in related:
                 cosine = _cosine(weights, self._weights(other, language))
                 if cosine > WORD_COSINE:
                     yield Twin(other.name, "words", cosine)

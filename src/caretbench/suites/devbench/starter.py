@@ -73,9 +73,27 @@ def read_problem(path: Path, language: str, category: str, source: str) -> Probl
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read ({error})") from None
-    prefix, reference, suffix, tests = split_program(text, str(path))
     identity = f"{language}/{category}/{path.stem}"
-    predicates = tuple(_predicates(path))
+    return problem_of_text(text, identity, source, tuple(_predicates(path)), str(path))
+
+
+def problem_of_text(
+    text: str, identity: str, source: str, predicates: tuple[PredicateCheck, ...] = (), location: str = ""
+) -> Problem:
+    """Return the problem in the text of a file.
+
+    Args:
+        text: Text of the file.
+        identity: Id of the problem: language, category and name.
+        source: Name of the data set.
+        predicates: Checks besides the program.
+        location: Name of the file in errors.
+
+    Raises:
+        DataError: the text lacks its marks.
+    """
+    prefix, reference, suffix, tests = split_program(text, location or identity)
+    language, category, _ = identity.split("/", 2)
     checks: tuple[Check, ...] = (ProgramCheck(), *predicates)
     labels = layout.problem_labels(language, category, prefix, suffix)
     if category == "code2nl_nl2code":

@@ -8,6 +8,7 @@ from typing import Final
 from caretbench.extraction.policies import policy
 from caretbench.problem import Caret, Problem
 from caretbench.suites.devbench.cells.cell_tables import CellCategory, Rules, cell_categories, rules
+from caretbench.suites.devbench.construction.documentation_facts import documentation_facts
 from caretbench.suites.devbench.construction.import_use import unused_imports
 from caretbench.suites.devbench.construction.program_view import ProgramView
 from caretbench.suites.devbench.construction.rule_measures import RULE_MEASURES, documented_name
@@ -52,13 +53,14 @@ def repeated_lines(reference: str, suffix: str) -> list[str]:
 
 
 def made_documentation_check(view: ProgramView) -> DocumentationCheck | None:
-    """Return the predicate of a reference that is documentation, made from the code; None if it documents nothing.
+    """Return the predicate of a reference that is documentation, made from the code; None if it is none.
 
     The documentation must describe the parameters, the returned value and the errors that the reference describes, as
     far as the declaration has them; it must have half of its words, and one of the words of the declaration's name.
     """
-    from caretbench.suites.devbench.construction.documentation_facts import documentation_facts
-
+    lines = RULE_MEASURES["reference_comment_lines"](view)
+    if lines < RULE_MEASURES["reference_lines"](view):
+        return None  # it is code, which may hold comments of its own
     name = documented_name(view)
     return None if name is None else documentation_facts(view, name)
 
@@ -109,7 +111,9 @@ def _private(view: ProgramView, _category: CellCategory) -> str:
     return f"the program holds {found.description}" if found else ""
 
 
-def _documentation(view: ProgramView, _category: CellCategory) -> str:
+def _documentation(view: ProgramView, category: CellCategory) -> str:
+    if category.title != cell_categories()["code2nl_nl2code"].title:
+        return ""
     check = made_documentation_check(view)
     if check is None:
         return ""

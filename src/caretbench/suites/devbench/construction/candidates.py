@@ -1,0 +1,180 @@
+"""Examination of answers: from a text of a generator to an instance, or to the reason why it is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor
+from caretbench.problem import PredicateCheck, Problem
+from caretbench.suites.devbench.cells.cell_tables import cell_categories
+from caretbench.suites.devbench.construction.build_folder import InstanceFile, StoredAnswer, predicate_file
+from caretbench.suites.devbench.construction.build_rows import AttemptOutcome, InstanceRequest
+from caretbench.suites.devbench.construction.generated_answer import GeneratedInstance, UnusableAnswer, read_answer
+from caretbench.suites.devbench.construction.instance_checks import PASSED, made_documentation_check, text_checks
+from caretbench.suites.devbench.construction.program_view import ProgramView
+from caretbench.suites.devbench.construction.rule_measures import RULE_MEASURES
+from caretbench.suites.devbench.documentation import DocumentationCheck
+from caretbench.suites.devbench.starter import problem_of_text
+from caretbench.suites.suite_types import ProblemGate
+from caretbench.validation.twins import TwinIndex
+
+_DIAGNOSTIC_CHARACTERS = 600
+
+
+class Candidate(NamedTuple):
+    """An instance under examination; the problem's id ends with the request's key."""
+
+    request: InstanceRequest
+    instance: GeneratedInstance
+    problem: Problem
+    predicate: DocumentationCheck | None
+
+    @property
+    def cell(self) -> str:
+        """The cell of the scenario."""
+        return self.request.scenario.cell
+
+    @property
+    def content(self) -> InstanceFile:
+        """Text of its file, and of the file with its predicate."""
+        return InstanceFile(self.instance.file_text, predicate_file(self.predicate))
+
+
+class Examined(NamedTuple):
+    """Result of an answer: outcome, diagnosis, result of each check; ``candidate`` where there is an instance."""
+
+    request: InstanceRequest
+    outcome: AttemptOutcome
+    detail: str = ""
+    checks: Mapping[str, str] = {}
+    candidate: Candidate | None = None
+    killed_by: str = ""
+
+
+class ProgramOfAnswer(Protocol):
+    """Returns the program of an answer to a problem."""
+
+    def __call__(self, problem: Problem, text: str) -> ExecutionRequest | None:
+        """Return the program, or None if the answer fails without one."""
+        ...
+
+
+@dataclass
+class Examination:
+    """Examination of answers: texts, twins, then the gate in the sandbox.
+
+    ``twins`` is the index of all known programs; candidates that pass are added to it under their problems' ids.
+    ``related`` returns the ids that share a scenario, which may have the same words. ``unverified`` accepts instances
+    that this machine cannot run.
+    """
+
+    gate: ProblemGate
+    executor: Executor
+    program: ProgramOfAnswer
+    verdicts: Path
+    twins: TwinIndex
+    related: Callable[[InstanceRequest], Sequence[str]]
+    unverified: bool = False
+
+    def examine(self, answers: Sequence[tuple[InstanceRequest, StoredAnswer]]) -> Iterator[Examined]:
+        """Yield the result of each answer, those without a usable text first."""
+        waiting: list[tuple[Candidate, dict[str, str]]] = []
+        for request, answer in answers:
+            found = read_answer(answer.text or "", answer.finish_reason)
+            if isinstance(found, UnusableAnswer):
+                yield Examined(request, found.fault, found.diagnosis)
+                continue
+            candidate = _candidate(request, found)
+            checks = scenario_checks(candidate)
+            faults = [f"{fault}" for fault in checks.values() if fault != PASSED]
+            if faults:
+                yield Examined(request, "text", "; ".join(faults), checks)
+                continue
+            twin = self._twin(candidate)
+            if twin:
+                yield Examined(request, "twin", twin, checks | {"twin": twin})
+                continue
+            self.twins.add(candidate.problem.id, *_indexed(candidate))
+            waiting.append((candidate, checks | {"twin": PASSED}))
+        yield from self._gated(waiting)
+
+    def _twin(self, candidate: Candidate) -> str:
+        related = self.related(candidate.request)
+        twin = self.twins.twin_of(candidate.problem.id, *_indexed(candidate), related=related)
+        return f"it is a twin of {twin}; choose another idea, other statements and other words" if twin else ""
+
+    def _gated(self, waiting: Sequence[tuple[Candidate, dict[str, str]]]) -> Iterator[Examined]:
+        problems = [candidate.problem for candidate, _ in waiting]
+        verdicts = self.gate.run(problems, self.verdicts) if problems else []
+        for (candidate, checks), verdict in zip(waiting, verdicts, strict=True):
+            killed_by = verdict.details.get("killed_by", "")
+            if verdict.verdict == "valid" or (verdict.verdict == "unverified" and self.unverified):
+                passed = checks | {"gate": PASSED if verdict.verdict == "valid" else "; ".join(verdict.reasons)}
+                yield Examined(candidate.request, "instance", "", passed, candidate, killed_by)
+                continue
+            self.twins.remove(candidate.problem.id)
+            reasons = "; ".join(verdict.reasons)
+            outcome: AttemptOutcome = "gate"
+            if verdict.verdict == "unverified" and any("reference_not_run" in reason for reason in verdict.reasons):
+                outcome = "unverified"
+            detail = reasons + self._diagnostics(candidate.problem, reasons)
+            yield Examined(candidate.request, outcome, detail, checks | {"gate": reasons})
+
+    def _diagnostics(self, problem: Problem, reasons: str) -> str:
+        """Return what the compiler or the run says about the reference, if it fails."""
+        if "reference_" not in reasons:
+            return ""
+        request = self.program(problem, problem.reference)
+        result = next(iter(self.executor.submit([request])), None) if request is not None else None
+        said = _said(result) if result is not None else ""
+        return f": {said}" if said else ""
+
+
+def _said(result: ExecutionResult) -> str:
+    text = result.diagnostics or result.stderr.text or result.stdout.text
+    return " ".join(text.split())[-_DIAGNOSTIC_CHARACTERS:]
+
+
+def _indexed(candidate: Candidate) -> tuple[str, str, str]:
+    return candidate.request.scenario.language, candidate.cell, ProgramView.of(candidate.problem).shown
+
+
+def _candidate(request: InstanceRequest, found: GeneratedInstance) -> Candidate:
+    identity = f"{request.scenario.cell}/{found.stem}#{request.key}"
+    problem = problem_of_text(found.file_text, identity, "candidate")
+    predicate = None
+    if request.scenario.category == "code2nl_nl2code":
+        predicate = made_documentation_check(ProgramView.of(problem))
+    if predicate is not None:
+        checks = (PredicateCheck(name="documentation", arguments=predicate.model_dump(mode="json")),)
+        problem = problem_of_text(found.file_text, identity, "candidate", checks)
+    return Candidate(request, found, problem, predicate)
+
+
+def scenario_checks(candidate: Candidate) -> dict[str, str]:
+    """Return the checks of the text, and whether mode, kind and difficulty are those of the scenario.
+
+    An instance may be harder than asked for, but not easier: too easy ones are what people reject most (paper, 2.3).
+    """
+    checks = text_checks(candidate.problem)
+    if checks["parse"] != PASSED:
+        return checks
+    scenario = candidate.request.scenario
+    category = cell_categories()[scenario.category]
+    suffix = candidate.problem.caret.suffix.strip()
+    if bool(suffix) != (scenario.mode == "suffix"):
+        checks["mode"] = "the suffix must be empty" if suffix else "the suffix must not be empty"
+    else:
+        checks["mode"] = PASSED
+    view = ProgramView.of(candidate.problem)
+    checks["difficulty"] = _difficulty(view, category.bands, scenario.band)
+    return checks
+
+
+def _difficulty(view: ProgramView, bands: Mapping[str, tuple[int, int]], asked: str) -> str:
+    tokens = RULE_MEASURES["reference_tokens"](view)
+    low = bands[asked][0]
+    return PASSED if tokens >= low else f"too easy: the reference has {tokens} tokens, and {low} are the least"

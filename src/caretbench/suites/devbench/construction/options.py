@@ -1,0 +1,104 @@
+"""Options of ``caretbench build devbench``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import Field
+
+from caretbench.languages import language as language_named
+from caretbench.options import Option, StringList
+from caretbench.problem import Row
+from caretbench.suites.devbench import layout
+from caretbench.suites.devbench.cells.cell_tables import cell_categories, cell_languages
+
+GENERATOR_ROLE: Final = "generator"
+
+_CELLS, _REQUESTS, _CHECKS = "Cells", "Requests", "Checks"
+
+OPTIONS: Final = (
+    Option("language", StringList, "Language of the instances; may be repeated. Default: all.", "build",
+           metavar="NAME", help_group=_CELLS),
+    Option("category", StringList, "Category of the instances; may be repeated. Default: all.", "build",
+           metavar="NAME", help_group=_CELLS),
+    Option("per_cell", int, "Number of instances of each cell (a language and a category), those of earlier builds "
+           "included.", "build", flags=("--per-cell", "-n"), default=10, minimum=1, metavar="N", help_group=_CELLS),
+    Option("weights", Path, "File of weights by language and category: cells share --per-cell times their number.",
+           "build", metavar="FILE", help_group=_CELLS),
+    Option("siblings", bool, "Also write a sibling of each instance: the same shape in another domain.", "build",
+           flags=("--siblings",), default=False, help_group=_CELLS),
+    Option("scenario_seed", int, "Random seed of the scenarios. Default: the folder's, at first a random one.", "build",
+           minimum=0, metavar="N", help_group=_REQUESTS),
+    Option("template", Path, "Folder with a template of the requests, template.toml. Default: the shipped one.",
+           "build", metavar="DIR", help_group=_REQUESTS),
+    Option("every_generator", bool, "Give each scenario to every generator, to measure their bias; by default they "
+           "take turns, and one takes over what another could not do.", "build", flags=("--every-generator",),
+           default=False, help_group=_REQUESTS),
+    Option("repairs", int, "Number of further answers of a generator after one with a fault, each with its diagnosis.",
+           "build", default=1, minimum=0, metavar="N", help_group=_REQUESTS),
+    Option("patience", int, "Number of scenarios that may be tried for each instance.", "build", default=3, minimum=1,
+           metavar="N", help_group=_REQUESTS),
+    Option("again", Path, "Export of a review by people: what they rejected is taken out and asked for again, with "
+           "their reasons.", "build", metavar="PATH", help_group=_CHECKS),
+    Option("compare", StringList, "Public set in which twins are searched: starter, released, none, or a file of "
+           "problems; may be repeated. Default: starter, and released if it is in the cache.", "build",
+           metavar="SET", help_group=_CHECKS),
+    Option("licence", str, "Licence of the instances, for their rows and a release.", "build", metavar="NAME",
+           help_group=_CHECKS),
+    Option("unverified", bool, "Also keep instances that this machine cannot run.", "build", flags=("--unverified",),
+           default=False, help_group=_CHECKS),
+    Option("jobs", int, "Maximum number of programs that run at the same time. Default: the number of processors.",
+           "build", flags=("--jobs", "-j"), minimum=1, help_group="Execution"),
+)  # fmt: skip
+"""Options of ``caretbench build devbench``."""
+
+
+class ConstructionOptions(Row):
+    """Options of one build of instances."""
+
+    languages: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    per_cell: int = 10
+    weights: Path | None = None
+    siblings: bool = False
+    scenario_seed: int | None = None
+    template: Path | None = None
+    every_generator: bool = False
+    repairs: int = Field(default=1, ge=0)
+    patience: int = Field(default=3, ge=1)
+    again: Path | None = None
+    compare: tuple[str, ...] = ()
+    licence: str | None = None
+    unverified: bool = False
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> ConstructionOptions:
+        """Return the options from the values of :data:`OPTIONS`.
+
+        Raises:
+            ValueError: there is no such language or category.
+        """
+        named = {name: values[name] for name in cls.model_fields if name in values}
+        named["compare"] = tuple(values["compare"] or ())
+        languages = tuple(_known_language(name) for name in values["language"] or ())
+        categories = tuple(_known_category(name) for name in values["category"] or ())
+        return cls(languages=languages, categories=categories, **named)
+
+
+def _known_language(name: str) -> str:
+    try:
+        found = layout.RELEASED_LANGUAGES.get(name) or language_named(name).name
+    except KeyError:
+        found = name
+    if found not in cell_languages():
+        raise ValueError(f"--language {name}: no such cells; languages: {', '.join(cell_languages())}")
+    return found
+
+
+def _known_category(name: str) -> str:
+    try:
+        return layout.canonical_category(name)
+    except KeyError:
+        raise ValueError(f"--category {name}: no such cells; categories: {', '.join(cell_categories())}") from None
