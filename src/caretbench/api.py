@@ -146,6 +146,7 @@ def build(
     from caretbench.runs.building.build import build as carry_out
     from caretbench.runs.building.build import resolve_build_options
     from caretbench.runs.building.config import BuildModelsConfig, models_by_role
+    from caretbench.runs.building.remembered_models import with_remembered_models
 
     loaded_suite, progress = load_suite(suite), progress or Progress()
     stated_models = [
@@ -154,7 +155,8 @@ def build(
         for spec in ([specs] if isinstance(specs, str) else specs)
     ]
     several = loaded_suite.roles_with_several_models
-    named = models_by_role(suite, loaded_suite.build_roles, stated_models, several)
+    remembered = with_remembered_models(loaded_suite, Path(output), stated_models)
+    named = models_by_role(suite, loaded_suite.build_roles, remembered, several)
     stated, values = resolve_build_options(loaded_suite, sources, options, progress.note)
     asked = replace(models_config or BuildModelsConfig(), models=named)
     if opener is None:

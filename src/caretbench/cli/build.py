@@ -165,7 +165,7 @@ def _build(suite: Suite, sources: Sequence[str], output: Path, options: dict[str
     from caretbench.runs.building.build import build, resolve_build_options
     from caretbench.suites.build_models import AnswersMissingError
 
-    models = _model_config(suite, options)
+    models = _model_config(suite, output, options)
     own = {option.name: options[option.name] for option in suite.build_options}
     sources, values = resolve_build_options(suite, sources, own, print_note)
     if options.get("dry_run"):
@@ -194,7 +194,7 @@ def _build(suite: Suite, sources: Sequence[str], output: Path, options: dict[str
         raise typer.Exit(1)
 
 
-def _model_config(suite: Suite, values: dict[str, Any]) -> BuildModelsConfig:
+def _model_config(suite: Suite, output: Path, values: dict[str, Any]) -> BuildModelsConfig:
     """Return the configuration of the models of a build.
 
     Raises:
@@ -205,6 +205,7 @@ def _model_config(suite: Suite, values: dict[str, Any]) -> BuildModelsConfig:
 
     from caretbench.models import ClientOptions
     from caretbench.runs.building.config import BuildModelsConfig, models_by_role
+    from caretbench.runs.building.remembered_models import with_remembered_models
     from caretbench.runs.plans.config import SamplingConfig, validation_message
     from caretbench.runs.plans.options import options_to_tables
     from caretbench.runs.plans.prices import Prices
@@ -218,8 +219,9 @@ def _model_config(suite: Suite, values: dict[str, Any]) -> BuildModelsConfig:
         client = ClientOptions.model_validate(tables["client"])
     except ValidationError as error:
         raise ValueError(validation_message(error)) from None
+    named = with_remembered_models(suite, output, values["model"] or ())
     return BuildModelsConfig(
-        models=models_by_role(suite.name, suite.build_roles, values["model"] or (), suite.roles_with_several_models),
+        models=models_by_role(suite.name, suite.build_roles, named, suite.roles_with_several_models),
         sampling=sampling,
         options=client,
         prices=Prices.load(options["prices"]) if options["prices"] else Prices(),

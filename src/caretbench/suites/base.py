@@ -93,6 +93,8 @@ class Suite(ABC):
     """Roles of models that :meth:`build` uses (names of ``runs/plans/roles.py``), with their purposes."""
     roles_with_several_models: ClassVar[frozenset[str]] = frozenset()
     """Roles of :attr:`build_roles` that may have several models."""
+    remembers_models: ClassVar[bool] = False
+    """True if a build that names no model uses those of the folder's last build."""
 
     def rules(self, profile: Profile) -> ProfileRules:
         """Return the scoring rules of a profile."""

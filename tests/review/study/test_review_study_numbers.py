@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from caretbench.judging.aggregation import TextKey
+from caretbench.judging.model_families import model_family
 from caretbench.metrics.correlation import pearson, spearman
 from caretbench.review.study.ensembles import majority
-from caretbench.model_families import model_family
 from caretbench.review.study.study_numbers import study_result
 from caretbench.review.study.study_tables import study_lines
 from caretbench.review.study.study_types import RatedText, StudyJudge, StudyResult

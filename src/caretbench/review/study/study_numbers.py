@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from caretbench.judging.aggregation import TOTAL, TextKey
+from caretbench.judging.model_families import model_family
 from caretbench.metrics.agreement.coefficients import alpha_of_people, cohen_statistic
 from caretbench.metrics.agreement.item_halves import item_halves
 from caretbench.metrics.agreement.item_statistic import (
@@ -22,7 +23,6 @@ from caretbench.metrics.agreement.replacement_test import replacement_test
 from caretbench.metrics.correlation import mean_difference_statistic, pearson_statistic, spearman_statistic
 from caretbench.metrics.resampling import Floats
 from caretbench.review.study.ensembles import ensembles
-from caretbench.model_families import model_family
 from caretbench.review.study.study_types import (
     CriterionChoice,
     EnsembleGain,

@@ -10,6 +10,7 @@ from caretbench.errors import check_folder_is_writable
 from caretbench.models import ClientOpener
 from caretbench.progress import Progress
 from caretbench.runs.building.config import BuildModelsConfig
+from caretbench.runs.building.remembered_models import remember_models
 from caretbench.runs.building.stored_models import StoredBuildModels
 from caretbench.suites.base import Suite
 from caretbench.suites.suite_types import BuildResult
@@ -57,5 +58,6 @@ def build(
     check_folder_is_writable(output)
     if not suite.build_roles:
         return suite.build(sources, output, options, progress)
+    remember_models(suite, output, models_config)
     with StoredBuildModels(models_config, output, opener, progress) as models:
         return suite.build(sources, output, options, progress, models=models)

@@ -14,6 +14,7 @@ from caretbench.files import DataError
 from caretbench.languages import language
 from caretbench.problem import InlineSplice, Problem, Profile
 from caretbench.progress import Progress
+from caretbench.sources.humaneval_infilling import HUMANEVAL_INFILLING, pull_humaneval
 from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.build_models import NO_MODELS, BuildModels
@@ -21,7 +22,6 @@ from caretbench.suites.c3bench import starter
 from caretbench.suites.c3bench.baselines import C3_BASELINES
 from caretbench.suites.c3bench.building.build import build
 from caretbench.suites.c3bench.building.build_folder import C3Folder
-from caretbench.suites.c3bench.building.humaneval_infilling import HUMANEVAL_INFILLING, pull_humaneval
 from caretbench.suites.c3bench.building.options import OPTIONS
 from caretbench.suites.c3bench.completion_gate import CompletionGate
 from caretbench.suites.c3bench.measures import C3BenchProfile, measured, measured_raw, token_count

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any, ClassVar
 
 from caretbench.execution.bundles import bundle_specs
 from caretbench.execution.execution_types import ExecutionRequest, Limits
@@ -13,15 +14,19 @@ from caretbench.languages import language
 from caretbench.metrics.similarity import paper_similarity, similarities
 from caretbench.problem import Completion, InlineSplice, PredicateCheck, Problem, Profile, ProgramCheck
 from caretbench.profiles import ProfileRule, ProfileRules
+from caretbench.progress import Progress
 from caretbench.suites import register
 from caretbench.suites.base import Suite
+from caretbench.suites.build_models import NO_MODELS, BuildModels
 from caretbench.suites.devbench import layout, starter
 from caretbench.suites.devbench import paper_programs as paper
 from caretbench.suites.devbench import recorded_completions as recorded
 from caretbench.suites.devbench import released_problems as released
+from caretbench.suites.devbench.construction.build_folder import BuildFolder
+from caretbench.suites.devbench.construction.options import GENERATOR_ROLE, OPTIONS
 from caretbench.suites.devbench.documentation import DocumentationCheck, documentation_faults
 from caretbench.suites.devbench.sizes import statistics
-from caretbench.suites.suite_types import Measurement, ProblemSet
+from caretbench.suites.suite_types import BuildResult, Measurement, ProblemSet
 
 # The released runner has a limit of 30 s wall time per step; Firebase's type declarations take longer on one core.
 
@@ -61,6 +66,11 @@ class DevBench(Suite):
     profile_rules = DevBenchProfile
     strata = ("language", "category", "mode", "boundary", "direction")
     pull_about = "problems of the release, and recorded completions"
+    build_about = "the instances: none is needed, generators write them"
+    build_options = OPTIONS
+    build_roles: ClassVar[Mapping[str, str]] = {GENERATOR_ROLE: "writes instances"}
+    roles_with_several_models = frozenset({GENERATOR_ROLE})
+    remembers_models = True
 
     def load(self, source: str) -> ProblemSet:
         """Return the problems of ``starter``, ``released`` (fetched by ``pull``), or a folder of either layout."""
@@ -75,7 +85,40 @@ class DevBench(Suite):
             raise DataError(f"{source}: no such folder; expected starter, released, or a folder with problems")
         if any((root / name).is_dir() for name in ("benchmark", "c_sharp")) or _holds_jsonl(root):
             return ProblemSet.of("released", released.load(root))
+        if problems := BuildFolder(root).problems():
+            return ProblemSet.of(root.resolve().name, problems)
         return ProblemSet.of(root.name, starter.load(root, source=root.name))
+
+    def build(
+        self,
+        sources: Sequence[str],
+        output: Path,
+        options: Mapping[str, Any],
+        progress: Progress,
+        *,
+        models: BuildModels = NO_MODELS,
+    ) -> BuildResult:
+        """Write instances with generators, check them in the sandbox, and keep the good ones.
+
+        Each request has a scenario from a seeded grid. An answer with a fault is asked for once more with its
+        diagnosis; then the next generator has its turn. Run the same command again to resume; a folder grows by
+        further commands, and a command without -m uses the folder's generators.
+
+        Examples:
+          caretbench build devbench -m generator=openai/gpt-4o -n 50 --max-cost 40 -o mine
+          caretbench build devbench -o mine --again reviews/mine/rejections.jsonl
+        """
+        if sources:
+            raise ValueError(
+                f"build devbench takes no source: {sources[0]!r}; cells are chosen by --language, --category"
+            )
+        from caretbench.suites.devbench.construction.construction_build import build_instances
+
+        return build_instances(output, options, progress, self.gate, self._program, models)
+
+    def _program(self, problem: Problem, text: str) -> ExecutionRequest | None:
+        request = self.submitted_request(problem, text, "default", {})
+        return request if isinstance(request, ExecutionRequest) else None
 
     def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
         """Fetch the released data into the cache and return their folder."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.suites.c3bench.building.humaneval_infilling import humaneval_folder, pull_humaneval
+from caretbench.sources.humaneval_infilling import humaneval_folder, pull_humaneval
 from caretbench.suites.c3bench.building.sources import read_sources
 
 FUNCTIONS = '''"""Numbers."""

@@ -11,14 +11,10 @@ from caretbench.errors import DataError
 from caretbench.files import read_lines
 from caretbench.languages import languages
 from caretbench.problem import Provenance
+from caretbench.sources.humaneval_infilling import HUMANEVAL_INFILLING, humaneval_provenance, multi_line_file
 from caretbench.sources.licences import repository_licence
 from caretbench.suites.c3bench.building.build_types import BuildMaterial, Reject, SourceText
 from caretbench.suites.c3bench.building.function_files import CHECKS_PREFIX, paired_functions, unpaired_functions
-from caretbench.suites.c3bench.building.humaneval_infilling import (
-    HUMANEVAL_INFILLING,
-    humaneval_provenance,
-    multi_line_file,
-)
 from caretbench.suites.c3bench.building.program_rows import (
     LAYOUTS,
     ProgramRow,

@@ -62,7 +62,7 @@ class CellKind(Row):
 
     about: str
     share: float = Field(default=1.0, gt=0)
-    rules: Rules = {}
+    rules: Rules = Field(default_factory=dict)
 
 
 class CellCategory(Row):
@@ -106,7 +106,7 @@ class CellLanguage(Row):
     handlers: tuple[Pattern, ...] = Field(min_length=1)
     features: tuple[str, ...] = Field(min_length=1)
     constructs: Mapping[str, tuple[str, ...]]
-    imports: Mapping[str, Pattern] = {}
+    imports: Mapping[str, Pattern] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _all_categories(self) -> CellLanguage:
@@ -141,7 +141,9 @@ def read_cell_table(place: Traversable, schema: type[TableT]) -> TableT:
 
 
 def _tables(folder: str, schema: type[TableT]) -> dict[str, TableT]:
-    files = sorted((file for file in _folder(folder).iterdir() if file.name.endswith(".toml")), key=lambda one: one.name)
+    files = sorted(
+        (file for file in _folder(folder).iterdir() if file.name.endswith(".toml")), key=lambda one: one.name
+    )
     return {file.name.removesuffix(".toml"): read_cell_table(file, schema) for file in files}
 
 

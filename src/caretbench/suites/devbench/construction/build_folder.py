@@ -38,7 +38,12 @@ from caretbench.languages import language
 from caretbench.problem import Latency, Problem
 from caretbench.suites.build_models import ANSWERS_FILE
 from caretbench.suites.devbench import starter
-from caretbench.suites.devbench.construction.build_rows import AttemptRow, BuildManifest, InstanceRequest, InstanceRow
+from caretbench.suites.devbench.construction.build_rows import (
+    AttemptRow,
+    ConstructionManifest,
+    InstanceRequest,
+    InstanceRow,
+)
 from caretbench.suites.devbench.documentation import DocumentationCheck
 
 INSTANCES_FILE: Final = "instances.jsonl"
@@ -112,7 +117,7 @@ class BuildFolder:
         """Replace the rows of instances, in the order of their ids."""
         write_rows(self.path / INSTANCES_FILE, (rows[name] for name in sorted(rows)))
 
-    def manifest(self) -> BuildManifest | None:
+    def manifest(self) -> ConstructionManifest | None:
         """Return the manifest; None in a new folder.
 
         Raises:
@@ -122,16 +127,18 @@ class BuildFolder:
         if not path.exists():
             return None
         try:
-            found = BuildManifest.model_validate_json(path.read_text("utf-8"))
+            found = ConstructionManifest.model_validate_json(path.read_text("utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             raise DataError(f"{path}: cannot be read ({error})") from None
         except ValidationError as error:
-            raise DataError(f"{path}: {describe_validation_error(error)}; it is no folder of `build devbench`") from None
+            raise DataError(
+                f"{path}: {describe_validation_error(error)}; it is no folder of `build devbench`"
+            ) from None
         if found.suite != "devbench":
             raise DataError(f"{path}: the folder holds a build of {found.suite}; choose another one")
         return found
 
-    def write_manifest(self, manifest: BuildManifest) -> None:
+    def write_manifest(self, manifest: ConstructionManifest) -> None:
         """Write the manifest."""
         write_atomically(self.path / MANIFEST_FILE, json.dumps(manifest.model_dump(mode="json"), indent=2) + "\n")
 
@@ -153,7 +160,9 @@ class BuildFolder:
         path = self.file_of(instance)
         for file in (path, path.with_suffix(".toml")):
             if file.exists():
-                target = self.path / REJECTED_FOLDER / instance.rpartition("/")[0] / f"{file.stem}-{attempt}{file.suffix}"
+                target = (
+                    self.path / REJECTED_FOLDER / instance.rpartition("/")[0] / f"{file.stem}-{attempt}{file.suffix}"
+                )
                 target.parent.mkdir(parents=True, exist_ok=True)
                 file.rename(target)
 

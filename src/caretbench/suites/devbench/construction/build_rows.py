@@ -93,10 +93,12 @@ class InstanceRow(Row):
     def summary(self) -> str:
         """One line for the requests of the same cell."""
         words = " ".join(self.justification.split())
-        return f"{self.id.rpartition('/')[2]} ({self.scenario.domain}; {self.scenario.construct}): {words[:120]}"
+        return (
+            f"{self.id.rpartition('/')[2]} ({self.scenario.domain}; {self.scenario.language_construct}): {words[:120]}"
+        )
 
 
-class BuildManifest(Row):
+class ConstructionManifest(Row):
     """Manifest of a built set: seed, canary, options of the last build, generators, yields, hours and dollars.
 
     ``models`` are the ``-m`` options of the last build that had some. ``yields`` count attempts by cell and outcome.

@@ -13,18 +13,23 @@ from caretbench.suites.devbench.cells.cell_tables import cell_categories
 from caretbench.suites.devbench.construction.build_folder import InstanceFile, StoredAnswer, predicate_file
 from caretbench.suites.devbench.construction.build_rows import AttemptOutcome, InstanceRequest
 from caretbench.suites.devbench.construction.generated_answer import GeneratedInstance, UnusableAnswer, read_answer
-from caretbench.suites.devbench.construction.instance_checks import PASSED, made_documentation_check, text_checks
-from caretbench.suites.devbench.construction.program_view import ProgramView
-from caretbench.suites.devbench.construction.rule_measures import RULE_MEASURES
 from caretbench.suites.devbench.documentation import DocumentationCheck
+from caretbench.suites.devbench.instance_rules.instance_checks import (
+    PASSED,
+    made_documentation_check,
+    rule_faults,
+    text_checks,
+)
+from caretbench.suites.devbench.instance_rules.program_view import ProgramView
+from caretbench.suites.devbench.instance_rules.rule_measures import RULE_MEASURES
 from caretbench.suites.devbench.starter import problem_of_text
 from caretbench.suites.suite_types import ProblemGate
-from caretbench.validation.twins import TwinIndex
+from caretbench.validation.texts.twins import TwinIndex
 
 _DIAGNOSTIC_CHARACTERS = 600
 
 
-class Candidate(NamedTuple):
+class InstanceCandidate(NamedTuple):
     """An instance under examination; the problem's id ends with the request's key."""
 
     request: InstanceRequest
@@ -43,14 +48,14 @@ class Candidate(NamedTuple):
         return InstanceFile(self.instance.file_text, predicate_file(self.predicate))
 
 
-class Examined(NamedTuple):
+class ExaminedAnswer(NamedTuple):
     """Result of an answer: outcome, diagnosis, result of each check; ``candidate`` where there is an instance."""
 
     request: InstanceRequest
     outcome: AttemptOutcome
     detail: str = ""
     checks: Mapping[str, str] = {}
-    candidate: Candidate | None = None
+    candidate: InstanceCandidate | None = None
     killed_by: str = ""
 
 
@@ -63,7 +68,7 @@ class ProgramOfAnswer(Protocol):
 
 
 @dataclass
-class Examination:
+class InstanceExamination:
     """Examination of answers: texts, twins, then the gate in the sandbox.
 
     ``twins`` is the index of all known programs; candidates that pass are added to it under their problems' ids.
@@ -79,41 +84,41 @@ class Examination:
     related: Callable[[InstanceRequest], Sequence[str]]
     unverified: bool = False
 
-    def examine(self, answers: Sequence[tuple[InstanceRequest, StoredAnswer]]) -> Iterator[Examined]:
+    def examine(self, answers: Sequence[tuple[InstanceRequest, StoredAnswer]]) -> Iterator[ExaminedAnswer]:
         """Yield the result of each answer, those without a usable text first."""
-        waiting: list[tuple[Candidate, dict[str, str]]] = []
+        waiting: list[tuple[InstanceCandidate, dict[str, str]]] = []
         for request, answer in answers:
             found = read_answer(answer.text or "", answer.finish_reason)
             if isinstance(found, UnusableAnswer):
-                yield Examined(request, found.fault, found.diagnosis)
+                yield ExaminedAnswer(request, found.fault, found.diagnosis)
                 continue
             candidate = _candidate(request, found)
             checks = scenario_checks(candidate)
             faults = [f"{fault}" for fault in checks.values() if fault != PASSED]
             if faults:
-                yield Examined(request, "text", "; ".join(faults), checks)
+                yield ExaminedAnswer(request, "text", "; ".join(faults), checks)
                 continue
             twin = self._twin(candidate)
             if twin:
-                yield Examined(request, "twin", twin, checks | {"twin": twin})
+                yield ExaminedAnswer(request, "twin", twin, checks | {"twin": twin})
                 continue
             self.twins.add(candidate.problem.id, *_indexed(candidate))
             waiting.append((candidate, checks | {"twin": PASSED}))
         yield from self._gated(waiting)
 
-    def _twin(self, candidate: Candidate) -> str:
+    def _twin(self, candidate: InstanceCandidate) -> str:
         related = self.related(candidate.request)
         twin = self.twins.twin_of(candidate.problem.id, *_indexed(candidate), related=related)
         return f"it is a twin of {twin}; choose another idea, other statements and other words" if twin else ""
 
-    def _gated(self, waiting: Sequence[tuple[Candidate, dict[str, str]]]) -> Iterator[Examined]:
+    def _gated(self, waiting: Sequence[tuple[InstanceCandidate, dict[str, str]]]) -> Iterator[ExaminedAnswer]:
         problems = [candidate.problem for candidate, _ in waiting]
         verdicts = self.gate.run(problems, self.verdicts) if problems else []
         for (candidate, checks), verdict in zip(waiting, verdicts, strict=True):
             killed_by = verdict.details.get("killed_by", "")
             if verdict.verdict == "valid" or (verdict.verdict == "unverified" and self.unverified):
                 passed = checks | {"gate": PASSED if verdict.verdict == "valid" else "; ".join(verdict.reasons)}
-                yield Examined(candidate.request, "instance", "", passed, candidate, killed_by)
+                yield ExaminedAnswer(candidate.request, "instance", "", passed, candidate, killed_by)
                 continue
             self.twins.remove(candidate.problem.id)
             reasons = "; ".join(verdict.reasons)
@@ -121,7 +126,7 @@ class Examination:
             if verdict.verdict == "unverified" and any("reference_not_run" in reason for reason in verdict.reasons):
                 outcome = "unverified"
             detail = reasons + self._diagnostics(candidate.problem, reasons)
-            yield Examined(candidate.request, outcome, detail, checks | {"gate": reasons})
+            yield ExaminedAnswer(candidate.request, outcome, detail, checks | {"gate": reasons})
 
     def _diagnostics(self, problem: Problem, reasons: str) -> str:
         """Return what the compiler or the run says about the reference, if it fails."""
@@ -138,11 +143,11 @@ def _said(result: ExecutionResult) -> str:
     return " ".join(text.split())[-_DIAGNOSTIC_CHARACTERS:]
 
 
-def _indexed(candidate: Candidate) -> tuple[str, str, str]:
+def _indexed(candidate: InstanceCandidate) -> tuple[str, str, str]:
     return candidate.request.scenario.language, candidate.cell, ProgramView.of(candidate.problem).shown
 
 
-def _candidate(request: InstanceRequest, found: GeneratedInstance) -> Candidate:
+def _candidate(request: InstanceRequest, found: GeneratedInstance) -> InstanceCandidate:
     identity = f"{request.scenario.cell}/{found.stem}#{request.key}"
     problem = problem_of_text(found.file_text, identity, "candidate")
     predicate = None
@@ -151,10 +156,10 @@ def _candidate(request: InstanceRequest, found: GeneratedInstance) -> Candidate:
     if predicate is not None:
         checks = (PredicateCheck(name="documentation", arguments=predicate.model_dump(mode="json")),)
         problem = problem_of_text(found.file_text, identity, "candidate", checks)
-    return Candidate(request, found, problem, predicate)
+    return InstanceCandidate(request, found, problem, predicate)
 
 
-def scenario_checks(candidate: Candidate) -> dict[str, str]:
+def scenario_checks(candidate: InstanceCandidate) -> dict[str, str]:
     """Return the checks of the text, and whether mode, kind and difficulty are those of the scenario.
 
     An instance may be harder than asked for, but not easier: too easy ones are what people reject most (paper, 2.3).
@@ -170,6 +175,7 @@ def scenario_checks(candidate: Candidate) -> dict[str, str]:
     else:
         checks["mode"] = PASSED
     view = ProgramView.of(candidate.problem)
+    checks["kind"] = "; ".join(rule_faults(view, category.kinds[scenario.kind].rules).values()) or PASSED
     checks["difficulty"] = _difficulty(view, category.bands, scenario.band)
     return checks
 

@@ -103,7 +103,11 @@ def instance_request(
         original: The instance whose sibling is requested.
     """
     category, table = cell_categories()[scenario.category], cell_languages()[scenario.language]
-    bounds = {**category.rules, **category.kinds[scenario.kind].rules, "reference_tokens": category.bands[scenario.band]}
+    bounds = {
+        **category.rules,
+        **category.kinds[scenario.kind].rules,
+        "reference_tokens": category.bands[scenario.band],
+    }
     sentences = [rules()[name].sentence(one) for name, one in bounds.items()]
     title = language(scenario.language).title
     words = {
@@ -131,17 +135,22 @@ def repeated_request(template: GeneratorTemplate, prompt: ChatPrompt, answer: st
 
 
 def _scenario_lines(scenario: Scenario, kind: str, original: Problem | None) -> str:
-    mode = "the gap is followed by a suffix" if scenario.mode == "suffix" else "the suffix is empty: the gap ends the program"
+    mode = (
+        "the gap is followed by a suffix"
+        if scenario.mode == "suffix"
+        else "the suffix is empty: the gap ends the program"
+    )
+    numbers = ", ".join(map(str, scenario.numbers))
     lines = [
         f"{scenario.id}:",
         f"- domain: {scenario.domain}",
-        f"- construct: {scenario.construct}",
+        f"- construct: {scenario.language_construct}",
         f"- kind: {kind}",
         f"- difficulty: {scenario.band}",
         f"- documentation: {scenario.documentation}",
         f"- mode: {mode}",
         f"- caret: {PLACE_WORDS[scenario.place]}",
-        f"- invented names to use: {', '.join(scenario.names)}; numbers to use: {', '.join(map(str, scenario.numbers))}",
+        f"- invented names to use: {', '.join(scenario.names)}; numbers to use: {numbers}",
     ]
     if original is not None:
         program = f"{original.caret.prefix}<<<{original.reference}>>>{original.caret.suffix}"

@@ -44,7 +44,7 @@ class Scenario(Row):
     number: int
     kind: str
     domain: str
-    construct: str
+    language_construct: str
     band: str
     documentation: str
     mode: Mode
@@ -72,15 +72,17 @@ def scenario(language: str, category: str, number: int, seed: int) -> Scenario:
     def drawn(axis: str, values: Sequence[ValueT]) -> ValueT:
         return _in_turn(values, number, f"{seed} {cell} {axis}")
 
-    rng = random.Random(f"{seed} {cell} {number}")
+    rng = random.Random(f"{seed} {cell} {number}")  # noqa: S311  # a draw, no secret
     return Scenario(
         id=f"{cell}/{number}",
         language=language,
         category=category,
         number=number,
         kind=drawn("kind", _by_share(kinds)),
-        domain=_in_turn(domains().domains, number, f"{seed} {language}", offset=list(cell_categories()).index(category)),
-        construct=drawn("construct", table.constructs[category]),
+        domain=_in_turn(
+            domains().domains, number, f"{seed} {language}", offset=list(cell_categories()).index(category)
+        ),
+        language_construct=drawn("construct", table.constructs[category]),
         band=drawn("band", tuple(cell_categories()[category].bands)),
         documentation=drawn("documentation", table.documentation_styles),
         mode="suffix" if table.has_assertions_in_suffix else drawn("mode", _MODES),
@@ -93,7 +95,7 @@ def scenario(language: str, category: str, number: int, seed: int) -> Scenario:
 
 def sibling_scenario(original: Scenario, instance_id: str) -> Scenario:
     """Return the scenario of an instance's sibling: another domain, other names and numbers, all else alike."""
-    rng = random.Random(f"{original.seed} {original.id} sibling")
+    rng = random.Random(f"{original.seed} {original.id} sibling")  # noqa: S311  # a draw, no secret
     others = [one for one in domains().domains if one != original.domain]
     return original.model_copy(
         update={
@@ -116,7 +118,7 @@ def _in_turn(values: Sequence[ValueT], number: int, seed: str, offset: int = 0) 
     """Return the value of a number, from 1: the values in random order, then in another order, and so on."""
     lap, index = divmod(number - 1, len(values))
     order = list(values)
-    random.Random(f"{seed} {lap}").shuffle(order)
+    random.Random(f"{seed} {lap}").shuffle(order)  # noqa: S311  # a draw, no secret
     # Cells of one language begin at different places, so that they do not share their domains.
     return order[(index + offset * len(values) // 7) % len(order)]
 

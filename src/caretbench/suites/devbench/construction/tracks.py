@@ -103,7 +103,12 @@ class Track:
             prompt = repeated_request(template, first, text, self.ends[failed.key].detail)
         number = len(self.requests) + 1
         request = InstanceRequest(
-            key=f"{self.id}#{number}", track=self.id, scenario=self.scenario, generator=name, attempt=number, prompt=prompt
+            key=f"{self.id}#{number}",
+            track=self.id,
+            scenario=self.scenario,
+            generator=name,
+            attempt=number,
+            prompt=prompt,
         )
         self.requests.append(request)
         return request

@@ -101,9 +101,7 @@ class TwinIndex:
 
 def _program(name: str, group: str, text: str) -> _Program:
     tokens = _TOKEN.findall(_IMPORT.sub("", text))
-    runs = frozenset(
-        hash(tuple(tokens[start : start + RUN_TOKENS])) for start in range(len(tokens) - RUN_TOKENS + 1)
-    )
+    runs = frozenset(hash(tuple(tokens[start : start + RUN_TOKENS])) for start in range(len(tokens) - RUN_TOKENS + 1))
     return _Program(name, group, Counter(_WORD.findall(text.lower())), shingles(text), runs)
 
 

@@ -8,8 +8,8 @@ from typing import Final
 import tree_sitter
 
 from caretbench.metrics.text_overlap import content_words
-from caretbench.suites.devbench.construction.program_view import ProgramView
 from caretbench.suites.devbench.documentation import DocumentationCheck
+from caretbench.suites.devbench.instance_rules.program_view import ProgramView
 from caretbench.syntax.docs.documentation import documentation_of
 from caretbench.syntax.parser import text_of
 from caretbench.syntax.queries import matches
@@ -101,7 +101,7 @@ def _raised(node: tree_sitter.Node) -> list[str]:
     for one in _descendants(_body(node)):
         if one.type in _RAISES and one.named_children:
             found = _NAME.match(text_of(one.named_children[0]))
-            if found and found[1][:1].isupper() or (found and "::" in found[1]):
+            if (found and found[1][:1].isupper()) or (found and "::" in found[1]):
                 names.append(found[1])
     return names
 

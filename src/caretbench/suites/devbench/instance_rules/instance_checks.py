@@ -8,12 +8,12 @@ from typing import Final
 from caretbench.extraction.policies import policy
 from caretbench.problem import Caret, Problem
 from caretbench.suites.devbench.cells.cell_tables import CellCategory, Rules, cell_categories, rules
-from caretbench.suites.devbench.construction.documentation_facts import documentation_facts
-from caretbench.suites.devbench.construction.import_use import unused_imports
-from caretbench.suites.devbench.construction.program_view import ProgramView
-from caretbench.suites.devbench.construction.rule_measures import RULE_MEASURES, documented_name
 from caretbench.suites.devbench.documentation import DocumentationCheck, documentation_faults
-from caretbench.validation.private_texts import private_texts
+from caretbench.suites.devbench.instance_rules.documentation_facts import documentation_facts
+from caretbench.suites.devbench.instance_rules.import_use import unused_imports
+from caretbench.suites.devbench.instance_rules.program_view import ProgramView
+from caretbench.suites.devbench.instance_rules.rule_measures import RULE_MEASURES, documented_name
+from caretbench.validation.texts.private_texts import private_texts
 
 REPEATED_LINE: Final = 13
 """Length from which a line of the reference may not stand in the suffix."""
@@ -49,7 +49,9 @@ def instance_band(view: ProgramView, category: CellCategory, asked: str = "") ->
 def repeated_lines(reference: str, suffix: str) -> list[str]:
     """Return the lines of a reference, of at least 13 characters, that stand in the suffix."""
     after = {line.strip() for line in suffix.split("\n")}
-    return [line.strip() for line in reference.split("\n") if len(line.strip()) >= REPEATED_LINE and line.strip() in after]
+    return [
+        line.strip() for line in reference.split("\n") if len(line.strip()) >= REPEATED_LINE and line.strip() in after
+    ]
 
 
 def made_documentation_check(view: ProgramView) -> DocumentationCheck | None:
@@ -111,9 +113,7 @@ def _private(view: ProgramView, _category: CellCategory) -> str:
     return f"the program holds {found.description}" if found else ""
 
 
-def _documentation(view: ProgramView, category: CellCategory) -> str:
-    if category.title != cell_categories()["code2nl_nl2code"].title:
-        return ""
+def _documentation(view: ProgramView, _category: CellCategory) -> str:
     check = made_documentation_check(view)
     if check is None:
         return ""

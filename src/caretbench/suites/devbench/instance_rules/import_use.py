@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import tree_sitter
 
 from caretbench.suites.devbench.cells.cell_tables import cell_languages
-from caretbench.suites.devbench.construction.program_view import ProgramView
+from caretbench.suites.devbench.instance_rules.program_view import ProgramView
 from caretbench.syntax.parser import text_of
 from caretbench.syntax.queries import matches
 

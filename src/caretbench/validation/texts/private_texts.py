@@ -27,7 +27,7 @@ class _Kind(NamedTuple):
 
 @cache
 def _kinds() -> tuple[_Kind, ...]:
-    table = read_packaged_toml("caretbench.validation", "private_texts.toml")
+    table = read_packaged_toml("caretbench.validation.texts", "private_texts.toml")
     return tuple(
         _Kind(
             name,

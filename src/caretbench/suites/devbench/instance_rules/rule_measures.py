@@ -8,10 +8,9 @@ from typing import Final
 
 import tree_sitter
 
-from caretbench.problem import InlineSplice
 from caretbench.suites.devbench.cells.cell_tables import cell_languages
-from caretbench.suites.devbench.construction.pattern_examples import pattern_example_count
-from caretbench.suites.devbench.construction.program_view import ProgramView, filled_lines
+from caretbench.suites.devbench.instance_rules.pattern_examples import pattern_example_count
+from caretbench.suites.devbench.instance_rules.program_view import ProgramView, filled_lines
 from caretbench.syntax.docs.documentation import documentation_of
 from caretbench.syntax.parser import text_of
 from caretbench.syntax.queries import matches
@@ -46,7 +45,11 @@ def _called_names(view: ProgramView) -> Iterator[str]:
         if node.type not in _CALLS:
             continue
         callee = next(
-            (found for name in ("function", "name", "constructor", "type") if (found := node.child_by_field_name(name))),
+            (
+                found
+                for name in ("function", "name", "constructor", "type")
+                if (found := node.child_by_field_name(name))
+            ),
             node.named_children[-1] if node.type == "method_reference" and node.named_children else None,
         )
         if callee is None:
@@ -136,7 +139,9 @@ def _depth(node: tree_sitter.Node, view: ProgramView) -> int:
     inner = node
     while current is not None:
         counts = current.type in _CONTROL and inner.type not in _CHAINED
-        is_else_if = current.type == inner.type == "if_statement" and current.child_by_field_name("alternative") == inner
+        is_else_if = (
+            current.type == inner.type == "if_statement" and current.child_by_field_name("alternative") == inner
+        )
         if counts and not is_else_if and (current.start_byte >= view.start or _continues(current, view)):
             depth += 1
         inner, current = current, current.parent
@@ -172,7 +177,7 @@ def _has_block(node: tree_sitter.Node) -> bool:
     waiting = list(node.named_children)
     while waiting:
         child = waiting.pop()
-        if "block" in child.type and "comment" not in child.type or child.type == "compound_statement":
+        if ("block" in child.type and "comment" not in child.type) or child.type == "compound_statement":
             return True
         waiting.extend(child.named_children)
     return False

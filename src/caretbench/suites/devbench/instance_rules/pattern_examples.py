@@ -13,14 +13,14 @@ from typing import Final
 import tree_sitter
 
 from caretbench.metrics.text_overlap import bag_overlap
-from caretbench.suites.devbench.construction.program_view import ProgramView
+from caretbench.suites.devbench.instance_rules.program_view import ProgramView
 
 SIMILAR_SHAPES: Final = 0.55
 """Smallest overlap (F1 of the bags) of an example with the pattern."""
 _SMALLEST: Final = 4
 """Smallest number of pairs of a pattern: smaller ones are in every program."""
 
-Shape = Counter[tuple[str, str]]
+Shape = Counter[str]
 
 
 def pattern_example_count(view: ProgramView) -> int:
@@ -32,7 +32,7 @@ def pattern_example_count(view: ProgramView) -> int:
     best = 0
     for part in _parts(view):
         count = len(_examples(view, part))
-        if count >= 2:  # noqa: PLR2004  # one likeness is chance
+        if count >= 2:  # one likeness is chance
             return count
         best = max(best, count)
     return best
@@ -82,7 +82,7 @@ def _alike(one: Shape, other: Shape) -> bool:
 
 
 def _shape(part: tree_sitter.Node) -> Shape:
-    return Counter((parent.type, child.type) for parent, child in _pairs(part))
+    return Counter(f"{parent.type} {child.type}" for parent, child in _pairs(part))
 
 
 def _pairs(part: tree_sitter.Node) -> Iterator[tuple[tree_sitter.Node, tree_sitter.Node]]:

@@ -10,7 +10,7 @@ from importlib import resources
 
 @cache
 def _families() -> Mapping[str, Sequence[str]]:
-    text = resources.files("caretbench").joinpath("model_families.toml").read_text("utf-8")
+    text = resources.files("caretbench.judging").joinpath("model_families.toml").read_text("utf-8")
     found: Mapping[str, Sequence[str]] = tomllib.loads(text)
     return found
 

@@ -1,0 +1,47 @@
+"""Models of a folder's earlier build, for a build that names none: ``models.json``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from caretbench.errors import DataError
+from caretbench.files import write_atomically
+from caretbench.redaction import redact
+from caretbench.runs.building.config import BuildModelsConfig
+from caretbench.suites.base import Suite
+
+MODELS_FILE: Final = "models.json"
+
+
+def with_remembered_models(suite: Suite, output: Path, options: Sequence[str]) -> tuple[str, ...]:
+    """Return the ``-m`` options of a build; without any, those of the folder's last build, if the suite keeps them.
+
+    Raises:
+        DataError: the file is malformed.
+    """
+    path = output / MODELS_FILE
+    if options or not suite.remembers_models or not path.exists():
+        return tuple(options)
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read ({error}); name the models: -m ROLE=PROVIDER/MODEL") from None
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise DataError(f"{path}: no list of models; name the models: -m ROLE=PROVIDER/MODEL")
+    return tuple(found)
+
+
+def remember_models(suite: Suite, output: Path, models_config: BuildModelsConfig) -> None:
+    """Write the models of a build to its folder, if the suite keeps them; none with a secret in its name."""
+    options = [
+        f"{role}={model.spec}"
+        if model.name in {model.spec, redact(model.spec)}
+        else f"{role}={model.name}={model.spec}"
+        for role, models in models_config.models.items()
+        for model in models
+    ]
+    if suite.remembers_models and options and all(redact(option) == option for option in options):
+        write_atomically(output / MODELS_FILE, json.dumps(options, indent=2) + "\n")

@@ -1,0 +1,63 @@
+"""Printed result of a build of instances."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from caretbench.suites.devbench.construction.build_folder import BuildFolder
+from caretbench.suites.devbench.construction.build_rows import ConstructionManifest
+from caretbench.suites.devbench.construction.cell_counts import Cell
+from caretbench.suites.suite_types import BuildResult
+from caretbench.text_tables import align_columns
+
+
+def build_summary(
+    folder: BuildFolder,
+    manifest: ConstructionManifest,
+    counts: Mapping[Cell, int],
+    lines: Sequence[str],
+    held: Callable[[Cell, str], int],
+) -> BuildResult:
+    """Return the printed result: instances and attempts of the cells of this build, and what became of attempts.
+
+    Args:
+        folder: The folder.
+        manifest: Its manifest.
+        counts: Wanted instances by cell.
+        lines: Generators that are counted apart; one empty name if they are counted together.
+        held: Returns the instances of a cell by a generator.
+    """
+    total = sum(manifest.instances.values())
+    short = [
+        f"{'/'.join(cell)}{f' by {line}' if line else ''}: {held(cell, line)} of {count}"
+        for cell, count in counts.items()
+        for line in lines
+        if held(cell, line) < count
+    ]
+    outcomes: Counter[str] = Counter()
+    for yields in manifest.yields.values():
+        outcomes.update(yields)
+    cost = f"${manifest.cost:.2f}" if manifest.cost is not None else "cost not known"
+    place = shlex.quote(str(folder.path))
+    text = [
+        *_table(manifest, counts),
+        "",
+        "Attempts: " + ", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common()),
+        f"{place}: {total} instances; {cost}, {manifest.hours:.2f} hours of requests; "
+        f"caretbench run devbench --data {place} -m …",
+    ]
+    notes = (f"no scenario is left for: {'; '.join(short)}; a higher --patience draws more",) if short else ()
+    numbers = {**manifest.model_dump(mode="json"), "output": str(folder.path), "short": short}
+    return BuildResult(tuple(text), numbers, notes, usable=total > 0)
+
+
+def _table(manifest: ConstructionManifest, counts: Mapping[Cell, int]) -> Iterator[str]:
+    rows = []
+    for cell, wanted in counts.items():
+        name = "/".join(cell)
+        yields = manifest.yields.get(name, {})
+        rest = ", ".join(f"{count} {outcome}" for outcome, count in yields.items() if outcome != "instance")
+        rows.append((name, str(manifest.instances.get(name, 0)), str(wanted), str(sum(yields.values())), rest))
+    yield from align_columns(rows, ("cell", "instances", "wanted", "attempts", "without an instance"))

@@ -1,0 +1,49 @@
+"""Number of instances that a build wants of each cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from caretbench.errors import DataError
+from caretbench.suites.devbench.construction.options import ConstructionOptions
+from caretbench.suites.devbench.construction.scenario_grid import cells
+from caretbench.suites.usage_weights import read_weights
+
+Cell = tuple[str, str]
+"""Language and category."""
+
+
+def wanted_counts(options: ConstructionOptions) -> dict[Cell, int]:
+    """Return the number of instances of each chosen cell: ``per_cell``, or by weights the same total.
+
+    Raises:
+        DataError: the weights are malformed, or give all chosen cells nothing.
+    """
+    chosen = list(cells(options.languages, options.categories))
+    if options.weights is None:
+        return dict.fromkeys(chosen, options.per_cell)
+    weights = read_weights(str(options.weights))
+    if not weights.language and not weights.category:
+        raise DataError(
+            f"{options.weights}: neither a table [language] nor [category]; without them, leave --weights out"
+        )
+    shares = {cell: _share(weights.language, cell[0]) * _share(weights.category, cell[1]) for cell in chosen}
+    if not sum(shares.values()):
+        raise DataError(f"{options.weights}: all chosen cells have the weight 0")
+    return _apportioned(shares, options.per_cell * len(chosen))
+
+
+def _share(table: Mapping[str, float], name: str) -> float:
+    """Return the share of a name; 1 in an empty table, 0 for a name that a table does not have."""
+    return table.get(name, 0.0) if table else 1.0
+
+
+def _apportioned(shares: Mapping[Cell, float], total: int) -> dict[Cell, int]:
+    """Return whole numbers in the ratio of the shares that add up to ``total``: the method of largest remainders."""
+    scale = total / sum(shares.values())
+    exact = {cell: share * scale for cell, share in shares.items()}
+    counts = {cell: int(value) for cell, value in exact.items()}
+    order = sorted(exact, key=lambda cell: counts[cell] - exact[cell])
+    for cell in order[: total - sum(counts.values())]:
+        counts[cell] += 1
+    return counts

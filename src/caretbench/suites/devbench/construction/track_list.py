@@ -1,0 +1,109 @@
+"""All tracks of a folder, and which of them the next round goes on with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from caretbench.suites.devbench.construction.build_rows import AttemptRow, InstanceRequest, InstanceRow
+from caretbench.suites.devbench.construction.cell_counts import Cell
+from caretbench.suites.devbench.construction.options import ConstructionOptions
+from caretbench.suites.devbench.construction.scenario_grid import scenario, sibling_scenario
+from caretbench.suites.devbench.construction.tracks import Track, read_tracks
+
+ROUND_PER_CELL: Final = 5
+"""Largest number of requests of a cell in one round; the next round shows their instances."""
+
+
+class TrackList:
+    """Tracks of a folder by id.
+
+    Instances are counted by *counters*: one for all generators together, or with ``every_generator`` one for each. A
+    track of one generator has its name behind ``@``.
+    """
+
+    def __init__(
+        self, options: ConstructionOptions, generators: Sequence[str], counts: Mapping[Cell, int], seed: int
+    ) -> None:
+        self._options = options
+        self._generators = tuple(generators)
+        self._counts = counts
+        self._seed = seed
+        self._tracks: dict[str, Track] = {}
+
+    def read(self, requests: Iterable[InstanceRequest], ends: Iterable[AttemptRow]) -> None:
+        """Take over the tracks of a folder's rows."""
+        self._tracks = read_tracks(requests, ends, self._generators)
+
+    def get(self, name: str) -> Track | None:
+        """Return a track by its id; None if there is none."""
+        return self._tracks.get(name)
+
+    def end(self, row: AttemptRow) -> None:
+        """Store the end of an attempt in its track."""
+        self._tracks[row.track].ends[row.request] = row
+
+    def request_keys(self) -> set[str]:
+        """Return the keys of all requests."""
+        return {one.key for track in self._tracks.values() for one in track.requests}
+
+    @property
+    def counters(self) -> tuple[str, ...]:
+        """Generators whose instances are counted apart; one empty name if they are counted together."""
+        return self._generators if self._options.every_generator else ("",)
+
+    def held(self, cell: Cell, counter: str, instances: Iterable[InstanceRow]) -> int:
+        """Return the number of instances of a cell, siblings not counted."""
+        return sum(1 for row in _originals(cell, instances) if counter in {"", row.generator})
+
+    def open_tracks(self, cell: Cell, instances: Iterable[InstanceRow]) -> list[Track]:
+        """Return the tracks of a cell to go on with: open ones, then new ones, as many as instances are missing."""
+        rows = list(instances)
+        return [
+            track
+            for counter in self.counters
+            for track in (*self._main_tracks(cell, counter, rows), *self._sibling_tracks(cell, counter, rows))
+        ]
+
+    def _main_tracks(self, cell: Cell, counter: str, rows: Sequence[InstanceRow]) -> list[Track]:
+        missing = max(0, min(self._counts[cell] - self.held(cell, counter, rows), ROUND_PER_CELL))
+        own = [track for track in self._tracks.values() if _belongs(track, cell, counter)]
+        found = [track for track in own if track.is_open(self._options.repairs)][:missing]
+        drawn = max((track.scenario.number for track in own), default=0)
+        limit = self._options.patience * self._counts[cell]
+        while len(found) < missing and drawn < limit:
+            drawn += 1
+            found.append(self._new_track(cell, drawn, counter))
+        return found
+
+    def _new_track(self, cell: Cell, number: int, counter: str) -> Track:
+        drawn = scenario(*cell, number, self._seed)
+        name = f"{drawn.id}@{counter}" if counter else drawn.id
+        track = self._tracks[name] = Track(name, drawn, (counter,) if counter else self._generators)
+        return track
+
+    def _sibling_tracks(self, cell: Cell, counter: str, rows: Sequence[InstanceRow]) -> list[Track]:
+        if not self._options.siblings:
+            return []
+        found = []
+        for row in _originals(cell, rows):
+            if counter not in {"", row.generator}:
+                continue
+            name = f"{row.track}-sibling"
+            if name not in self._tracks:
+                generators = (row.generator,) if counter else self._generators
+                self._tracks[name] = Track(name, sibling_scenario(row.scenario, row.id), generators)
+            if self._tracks[name].is_open(self._options.repairs):
+                found.append(self._tracks[name])
+        return found[:ROUND_PER_CELL]
+
+
+def _originals(cell: Cell, instances: Iterable[InstanceRow]) -> list[InstanceRow]:
+    name = "/".join(cell)
+    return [row for row in instances if row.scenario.cell == name and not row.scenario.sibling_of]
+
+
+def _belongs(track: Track, cell: Cell, counter: str) -> bool:
+    """Return whether a track, no sibling's, counts for a cell and a counter."""
+    is_counted = track.generators == (counter,) if counter else "@" not in track.id
+    return track.scenario.cell == "/".join(cell) and is_counted and not track.scenario.sibling_of

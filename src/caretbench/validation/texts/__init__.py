@@ -1,0 +1,1 @@
+"""Likeness of programs, and texts that no problem may hold."""
