@@ -39,10 +39,10 @@ from caretbench.problem import Latency, Problem
 from caretbench.suites.build_models import ANSWERS_FILE
 from caretbench.suites.devbench import starter
 from caretbench.suites.devbench.construction.build_rows import (
-    AttemptRow,
+    BuiltInstance,
     ConstructionManifest,
+    InstanceAttempt,
     InstanceRequest,
-    InstanceRow,
 )
 from caretbench.suites.devbench.documentation import DocumentationCheck
 
@@ -83,17 +83,17 @@ class BuildFolder:
 
     # --- rows -------------------------------------------------------------------------------------------------------
 
-    def instances(self) -> dict[str, InstanceRow]:
+    def instances(self) -> dict[str, BuiltInstance]:
         """Return the instances by id; of two rows of one id the later one.
 
         Raises:
             DataError: a row is malformed.
         """
-        return {row.id: row for row in self._rows(INSTANCES_FILE, InstanceRow)}
+        return {row.id: row for row in self._rows(INSTANCES_FILE, BuiltInstance)}
 
-    def attempts(self) -> list[AttemptRow]:
+    def attempts(self) -> list[InstanceAttempt]:
         """Return the ends of all attempts; DataError if a row is malformed."""
-        return list(self._rows(ATTEMPTS_FILE, AttemptRow))
+        return list(self._rows(ATTEMPTS_FILE, InstanceAttempt))
 
     def requests(self) -> list[InstanceRequest]:
         """Return all requests; DataError if a row is malformed."""
@@ -113,7 +113,7 @@ class BuildFolder:
         with RowAppender(self.path / name) as appender:
             appender.append(*rows)
 
-    def write_instances(self, rows: Mapping[str, InstanceRow]) -> None:
+    def write_instances(self, rows: Mapping[str, BuiltInstance]) -> None:
         """Replace the rows of instances, in the order of their ids."""
         write_rows(self.path / INSTANCES_FILE, (rows[name] for name in sorted(rows)))
 
@@ -185,7 +185,7 @@ class BuildFolder:
         return sha256_text(self.file_of(instance).read_text("utf-8"))
 
 
-def labelled(problems: list[Problem], rows: Mapping[str, InstanceRow]) -> list[Problem]:
+def labelled(problems: list[Problem], rows: Mapping[str, BuiltInstance]) -> list[Problem]:
     """Return problems with the labels, the cluster (the scenario) and the provenance of their rows.
 
     A file without a row, written by hand, stays as it is.
@@ -193,7 +193,7 @@ def labelled(problems: list[Problem], rows: Mapping[str, InstanceRow]) -> list[P
     return [_labelled(problem, rows[problem.id]) if problem.id in rows else problem for problem in problems]
 
 
-def _labelled(problem: Problem, row: InstanceRow) -> Problem:
+def _labelled(problem: Problem, row: BuiltInstance) -> Problem:
     cluster = row.scenario.id.removesuffix("-sibling")
     labels = {
         "generator": row.generator,

@@ -33,7 +33,7 @@ class InstanceRequest(Row):
     prompt: ChatPrompt
 
 
-class AttemptRow(Row):
+class InstanceAttempt(Row):
     """The end of one attempt: a line of ``attempts.jsonl``.
 
     ``scenario`` is an id; ``request`` the key of the request; ``detail`` the diagnosis; ``checks`` have ``ok`` or a
@@ -56,7 +56,7 @@ class AttemptRow(Row):
     """Seconds from the request to the end of the answer."""
 
 
-class InstanceRow(Row):
+class BuiltInstance(Row):
     """One instance of a built set: a line of ``instances.jsonl``; its program is the file of the same id.
 
     ``attempts`` and ``cost`` (US dollars, None where no price is known) cover its scenario up to this instance.

@@ -1,4 +1,4 @@
-"""Number of instances that a build wants of each cell."""
+"""Number of instances of each cell that a build makes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Cell = tuple[str, str]
 """Language and category."""
 
 
-def wanted_counts(options: ConstructionOptions) -> dict[Cell, int]:
+def instances_per_cell(options: ConstructionOptions) -> dict[Cell, int]:
     """Return the number of instances of each chosen cell: ``per_cell``, or by weights the same total.
 
     Raises:

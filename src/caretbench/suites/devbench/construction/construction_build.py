@@ -27,10 +27,10 @@ from caretbench.suites.devbench.construction.build_folder import (
     StoredAnswer,
 )
 from caretbench.suites.devbench.construction.build_rows import (
-    AttemptRow,
+    BuiltInstance,
     ConstructionManifest,
+    InstanceAttempt,
     InstanceRequest,
-    InstanceRow,
 )
 from caretbench.suites.devbench.construction.build_summary import build_summary
 from caretbench.suites.devbench.construction.candidates import (
@@ -39,7 +39,7 @@ from caretbench.suites.devbench.construction.candidates import (
     InstanceExamination,
     ProgramOfAnswer,
 )
-from caretbench.suites.devbench.construction.cell_counts import Cell, wanted_counts
+from caretbench.suites.devbench.construction.cell_counts import Cell, instances_per_cell
 from caretbench.suites.devbench.construction.generator_prompt import PAPER_SAMPLING, GeneratorTemplate, read_template
 from caretbench.suites.devbench.construction.options import GENERATOR_ROLE, ConstructionOptions
 from caretbench.suites.devbench.construction.people_changes import check_edited_files, rejected_instances
@@ -81,7 +81,7 @@ def build_instances(
         seed = known.seed if known is not None else secrets.randbelow(1 << 31)
     manifest = known or ConstructionManifest(seed=seed, canary=f"caretbench canary {secrets.token_hex(16)}")
     manifest = manifest.model_copy(update={"seed": seed, "options": options.model_dump(mode="json")})
-    counts = wanted_counts(options)
+    counts = instances_per_cell(options)
     template = read_template(options.template)
     tracks = TrackList(options, models.names(GENERATOR_ROLE), counts, seed)
     output.mkdir(parents=True, exist_ok=True)
@@ -108,7 +108,7 @@ class InstanceBuild:
     executor: Dispatcher
     tracks: TrackList
     template: GeneratorTemplate
-    instances: dict[str, InstanceRow] = field(default_factory=dict)
+    instances: dict[str, BuiltInstance] = field(default_factory=dict)
     problems: dict[str, Problem] = field(default_factory=dict)
     twins: TwinIndex = field(default_factory=TwinIndex)
 
@@ -263,10 +263,10 @@ class InstanceBuild:
                 return name
             number += 1
 
-    def _row(self, name: str, candidate: InstanceCandidate, result: ExaminedAnswer) -> InstanceRow:
+    def _row(self, name: str, candidate: InstanceCandidate, result: ExaminedAnswer) -> BuiltInstance:
         request, problem = candidate.request, candidate.problem
         view, category = ProgramView.of(problem), cell_categories()[request.scenario.category]
-        return InstanceRow(
+        return BuiltInstance(
             id=name,
             track=request.track,
             scenario=request.scenario,
@@ -333,8 +333,8 @@ def _end(
     checks: Mapping[str, str] | None = None,
     instance: str | None = None,
     answer: StoredAnswer | None = None,
-) -> AttemptRow:
-    return AttemptRow(
+) -> InstanceAttempt:
+    return InstanceAttempt(
         request=request.key,
         track=request.track,
         scenario=request.scenario.id,

@@ -9,14 +9,14 @@ from caretbench.errors import DataError
 from caretbench.files import read_rows
 from caretbench.problem import Problem
 from caretbench.suites.devbench.construction.build_folder import BuildFolder
-from caretbench.suites.devbench.construction.build_rows import InstanceRow
+from caretbench.suites.devbench.construction.build_rows import BuiltInstance
 from caretbench.suites.devbench.instance_rules.instance_checks import PASSED, text_checks
 from caretbench.validation.reviewed import REJECTED, SETTLED_NAME, ReviewedProblem, problem_hash
 
 
 def rejected_instances(
-    review: Path, problems: Sequence[Problem], rows: Mapping[str, InstanceRow]
-) -> Iterator[tuple[InstanceRow, str]]:
+    review: Path, problems: Sequence[Problem], rows: Mapping[str, BuiltInstance]
+) -> Iterator[tuple[BuiltInstance, str]]:
     """Yield the rejected instances of a set with the reasons; results about other texts do not count.
 
     Args:
@@ -39,7 +39,7 @@ def rejected_instances(
 
 
 def check_edited_files(
-    folder: BuildFolder, rows: dict[str, InstanceRow], problems: Mapping[str, Problem]
+    folder: BuildFolder, rows: dict[str, BuiltInstance], problems: Mapping[str, Problem]
 ) -> Iterator[str]:
     """Check the texts of edited instances again, and yield a line for each edited, faulty or missing one.
 

@@ -32,7 +32,7 @@ ValueT = TypeVar("ValueT")
 
 
 class Scenario(Row):
-    """What one instance shall be: the cell, and one value of each axis.
+    """Properties that one instance shall have: the cell, and one value of each axis.
 
     ``names`` are invented words and ``numbers`` values for the program, so that every build is new. ``sibling_of`` is
     the id of the instance whose shape this one repeats in another domain.

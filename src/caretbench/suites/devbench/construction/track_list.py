@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from caretbench.suites.devbench.construction.build_rows import AttemptRow, InstanceRequest, InstanceRow
+from caretbench.suites.devbench.construction.build_rows import BuiltInstance, InstanceAttempt, InstanceRequest
 from caretbench.suites.devbench.construction.cell_counts import Cell
 from caretbench.suites.devbench.construction.options import ConstructionOptions
 from caretbench.suites.devbench.construction.scenario_grid import scenario, sibling_scenario
@@ -31,7 +31,7 @@ class TrackList:
         self._seed = seed
         self._tracks: dict[str, Track] = {}
 
-    def read(self, requests: Iterable[InstanceRequest], ends: Iterable[AttemptRow]) -> None:
+    def read(self, requests: Iterable[InstanceRequest], ends: Iterable[InstanceAttempt]) -> None:
         """Take over the tracks of a folder's rows."""
         self._tracks = read_tracks(requests, ends, self._generators)
 
@@ -39,7 +39,7 @@ class TrackList:
         """Return a track by its id; None if there is none."""
         return self._tracks.get(name)
 
-    def end(self, row: AttemptRow) -> None:
+    def end(self, row: InstanceAttempt) -> None:
         """Store the end of an attempt in its track."""
         self._tracks[row.track].ends[row.request] = row
 
@@ -52,11 +52,11 @@ class TrackList:
         """Generators whose instances are counted apart; one empty name if they are counted together."""
         return self._generators if self._options.every_generator else ("",)
 
-    def held(self, cell: Cell, counter: str, instances: Iterable[InstanceRow]) -> int:
+    def held(self, cell: Cell, counter: str, instances: Iterable[BuiltInstance]) -> int:
         """Return the number of instances of a cell, siblings not counted."""
         return sum(1 for row in _originals(cell, instances) if counter in {"", row.generator})
 
-    def open_tracks(self, cell: Cell, instances: Iterable[InstanceRow]) -> list[Track]:
+    def open_tracks(self, cell: Cell, instances: Iterable[BuiltInstance]) -> list[Track]:
         """Return the tracks of a cell to go on with: open ones, then new ones, as many as instances are missing."""
         rows = list(instances)
         return [
@@ -65,7 +65,7 @@ class TrackList:
             for track in (*self._main_tracks(cell, counter, rows), *self._sibling_tracks(cell, counter, rows))
         ]
 
-    def _main_tracks(self, cell: Cell, counter: str, rows: Sequence[InstanceRow]) -> list[Track]:
+    def _main_tracks(self, cell: Cell, counter: str, rows: Sequence[BuiltInstance]) -> list[Track]:
         missing = max(0, min(self._counts[cell] - self.held(cell, counter, rows), ROUND_PER_CELL))
         own = [track for track in self._tracks.values() if _belongs(track, cell, counter)]
         found = [track for track in own if track.is_open(self._options.repairs)][:missing]
@@ -82,7 +82,7 @@ class TrackList:
         track = self._tracks[name] = Track(name, drawn, (counter,) if counter else self._generators)
         return track
 
-    def _sibling_tracks(self, cell: Cell, counter: str, rows: Sequence[InstanceRow]) -> list[Track]:
+    def _sibling_tracks(self, cell: Cell, counter: str, rows: Sequence[BuiltInstance]) -> list[Track]:
         if not self._options.siblings:
             return []
         found = []
@@ -98,7 +98,7 @@ class TrackList:
         return found[:ROUND_PER_CELL]
 
 
-def _originals(cell: Cell, instances: Iterable[InstanceRow]) -> list[InstanceRow]:
+def _originals(cell: Cell, instances: Iterable[BuiltInstance]) -> list[BuiltInstance]:
     name = "/".join(cell)
     return [row for row in instances if row.scenario.cell == name and not row.scenario.sibling_of]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from caretbench.problem import Problem
 from caretbench.suites.devbench.construction.build_folder import StoredAnswer
-from caretbench.suites.devbench.construction.build_rows import AttemptRow, InstanceRequest
+from caretbench.suites.devbench.construction.build_rows import InstanceAttempt, InstanceRequest
 from caretbench.suites.devbench.construction.generator_prompt import (
     GeneratorTemplate,
     instance_request,
@@ -31,7 +31,7 @@ class Track:
     scenario: Scenario
     generators: tuple[str, ...]
     requests: list[InstanceRequest] = field(default_factory=list)
-    ends: dict[str, AttemptRow] = field(default_factory=dict)
+    ends: dict[str, InstanceAttempt] = field(default_factory=dict)
     """The last end of each request, by its key."""
 
     @property
@@ -40,7 +40,7 @@ class Track:
         last = self._last_end()
         return last.instance if last is not None and last.outcome == "instance" else None
 
-    def _last_end(self) -> AttemptRow | None:
+    def _last_end(self) -> InstanceAttempt | None:
         return self.ends.get(self.requests[-1].key) if self.requests else None
 
     def pending(self) -> InstanceRequest | None:
@@ -115,7 +115,7 @@ class Track:
 
 
 def read_tracks(
-    requests: Iterable[InstanceRequest], ends: Iterable[AttemptRow], generators: Sequence[str]
+    requests: Iterable[InstanceRequest], ends: Iterable[InstanceAttempt], generators: Sequence[str]
 ) -> dict[str, Track]:
     """Return the tracks of a folder by id; a track of one generator (``…@NAME``) stays with it."""
     found: dict[str, Track] = {}
