@@ -18,7 +18,7 @@ class LockerBank {
         }
         int first = taken.nextClearBit(0);
         while (first + count <= size) {
-            int next = ⟦taken.nextSetBit(first);
+            int next = taken.next⟦SetBit(first);
             if (next < 0 || next - first >= count) {
                 taken.set(first, first + count);
                 return first;
