@@ -8,6 +8,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from tests.support.synthetic_events import write_events
+
 ROOT = Path(__file__).parents[2]
 
 _COMPLETER = 'import json, sys; json.load(sys.stdin); print(json.dumps({"text": "pass"}))\n'
@@ -41,6 +43,7 @@ def make_page_folder(page: Path, folder: Path) -> None:
         shutil.copytree(ROOT / "src/caretbench/samples" / name, folder / name)
     _write_own_problems(page, folder / "mine/python/low_context")
     _write_words(folder / "words")
+    write_events(folder / "events.jsonl", 400, 30)
     metric = (ROOT / "docs/how-to/adding-a-metric.md").read_text("utf-8")
     (folder / "closeness.py").write_text(metric.partition("```python\n")[2].partition("```")[0])
 

@@ -28,6 +28,7 @@ from caretbench.cli import (
     run,
     score,
     show,
+    telemetry,
     validate,
 )
 from caretbench.cli.command_help import CONTEXT_SETTINGS, HelpCommand, HelpGroup
@@ -65,7 +66,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name, cls=HelpCommand)(_command)
-for _group in (build, review, models, deps, cache):
+for _group in (build, review, telemetry, models, deps, cache):
     app.add_typer(_group.app, name=_group.__name__.rpartition(".")[2])
 
 

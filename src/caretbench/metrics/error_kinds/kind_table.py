@@ -32,6 +32,7 @@ class ErrorKindTable(_Entry):
 
     order: tuple[str, ...]
     titles: Mapping[str, str]
+    edits: Mapping[str, str]
     faults: Mapping[str, str]
     outcomes: Mapping[str, str]
     exceptions: tuple[ExceptionMeaning, ...]
@@ -49,8 +50,14 @@ def error_kind_names() -> tuple[str, ...]:
     return error_kind_table().order
 
 
+def edit_kind_names() -> tuple[str, ...]:
+    """Return the error kinds of completions in an editor: those of texts, and those that only editors' events have."""
+    return (*error_kind_table().order, *error_kind_table().edits)
+
+
 def error_kind_title(name: str) -> str:
     """Return the title of an error kind; the type of an exception is kept."""
     kind, _, detail = name.partition(":")
-    title = error_kind_table().titles[kind]
+    table = error_kind_table()
+    title = table.titles.get(kind) or table.edits[kind]
     return f"{title}: {detail.replace('_', ' ')}" if detail else title

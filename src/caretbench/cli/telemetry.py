@@ -1,0 +1,117 @@
+"""``caretbench telemetry``: completion events of editors, from their examination to weights of a benchmark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from caretbench.cli.command_help import HelpCommand, HelpGroup
+from caretbench.cli.common import AsJson, StepProgress, join_counts, print_json, print_line, print_note, print_table
+
+if TYPE_CHECKING:
+    from caretbench.telemetry.event_reader import EventReader
+    from caretbench.telemetry.usage_tables import TelemetryTable
+
+app = typer.Typer(
+    cls=HelpGroup,
+    no_args_is_help=True,
+    help="""Analyse completion events of editors: acceptance, failures, and weights of a benchmark.
+
+Examples:
+  caretbench telemetry check events.jsonl
+  caretbench telemetry analyze events.jsonl -o usage""",
+)
+
+Events = Annotated[Path, typer.Argument(help="File of events: JSONL, or JSONL that is compressed (.gz).")]
+Output = Annotated[Path, typer.Option("--output", "-o", help="Folder of the results.")]
+Seed = Annotated[int, typer.Option(help="Random seed of the intervals.")]
+
+
+@app.command("check", cls=HelpCommand)
+def check(events: Events, as_json: AsJson = False) -> None:
+    """Count the events that can be used, and the refused lines by reason; exit with status 1 if lines are refused.
+
+    Examples:
+      caretbench telemetry check events.jsonl
+    """
+    from caretbench.telemetry.event_files import check_events
+
+    with StepProgress(quiet=as_json) as steps:
+        found = check_events(events, progress=steps)
+    reader = found.reader
+    if as_json:
+        first = {reason: entry._asdict() for reason, entry in reader.first.items()}
+        numbers = {"lines": reader.read, "events": reader.used, "users": found.users, "with_texts": found.with_texts}
+        numbers |= {"with_secrets": found.with_secrets}
+        print_json(numbers | {"outcomes": found.outcomes, "refused": reader.refused, "first": first})
+    else:
+        print_line(f"{events}: {reader.used} events of {found.users} users ({join_counts(found.outcomes)})")
+        print_line(f"with texts: {found.with_texts}; with something in the shape of a secret: {found.with_secrets}")
+        _print_refused(reader)
+    if reader.refused:
+        raise typer.Exit(1)
+
+
+@app.command("extract", cls=HelpCommand)
+def extract(
+    events: Events,
+    output: Output,
+    salt: Annotated[
+        Path, typer.Option(help="File of the salt of identities; it is made if it is missing. Keep it to yourself.")
+    ],
+) -> None:
+    """Replace the texts of events by features without code, and identities by salted hashes, in events.jsonl.
+
+    Examples:
+      caretbench telemetry extract events.jsonl --salt salt.key -o extracted
+    """
+    from caretbench.telemetry.event_files import extract_events
+
+    with StepProgress() as steps:
+        found = extract_events(events, output, salt, progress=steps)
+    print_line(f"{found.path}: {found.reader.used} events without texts")
+    if found.new_salt:
+        print_note(f"{salt}: a new salt; keep it, so that later files have the same hashes, and show it to nobody")
+    _print_refused(found.reader)
+
+
+@app.command("analyze", cls=HelpCommand)
+def analyze(events: Events, output: Output, seed: Seed = 0, as_json: AsJson = False) -> None:
+    """Compute acceptance, survival and failures with intervals over users; write weights.toml for builds and reports.
+
+    Examples:
+      caretbench telemetry analyze events.jsonl -o usage
+    """
+    from caretbench.telemetry.event_files import analyse_events
+    from caretbench.telemetry.usage_tables import failure_table, scenario_table
+
+    with StepProgress(quiet=as_json) as steps:
+        found = analyse_events(events, output, seed=seed, progress=steps)
+    usage = found.usage
+    if as_json:
+        rows = {"scenarios": usage.scenarios, "failures": usage.failures}
+        lists = {name: [row.model_dump(mode="json") for row in some] for name, some in rows.items()}
+        print_json(usage.summary.model_dump(mode="json") | lists)
+        return
+    summary = usage.summary
+    print_line(f"{summary.events} events of {summary.users} users: {join_counts(summary.outcomes)}")
+    _print_refused(found.reader)
+    for table in (scenario_table(usage.scenarios), failure_table(usage.failures)):
+        _print(table)
+    for path in found.written:
+        print_line(f"{path}")
+
+
+def _print_refused(reader: EventReader) -> None:
+    from caretbench.telemetry.usage_tables import refusal_table
+
+    if reader.refused:
+        _print(refusal_table(reader))
+
+
+def _print(table: TelemetryTable) -> None:
+    print_line("")
+    print_line(table.title)
+    print_table(table.rows, table.columns)

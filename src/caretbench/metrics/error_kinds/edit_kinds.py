@@ -1,0 +1,102 @@
+"""Error kinds of completions in an editor, next to the text that was there later: a name, a literal, a broken word.
+
+They are in addition to the kinds of :mod:`caretbench.metrics.error_kinds.text_kinds`; scores of runs do not have them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from difflib import SequenceMatcher
+from typing import Final
+
+from caretbench.metrics.error_kinds.answer_structure import AnswerStructure, Token
+from caretbench.metrics.error_kinds.compared_answer import CaretPlace, ComparedAnswer
+
+_NAME = re.compile(r"[^\W\d]\w*")
+_WORD_END = re.compile(r"\w+\Z")
+_WORD_BEGIN = re.compile(r"\w+")
+_LITERALS: Final = ("string", "char", "number", "integer", "float", "int_literal", "real", "regex", "heredoc")
+_LITERAL_WORDS: Final = frozenset(
+    {"true", "false", "none", "null", "nil", "True", "False", "None", "null_literal", "boolean_literal"}
+)
+_NAME_NODES: Final = ("identifier", "constant")
+_MAX_TOKENS: Final = 2_000
+"""Number of tokens from which two texts are not aligned."""
+
+
+def wrong_name(compared: ComparedAnswer) -> bool:
+    """Return whether the answer has another name than the reference in the same place; a called name is no such place.
+
+    A name of both texts' own, that the program around them does not have, may differ.
+    """
+    around = {*_NAME.findall(compared.prefix), *_NAME.findall(compared.suffix)}
+    return any(
+        _is_name(ours.type) and _is_name(theirs.type) and bool({ours.text, theirs.text} & around)
+        for ours, theirs in _replaced(compared)
+    )
+
+
+def wrong_literal(compared: ComparedAnswer) -> bool:
+    """Return whether the answer has another string, number or constant than the reference in the same place."""
+    return any(_is_literal(ours.type) and _is_literal(theirs.type) for ours, theirs in _replaced(compared))
+
+
+def broken_word(compared: ComparedAnswer) -> bool:
+    """Return whether the answer makes another word of the one that the caret is in or at the end of.
+
+    It does where it repeats the beginning of the word, continues it in another way than the reference, or runs into a
+    word that follows.
+    """
+    if compared.is_empty or compared.answer.rstrip() == compared.reference.rstrip():
+        return False
+    before, after = _WORD_END.search(compared.prefix), _WORD_BEGIN.match(compared.suffix)
+    if before is not None and not before[0].isdigit():
+        ours, theirs = (_WORD_BEGIN.match(text) for text in (compared.answer, compared.reference))
+        if ours is not None and (theirs is None or theirs[0] != ours[0]):
+            repeats = len(before[0]) > 1 and ours[0].startswith(before[0])
+            return repeats or theirs is not None or not compared.nothing_due
+    runs_on = after is not None and _WORD_END.search(compared.answer) is not None
+    return runs_on and _WORD_END.search(compared.reference) is None
+
+
+EDIT_KINDS: Final[Mapping[str, Callable[[ComparedAnswer], bool]]] = {
+    "wrong_name": wrong_name,
+    "wrong_literal": wrong_literal,
+    "broken_word": broken_word,
+}
+"""Rules by error kind."""
+
+
+def edit_kinds(answer: str, reference: str, place: CaretPlace) -> tuple[str, ...]:
+    """Return the error kinds that only completions in an editor have, of those that an answer has."""
+    compared = ComparedAnswer(answer, reference, place)
+    return tuple(name for name, has_kind in EDIT_KINDS.items() if has_kind(compared))
+
+
+def _replaced(compared: ComparedAnswer) -> Iterator[tuple[Token, Token]]:
+    """Yield the tokens of the answer that differ from the reference's in the same place, without called names."""
+    if not compared.is_comparable or compared.same_code or compared.structures is None:
+        return
+    answered, expected = compared.structures
+    if max(len(answered.tokens), len(expected.tokens)) > _MAX_TOKENS:
+        return
+    matcher = SequenceMatcher(None, answered.words, expected.words, autojunk=False)
+    for kind, start, end, other_start, other_end in matcher.get_opcodes():
+        if kind != "replace" or end - start != other_end - other_start:
+            continue
+        for place in range(end - start):
+            if not (_is_called(answered, start + place) and _is_called(expected, other_start + place)):
+                yield answered.tokens[start + place], expected.tokens[other_start + place]
+
+
+def _is_called(structure: AnswerStructure, place: int) -> bool:
+    return structure.words[place + 1 : place + 2] == ("(",)
+
+
+def _is_name(kind: str) -> bool:
+    return any(kind.endswith(name) for name in _NAME_NODES)
+
+
+def _is_literal(kind: str) -> bool:
+    return kind in _LITERAL_WORDS or any(name in kind for name in _LITERALS)

@@ -1,0 +1,147 @@
+"""Files of events: their examination, their extraction without code, and the folder of an analysis."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from caretbench.errors import DataError
+from caretbench.files import write_atomically, write_rows
+from caretbench.progress import Progress
+from caretbench.telemetry.analysis.event_table import EventTable
+from caretbench.telemetry.analysis.measured_weights import measured_shares, write_weights
+from caretbench.telemetry.analysis.usage_analysis import UsageAnalysis, analyse_usage
+from caretbench.telemetry.event_reader import EventReader
+from caretbench.telemetry.event_rows import CompletionEvent
+from caretbench.telemetry.features.event_features import extracted_event, secret_texts
+from caretbench.telemetry.identities import salted_hashes
+
+EVENTS_NAME: Final = "events.jsonl"
+SCENARIOS_NAME: Final = "scenarios.jsonl"
+FAILURES_NAME: Final = "failures.jsonl"
+SUMMARY_NAME: Final = "summary.json"
+"""Names of the files in the folder of an analysis."""
+
+_STEP: Final = 1_000
+"""Number of events between two reports of progress."""
+
+
+class EventCheck(NamedTuple):
+    """Examination of a file of events: its reader, and numbers of usable events."""
+
+    reader: EventReader
+    users: int
+    with_texts: int
+    with_secrets: int
+    outcomes: Counter[str]
+
+
+def check_events(path: Path, *, now: datetime | None = None, progress: Progress | None = None) -> EventCheck:
+    """Return the examination of a file of events.
+
+    Raises:
+        DataError: the file cannot be read, or has no event that can be used.
+    """
+    reader = EventReader(path, now=now)
+    users: set[str] = set()
+    outcomes: Counter[str] = Counter()
+    with_texts = with_secrets = 0
+    for event in _with_progress(reader, "events read", progress):
+        users.add(event.user)
+        outcomes[event.outcome if event.shown else "never shown"] += 1
+        if event.texts is not None:
+            with_texts += 1
+            with_secrets += secret_texts(event.texts) > 0
+        elif event.features is not None:
+            with_secrets += event.features.secrets > 0
+    return EventCheck(reader, len(users), with_texts, with_secrets, outcomes)
+
+
+class Extraction(NamedTuple):
+    """Result of an extraction: the reader, the written file, and whether the salt was made."""
+
+    reader: EventReader
+    path: Path
+    new_salt: bool
+
+
+def extract_events(
+    path: Path, folder: Path, salt: Path, *, now: datetime | None = None, progress: Progress | None = None
+) -> Extraction:
+    """Write the events of a file with features in place of texts, and with hashed identities, into a folder.
+
+    Raises:
+        DataError: the file or the salt cannot be used, or the salt would be given away with the folder.
+    """
+    if salt.resolve().is_relative_to(folder.resolve()):
+        raise DataError(
+            f"{salt}: the salt is in the folder that is given to others, who could find out the users by it; keep it "
+            "in another place"
+        )
+    reader = EventReader(path, now=now)
+    hashes, new_salt = salted_hashes(salt)
+    target = folder / EVENTS_NAME
+    write_rows(target, (extracted_event(event, hashes) for event in _with_progress(reader, "extracted", progress)))
+    return Extraction(reader, target, new_salt)
+
+
+class AnalysedEvents(NamedTuple):
+    """Result of an analysis: the reader, the numbers, and the paths of the written files."""
+
+    reader: EventReader
+    table: EventTable
+    usage: UsageAnalysis
+    written: tuple[Path, ...]
+
+
+def analyse_events(
+    path: Path,
+    folder: Path,
+    *,
+    seed: int = 0,
+    now: datetime | None = None,
+    progress: Progress | None = None,
+    each: Callable[[CompletionEvent, str], None] | None = None,
+) -> AnalysedEvents:
+    """Analyse the events of a file, and write scenarios, failures, weights and a summary into a folder.
+
+    Args:
+        path: The file; events with texts are extracted in memory.
+        folder: The folder.
+        seed: Random seed of the intervals.
+        now: Time from which an event is in the future.
+        progress: Receives the number of events.
+        each: Called with each event that has features, and its outcome as it counts.
+
+    Raises:
+        DataError: the file cannot be used, or no completion was visible long enough.
+    """
+    reader, table = EventReader(path, now=now), EventTable()
+    for event in _with_progress(reader, "analysed", progress):
+        found = event if event.features is not None else extracted_event(event)
+        outcome = table.add(found)
+        if each is not None:
+            each(found, outcome)
+    if table.has_outcome("unseen").all():
+        raise DataError(f"{path}: none of {len(table)} completions was visible long enough to be read")
+    usage = analyse_usage(table, seed=seed)
+    usage = usage._replace(
+        summary=usage.summary.model_copy(update={"lines_read": reader.read, "refused": dict(reader.refused)})
+    )
+    written = (folder / SCENARIOS_NAME, folder / FAILURES_NAME, folder / SUMMARY_NAME)
+    write_rows(written[0], usage.scenarios)
+    write_rows(written[1], usage.failures)
+    write_atomically(written[2], usage.summary.model_dump_json(indent=2) + "\n")
+    shares = measured_shares(usage.scenarios)
+    weights = write_weights(folder, shares, events=len(table), users=table.user_count)
+    return AnalysedEvents(reader, table, usage, (*written, weights))
+
+
+def _with_progress(reader: EventReader, step: str, progress: Progress | None) -> Iterator[CompletionEvent]:
+    for number, event in enumerate(reader, start=1):
+        yield event
+        if progress is not None and number % _STEP == 0:
+            progress(step, _STEP, None)

@@ -1,0 +1,96 @@
+"""Rules about events: contradictions, and the outcome as it counts (``rules.toml``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Literal, get_args
+
+from pydantic import Field
+
+from caretbench.files import read_packaged_toml
+from caretbench.problem import Row
+from caretbench.telemetry.event_rows import HASH_PATTERN, CompletionEvent
+
+CountedOutcome = Literal[
+    "kept", "edited", "accepted", "reverted", "rejected", "typed_anyway", "ignored", "unseen"
+]  # fmt: skip
+"""Outcome as it counts. ``accepted``: accepted, and nothing is known of the text later. ``reverted``: accepted, and
+soon deleted. ``typed_anyway``: not accepted, but right: the user typed it. ``unseen``: not visible long enough to be
+read."""
+
+COUNTED_OUTCOMES: Sequence[CountedOutcome] = get_args(CountedOutcome)
+ACCEPTED_OUTCOMES = frozenset({"kept", "edited", "accepted"})
+"""Outcomes that count as accepted."""
+
+_HASH = re.compile(HASH_PATTERN)
+
+
+class NumberClasses(Row):
+    """Upper bounds of classes of numbers."""
+
+    lines: tuple[int, ...]
+    prompt_characters: tuple[int, ...]
+
+
+class TelemetryRules(Row):
+    """Rules of ``rules.toml``."""
+
+    seen_from_ms: float = Field(ge=0)
+    reverted_below: float = Field(ge=0, le=1)
+    kept_from: float = Field(ge=0, le=1)
+    future_tolerance_s: float = Field(ge=0)
+    classes: NumberClasses
+
+
+@cache
+def telemetry_rules() -> TelemetryRules:
+    """Return the rules."""
+    return TelemetryRules.model_validate(read_packaged_toml("caretbench.telemetry", "rules.toml"))
+
+
+def contradiction(event: CompletionEvent) -> str | None:
+    """Return the contradiction in an event; None if there is none."""
+    part = event.accepted_characters
+    if not event.shown and (event.visible_ms > 0 or event.was_accepted):
+        return "visible or accepted, and never shown"
+    if event.was_accepted and not event.characters:
+        return "accepted, and empty"
+    if event.outcome == "accepted_in_part":
+        if part is None or not 0 < part < event.characters:
+            return "accepted in part, without a number of characters between 0 and all"
+    elif part is not None and part != (event.characters if event.was_accepted else 0):
+        return f"{event.outcome}, with another number of accepted characters"
+    if event.features is not None and event.features.typed_anyway and event.was_accepted:
+        return "accepted, and typed anyway"
+    return None
+
+
+def has_plain_identity(event: CompletionEvent) -> bool:
+    """Return whether an event without texts names its user or itself in another form than a salted hash."""
+    return event.features is not None and not (_HASH.match(event.user) and _HASH.match(event.id))
+
+
+def counted_outcome(event: CompletionEvent, rules: TelemetryRules | None = None) -> CountedOutcome:
+    """Return the outcome of an event with features, as it counts.
+
+    Raises:
+        ValueError: the event has no features.
+    """
+    rules, found = rules or telemetry_rules(), event.features
+    if found is None:
+        raise ValueError(f"{event.id}: an event without features has no outcome that counts; extract it first")
+    if event.was_accepted:
+        shares = [share for share in (found.kept_30s, found.kept_5min) if share is not None]
+        if not shares:
+            return "accepted"
+        if min(shares) < rules.reverted_below:
+            return "reverted"
+        whole = event.outcome == "accepted" and shares[-1] >= rules.kept_from
+        return "kept" if whole else "edited"
+    if not event.shown or event.visible_ms < rules.seen_from_ms:
+        return "unseen"
+    if found.typed_anyway:
+        return "typed_anyway"
+    return "rejected" if event.outcome == "rejected" else "ignored"

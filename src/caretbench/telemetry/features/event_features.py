@@ -1,0 +1,121 @@
+"""Features of an event from its texts: lengths, block, boundary, survival, failures; none of them is text."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from rapidfuzz.distance import LCSseq
+
+from caretbench.metrics.error_kinds.compared_answer import CaretPlace
+from caretbench.metrics.error_kinds.structure_walk import structure_of
+from caretbench.redaction import redact
+from caretbench.telemetry.event_rows import CompletionEvent, EventFeatures, EventTexts
+from caretbench.telemetry.features.caret_boundary import caret_boundary
+from caretbench.telemetry.features.due_block import due_block
+from caretbench.telemetry.features.event_failures import failures_of
+from caretbench.telemetry.identities import SaltedHashes
+
+_WORD: Final = re.compile(r"\w+")
+_SHORTEST_TYPED: Final = 3
+"""Minimum number of characters, without blanks, of a text that counts as typed by the user."""
+_MAX_WORDS: Final = 5_000
+"""Number of words from which the survival of a text is not computed."""
+
+
+def extracted_event(event: CompletionEvent, hashes: SaltedHashes | None = None) -> CompletionEvent:
+    """Return an event with features in place of its texts, and with hashed identities if ``hashes`` are given.
+
+    An event that has features already is returned with other hashes only if ``hashes`` are given.
+    """
+    changes: dict[str, object] = {}
+    if event.texts is not None:
+        changes = {"texts": None, "features": features_of(event, event.texts)}
+    if hashes is not None:
+        hour = event.time.replace(minute=0, second=0, microsecond=0)
+        changes |= {"id": hashes.of("event", event.id), "user": hashes.of("user", event.user), "time": hour}
+    return event.model_copy(update=changes)
+
+
+def features_of(event: CompletionEvent, texts: EventTexts) -> EventFeatures:
+    """Return the features of the texts of an event."""
+    after = texts.after_5min if texts.after_5min is not None else texts.after_30s
+    due = after if after is not None and after.strip() else None
+    text = texts.completion if due is None else due
+    block = due_block(texts.prefix, "" if _nothing_was_due(event, after) else text, texts.suffix, event.language)
+    place = CaretPlace(texts.prefix, texts.suffix, event.language)
+    added = _added_faults(texts, due, event.language)
+    typed = not event.was_accepted and after is not None and typed_by_user(texts.completion, after)
+    accepted = accepted_text(event, texts)
+    return EventFeatures(
+        block=block.kind,
+        cut=block.cut,
+        boundary=caret_boundary(texts.prefix, text, texts.suffix),
+        partial_line=block.partial_line,
+        has_suffix=bool(texts.suffix.strip()),
+        lines=_lines(texts.completion),
+        characters=len(texts.completion),
+        prefix_lines=_lines(texts.prefix),
+        prefix_characters=len(texts.prefix),
+        suffix_characters=len(texts.suffix),
+        added_faults=added,
+        kept_30s=kept_share(accepted, texts.after_30s),
+        kept_5min=kept_share(accepted, texts.after_5min),
+        typed_anyway=typed,
+        failures=() if typed else failures_of(texts.completion, after, place, added),
+        secrets=secret_texts(texts),
+    )
+
+
+def accepted_text(event: CompletionEvent, texts: EventTexts) -> str | None:
+    """Return the text that the user accepted; None if nothing was accepted."""
+    if not event.was_accepted:
+        return None
+    return texts.completion[: event.accepted_characters] if event.outcome == "accepted_in_part" else texts.completion
+
+
+def kept_share(accepted: str | None, later: str | None) -> float | None:
+    """Return the share of the words of an accepted text that are in the later text, in their order, from 0 to 1.
+
+    A text without words is kept if the later text contains it. None: nothing was accepted, or the later text is not
+    known, or one of them is too long.
+    """
+    if accepted is None or later is None:
+        return None
+    words, found = _WORD.findall(accepted), _WORD.findall(later)
+    if max(len(words), len(found)) > _MAX_WORDS:
+        return None
+    if not words:
+        return float(_dense(accepted) in _dense(later))
+    return round(LCSseq.similarity(words, found) / len(words), 3)
+
+
+def typed_by_user(completion: str, later: str) -> bool:
+    """Return whether a text that was not accepted is what the user then typed, blanks apart; more may follow."""
+    dense = _dense(completion)
+    return len(dense) >= _SHORTEST_TYPED and _dense(later).startswith(dense)
+
+
+def secret_texts(texts: EventTexts) -> int:
+    """Return the number of texts with something in the shape of a key or a password."""
+    found = (texts.prefix, texts.suffix, texts.completion, texts.after_30s, texts.after_5min)
+    return sum(text is not None and redact(text) != text for text in found)
+
+
+def _nothing_was_due(event: CompletionEvent, after: str | None) -> bool:
+    return not event.was_accepted and after is not None and not after.strip()
+
+
+def _added_faults(texts: EventTexts, due: str | None, language: str) -> int | None:
+    """Return the number of faults with the completion minus those with the text that was due, or with nothing."""
+    given = structure_of(texts.prefix, texts.completion, texts.suffix, language)
+    other = structure_of(texts.prefix, due or "", texts.suffix, language)
+    return None if given is None or other is None else given.errors - other.errors
+
+
+def _dense(text: str) -> str:
+    return "".join(text.split())
+
+
+def _lines(text: str) -> int:
+    return len([line for line in text.splitlines() if line.strip()])

@@ -1,0 +1,58 @@
+"""Tables of events for the terminal: refused lines, scenarios, failures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from caretbench.metrics.error_kinds.kind_table import error_kind_title
+from caretbench.telemetry.analysis.usage_analysis import ALL, FailureRow, ScenarioRow, StoredRate
+from caretbench.telemetry.event_reader import REFUSAL_REASONS, EventReader
+
+
+class TelemetryTable(NamedTuple):
+    """Table of texts, with a title."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+def refusal_table(reader: EventReader) -> TelemetryTable:
+    """Return the refused lines of a file by reason, with the first of each."""
+    rows = [
+        (reason, str(reader.refused[reason]), str(reader.first[reason].line), reader.first[reason].detail)
+        for reason in REFUSAL_REASONS
+        if reader.refused[reason]
+    ]
+    return TelemetryTable("Refused lines", ("Reason", "Lines", "First line", "Detail of the first"), rows)
+
+
+def scenario_table(rows: Sequence[ScenarioRow]) -> TelemetryTable:
+    """Return acceptance and survival of all events, and by the properties that have several values."""
+    several = Counter(row.dimension for row in rows)
+    shown = [
+        (
+            row.dimension, row.value, str(row.acceptance.events), str(row.acceptance.users), rate_text(row.share),
+            rate_text(row.acceptance), rate_text(row.survival), rate_text(row.right),
+        )
+        for row in rows
+        if row.dimension == ALL or several[row.dimension] > 1
+    ]  # fmt: skip
+    columns = ("Property", "Value", "Seen", "Users", "Share", "Accepted", "Kept as it was", "Accepted or typed")
+    return TelemetryTable("Completions that were seen", columns, shown)
+
+
+def failure_table(rows: Sequence[FailureRow]) -> TelemetryTable:
+    """Return the error kinds of all events, the most frequent first."""
+    whole = sorted((row for row in rows if row.dimension == ALL), key=lambda row: -(row.share.value or 0.0))
+    shown = [(error_kind_title(row.kind), rate_text(row.share), rate_text(row.among_not_accepted)) for row in whole]
+    return TelemetryTable("Failures", ("Error kind", "Of the examined", "Of those not accepted"), shown)
+
+
+def rate_text(rate: StoredRate) -> str:
+    """Return a rate with its interval over users, in percent."""
+    if rate.value is None or rate.low is None or rate.high is None:
+        return "–"
+    return f"{rate.value:.1%} [{100 * rate.low:.1f} to {100 * rate.high:.1f}]"

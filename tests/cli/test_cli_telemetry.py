@@ -1,0 +1,92 @@
+"""``caretbench telemetry``: examination, extraction and analysis of events; mistakes in one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from caretbench.suites.usage_weights import read_weights
+from tests.support.command_run import in_this_process as caretbench
+from tests.support.made_events import FEATURES, event_row, write_lines
+from tests.support.synthetic_events import write_events
+
+
+def texts(number: int, **changes: str | None) -> dict[str, object]:
+    shown = {"prefix": "def f(secret_name):\n    ", "suffix": "\n", "completion": "return secret_name"} | changes
+    return event_row(number, texts=shown, outcome="rejected" if number % 2 else "accepted")
+
+
+def test_check_counts_refused_lines_and_exits_with_1(tmp_path: Path) -> None:
+    good = str(write_lines(tmp_path / "good.jsonl", texts(1), texts(2, prefix="key = 'sk-abcdefghijkl'\n")))
+    found = caretbench("telemetry", "check", good)
+    assert (found.returncode, found.stderr.count("Traceback")) == (0, 0)
+    assert "2 events of 1 users (1 rejected, 1 accepted)" in found.stdout
+    assert "with texts: 2; with something in the shape of a secret: 1" in found.stdout
+    bad = str(write_lines(tmp_path / "bad.jsonl", texts(1), texts(1), "{", texts(3)))
+    found = caretbench("telemetry", "check", bad)
+    assert found.returncode == 1
+    assert "doubled" in found.stdout
+    as_json = json.loads(caretbench("telemetry", "check", bad, "--json").stdout)
+    assert as_json["refused"] == {"doubled": 1, "not_json": 1}
+    assert as_json["first"]["not_json"]["line"] == 3
+
+
+def test_extracted_events_are_analysed_as_those_with_texts(tmp_path: Path) -> None:
+    rows = [texts(number, after_5min="return secret_name" if number % 3 else "pass") for number in range(20)]
+    events, salt = str(write_lines(tmp_path / "events.jsonl", *rows)), str(tmp_path / "salt")
+    found = caretbench("telemetry", "extract", events, "--salt", salt, "-o", str(tmp_path / "given"))
+    assert found.returncode == 0, found.stderr
+    assert "a new salt; keep it" in found.stderr
+    given = tmp_path / "given/events.jsonl"
+    assert "secret_name" not in given.read_text()
+    assert "ann" not in given.read_text()
+    analysed = []
+    for path, folder in ((events, "one"), (str(given), "two")):
+        done = caretbench("telemetry", "analyze", path, "-o", str(tmp_path / folder), "--json")
+        assert done.returncode == 0, done.stderr
+        analysed.append(json.loads(done.stdout))
+    assert analysed[0] == analysed[1]
+    assert analysed[0]["outcomes"]["typed_anyway"] == 7
+    assert {path.name for path in (tmp_path / "one").iterdir()} == {
+        "scenarios.jsonl", "failures.jsonl", "summary.json", "weights.toml",
+    }  # fmt: skip
+
+
+def test_the_printed_tables(tmp_path: Path) -> None:
+    events = str(write_events(tmp_path / "events.jsonl", 400, 30))
+    done = caretbench("telemetry", "analyze", events, "-o", str(tmp_path / "usage"))
+    assert done.returncode == 0, done.stderr
+    assert "400 events of 26 users" in done.stdout
+    assert "Accepted or typed" in done.stdout
+    assert "Wrong name" in done.stdout
+    assert "\ntrigger" not in done.stdout  # one value says nothing
+    assert read_weights(str(tmp_path / "usage/weights.toml")).name == "usage"
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (event_row(1, schema_version=2), "none of 1 lines is an event that can be used"),
+        (event_row(1, outcome="rejected", visible_ms=10), "none of 1 completions was visible long enough"),
+        (event_row(1, features=FEATURES | {"block": "paragraph"}), "features.block"),
+    ],
+)
+def test_files_without_events_end_with_one_line(tmp_path: Path, row: dict[str, object], expected: str) -> None:
+    events = str(write_lines(tmp_path / "events.jsonl", row))
+    done = caretbench("telemetry", "analyze", events, "-o", str(tmp_path / "usage"))
+    assert done.returncode == 2
+    assert expected in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "usage").exists()
+
+
+def test_the_salt_is_not_given_away(tmp_path: Path) -> None:
+    events = str(write_lines(tmp_path / "events.jsonl", texts(1)))
+    done = caretbench(
+        "telemetry", "extract", events, "--salt", str(tmp_path / "given/salt"), "-o", str(tmp_path / "given")
+    )
+    assert done.returncode == 2
+    assert "the salt is in the folder" in done.stderr
+    assert not (tmp_path / "given").exists()

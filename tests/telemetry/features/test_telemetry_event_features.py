@@ -1,0 +1,190 @@
+"""Features of events: survival, typed texts, and that no token of the code is in them."""
+
+from __future__ import annotations
+
+import random
+import re
+import string
+from collections.abc import Callable, Iterator
+from typing import get_args
+
+import pytest
+
+from caretbench.problem import Problem
+from caretbench.suites import load_suite
+from caretbench.telemetry.event_rows import (
+    CaretBoundary,
+    CompletionEvent,
+    EventBlock,
+    EventCut,
+    EventFeatures,
+    EventOutcome,
+    known_failures,
+)
+from caretbench.telemetry.features.event_features import extracted_event, kept_share, typed_by_user
+from caretbench.telemetry.identities import SaltedHashes
+from tests.support.made_events import made_event
+
+HASHES = SaltedHashes(b"0123456789abcdef")
+_TOKEN = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|[^\W\d]\w*|\d[\w.]*")
+_VOCABULARY = frozenset(
+    {*CompletionEvent.model_fields, *EventFeatures.model_fields, "true", "false", "null", "automatic"}
+    | {*get_args(EventBlock), *get_args(EventCut), *get_args(CaretBoundary), *get_args(EventOutcome)}
+)
+"""Words of the schema."""
+
+
+@pytest.mark.parametrize(
+    ("accepted", "later", "share"),
+    [
+        ("return a + b", "return a + b", 1.0),
+        ("return a + b", "    return a + b  # sum\n    more()", 1.0),
+        ("return a + b", "return a - c", 0.667),
+        ("return a + b", "", 0.0),
+        ("a b c d", "d c b a", 0.25),
+        (")", "x)", 1.0),
+        (")", "", 0.0),
+        (None, "a", None),
+        ("a", None, None),
+        ("a " * 6_000, "a", None),
+    ],
+)
+def test_kept_share(accepted: str | None, later: str | None, share: float | None) -> None:
+    assert kept_share(accepted, later) == share
+
+
+@pytest.mark.parametrize(
+    ("completion", "later", "typed"),
+    [
+        ("a = b", "a=b", True),
+        ("a = b", "a = b + 1", True),
+        ("a = b", "a = c", False),
+        (")", ")", False),
+        ("", "", False),
+    ],
+)
+def test_typed_by_user(completion: str, later: str, typed: bool) -> None:
+    assert typed_by_user(completion, later) is typed
+
+
+def features(**changes: object) -> EventFeatures:
+    texts = {"prefix": "def f(a, b):\n    ", "suffix": "\n", "completion": "return a + b"}
+    fields = {name: changes.pop(name) for name in ("outcome", "accepted_characters") if name in changes}
+    found = extracted_event(made_event(texts=texts | changes, **fields)).features
+    assert found is not None
+    return found
+
+
+def test_survival_is_of_the_part_that_was_accepted() -> None:
+    assert features(after_5min="return a").kept_5min == 0.667
+    found = features(outcome="accepted_in_part", accepted_characters=8, after_5min="return a")
+    assert (found.kept_5min, found.kept_30s) == (1.0, None)
+    assert features(outcome="rejected", after_5min="return a").kept_5min is None
+
+
+def test_a_right_text_that_was_rejected_has_no_failure() -> None:
+    found = features(outcome="rejected", after_5min="return a + b")
+    assert (found.typed_anyway, found.failures) == (True, ())
+    other = features(outcome="rejected", after_5min="return b + b")
+    assert not other.typed_anyway
+    assert other.failures == ("wrong_name",)
+
+
+def test_nothing_was_due_where_nothing_came() -> None:
+    found = features(outcome="rejected", after_5min="  ")
+    assert found.cut == "empty"
+    assert found.failures == ("given_when_nothing_due",)
+
+
+def test_lengths_and_secrets() -> None:
+    found = features(completion="return 1\n", suffix="password = 'hunter2hunter2'")
+    assert (found.lines, found.characters, found.prefix_lines, found.secrets) == (1, 9, 1, 1)
+    assert features().secrets == 0
+
+
+# --- no token of the code -----------------------------------------------------------------------------------------
+
+
+def starter_problems() -> list[Problem]:
+    suites = ("devbench", "c3bench", "simcopilot")
+    found = [one for name in suites for one in load_suite(name).load("starter").problems if one.shown.kind == "caret"]
+    return random.Random(1).sample(found, 120)  # noqa: S311  a sample, not a secret
+
+
+def events_of(problem: Problem, change: Callable[[str], str] = str) -> Iterator[CompletionEvent]:
+    """Yield events of a problem: one kept, one rejected with another text later."""
+    caret, answer = problem.caret, problem.reference or "x"
+    texts = {"prefix": change(caret.prefix), "suffix": change(caret.suffix), "completion": change(answer)}
+    half = change(answer[: len(answer) // 2])
+    for outcome, later in (("accepted", change(answer)), ("rejected", half), ("ignored", None)):
+        yield made_event(
+            texts=texts | {"after_30s": later, "after_5min": later},
+            outcome=outcome,
+            id=f"name/{problem.id}",
+            user="Ann Example",
+            language=caret.language,
+        )
+
+
+def test_no_token_of_the_code_is_in_the_output() -> None:
+    searched = 0
+    for problem in starter_problems():
+        tokens = {
+            found.strip("\"'")
+            for text in (problem.caret.prefix, problem.caret.suffix, problem.reference)
+            for found in _TOKEN.findall(text)
+        }
+        known = _VOCABULARY | known_failures() | {problem.caret.language}
+        for event in events_of(problem):
+            output = extracted_event(event, HASHES).model_dump_json()
+            values = {*re.findall(r"[\w.+-]+", output)}
+            found = {token for token in tokens - known if token in values and not re.fullmatch(r"[\d.]+", token)}
+            assert not found, problem.id
+            names = re.sub(r"\b[0-9a-f]{64}\b", "", output)
+            longer = [token for token in tokens if len(token) > 5 and not any(token in word for word in known)]
+            assert not [token for token in longer if token in names], problem.id
+            searched += len(tokens)
+            for name in ("name/", "Ann", "Example", problem.id):
+                assert name not in output
+    assert searched > 5_000
+
+
+def _renamed(seed: int) -> Callable[[str], str]:
+    """Return a change of a text: marked names and numbers become others of the same length."""
+    draw = random.Random(seed)  # noqa: S311  names, not secrets
+    names: dict[str, str] = {}
+
+    def other(found: re.Match[str]) -> str:
+        letters = string.digits[1:] if found[0].isdigit() else string.ascii_lowercase
+        return names.setdefault(found[0], "".join(draw.choice(letters) for _ in found[0]))
+
+    return lambda text: re.sub(r"\bZz\w+|\b\d\d\b", other, text)
+
+
+def test_other_names_and_literals_give_the_same_output() -> None:
+    """What cannot be told apart is not in the output: only shapes and lengths are."""
+    program = (
+        "def Zzarea(Zzwidth, Zzheight):\n    Zzscale = 'Zzmetres'\n    if Zzwidth > 17:\n"
+        "        print(Zzscale, Zzwidth)\n    return Zzwidth * Zzheight\n"
+    )
+    at, end = program.index("if Zzwidth"), program.index("    return")
+    inputs, outputs = set(), set()
+    for seed in range(5):
+        change = _renamed(seed)
+        texts = [change(text) for text in (program[:at], program[at:end], program[end:], "if Zzheight > 18:")]
+        inputs.add(texts[0])
+        event = made_event(
+            texts={"prefix": texts[0], "completion": texts[1], "suffix": texts[2], "after_5min": texts[3]},
+            outcome="rejected",
+        )
+        outputs.add(extracted_event(event, HASHES).model_dump_json())
+    assert (len(inputs), len(outputs)) == (5, 1)
+    assert '"wrong_name"' in outputs.pop()
+
+
+def test_an_extracted_event_is_read_again_and_has_the_hour_alone() -> None:
+    event = made_event(texts={"prefix": "a = ", "completion": "1"})
+    output = extracted_event(event, HASHES)
+    assert CompletionEvent.model_validate_json(output.model_dump_json()) == output
+    assert output.time.isoformat() == "2026-03-01T12:00:00+00:00"
+    assert extracted_event(output) == output
