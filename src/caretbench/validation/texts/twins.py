@@ -66,6 +66,11 @@ class TwinIndex:
             if one is not None:
                 self._documents[language].subtract(one.words.keys())
 
+    def clear(self) -> None:
+        """Remove all programs."""
+        self._programs.clear()
+        self._documents.clear()
+
     def twin_of(self, name: str, language: str, group: str, text: str, *, related: Sequence[str] = ()) -> Twin | None:
         """Return the nearest twin of a program among the others; None if it has none.
 

@@ -51,6 +51,7 @@ ATTEMPTS_FILE: Final = "attempts.jsonl"
 REQUESTS_FILE: Final = "requests.jsonl"
 VALIDITY_FILE: Final = "validity.jsonl"
 MANIFEST_FILE: Final = "manifest.json"
+LOCK_FILE: Final = "build.lock"
 REJECTED_FOLDER: Final = "rejected"
 
 

@@ -51,6 +51,7 @@ class InstanceAttempt(Row):
     detail: str = ""
     checks: Mapping[str, str] = Field(default_factory=dict)
     instance: str | None = None
+    killed_by: str = ""
     cost: float | None = None
     seconds: float | None = None
     """Seconds from the request to the end of the answer."""

@@ -92,13 +92,15 @@ class InstanceExamination:
             if isinstance(found, UnusableAnswer):
                 yield ExaminedAnswer(request, found.fault, found.diagnosis)
                 continue
-            candidate = _candidate(request, found)
+            candidate = instance_candidate(request, found)
             checks = scenario_checks(candidate)
-            faults = [f"{fault}" for fault in checks.values() if fault != PASSED]
+            faults = [fault for fault in checks.values() if fault != PASSED]
             if faults:
                 yield ExaminedAnswer(request, "text", "; ".join(faults), checks)
                 continue
-            twin = self._twin(candidate)
+            own = request.scenario.id.removesuffix("-sibling")
+            others = [one for one, _ in waiting if one.request.scenario.id.removesuffix("-sibling") == own]
+            twin = self._twin(candidate, [one.problem.id for one in others])
             if twin:
                 yield ExaminedAnswer(request, "twin", twin, checks | {"twin": twin})
                 continue
@@ -106,8 +108,8 @@ class InstanceExamination:
             waiting.append((candidate, checks | {"twin": PASSED}))
         yield from self._gated(waiting)
 
-    def _twin(self, candidate: InstanceCandidate) -> str:
-        related = self.related(candidate.request)
+    def _twin(self, candidate: InstanceCandidate, others: Sequence[str]) -> str:
+        related = [*self.related(candidate.request), *others]
         twin = self.twins.twin_of(candidate.problem.id, *_indexed(candidate), related=related)
         return f"it is a twin of {twin}; choose another idea, other statements and other words" if twin else ""
 
@@ -147,7 +149,8 @@ def _indexed(candidate: InstanceCandidate) -> tuple[str, str, str]:
     return candidate.request.scenario.language, candidate.cell, ProgramView.of(candidate.problem).shown
 
 
-def _candidate(request: InstanceRequest, found: GeneratedInstance) -> InstanceCandidate:
+def instance_candidate(request: InstanceRequest, found: GeneratedInstance) -> InstanceCandidate:
+    """Return the instance of an answer as a problem, with the predicate of documentation."""
     identity = f"{request.scenario.cell}/{found.stem}#{request.key}"
     problem = problem_of_text(found.file_text, identity, "candidate")
     predicate = None

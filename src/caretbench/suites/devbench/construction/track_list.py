@@ -39,6 +39,16 @@ class TrackList:
         """Return a track by its id; None if there is none."""
         return self._tracks.get(name)
 
+    def all(self) -> list[Track]:
+        """Return all tracks."""
+        return list(self._tracks.values())
+
+    def is_rejected(self, row: BuiltInstance) -> bool:
+        """Return whether people rejected an instance, as its track says."""
+        track = self._tracks.get(row.track)
+        ends = track.ends.values() if track is not None else ()
+        return any(end.outcome == "rejected" and (end.instance, end.attempt) == (row.id, row.attempts) for end in ends)
+
     def end(self, row: InstanceAttempt) -> None:
         """Store the end of an attempt in its track."""
         self._tracks[row.track].ends[row.request] = row
