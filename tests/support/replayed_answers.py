@@ -87,7 +87,8 @@ def fault_first_fits(folder: Path, seed: int, scenarios: int = 40) -> None:
         for number in range(1, scenarios):
             drawn = scenario(*cell.split("/"), number, seed)
             about = category.kinds[drawn.kind].about
-            if any(about in one["kinds"] and drawn.band in one["bands"] for one in answers):
+            fits = [one for one in answers if about in one["kinds"] and drawn.band in one["bands"]]
+            if any(drawn.mode == "no_suffix" or one["answer"]["suffix"].strip() for one in fits):
                 index["first"][cell] = number
                 break
     path.write_text(json.dumps(index), "utf-8")

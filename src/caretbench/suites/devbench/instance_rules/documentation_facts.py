@@ -38,7 +38,7 @@ def documentation_facts(view: ProgramView, name: str) -> DocumentationCheck:
         parameters=_parameters(view, node) if tagged else (),
         returns=tagged and _returns(node),
         throws=tuple(dict.fromkeys(_raised(node))) if tagged else (),
-        mentions=_mentions(name),
+        mentions=_mentions(f"{name} {text_of(_body(node))}"),
     )
 
 
@@ -106,7 +106,8 @@ def _raised(node: tree_sitter.Node) -> list[str]:
     return names
 
 
-def _mentions(name: str) -> tuple[tuple[str, ...], ...]:
-    """Return one group of words, of which one must occur: the beginnings of the words of the name."""
-    words = tuple(dict.fromkeys(word[:5] for word in content_words(name)))
+def _mentions(code: str) -> tuple[tuple[str, ...], ...]:
+    """Return one group of words, of which one must occur: the beginnings of the words in the code's names."""
+    plain = re.sub(r"\"\"\".*?\"\"\"|//[^\n]*|/\*.*?\*/", " ", code, flags=re.DOTALL)
+    words = tuple(dict.fromkeys(word[:5] for word in content_words(plain)))
     return (words,) if words else ()

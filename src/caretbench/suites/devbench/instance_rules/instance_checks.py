@@ -58,7 +58,7 @@ def made_documentation_check(view: ProgramView) -> DocumentationCheck | None:
     """Return the predicate of a reference that is documentation, made from the code; None if it is none.
 
     The documentation must describe the parameters, the returned value and the errors that the reference describes, as
-    far as the declaration has them; it must have half of its words, and one of the words of the declaration's name.
+    far as the declaration has them; it must have half of its words, and a word of a name in the code.
     """
     lines = RULE_MEASURES["reference_comment_lines"](view)
     if lines < RULE_MEASURES["reference_lines"](view):

@@ -73,9 +73,15 @@ def library_calls(view: ProgramView) -> int:
 
 
 def reused_members(view: ProgramView) -> int:
-    """Return the number of functions, fields, types and constants of the prefix that the reference uses."""
+    """Return the number of functions, fields, types, constants and global variables of the prefix in the reference."""
     members = {one.name for one in view.declarations if one.role in _MEMBERS and one.start < view.prefix_end}
-    members |= {one.name for one in view.declarations if one.parameters is not None and one.start < view.prefix_end}
+    root = view.tree.root_node
+    members |= {
+        one.name
+        for one in view.declarations
+        if one.start < view.prefix_end
+        and (one.parameters is not None or (one.role == "local" and one.end >= root.end_byte))
+    }
     members |= _member_names(view)
     used = {one.name for one in view.names if view.start <= one.start < view.end}
     own = {one.name for one in view.declarations if view.start <= one.start < view.end and one.role in _MEMBERS}

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import pytest
+
+from caretbench.suites import load_suite
+from caretbench.suites.devbench.instance_rules.documentation_facts import documentation_facts
+from caretbench.suites.devbench.instance_rules.import_use import unused_imports
+from caretbench.suites.devbench.instance_rules.instance_checks import (
+    PASSED,
+    made_documentation_check,
+    repeated_lines,
+    text_checks,
+)
+from caretbench.suites.devbench.instance_rules.program_view import ProgramView
+from caretbench.suites.devbench.starter import problem_of_text
+
+
+def test_all_starter_problems_pass_the_checks_of_their_texts() -> None:
+    for problem in load_suite("devbench").load("starter").problems:
+        assert set(text_checks(problem).values()) == {PASSED}, problem.id
+
+
+def test_lines_of_the_reference_in_the_suffix_count_from_13_characters() -> None:
+    assert repeated_lines("    return total + 1\n", "x\nreturn total + 1\n") == ["return total + 1"]
+    assert repeated_lines("total + 1234", "  total + 1234  ") == []  # 12 characters
+    assert repeated_lines("total + 12345", "total + 12345") == ["total + 12345"]
+    assert repeated_lines("total + 12345", "total + 123456") == []
+
+
+@pytest.mark.parametrize(
+    ("language", "program", "unused"),
+    [
+        ("python", "import os\nimport sys\nfrom a import b as c, d\n\nprint(sys.argv, d)\n", ["c", "os"]),
+        ("python", "from __future__ import annotations\nimport a.b\n\nprint(a.b)\n", []),
+        ("javascript", "const fs = require('fs');\nconst { join } = require('path');\njoin('a');\n", ["fs"]),
+        ("typescript", "import { A, B } from './a';\nlet one: A | null = null;\n", ["B"]),
+        ("java", "import java.util.List;\nimport java.util.Map;\nclass A { List<String> a; }\n", ["Map"]),
+        ("cpp", "#include <vector>\n#include <map>\n#include <odd.h>\nstd::vector<int> a;\n", ["map"]),
+        ("go", 'package main\n\nimport (\n\t"fmt"\n\t"math/big"\n)\n\nfunc main() { fmt.Println(1) }\n', ["big"]),
+        ("csharp", "using System.Linq;\nclass A { }\n", []),  # binds no name that can be looked for
+    ],
+)
+def test_unused_imports(language: str, program: str, unused: list[str]) -> None:
+    assert unused_imports(ProgramView(language, program, "", "")) == unused
+
+
+DOCUMENTED = '''def transfer(source, target, amount):
+    ⟦"""Move an amount between accounts.
+
+    Args:
+        source: The account that pays.
+        target: The account that receives.
+        amount: A positive number.
+
+    Returns:
+        The new balance of the target.
+
+    Raises:
+        ValueError: The amount is not positive.
+    """⟧
+    if amount <= 0:
+        raise ValueError(amount)
+    source.balance -= amount
+    return target.add(amount)
+'''
+
+
+def view_of(marked: str, language: str = "python") -> ProgramView:
+    prefix, rest = marked.split("⟦")
+    reference, suffix = rest.split("⟧")
+    return ProgramView(language, prefix, reference, suffix)
+
+
+def test_a_predicate_of_documentation_is_made_from_the_code() -> None:
+    made = made_documentation_check(view_of(DOCUMENTED))
+    assert made is not None
+    assert made.documents == "transfer"
+    assert made.parameters == ("source", "target", "amount")
+    assert made.returns
+    assert made.throws == ("ValueError",)
+    assert made.mentions == (("trans", "sourc", "targe", "amoun", "raise", "value", "error", "balan", "retur"),)
+    assert made.minimum_words >= 15
+
+
+def test_code_with_a_docstring_has_no_predicate() -> None:
+    assert made_documentation_check(view_of('⟦def f(a):\n    """Return a."""\n    return a⟧\n')) is None
+
+
+def test_documentation_that_omits_a_raised_error_is_a_fault() -> None:
+    lacking = DOCUMENTED.replace("\n    Raises:\n        ValueError: The amount is not positive.\n", "")
+    problem = problem_of_text(f"import this_is_used as u\n\nu()\n\n\n{lacking}", "python/code2nl_nl2code/x", "t")
+    assert text_checks(problem)["documentation"] == "ValueError is not described"
+
+
+def test_facts_of_other_languages() -> None:
+    java = """class A {
+    ⟦/**
+     * Divides one number by another.
+     *
+     * @param first the number
+     * @param second the divisor
+     * @return the quotient
+     * @throws ArithmeticException if the divisor is zero
+     */⟧
+    int divide(int first, int second) {
+        if (second == 0) { throw new ArithmeticException("zero"); }
+        return first / second;
+    }
+}
+"""
+    made = documentation_facts(view_of(java, "java"), "divide")
+    assert (made.parameters, made.returns, made.throws) == (("first", "second"), True, ("ArithmeticException",))
+    cpp = """#include <stdexcept>
+⟦/// @brief Halves.
+/// @param value An even number.
+/// @return The half.
+/// @throws std::invalid_argument if it is odd.
+⟧int half(int value) {
+    if (value % 2) throw std::invalid_argument("odd");
+    return value / 2;
+}
+"""
+    made = documentation_facts(view_of(cpp, "cpp"), "half")
+    assert (made.parameters, made.returns, made.throws) == (("value",), True, ("std::invalid_argument",))
