@@ -61,7 +61,7 @@ def test_mistakes_end_with_one_line(tmp_path: Path) -> None:
 
 def test_protocols_are_listed_and_shown() -> None:
     listed = caretbench("review", "protocols").stdout.splitlines()
-    assert len(listed) == 8
+    assert len(listed) == 9
     shown = caretbench("review", "protocols", "completion-quality").stdout
     assert shown.startswith("# How good is this completion?")
     assert "helpfulness: How much work does it save the programmer?" in shown

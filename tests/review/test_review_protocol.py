@@ -33,8 +33,8 @@ def own(folder: Path, first: str = "y", second: str = "z", more: str = "") -> st
 
 def test_the_protocols_of_the_issue_are_there() -> None:
     assert list(protocol_names()) == [
-        "c3-instruction", "completion-quality", "devbench-instance", "efcb-answer", "efcb-choice", "reference-check",
-        "simcopilot-block",
+        "c3-instruction", "completion-quality", "devbench-instance", "efcb-answer", "efcb-choice", "event-codes",
+        "reference-check", "simcopilot-block",
     ]  # fmt: skip
 
 

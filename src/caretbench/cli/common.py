@@ -26,10 +26,8 @@ SELECTION = ("select", "limit", "per_cell", "sample_seed")
 """Names of the options that select problems."""
 
 SuiteName = Annotated[str, typer.Argument(help="Name of the suite, devbench for example.", metavar="SUITE")]
-Data = Annotated[
-    str,
-    typer.Option(help="Problems: starter (in the package), released (downloaded by `caretbench pull`), or a folder."),
-]
+DATA_HELP = "Problems: starter (in the package), released (downloaded by `caretbench pull`), or a folder."
+Data = Annotated[str, typer.Option(help=DATA_HELP)]
 Html = Annotated[
     bool, typer.Option("--html/--no-html", help="Write the page report.html, or leave it out.", rich_help_panel=OUTPUT)
 ]

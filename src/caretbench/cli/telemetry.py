@@ -11,6 +11,7 @@ from caretbench.cli.command_help import HelpCommand, HelpGroup
 from caretbench.cli.common import AsJson, StepProgress, join_counts, print_json, print_line, print_note, print_table
 
 if TYPE_CHECKING:
+    from caretbench.telemetry.analysis.people_codes import EventCodes
     from caretbench.telemetry.event_reader import EventReader
     from caretbench.telemetry.usage_tables import TelemetryTable
 
@@ -78,30 +79,50 @@ def extract(
 
 
 @app.command("analyze", cls=HelpCommand)
-def analyze(events: Events, output: Output, seed: Seed = 0, as_json: AsJson = False) -> None:
+def analyze(
+    events: Events,
+    output: Output,
+    codes: Annotated[
+        Path | None, typer.Option(help="Folder of a review in which people coded some of the events (event-codes).")
+    ] = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
     """Compute acceptance, survival and failures with intervals over users; write weights.toml for builds and reports.
 
     Examples:
       caretbench telemetry analyze events.jsonl -o usage
+      caretbench telemetry analyze events.jsonl --codes reviews/codes -o usage
     """
     from caretbench.telemetry.event_files import analyse_events
-    from caretbench.telemetry.usage_tables import failure_table, scenario_table
+    from caretbench.telemetry.usage_tables import code_tables, failure_table, scenario_table
 
+    coded = _codes(codes) if codes is not None else []
     with StepProgress(quiet=as_json) as steps:
-        found = analyse_events(events, output, seed=seed, progress=steps)
+        found = analyse_events(events, output, seed=seed, progress=steps, coded=coded)
     usage = found.usage
     if as_json:
         rows = {"scenarios": usage.scenarios, "failures": usage.failures}
         lists = {name: [row.model_dump(mode="json") for row in some] for name, some in rows.items()}
-        print_json(usage.summary.model_dump(mode="json") | lists)
+        by_people = {"codes": found.codes.model_dump(mode="json")} if found.codes is not None else {}
+        print_json(usage.summary.model_dump(mode="json") | lists | by_people)
         return
     summary = usage.summary
     print_line(f"{summary.events} events of {summary.users} users: {join_counts(summary.outcomes)}")
     _print_refused(found.reader)
-    for table in (scenario_table(usage.scenarios), failure_table(usage.failures)):
+    people = code_tables(found.codes) if found.codes is not None else ()
+    for table in (scenario_table(usage.scenarios), failure_table(usage.failures), *people):
         _print(table)
     for path in found.written:
         print_line(f"{path}")
+
+
+def _codes(folder: Path) -> list[EventCodes]:
+    from caretbench.review.database import DATABASE_NAME, ReviewDatabase
+    from caretbench.review.exchange.event_codes import event_codes
+
+    with ReviewDatabase(folder / DATABASE_NAME) as database:
+        return event_codes(database)
 
 
 def _print_refused(reader: EventReader) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -13,6 +13,7 @@ from caretbench.files import write_atomically, write_rows
 from caretbench.progress import Progress
 from caretbench.telemetry.analysis.event_table import EventTable
 from caretbench.telemetry.analysis.measured_weights import measured_shares, write_weights
+from caretbench.telemetry.analysis.people_codes import CodeAnalysis, EventCodes, analyse_codes
 from caretbench.telemetry.analysis.usage_analysis import UsageAnalysis, analyse_usage
 from caretbench.telemetry.event_reader import EventReader
 from caretbench.telemetry.event_rows import CompletionEvent
@@ -23,6 +24,7 @@ EVENTS_NAME: Final = "events.jsonl"
 SCENARIOS_NAME: Final = "scenarios.jsonl"
 FAILURES_NAME: Final = "failures.jsonl"
 SUMMARY_NAME: Final = "summary.json"
+CODES_NAME: Final = "codes.json"
 """Names of the files in the folder of an analysis."""
 
 _STEP: Final = 1_000
@@ -89,11 +91,12 @@ def extract_events(
 
 
 class AnalysedEvents(NamedTuple):
-    """Result of an analysis: the reader, the numbers, and the paths of the written files."""
+    """Result of an analysis: the reader, the numbers, those of people's codes, and the paths of the written files."""
 
     reader: EventReader
     table: EventTable
     usage: UsageAnalysis
+    codes: CodeAnalysis | None
     written: tuple[Path, ...]
 
 
@@ -104,7 +107,7 @@ def analyse_events(
     seed: int = 0,
     now: datetime | None = None,
     progress: Progress | None = None,
-    each: Callable[[CompletionEvent, str], None] | None = None,
+    coded: Sequence[EventCodes] = (),
 ) -> AnalysedEvents:
     """Analyse the events of a file, and write scenarios, failures, weights and a summary into a folder.
 
@@ -114,30 +117,41 @@ def analyse_events(
         seed: Random seed of the intervals.
         now: Time from which an event is in the future.
         progress: Receives the number of events.
-        each: Called with each event that has features, and its outcome as it counts.
+        coded: Codes of some of the events by people.
 
     Raises:
-        DataError: the file cannot be used, or no completion was visible long enough.
+        DataError: the file cannot be used, no completion was visible long enough, or it has none of the coded events.
     """
     reader, table = EventReader(path, now=now), EventTable()
+    coded_ids = {one.event for one in coded}
+    places: dict[str, int] = {}
+    users: dict[str, str] = {}
     for event in _with_progress(reader, "analysed", progress):
-        found = event if event.features is not None else extracted_event(event)
-        outcome = table.add(found)
-        if each is not None:
-            each(found, outcome)
+        if event.id in coded_ids:
+            places[event.id], users[event.id] = len(table), event.user
+        table.add(event if event.features is not None else extracted_event(event))
+    if coded and not places:
+        raise DataError(
+            f"{path}: none of the {len(coded)} events that people coded is here; give the file that the review was "
+            "made of"
+        )
     if table.has_outcome("unseen").all():
         raise DataError(f"{path}: none of {len(table)} completions was visible long enough to be read")
     usage = analyse_usage(table, seed=seed)
     usage = usage._replace(
         summary=usage.summary.model_copy(update={"lines_read": reader.read, "refused": dict(reader.refused)})
     )
-    written = (folder / SCENARIOS_NAME, folder / FAILURES_NAME, folder / SUMMARY_NAME)
+    written = [folder / name for name in (SCENARIOS_NAME, FAILURES_NAME, SUMMARY_NAME)]
     write_rows(written[0], usage.scenarios)
     write_rows(written[1], usage.failures)
     write_atomically(written[2], usage.summary.model_dump_json(indent=2) + "\n")
-    shares = measured_shares(usage.scenarios)
+    codes = analyse_codes(coded, places, users, table, seed) if coded else None
+    if codes is not None:
+        written.append(folder / CODES_NAME)
+        write_atomically(written[-1], codes.model_dump_json(indent=2) + "\n")
+    shares = measured_shares(usage.scenarios, codes)
     weights = write_weights(folder, shares, events=len(table), users=table.user_count)
-    return AnalysedEvents(reader, table, usage, (*written, weights))
+    return AnalysedEvents(reader, table, usage, codes, (*written, weights))
 
 
 def _with_progress(reader: EventReader, step: str, progress: Progress | None) -> Iterator[CompletionEvent]:

@@ -23,6 +23,8 @@ read."""
 COUNTED_OUTCOMES: Sequence[CountedOutcome] = get_args(CountedOutcome)
 ACCEPTED_OUTCOMES = frozenset({"kept", "edited", "accepted"})
 """Outcomes that count as accepted."""
+FAILED_OUTCOMES = frozenset({"edited", "reverted", "rejected", "ignored"})
+"""Outcomes of completions that were seen and not kept as they were: people code what is wrong with them."""
 
 _HASH = re.compile(HASH_PATTERN)
 
@@ -78,11 +80,25 @@ def counted_outcome(event: CompletionEvent, rules: TelemetryRules | None = None)
     Raises:
         ValueError: the event has no features.
     """
-    rules, found = rules or telemetry_rules(), event.features
+    found = event.features
     if found is None:
         raise ValueError(f"{event.id}: an event without features has no outcome that counts; extract it first")
+    shares = [share for share in (found.kept_30s, found.kept_5min) if share is not None]
+    return outcome_by_survival(event, shares, found.typed_anyway, rules or telemetry_rules())
+
+
+def outcome_by_survival(
+    event: CompletionEvent, shares: Sequence[float], typed_anyway: bool, rules: TelemetryRules
+) -> CountedOutcome:
+    """Return the outcome of an event as it counts, by the known shares of its text that were there, the last one last.
+
+    Args:
+        event: The event.
+        shares: Shares of the accepted text.
+        typed_anyway: The user typed the text.
+        rules: Thresholds.
+    """
     if event.was_accepted:
-        shares = [share for share in (found.kept_30s, found.kept_5min) if share is not None]
         if not shares:
             return "accepted"
         if min(shares) < rules.reverted_below:
@@ -91,6 +107,6 @@ def counted_outcome(event: CompletionEvent, rules: TelemetryRules | None = None)
         return "kept" if whole else "edited"
     if not event.shown or event.visible_ms < rules.seen_from_ms:
         return "unseen"
-    if found.typed_anyway:
+    if typed_anyway:
         return "typed_anyway"
     return "rejected" if event.outcome == "rejected" else "ignored"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from caretbench.metrics.error_kinds.kind_table import error_kind_title
+from caretbench.telemetry.analysis.people_codes import CodeAnalysis
 from caretbench.telemetry.analysis.usage_analysis import ALL, FailureRow, ScenarioRow, StoredRate
 from caretbench.telemetry.event_reader import REFUSAL_REASONS, EventReader
 
@@ -49,6 +50,51 @@ def failure_table(rows: Sequence[FailureRow]) -> TelemetryTable:
     whole = sorted((row for row in rows if row.dimension == ALL), key=lambda row: -(row.share.value or 0.0))
     shown = [(error_kind_title(row.kind), rate_text(row.share), rate_text(row.among_not_accepted)) for row in whole]
     return TelemetryTable("Failures", ("Error kind", "Of the examined", "Of those not accepted"), shown)
+
+
+def code_tables(codes: CodeAnalysis) -> Iterator[TelemetryTable]:
+    """Yield the codes of people: shares, agreement, saturation, and whether the sample is like the whole."""
+    rows = [
+        (one.question, one.code, f"{one.share:.1%} {_bounds(one.low, one.high, 100)}", str(one.first_at))
+        for one in codes.shares
+    ]
+    title = f"Codes of {codes.people} people for {codes.events} of {codes.population} events that were not kept"
+    yield TelemetryTable(title, ("Question", "Code", "Share", "First at event"), rows)
+    agreement = [
+        (
+            one.question,
+            str(one.items),
+            "–" if one.equal is None else f"{one.equal:.0%}",
+            "undefined: all gave one code" if one.alpha is None else f"{one.alpha:.2f} {_bounds(one.low, one.high)}",
+        )
+        for one in codes.agreement
+    ]
+    yield TelemetryTable("Agreement", ("Question", "Events", "Equal codes", "Krippendorff's alpha"), agreement)
+    saturation = [
+        (
+            one.question, str(one.codes), f"{one.last_new_at} of {one.events}", f"{one.chance_of_new:.1%}",
+            f"{one.at_most:.1%}",
+        )
+        for one in codes.saturation
+    ]  # fmt: skip
+    heads = ("Question", "Codes", "Last new code at", "Chance of a new code", "At most (95 %)")
+    yield TelemetryTable("Saturation", heads, saturation)
+    likeness = [
+        (
+            one.dimension,
+            f"{one.distance:.3f}",
+            f"{one.p_value:.3f}",
+            "differs" if one.differs else "not distinguishable",
+        )
+        for one in codes.likeness
+    ]
+    columns = ("Property", "Distance", "p (Holm)", "Sample and whole")
+    yield TelemetryTable("Likeness of the sample", columns, likeness)
+
+
+def _bounds(low: float | None, high: float | None, factor: float = 1) -> str:
+    digits = 1 if factor > 1 else 2
+    return "" if low is None or high is None else f"[{factor * low:.{digits}f} to {factor * high:.{digits}f}]"
 
 
 def rate_text(rate: StoredRate) -> str:

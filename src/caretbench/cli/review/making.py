@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from caretbench.cli.command_help import HelpCommand
-from caretbench.cli.common import SELECTION, AsJson, Data, print_json, print_line, print_note, print_table, selection
+from caretbench.cli.common import (
+    DATA_HELP,
+    SELECTION,
+    AsJson,
+    Data,
+    print_json,
+    print_line,
+    print_note,
+    print_table,
+    selection,
+)
 from caretbench.cli.options import with_options
 from caretbench.cli.review.group import Folder, app, open_review
+from caretbench.runs.plans.options import PROBLEMS
+
+if TYPE_CHECKING:
+    from caretbench.review.item import ReviewItem
+    from caretbench.review.protocol import ReviewProtocol
+
+
+_REVIEW = "Review"
+_ANSWERS = "Answers"
+"""Groups of options."""
 
 
 # Long: a command is declared by its options.
@@ -19,24 +39,46 @@ from caretbench.cli.review.group import Folder, app, open_review
 def new_review(
     folder: Folder,
     protocol: Annotated[
-        str, typer.Option(help="Name of a protocol (`caretbench review protocols`), or a file that ends in .toml.")
+        str,
+        typer.Option(
+            help="Name of a protocol (`caretbench review protocols`), or a file that ends in .toml.",
+            rich_help_panel=_REVIEW,
+        ),
     ] = "devbench-instance",
     suite: Annotated[
-        str | None, typer.Option(help="Suite of the problems. Default: the protocol's, else devbench.")
+        str | None,
+        typer.Option(help="Suite of the problems. Default: the protocol's, else devbench.", rich_help_panel=PROBLEMS),
     ] = None,
-    data: Data = "starter",
-    run: Annotated[Path | None, typer.Option(help="Folder of a run: people review its answers.")] = None,
+    data: Annotated[str, typer.Option(help=DATA_HELP, rich_help_panel=PROBLEMS)] = "starter",
+    run: Annotated[
+        Path | None, typer.Option(help="Folder of a run: people review its answers.", rich_help_panel=_ANSWERS)
+    ] = None,
+    events: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of an editor's events with texts: people review completions that were not kept.",
+            rich_help_panel=_ANSWERS,
+        ),
+    ] = None,
     criterion: Annotated[
-        str | None, typer.Option(help="Criterion of judges that people's ratings validate (with --run).")
+        str | None,
+        typer.Option(help="Criterion of judges that people's ratings validate (with --run).", rich_help_panel=_ANSWERS),
     ] = None,
-    texts: Annotated[int, typer.Option(min=1, help="Largest number of the run's texts.")] = 150,
+    texts: Annotated[
+        int, typer.Option(min=1, help="Largest number of texts of the run or of the events.", rich_help_panel=_ANSWERS)
+    ] = 150,
     disputed: Annotated[
-        bool, typer.Option("--disputed", help="Take the texts about which the run's judges differ most.")
+        bool,
+        typer.Option(
+            "--disputed", help="Take the texts about which the run's judges differ most.", rich_help_panel=_ANSWERS
+        ),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Random seed of the sample, and of the orders of people.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Random seed of the sample, and of the orders of people.", rich_help_panel=_REVIEW)
+    ] = 0,
     **options: Any,
 ) -> None:
-    """Make a review of the problems of a suite, or of the answers of a run.
+    """Make a review of the problems of a suite, of the answers of a run, or of completions of an editor.
 
     Examples:
       caretbench review new reviews/mine --protocol devbench-instance --data mine
@@ -50,9 +92,16 @@ def new_review(
     from caretbench.suites import load_problems, load_suite
 
     chosen = load_protocol(protocol)
-    if run is not None and (suite is not None or data != "starter"):
-        raise ValueError("--run brings its own problems; --suite and --data are for reviews of problems")
-    if run is not None:
+    if (run or events) is not None and (suite is not None or data != "starter"):
+        option = "--run" if run is not None else "--events"
+        raise ValueError(f"{option} brings its own items; --suite and --data are for reviews of problems")
+    if events is not None:
+        if run is not None or criterion is not None or disputed or selection(options) != selection({}):
+            raise ValueError(
+                "--events is about completions of an editor; the options of runs and problems are not for it"
+            )
+        items = _event_items(events, chosen, texts, seed)
+    elif run is not None:
         found = run_items(
             RunFolder(run), chosen, criterion=criterion, selection=selection(options), texts=texts, seed=seed,
             disputed=disputed,
@@ -67,6 +116,15 @@ def new_review(
     with ReviewDatabase.create(folder, chosen, items, seed, run=run) as database:
         count = sum(1 for _ in database.item_kinds())
     print_line(f"{folder}: {count} items by the protocol {chosen.key}. Next: caretbench review invite {folder} NAME …")
+
+
+def _event_items(events: Path, protocol: ReviewProtocol, texts: int, seed: int) -> list[ReviewItem]:
+    from caretbench.review.exchange.event_items import event_items
+
+    found = event_items(events, protocol, texts=texts, seed=seed)
+    excluded = f"; {found.with_secrets} more have something in the shape of a secret" if found.with_secrets else ""
+    print_note(f"{len(found.items)} of {found.failed} completions that were not kept{excluded}")
+    return found.items
 
 
 @app.command("add", cls=HelpCommand)

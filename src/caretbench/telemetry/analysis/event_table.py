@@ -69,7 +69,7 @@ class EventTable:
         self._examined = array("B")
         self._bits = {name: 1 << place for place, name in enumerate(edit_kind_names())}
         self._outcome_codes: Mapping[str, int] = {name: place for place, name in enumerate(COUNTED_OUTCOMES)}
-        self.with_secrets = 0
+        self._secrets = array("B")
 
     def __len__(self) -> int:
         return len(self._outcomes)
@@ -91,7 +91,7 @@ class EventTable:
         self._kept.append(math.nan if share is None else share)
         self._examined.append(found.failures is not None)
         self._failures.append(sum(map(self._bits.__getitem__, found.failures or ())))
-        self.with_secrets += found.secrets > 0
+        self._secrets.append(found.secrets > 0)
         return outcome
 
     def _values(self, event: CompletionEvent, found: EventFeatures) -> Sequence[tuple[str, str]]:
@@ -132,6 +132,16 @@ class EventTable:
     def values(self, dimension: str) -> list[str]:
         """Return the values of a property, in the order of their numbers; an empty text: not stated."""
         return list(self._names[dimension])
+
+    @property
+    def has_secrets(self) -> NDArray[np.bool_]:
+        """True for events with something in the shape of a secret."""
+        return np.asarray(self._secrets, dtype=bool)
+
+    @property
+    def outcomes(self) -> Codes:
+        """Number of the outcome of each event, in the order of the outcomes that count."""
+        return np.asarray(self._outcomes, dtype=np.int64)
 
     @property
     def kept(self) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, get_args
 
 from caretbench.files import write_atomically
 from caretbench.suites.usage_weights import Weights, read_weights
+from caretbench.telemetry.analysis.people_codes import NONE, CodeAnalysis
 from caretbench.telemetry.analysis.usage_analysis import ScenarioRow, StoredRate
 from caretbench.telemetry.event_rows import EventBlock, EventCut
 
@@ -33,14 +34,27 @@ class MeasuredShare(NamedTuple):
     rate: StoredRate
 
 
-def measured_shares(scenarios: Sequence[ScenarioRow]) -> list[MeasuredShare]:
-    """Return the shares of events for all tables of a file of weights, in its order."""
+def measured_shares(scenarios: Sequence[ScenarioRow], codes: CodeAnalysis | None = None) -> list[MeasuredShare]:
+    """Return the shares of events for all tables of a file of weights, in its order.
+
+    Categories are those of the events; without any, those that people gave to a sample.
+    """
     shares = {(row.dimension, row.value): row.share for row in scenarios}
     none = StoredRate(value=0.0, low=None, high=None, events=0, users=0)
     found = []
     for table, names in _TABLES.items():
         own = names or tuple(value for dimension, value in shares if dimension == table)
         found += [MeasuredShare(table, name, shares.get((table, name), none)) for name in own]
+    if codes is not None and not any(one.table == "category" for one in found):
+        found += [
+            MeasuredShare(
+                "category",
+                one.code,
+                StoredRate(value=one.share, low=one.low, high=one.high, events=codes.events, users=0),
+            )
+            for one in codes.shares
+            if one.question == "category" and one.code != NONE
+        ]
     return found
 
 

@@ -176,7 +176,7 @@ def _summary(table: EventTable, seed: int) -> UsageSummary:
     return UsageSummary(
         events=len(table),
         users=table.user_count,
-        with_secrets=table.with_secrets,
+        with_secrets=int(table.has_secrets.sum()),
         outcomes=_counts(table, np.ones(len(table), dtype=bool)),
         latency_ms={"median": median, "p90": ninth},
         seed=seed,

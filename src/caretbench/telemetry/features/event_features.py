@@ -11,6 +11,7 @@ from caretbench.metrics.error_kinds.compared_answer import CaretPlace
 from caretbench.metrics.error_kinds.structure_walk import structure_of
 from caretbench.redaction import redact
 from caretbench.telemetry.event_rows import CompletionEvent, EventFeatures, EventTexts
+from caretbench.telemetry.event_rules import CountedOutcome, outcome_by_survival, telemetry_rules
 from caretbench.telemetry.features.caret_boundary import caret_boundary
 from caretbench.telemetry.features.due_block import due_block
 from caretbench.telemetry.features.event_failures import failures_of
@@ -39,7 +40,7 @@ def extracted_event(event: CompletionEvent, hashes: SaltedHashes | None = None) 
 
 def features_of(event: CompletionEvent, texts: EventTexts) -> EventFeatures:
     """Return the features of the texts of an event."""
-    after = texts.after_5min if texts.after_5min is not None else texts.after_30s
+    after = _last_known(texts)
     due = after if after is not None and after.strip() else None
     text = texts.completion if due is None else due
     block = due_block(texts.prefix, "" if _nothing_was_due(event, after) else text, texts.suffix, event.language)
@@ -65,6 +66,18 @@ def features_of(event: CompletionEvent, texts: EventTexts) -> EventFeatures:
         failures=() if typed else failures_of(texts.completion, after, place, added),
         secrets=secret_texts(texts),
     )
+
+
+def outcome_of_texts(event: CompletionEvent, texts: EventTexts) -> CountedOutcome:
+    """Return the outcome of an event with texts as it counts; nothing is parsed for it."""
+    accepted, after = accepted_text(event, texts), _last_known(texts)
+    found = (kept_share(accepted, later) for later in (texts.after_30s, texts.after_5min))
+    typed = not event.was_accepted and after is not None and typed_by_user(texts.completion, after)
+    return outcome_by_survival(event, [share for share in found if share is not None], typed, telemetry_rules())
+
+
+def _last_known(texts: EventTexts) -> str | None:
+    return texts.after_5min if texts.after_5min is not None else texts.after_30s
 
 
 def accepted_text(event: CompletionEvent, texts: EventTexts) -> str | None:
