@@ -15,6 +15,7 @@ from caretbench.cli import (
     build,
     cache,
     compare,
+    dataset,
     deps,
     doctor,
     formula,
@@ -66,7 +67,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name, cls=HelpCommand)(_command)
-for _group in (build, review, telemetry, models, deps, cache):
+for _group in (build, review, dataset, telemetry, models, deps, cache):
     app.add_typer(_group.app, name=_group.__name__.rpartition(".")[2])
 
 

@@ -1,0 +1,155 @@
+"""``caretbench dataset release``, ``diff`` and ``holdout``: versions of a problem set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from caretbench.cli.command_help import HelpCommand, HelpGroup
+from caretbench.cli.common import AsJson, print_json, print_line, print_note, print_table
+
+app = typer.Typer(
+    cls=HelpGroup,
+    no_args_is_help=True,
+    help="""Release a problem set, and compare versions of it.
+
+Examples:
+  caretbench dataset release mine -o releases/1.0.0 --holdout 0.2
+  caretbench dataset diff releases/1.0.0 releases/1.1.0""",
+)
+
+_CONTENT, _STATED = "Content", "Stated facts"
+
+
+# Long: a command is declared by its options.
+@app.command("release", cls=HelpCommand)
+def release(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Folder of a built set, or of programs in its layout.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="New folder of the release; the hold-out is next to it, DIR-holdout.")
+    ],
+    holdout: Annotated[
+        float,
+        typer.Option(help="Share of the problems that is held out, balanced over cells.", rich_help_panel=_CONTENT),
+    ] = 0.0,
+    seed: Annotated[int, typer.Option(help="Random seed of the hold-out.", rich_help_panel=_CONTENT)] = 0,
+    review: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder that caretbench review export wrote; rejected problems are not released.",
+            rich_help_panel=_CONTENT,
+        ),
+    ] = None,
+    previous: Annotated[
+        Path | None, typer.Option(help="Earlier release, whose problems stay in their part.", rich_help_panel=_CONTENT)
+    ] = None,
+    set_version: Annotated[str, typer.Option(help="Version of the set.", rich_help_panel=_STATED)] = "1.0.0",
+    licence: Annotated[
+        str | None,
+        typer.Option(metavar="SPDX", help="Licence of the problems that state none.", rich_help_panel=_STATED),
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option(help="Address at which the set will be found.", rich_help_panel=_STATED)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a release: problems, rows, datasheet, Croissant metadata and hashes.
+
+    Examples:
+      caretbench dataset release mine -o releases/1.0.0 --holdout 0.2
+      caretbench dataset release mine -o releases/1.1.0 --previous releases/1.0.0 --set-version 1.1.0
+    """
+    from caretbench.datasets.release import ReleaseOptions, release_set
+
+    options = ReleaseOptions(set_version, holdout, seed, licence, url, review, previous)
+    found = release_set(folder, output, options)
+    for line in found.notes:
+        print_note(line)
+    if as_json:
+        print_json(found.public.model_dump(mode="json"))
+        return
+    for line in found.lines:
+        print_line(line)
+
+
+@app.command("diff", cls=HelpCommand)
+def diff(
+    old: Annotated[Path, typer.Argument(metavar="OLD", help="Earlier release, or folder of a built set.")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="Later one.")],
+    as_json: AsJson = False,
+) -> None:
+    """Print the problems that two versions of a set do not share. Hold-outs next to the folders count too.
+
+    Examples:
+      caretbench dataset diff releases/1.0.0 releases/1.1.0
+    """
+    from caretbench.datasets.difference import folder_difference
+    from caretbench.datasets.release import holdout_folder
+
+    found = folder_difference(old, new, holdout_folder(old), holdout_folder(new))
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+        return
+    for name, (before, after) in found.facts.items():
+        print_line(f"{name}: {before} → {after}")
+    rows = [
+        *(("added", name, "") for name in found.added),
+        *(("removed", name, "") for name in found.removed),
+        *(("renamed", name, other) for name, other in found.renamed.items()),
+        *(("changed", name, ", ".join(parts)) for name, parts in found.changed.items()),
+        *(("published", name, "was held out") for name in found.published),
+        *(("held out", name, "was public") for name in found.held),
+    ]
+    print_table(rows, ("change", "problem", "detail"))
+    print_line(f"{found.same} problems are the same")
+
+
+@app.command("holdout", cls=HelpCommand)
+def holdout(
+    folder: Annotated[
+        Path, typer.Argument(metavar="RELEASE", help="Folder of the release; the hold-out is next to it.")
+    ],
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN", help="Runs on the two parts, or one run on the whole set.")
+    ],
+    seed: Annotated[int, typer.Option(help="Random seed of the permutations.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Compare the scores of models on the public part of a release and on its hold-out.
+
+    A model that remembers the public part scores higher there.
+
+    Examples:
+      caretbench dataset holdout releases/1.0.0 runs/public runs/hidden
+    """
+    from caretbench.datasets.built_set import BuiltSet
+    from caretbench.datasets.release import holdout_folder
+    from caretbench.reports.results.holdout_gap import holdout_report
+    from caretbench.reports.run_summary import load_run_folder
+
+    parts = [{one.id for one in BuiltSet(path).problems} for path in (folder, holdout_folder(folder))]
+    found = holdout_report([load_run_folder(run) for run in runs], *parts, seed=seed)
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+        return
+    head = ("model", "compared with", "public", "hold-out", "difference", "95% interval", "p", "verdict")
+    rows = [
+        (
+            row.model,
+            "the others" if row.against_others else "itself",
+            f"{row.public:.1%} of {row.public_problems}",
+            f"{row.holdout:.1%} of {row.holdout_problems}",
+            f"{row.difference:+.1%}",
+            "unknown" if row.low is None or row.high is None else f"{row.low:+.1%} to {row.high:+.1%}",
+            f"{row.p_value:.3f}",
+            row.verdict,
+        )
+        for row in found.rows
+    ]
+    print_table(rows, head)
+    for note in found.notes:
+        print_line(note)

@@ -1,0 +1,215 @@
+"""Release of a built set: a public folder, and next to it the hold-out."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from caretbench.datasets.built_set import BuiltSet
+from caretbench.datasets.datasheet import Datasheet, Part, generation_figures, part_figures, unknown_facts
+from caretbench.datasets.difference import set_difference
+from caretbench.datasets.holdout import SetParts, split_set
+from caretbench.datasets.release_files import write_description, write_problems
+from caretbench.datasets.review_figures import ReviewFigures, review_figures
+from caretbench.datasets.set_licences import SetLicence, set_licence
+from caretbench.errors import DataError, check_folder_is_writable
+from caretbench.problem import Problem
+from caretbench.validation.reviewed import reviewed_problems
+from caretbench.versions import versions
+
+_VERSION: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)")
+
+
+class ReleaseOptions(NamedTuple):
+    """Options of a release.
+
+    Args:
+        version: Version in three numbers, 1.0.0.
+        holdout: Share of the problems that is held out.
+        seed: Random seed of the hold-out.
+        licence: Licence of the problems whose rows state none.
+        url: Address at which the set will be found.
+        review: Folder that ``caretbench review export`` wrote; rejected problems are not released.
+        previous: Earlier release of the set, whose problems stay in their part.
+    """
+
+    version: str = "1.0.0"
+    holdout: float = 0.0
+    seed: int = 0
+    licence: str | None = None
+    url: str | None = None
+    review: Path | None = None
+    previous: Path | None = None
+
+
+class ReleaseResult(NamedTuple):
+    """Datasheets and folders of a release; ``lines`` say what was done, ``notes`` what to look at."""
+
+    folder: Path
+    public: Datasheet
+    holdout: Datasheet | None
+    lines: Sequence[str]
+    notes: Sequence[str]
+
+
+def holdout_folder(folder: Path) -> Path:
+    """Return the folder of a release's hold-out, which is next to it."""
+    whole = folder.resolve()
+    return whole.with_name(f"{whole.name}-holdout")
+
+
+def version_key(text: str) -> tuple[int, ...]:
+    """Return a version as numbers.
+
+    Raises:
+        ValueError: it does not have three numbers.
+    """
+    found = _VERSION.fullmatch(text)
+    if found is None:
+        raise ValueError(f"--version {text!r}: expected three numbers, 1.0.0")
+    return tuple(int(number) for number in found.groups())
+
+
+def release_set(root: Path, output: Path, options: ReleaseOptions) -> ReleaseResult:
+    """Write a release of a built set, the whole or nothing; the same input gives the same bytes.
+
+    Raises:
+        ValueError: an option is wrong.
+        DataError: the folder cannot be released, a licence forbids it, or the output exists.
+    """
+    version_key(options.version)
+    _check_places(root, output)
+    built, review, lines = _reviewed(root, options.review)
+    earlier = _earlier(options)
+    canary = built.stated_canary or (earlier[0].canary if earlier else built.canary)
+    licence = part_licence(built, built.problems, options.licence)  # refuses before anything is written
+    parts = split_set(
+        built,
+        options.holdout,
+        options.seed,
+        public={one.id for one in earlier[0].problems} if earlier else (),
+        held={one.id for one in earlier[1].problems} if len(earlier) > 1 else (),
+    )
+    if not parts.public:
+        raise DataError(f"{root}: every problem is held out; nothing remains to release")
+    writer = _Writer(built, parts, review, canary, options, earlier)
+    held = holdout_folder(output)
+    partial = [path.with_name(f".{path.name}.partial") for path in (output.resolve(), held)]
+    try:
+        for path in partial:
+            shutil.rmtree(path, ignore_errors=True)
+        public = writer.write("public", partial[0])
+        hidden = writer.write("holdout", partial[1]) if parts.holdout else None
+        if hidden is not None:
+            partial[1].rename(held)
+        partial[0].rename(output.resolve())
+    finally:
+        for path in partial:
+            shutil.rmtree(path, ignore_errors=True)
+    lines.append(f"{output}: {len(parts.public)} problems in {len(public.figures.cells)} cells, {licence.expression}")
+    if hidden is not None:
+        lines.append(
+            f"{held}: {len(parts.holdout)} problems ({hidden.holdout_share:.1%}); keep this folder to yourself"
+        )
+    notes = [f"unknown: {line}" for line in public.unknown]
+    if public.figures.private_texts:
+        notes.append(f"{public.figures.private_texts} problems contain a text in the shape of a secret or a name")
+    return ReleaseResult(output, public, hidden, lines, notes)
+
+
+def part_licence(built: BuiltSet, problems: Sequence[Problem], own: str | None) -> SetLicence:
+    """Return the licence of some problems; ``own`` is that of those that state none.
+
+    Raises:
+        DataError: a problem has none, or one under which it may not be passed on.
+    """
+    return set_licence({one.id: built.licence_of(one) for one in problems}, own, str(built.root))
+
+
+class _Writer(NamedTuple):
+    """Writer of the two parts of a release."""
+
+    built: BuiltSet
+    parts: SetParts
+    review: ReviewFigures | None
+    canary: str
+    options: ReleaseOptions
+    earlier: Sequence[BuiltSet]
+
+    def write(self, part: Part, folder: Path) -> Datasheet:
+        """Write one part and return its datasheet."""
+        problems = self.parts.public if part == "public" else self.parts.holdout
+        marked = write_problems(self.built, problems, folder, self.canary, self.options.licence)
+        licence = part_licence(self.built, problems, self.options.licence)
+        stated = self.built.manifest.get("versions")
+        number = self.parts.public, self.parts.holdout
+        sheet = Datasheet.model_validate(
+            {
+                "name": self.built.name,
+                "version": self.options.version,
+                "part": part,
+                "suite": self.built.suite,
+                "licence": licence.expression,
+                "licences": licence.problems,
+                "terms": licence.terms,
+                "canary": self.canary,
+                "url": self.options.url,
+                "holdout_problems": len(number[1]),
+                "holdout_share": len(number[1]) / sum(map(len, number)),
+                "figures": part_figures(self.built, problems, marked),
+                "generation": generation_figures(self.built),
+                "review": self.review,
+                "changes": self._changes(folder) if part == "public" and self.earlier else None,
+                "versions": {**(stated if isinstance(stated, dict) else {}), "release": versions()["caretbench"]},
+                "unknown": unknown_facts(self.built, self.review),
+            }
+        )
+        write_description(sheet, folder)
+        return sheet
+
+    def _changes(self, folder: Path) -> dict[str, int]:
+        found = set_difference(self.earlier[0], BuiltSet(folder))
+        return {"added": len(found.added), "removed": len(found.removed), "changed": len(found.changed)}
+
+
+def _check_places(root: Path, output: Path) -> None:
+    whole, target, held = root.resolve(), output.resolve(), holdout_folder(output)
+    if not target.name:
+        raise DataError(f"{output}: choose another folder with -o")
+    for path in (target, held):
+        if path.exists():
+            raise DataError(f"{path}: exists already; a release is written once: choose another folder with -o")
+        if path.is_relative_to(whole):
+            raise DataError(f"{path}: is inside of the built set; choose another folder with -o")
+    check_folder_is_writable(target)
+
+
+def _reviewed(root: Path, review: Path | None) -> tuple[BuiltSet, ReviewFigures | None, list[str]]:
+    """Return the set without what people rejected, the statistics of the review, and lines about it."""
+    built = BuiltSet(root)
+    if review is None:
+        return built, None, []
+    figures = review_figures(review)
+    found = reviewed_problems(review, built.problems)
+    if found.dropped:
+        built = BuiltSet(root, frozenset(found.dropped))
+    return built, figures, list(found.lines)
+
+
+def _earlier(options: ReleaseOptions) -> list[BuiltSet]:
+    """Return the earlier release and its hold-out, as far as they are there.
+
+    Raises:
+        DataError: its version is not lower.
+    """
+    if options.previous is None:
+        return []
+    found = [BuiltSet(options.previous)]
+    stated = str(found[0].datasheet.get("version", "0.0.0"))
+    if version_key(stated) >= version_key(options.version):
+        raise DataError(f"{options.previous}: has version {stated}; choose a higher one with --version")
+    held = holdout_folder(options.previous)
+    return [*found, BuiltSet(held)] if held.is_dir() else found
