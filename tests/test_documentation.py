@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
+from caretbench.datasets.datasheet import Datasheet, GenerationFigures, PartFigures
+from caretbench.datasets.review_figures import ReviewFigures
+from caretbench.datasets.set_rows import AttemptRow, InstanceRow
 from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox.kernel.seccomp import system_call_numbers
 from caretbench.execution.scan.tamper import FLAGS
@@ -142,6 +145,10 @@ def section(page: Path, heading: str) -> str:
         ("## judgements.jsonl", (Judgement,)),
         ("## judge_errors.jsonl", (MissingJudgement,)),
         ("## human_ratings.jsonl", (HumanRating,)),
+        (
+            "## Files of a release",
+            (InstanceRow, AttemptRow, Datasheet, PartFigures, GenerationFigures, ReviewFigures),
+        ),
         ("## scores.jsonl", (Score,)),
         ("## validity.jsonl", (Validity,)),
     ],

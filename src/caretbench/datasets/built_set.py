@@ -20,7 +20,7 @@ from caretbench.datasets.set_rows import (
 from caretbench.errors import DataError
 from caretbench.files import RowT, read_rows, sha256_text
 from caretbench.languages import language
-from caretbench.problem import FileSplice, Problem
+from caretbench.problem import FileSplice, InlineSplice, Problem
 from caretbench.suites.build_models import ANSWERS_FILE
 
 PROBLEMS_FILE: Final = "problems.jsonl"
@@ -31,16 +31,18 @@ SNAPSHOTS_FOLDER: Final = "snapshots"
 class BuiltSet:
     """Reader of a folder with a built set: source files in DevBench's layout, or the ``problems.jsonl`` of a build.
 
-    Problems come in the order of their ids. ``dropped`` are the ids of problems that a review rejected.
+    Problems come in the order of their ids. ``dropped`` are the ids of problems that a review rejected; ``canary`` is
+    that of the files, where the folder does not state it yet.
 
     Raises:
         DataError: there are no problems, or a file is malformed.
     """
 
-    def __init__(self, root: Path, dropped: frozenset[str] = frozenset()) -> None:
+    def __init__(self, root: Path, dropped: frozenset[str] = frozenset(), canary: str | None = None) -> None:
         if not root.is_dir():
             raise DataError(f"{root}: no such folder; expected a built set")
         self.root = root
+        self._canary = canary
         self.name = root.resolve().name
         self.as_rows = (root / PROBLEMS_FILE).is_file()
         self.problems: Sequence[Problem] = [one for one in self._sorted() if one.id not in dropped]
@@ -117,7 +119,7 @@ class BuiltSet:
     @cached_property
     def stated_canary(self) -> str | None:
         """Canary of the manifest or of the datasheet, in one line."""
-        stated = self.manifest.get("canary") or self.datasheet.get("canary")
+        stated = self._canary or self.manifest.get("canary") or self.datasheet.get("canary")
         return " ".join(stated.split()) or None if isinstance(stated, str) else None
 
     @cached_property
@@ -142,6 +144,12 @@ def cell_of(problem: Problem) -> str:
     """Return the cell of a problem: language and category, or what it has of them."""
     names = (name for name in ("language", "category") if name in problem.labels)
     return "/".join(problem.label(name) for name in names) or "all"
+
+
+def hidden_tests(problem: Problem) -> str:
+    """Return the hidden tests of a program; empty for problems of other kinds."""
+    splice = problem.splice
+    return splice.after.removeprefix(problem.caret.suffix) if isinstance(splice, InlineSplice) else ""
 
 
 def snapshots_of(problems: Sequence[Problem]) -> list[str]:

@@ -9,9 +9,11 @@ from typing import Final, Literal
 
 from pydantic import Field, JsonValue
 
-from caretbench.datasets.built_set import BuiltSet, cell_of
+from caretbench.datasets.built_set import BuiltSet, cell_of, hidden_tests
 from caretbench.datasets.review_figures import ReviewFigures
-from caretbench.datasets.set_rows import ACCEPTED, OK, InstanceRow
+from caretbench.datasets.set_rows import ACCEPTED, OK, AttemptRow, InstanceRow
+from caretbench.metrics.code_statistics import problem_statistics
+from caretbench.metrics.complexity import paper_statistics
 from caretbench.problem import Caret, Problem, Row
 from caretbench.validation.private_texts import private_texts
 
@@ -20,6 +22,7 @@ _COMPOSITION: Final = ("mode", "boundary", "direction")
 _MOST_VALUES: Final = 12
 """Number of distinct values above which a field of scenarios is not broken down."""
 ALL: Final = "all"
+FAULT: Final = "fault"
 
 
 class SizeFigures(Row):
@@ -127,7 +130,7 @@ def part_figures(built: BuiltSet, problems: Sequence[Problem], marked: int) -> P
     checks: dict[str, Counter[str]] = defaultdict(Counter)
     for row in rows:
         for name, result in row.checks.items():
-            checks[name][OK if result == OK else "fault"] += 1
+            checks[name][OK if result == OK else FAULT] += 1
     return PartFigures(
         problems=len(problems),
         without_row=sum(one.id not in built.instances for one in problems),
@@ -176,12 +179,11 @@ def _scenarios(rows: Sequence[InstanceRow]) -> dict[str, dict[str, int]]:
 
 def _sizes(problems: Sequence[Problem], *, as_released: bool) -> dict[str, SizeFigures]:
     """Return mean sizes by language, and of all problems; empty if the problems have no caret."""
-    from caretbench.suites.devbench.sizes import statistics
-
+    count = paper_statistics if as_released else problem_statistics
     counted = [
-        (one.caret.language, statistics(one, as_released=as_released))
+        (caret.language, count(caret.prefix, one.reference, caret.suffix, hidden_tests(one), caret.language))
         for one in problems
-        if isinstance(one.shown, Caret)
+        if isinstance(caret := one.shown, Caret)
     ]
     names = sorted({name for name, _ in counted})
     parts = {name: [found for language, found in counted if language == name] for name in names}
@@ -200,31 +202,41 @@ def generation_figures(built: BuiltSet) -> GenerationFigures:
     """Return the figures of the generation of a set, from its attempts, answers, instances and manifest."""
     attempts, answers = built.attempts, built.answers
     rows = list(built.instances.values())
-    accepted = [one for one in attempts if one.outcome == ACCEPTED]
-    tries = [row.attempts for row in rows if row.attempts is not None]
+    accepted = sum(one.outcome == ACCEPTED for one in attempts)
     costs = [answer.cost for answer in answers] or [row.cost for row in rows]
-    cells = sorted({one.cell for one in attempts})
     return GenerationFigures(
         attempts=len(attempts) if attempts else None,
-        instances=len(accepted) if attempts else len(rows) or None,
+        instances=accepted if attempts else len(rows) or None,
         scenarios=len({one.scenario for one in attempts}) if attempts else None,
         hours=_stated(built, "hours"),
         request_hours=_hours(built, lambda _model: True),
         dollars=_stated(built, "dollars") if not costs else _total(costs),
         unpriced=sum(cost is None for cost in costs) if costs else None,
         prompt_versions=_counts(str(row.prompt_version) for row in rows if row.prompt_version is not None),
-        attempts_per_instance=fmean(tries) if tries else None,
+        attempts_per_instance=_mean_attempts(rows),
         generators=_generators(built),
-        cells={
-            cell: YieldFigures(
-                attempts=sum(one.cell == cell for one in attempts),
-                instances=sum(one.cell == cell for one in accepted),
-                reasons=_counts(one.outcome for one in attempts if one.cell == cell and one.outcome != ACCEPTED),
-            )
-            for cell in cells
-        },
+        cells=_yields(attempts),
         reasons=_counts(one.outcome for one in attempts if one.outcome != ACCEPTED),
     )
+
+
+def _mean_attempts(rows: Sequence[InstanceRow]) -> float | None:
+    known = [row.attempts for row in rows if row.attempts is not None]
+    return fmean(known) if known else None
+
+
+def _yields(attempts: Sequence[AttemptRow]) -> dict[str, YieldFigures]:
+    cells: dict[str, list[str]] = defaultdict(list)
+    for one in attempts:
+        cells[one.cell].append(one.outcome)
+    return {
+        cell: YieldFigures(
+            attempts=len(outcomes),
+            instances=outcomes.count(ACCEPTED),
+            reasons=_counts(outcome for outcome in outcomes if outcome != ACCEPTED),
+        )
+        for cell, outcomes in sorted(cells.items())
+    }
 
 
 def _generators(built: BuiltSet) -> dict[str, GeneratorFigures]:

@@ -62,16 +62,7 @@ def render_datasheet(sheet: Datasheet) -> str:
     for table in datasheet_tables(sheet):
         lines += [f"## {table.title}", "", *_markdown(table), ""]
         lines += [line for note in table.notes for line in (note, "")]
-    lines += [
-        "## Contamination",
-        "",
-        *_contamination(sheet),
-        "",
-        "## Hosting and maintenance",
-        "",
-        *_hosting(sheet),
-        "",
-    ]
+    lines += ["## Contamination", "", _contamination(sheet), "", "## Hosting and maintenance", "", _hosting(sheet), ""]
     lines += ["## Limits", "", *(f"* {line}" for line in limits(sheet)), ""]
     if sheet.unknown:
         lines += ["## Unknown", "", *(f"* {line}" for line in sheet.unknown), ""]
@@ -209,7 +200,10 @@ def _generation(sheet: Datasheet) -> Table:
         ("hours of requests", _number(found.request_hours, ".2f")),
         ("US dollars", _number(found.dollars, ".4f")),
         ("answers without a known cost", _number(found.unpriced, "d")),
-        ("prompt versions", _joined(found.prompt_versions) or _UNKNOWN),
+        (
+            "prompt versions",
+            ", ".join(f"{name} ({count})" for name, count in found.prompt_versions.items()) or _UNKNOWN,
+        ),
     )
     known = tuple(row for row in rows if row[1] != _UNKNOWN)
     return Table("generation", "Generation, of the whole set", ("Figure", "Value"), known)

@@ -61,6 +61,8 @@ def split_set(
             "too small"
         )
     ids = {identity for group in groups if group.name in chosen for identity in group.ids}
+    if len(ids) == len(built.problems):
+        raise DataError(f"{built.root}: every problem was held out in the earlier version; nothing remains to release")
     return SetParts(
         [one for one in built.problems if one.id not in ids], [one for one in built.problems if one.id in ids]
     )

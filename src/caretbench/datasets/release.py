@@ -93,27 +93,12 @@ def release_set(root: Path, output: Path, options: ReleaseOptions) -> ReleaseRes
         public={one.id for one in earlier[0].problems} if earlier else (),
         held={one.id for one in earlier[1].problems} if len(earlier) > 1 else (),
     )
-    if not parts.public:
-        raise DataError(f"{root}: every problem is held out; nothing remains to release")
     writer = _Writer(built, parts, review, canary, options, earlier)
-    held = holdout_folder(output)
-    partial = [path.with_name(f".{path.name}.partial") for path in (output.resolve(), held)]
-    try:
-        for path in partial:
-            shutil.rmtree(path, ignore_errors=True)
-        public = writer.write("public", partial[0])
-        hidden = writer.write("holdout", partial[1]) if parts.holdout else None
-        if hidden is not None:
-            partial[1].rename(held)
-        partial[0].rename(output.resolve())
-    finally:
-        for path in partial:
-            shutil.rmtree(path, ignore_errors=True)
+    public, hidden = writer.write_parts(output.resolve())
     lines.append(f"{output}: {len(parts.public)} problems in {len(public.figures.cells)} cells, {licence.expression}")
     if hidden is not None:
-        lines.append(
-            f"{held}: {len(parts.holdout)} problems ({hidden.holdout_share:.1%}); keep this folder to yourself"
-        )
+        held = f"{len(parts.holdout)} problems ({hidden.holdout_share:.1%})"
+        lines.append(f"{holdout_folder(output)}: {held}; keep this folder to yourself")
     notes = [f"unknown: {line}" for line in public.unknown]
     if public.figures.private_texts:
         notes.append(f"{public.figures.private_texts} problems contain a text in the shape of a secret or a name")
@@ -138,6 +123,23 @@ class _Writer(NamedTuple):
     canary: str
     options: ReleaseOptions
     earlier: Sequence[BuiltSet]
+
+    def write_parts(self, output: Path) -> tuple[Datasheet, Datasheet | None]:
+        """Write both folders or none, and return the datasheets."""
+        held = holdout_folder(output)
+        partial = [path.with_name(f".{path.name}.partial") for path in (output, held)]
+        try:
+            for path in partial:
+                shutil.rmtree(path, ignore_errors=True)
+            public = self.write("public", partial[0])
+            hidden = self.write("holdout", partial[1]) if self.parts.holdout else None
+            if hidden is not None:
+                partial[1].rename(held)
+            partial[0].rename(output)
+        finally:
+            for path in partial:
+                shutil.rmtree(path, ignore_errors=True)
+        return public, hidden
 
     def write(self, part: Part, folder: Path) -> Datasheet:
         """Write one part and return its datasheet."""
@@ -171,7 +173,7 @@ class _Writer(NamedTuple):
         return sheet
 
     def _changes(self, folder: Path) -> dict[str, int]:
-        found = set_difference(self.earlier[0], BuiltSet(folder))
+        found = set_difference(self.earlier[0], BuiltSet(folder, canary=self.canary))
         return {"added": len(found.added), "removed": len(found.removed), "changed": len(found.changed)}
 
 

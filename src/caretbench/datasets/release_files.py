@@ -8,7 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from caretbench.datasets.built_set import DATASHEET_FILE, PROBLEMS_FILE, SNAPSHOTS_FOLDER, BuiltSet, snapshots_of
+from caretbench.datasets.built_set import (
+    DATASHEET_FILE,
+    PROBLEMS_FILE,
+    SNAPSHOTS_FOLDER,
+    BuiltSet,
+    hidden_tests,
+    snapshots_of,
+)
 from caretbench.datasets.croissant import CROISSANT_FILE, croissant
 from caretbench.datasets.datasheet import Datasheet
 from caretbench.datasets.datasheet_page import render_datasheet
@@ -80,11 +87,6 @@ def _released_row(built: BuiltSet, problem: Problem, canary: str, licence: str |
         "canary": canary,
     }
     return InstanceRow.model_validate(built.row(problem).model_dump(mode="json") | texts)
-
-
-def hidden_tests(problem: Problem) -> str:
-    """Return the hidden tests of a program; empty for problems of other kinds."""
-    return problem.splice.after.removeprefix(problem.caret.suffix) if problem.splice.kind == "inline" else ""
 
 
 def write_description(sheet: Datasheet, folder: Path) -> None:

@@ -1,0 +1,81 @@
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from caretbench.datasets.built_set import BuiltSet, cell_of
+from caretbench.datasets.holdout import split_set
+from caretbench.errors import DataError
+from tests.support.built_sets import every_id, write_programs, write_set
+
+
+@pytest.fixture(scope="module")
+def paired(tmp_path_factory: pytest.TempPathFactory) -> BuiltSet:
+    return BuiltSet(write_set(tmp_path_factory.mktemp("paired") / "mine"))
+
+
+@pytest.fixture(scope="module")
+def single(tmp_path_factory: pytest.TempPathFactory) -> BuiltSet:
+    return BuiltSet(write_programs(tmp_path_factory.mktemp("single") / "mine", 11))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.25, 0.5, 0.8])
+def test_every_cell_gives_its_share(single: BuiltSet, share: float, seed: int) -> None:
+    parts = split_set(single, share, seed)
+    assert len(parts.holdout) == round(share * 44)
+    held = Counter(map(cell_of, parts.holdout))
+    assert all(abs(held[cell] - share * 11) < 1 for cell in map(cell_of, single.problems))
+    assert sorted(one.id for part in parts for one in part) == sorted(one.id for one in single.problems)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.5, 0.9])
+def test_siblings_stay_together_and_every_cell_stays_public(paired: BuiltSet, share: float) -> None:
+    for seed in range(10):
+        parts = split_set(paired, share, seed)
+        held = {one.id for one in parts.holdout}
+        assert all((paired.row(one).sibling in held) is (one.id in held) for one in paired.problems)
+        assert {*map(cell_of, parts.public)} == {*map(cell_of, paired.problems)}
+        assert len(held) == {0.1: 2, 0.25: 4, 0.5: 8, 0.9: 8}[share]
+
+
+def test_seeds_differ_and_repeat(single: BuiltSet) -> None:
+    drawn = [frozenset(one.id for one in split_set(single, 0.2, seed).holdout) for seed in [*range(20), 0]]
+    assert len({*drawn}) == 20
+    assert drawn[0] == drawn[-1]
+
+
+def test_every_problem_has_the_same_chance(single: BuiltSet) -> None:
+    held = Counter(one.id for seed in range(200) for one in split_set(single, 0.25, seed).holdout)
+    assert len(held) == 44
+    assert all(25 <= count <= 80 for count in held.values())  # 50 on average, standard deviation 6
+
+
+def test_earlier_parts_stay(single: BuiltSet) -> None:
+    names = sorted(one.id for one in single.problems)
+    random.Random(3).shuffle(names)  # noqa: S311 - repeatable
+    parts = split_set(single, 0.5, 0, public=names[:15], held=names[15:20])
+    assert not {*names[:15]} & {one.id for one in parts.holdout}
+    assert {*names[15:20]} <= {one.id for one in parts.holdout}
+    assert len(parts.holdout) == 22
+
+
+def test_a_pair_over_both_earlier_parts_is_an_error(paired: BuiltSet) -> None:
+    first, second = every_id()[:2]
+    with pytest.raises(DataError, match="both parts of the earlier version"):
+        split_set(paired, 0.5, 0, public=[first], held=[second])
+
+
+def test_a_set_of_held_out_problems_is_an_error(paired: BuiltSet) -> None:
+    with pytest.raises(DataError, match="nothing remains to release"):
+        split_set(paired, 0.5, 0, held=every_id())
+
+
+def test_without_a_share_nothing_is_held_out(single: BuiltSet) -> None:
+    assert split_set(single, 0, 0).holdout == []
+
+
+def test_single_problems_of_cells_stay_public(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no cell has two independent groups"):
+        split_set(BuiltSet(write_programs(tmp_path / "mine", 1)), 0.5, 0)
