@@ -83,9 +83,9 @@ def test_planted_codes_come_out(tmp_path: Path) -> None:
     """Two simulated people find the planted codes, one of them errs at every tenth; the analysis has them."""
     events = write_lines(tmp_path / "events.jsonl", *(row(number, after_5min="y") for number in range(300)))
     folder = str(tmp_path / "codes")
-    made = caretbench("review", "new", folder, "--protocol", "event-codes", "--events", str(events), "--texts", "120")
+    made = caretbench("review", "new", folder, "--protocol", "event-codes", "--events", str(events), "--texts", "60")
     assert made.returncode == 0, made.stderr
-    assert "120 of 300 completions that were not kept" in made.stderr
+    assert "60 of 300 completions that were not kept" in made.stderr
     with (
         ReviewDatabase(tmp_path / "codes/review.sqlite") as database,
         pytest.raises(DataError, match="nobody has coded"),
@@ -102,7 +102,7 @@ def test_planted_codes_come_out(tmp_path: Path) -> None:
     done = caretbench("telemetry", "analyze", str(events), "--codes", folder, "-o", str(tmp_path / "usage"), "--json")
     assert done.returncode == 0, done.stderr
     codes = json.loads(done.stdout)["codes"]
-    assert (codes["events"], codes["population"], codes["people"]) == (120, 300, 2)
+    assert (codes["events"], codes["population"], codes["people"]) == (60, 300, 2)
     shares = {(one["question"], one["code"]): one for one in codes["shares"]}
     for code, planted in (("wrong_name", 2 / 3 * 0.95), ("over_generation", 1 / 3 * 0.95), ("incomplete", 0.05)):
         assert shares["failure", code]["low"] <= planted <= shares["failure", code]["high"]
@@ -112,8 +112,8 @@ def test_planted_codes_come_out(tmp_path: Path) -> None:
     assert not [one for one in codes["likeness"] if one["differs"]]
     assert read_weights(str(tmp_path / "usage/weights.toml")).category.keys() == {"api_usage"}
     printed = caretbench("telemetry", "analyze", str(events), "--codes", folder, "-o", str(tmp_path / "usage")).stdout
-    for title in ("Codes of 2 people for 120 of 300 events", "Agreement", "Saturation", "Likeness of the sample"):
+    for title in ("Codes of 2 people for 60 of 300 events", "Agreement", "Saturation", "Likeness of the sample"):
         assert title in printed
     other = str(write_lines(tmp_path / "other.jsonl", row(900)))
     wrong = caretbench("telemetry", "analyze", other, "--codes", folder, "-o", str(tmp_path / "usage"))
-    assert "none of the 120 events that people coded is here" in wrong.stderr
+    assert "none of the 60 events that people coded is here" in wrong.stderr

@@ -108,7 +108,7 @@ def test_lengths_and_secrets() -> None:
 def starter_problems() -> list[Problem]:
     suites = ("devbench", "c3bench", "simcopilot")
     found = [one for name in suites for one in load_suite(name).load("starter").problems if one.shown.kind == "caret"]
-    return random.Random(1).sample(found, 120)  # noqa: S311  a sample, not a secret
+    return random.Random(1).sample(found, 40)  # noqa: S311  a sample, not a secret
 
 
 def events_of(problem: Problem, change: Callable[[str], str] = str) -> Iterator[CompletionEvent]:
@@ -146,7 +146,7 @@ def test_no_token_of_the_code_is_in_the_output() -> None:
             searched += len(tokens)
             for name in ("name/", "Ann", "Example", problem.id):
                 assert name not in output
-    assert searched > 5_000
+    assert searched > 3_000
 
 
 def _renamed(seed: int) -> Callable[[str], str]:
