@@ -42,7 +42,9 @@ def main() -> None:
         text, finish = faulty(fault, answer, index)
     with Path(sys.argv[2]).open("a") as log:
         log.write(f"{found[0]} {len(request['messages'])}\n")
-    print(json.dumps({"text": text, "finish_reason": finish, "usage": {"input_tokens": 900, "output_tokens": 700}}))
+    sys.stdout.write(
+        json.dumps({"text": text, "finish_reason": finish, "usage": {"input_tokens": 900, "output_tokens": 700}})
+    )
 
 
 def faulty(fault: str | None, answer: dict[str, str], index: dict) -> tuple[str, str]:

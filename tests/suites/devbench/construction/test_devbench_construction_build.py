@@ -135,4 +135,4 @@ def test_kills_lose_no_instance_and_ask_nothing_twice(tmp_path: Path) -> None:
     # A request in flight at a kill may be sent again, and no other: two connections.
     calls = (tmp_path / "calls.log").read_text().splitlines()
     assert len(calls) - len(asked) <= 2 * kills
-    print(f"{kills} kills, {len(asked)} answers, {len(calls) - len(asked)} of them in flight at a kill")
+    print(f"{kills} kills, {len(asked)} answers, {len(calls) - len(asked)} of them in flight at a kill")  # noqa: T201 - with -s

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from caretbench.suites.devbench.cells.cell_tables import cell_categories, cell_languages, domains
+from caretbench.suites.devbench.construction.scenario_grid import Scenario, cells, scenario, sibling_scenario
+
+
+def test_seven_languages_times_six_categories_are_42_cells() -> None:
+    assert len(list(cells())) == 42
+    assert list(cells(["go"], ["api_usage", "low_context"])) == [("go", "api_usage"), ("go", "low_context")]
+
+
+@given(st.sampled_from(list(cells())), st.integers(1, 500), st.integers(0, 2**31))
+def test_the_same_seed_gives_the_same_scenario_with_known_values(cell: tuple[str, str], number: int, seed: int) -> None:
+    one = scenario(*cell, number, seed)
+    assert one == scenario(*cell, number, seed)
+    category = cell_categories()[cell[1]]
+    assert one.kind in category.kinds
+    assert one.band in category.bands
+    assert one.language_construct in cell_languages()[cell[0]].constructs[cell[1]]
+    assert one.domain in domains().domains
+    assert len(set(one.names)) >= 2
+    assert Scenario.model_validate_json(one.model_dump_json()) == one
+
+
+@given(st.sampled_from(list(cells())), st.integers(0, 2**31))
+def test_each_value_of_an_axis_occurs_before_one_occurs_again(cell: tuple[str, str], seed: int) -> None:
+    kinds = cell_categories()[cell[1]].kinds
+    drawn = [scenario(*cell, number, seed) for number in range(1, 2 * len(kinds) + 1)]
+    assert Counter(one.kind for one in drawn) == dict.fromkeys(kinds, 2)
+    many = [scenario(*cell, number, seed).domain for number in range(1, len(domains().domains) + 1)]
+    assert len(set(many)) == len(many)
+
+
+def test_another_seed_gives_other_scenarios() -> None:
+    first = [scenario("go", "api_usage", number, 1) for number in range(1, 40)]
+    other = [scenario("go", "api_usage", number, 2) for number in range(1, 40)]
+    assert sum(one.domain == two.domain for one, two in zip(first, other, strict=True)) < 10
+    assert all(one.names != two.names for one, two in zip(first, other, strict=True))
+
+
+def test_cells_of_a_language_do_not_share_the_domains_of_one_number() -> None:
+    for number in range(1, 30):
+        drawn = {scenario("java", category, number, 3).domain for category in cell_categories()}
+        assert len(drawn) >= 5
+
+
+def test_a_sibling_has_the_shape_and_another_domain() -> None:
+    original = scenario("python", "code_purpose", 4, 9)
+    sibling = sibling_scenario(original, "python/code_purpose/a")
+    same = ("language", "category", "kind", "band", "mode", "place", "language_construct", "documentation", "seed")
+    assert all(getattr(original, name) == getattr(sibling, name) for name in same)
+    assert sibling.domain != original.domain
+    assert sibling.names != original.names
+    assert sibling.sibling_of == "python/code_purpose/a"
+    assert sibling.id != original.id
