@@ -15,7 +15,7 @@ from caretbench.datasets.set_rows import ACCEPTED, OK, AttemptRow, InstanceRow
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.complexity import paper_statistics
 from caretbench.problem import Caret, Problem, Row
-from caretbench.validation.private_texts import private_texts
+from caretbench.validation.texts.private_texts import private_texts
 
 Part = Literal["public", "holdout"]
 _COMPOSITION: Final = ("mode", "boundary", "direction")
