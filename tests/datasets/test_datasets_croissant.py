@@ -47,7 +47,7 @@ def test_the_library_of_croissant_reads_the_set_back(
     records = [
         {name.partition("/")[2]: plain(value) for name, value in one.items()} for one in dataset.records("problems")
     ]
-    rows = read_jsonl(released / "instances.jsonl")
+    rows = read_jsonl(released / "texts.jsonl")
     assert [{name: one[name] for name in records[0]} for one in rows] == records
     assert {"prefix", "reference", "suffix", "tests", "generator", "attempts", "cost", "canary"} <= records[0].keys()
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from caretbench.datasets.datasheet import PartFigures
-from caretbench.datasets.datasheet_page import printed_figures
+from caretbench.datasets.datasheet_tables import printed_figures
+from caretbench.datasets.part_figures import PartFigures
 from caretbench.datasets.release import ReleaseOptions, release_set
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.complexity import paper_statistics
@@ -32,7 +32,8 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def rows_of(places: dict[str, Path], part: str) -> list[dict[str, Any]]:
-    return read_jsonl(places[part] / "instances.jsonl")
+    texts = {row["id"]: row for row in read_jsonl(places[part] / "texts.jsonl")}
+    return [texts[row["id"]] | row for row in read_jsonl(places[part] / "instances.jsonl")]
 
 
 def sheet_of(places: dict[str, Path], part: str) -> dict[str, Any]:
@@ -64,12 +65,19 @@ def test_figures_of_the_problems(places: dict[str, Path], part: str) -> None:
     expected = {
         "problems": len(rows),
         "without_row": 0,
+        "edited": 0,
         "cells": counted(f"{row['language']}/{row['category']}" for row in rows),
         "composition": {
             "mode": counted("suffix" if row["suffix"].strip() else "no_suffix" for row in rows),
             "boundary": {"indentation": len(rows)},
+            "kind": counted(row["kind"] for row in rows),
+            "band": counted(row["band"] for row in rows),
+            "origin": counted("sibling" if row["sibling"] else "original" for row in rows),
         },
-        "scenarios": {name: counted(row["scenario"][name] for row in rows) for name in ("band", "domain", "mode")},
+        "scenarios": {
+            name: counted(row["scenario"][name] for row in rows)
+            for name in ("kind", "domain", "language_construct", "band", "documentation", "mode", "place")
+        },
         "siblings": sum(row["sibling"] in ids for row in rows),
         "checks": {
             name: counted("ok" if row["checks"][name] == "ok" else "fault" for row in rows)
@@ -90,9 +98,11 @@ def test_figures_of_the_problems(places: dict[str, Path], part: str) -> None:
 @pytest.mark.parametrize("part", ["public", "holdout"])
 def test_figures_of_the_generation(places: dict[str, Path], part: str) -> None:
     figures = sheet_of(places, part)["generation"]
-    attempts, answers, instances = (
+    ends, answers, instances = (
         read_jsonl(places["built"] / name) for name in ("attempts.jsonl", "asked.jsonl", "instances.jsonl")
     )
+    attempts = [*{row["request"]: row for row in ends}.values()]
+    assert len(attempts) == len(ends) - 1 == len(answers)
     accepted = [row for row in attempts if row["outcome"] == "instance"]
     failed = [row for row in attempts if row["outcome"] != "instance"]
     seconds = [row["latency"]["last_s"] for row in answers]
@@ -203,17 +213,18 @@ def test_the_page_has_the_tables_of_the_paper_and_its_printed_figures(places: di
     assert "https://example.org/set" in page
 
 
-def test_costs_of_instances_stand_in_for_missing_answers(tmp_path: Path) -> None:
+def test_costs_of_attempts_stand_in_for_missing_answers(tmp_path: Path) -> None:
     built = write_set(tmp_path / "mine")
     (built / "asked.jsonl").unlink()
     found = release_set(built, tmp_path / "out", ReleaseOptions()).public.generation
-    assert found.dollars == pytest.approx(sum(row["cost"] for row in read_jsonl(built / "instances.jsonl")))
-    assert found.request_hours is None
+    assert found.attempts is not None
+    assert found.dollars == pytest.approx(0.5 * found.attempts)
+    assert found.request_hours == pytest.approx(2.0 * found.attempts / 3600)
 
 
 def test_numbers_of_the_manifest_are_used_where_no_row_has_them(tmp_path: Path) -> None:
     built = write_programs(tmp_path / "mine")
-    (built / "manifest.json").write_text('{"generation": {"hours": 2.5, "dollars": 4.0}}')
+    (built / "manifest.json").write_text('{"wall_hours": 2.5, "cost": 4.0}')
     found = release_set(built, tmp_path / "out", ReleaseOptions(licence="MIT")).public.generation
     assert (found.hours, found.dollars) == (2.5, 4.0)
 

@@ -8,7 +8,7 @@ from caretbench.datasets import release as release_module
 from caretbench.datasets.release import ReleaseOptions, holdout_folder, release_set
 from caretbench.datasets.release_files import file_hashes, mark_program
 from caretbench.errors import DataError
-from caretbench.files import sha256_file, write_rows
+from caretbench.files import sha256_file, sha256_text, write_rows
 from caretbench.problem import Caret, FileSplice, Problem, Provenance, TestsCheck
 from caretbench.suites import load_suite
 from caretbench.suites.c3bench.starter import starter_folder
@@ -26,13 +26,14 @@ def every_byte(folder: Path) -> bytes:
 def test_a_release_is_a_set_that_shows_the_same_texts(tmp_path: Path) -> None:
     built = write_set(tmp_path / "mine")
     release_set(built, tmp_path / "out", HALF)
-    before = {one.id: one for one in starter.load(built)}
+    before = {one.id: one for one in load_suite("devbench").load(str(built)).problems}
     after = [*load_suite("devbench").load(str(tmp_path / "out")).problems]
     after += load_suite("devbench").load(str(tmp_path / "out-holdout")).problems
     assert sorted(one.id for one in after) == sorted(before)
     for one in after:
         old = before[one.id]
-        assert (one.shown, one.reference, one.checks) == (old.shown, old.reference, old.checks)
+        for name in ("shown", "reference", "checks", "labels", "cluster"):
+            assert getattr(one, name) == getattr(old, name)
         added = one.splice.after.removeprefix(old.splice.after)
         assert re.fullmatch(r"(#|//) " + re.escape(CANARY) + "\n", added)
 
@@ -50,27 +51,47 @@ def test_the_hold_out_and_paid_answers_are_in_no_byte_of_the_release(tmp_path: P
     built = write_set(tmp_path / "mine")
     release_set(built, tmp_path / "out", HALF)
     public, held = (
-        {row["id"]: row for row in read_jsonl(tmp_path / name / "instances.jsonl")} for name in ("out", "out-holdout")
+        {row["id"]: row for row in read_jsonl(tmp_path / name / "texts.jsonl")} for name in ("out", "out-holdout")
     )
     assert len(held) == len(public) == len(every_id()) / 2
     released = every_byte(tmp_path / "out").decode()
     assert PAID_ANSWER not in released
     assert not [name for name in held if name in released]
     assert not [row["reference"] for row in held.values() if f"{row['reference']}\n" in released]
-    assert all(row["sibling"] in public for row in public.values())
+    assert all(row["sibling"] in (None, *public) for row in public.values())
 
 
 def test_rows_have_the_texts_and_the_facts(tmp_path: Path) -> None:
     built = write_set(tmp_path / "mine", lambda row: row | {"licence": None})
     release_set(built, tmp_path / "out", ReleaseOptions(licence="Apache-2.0"))
     stated = {row["id"]: row for row in read_jsonl(built / "instances.jsonl")}
-    for row in read_jsonl(tmp_path / "out" / "instances.jsonl"):
-        assert row | stated[row["id"]] | {"licence": "Apache-2.0"} == row
+    instances = {row["id"]: row for row in read_jsonl(tmp_path / "out" / "instances.jsonl")}
+    assert [*instances] == sorted(stated)
+    for row in read_jsonl(tmp_path / "out" / "texts.jsonl"):
         text = (tmp_path / "out" / row["path"]).read_text("utf-8")
+        facts = {"licence": "Apache-2.0", "text_hash": sha256_text(text)}
+        assert instances[row["id"]] == stated[row["id"]] | facts
+        own = {"language", "category", "path", "prefix", "reference", "suffix", "tests", "canary"}
+        assert {name: value for name, value in row.items() if name not in own}.items() <= (
+            {"licence": "Apache-2.0"} | {k: v for k, v in instances[row["id"]].items() if k in row}
+        ).items()
         shown = f"{row['prefix']}⟦{row['reference']}⟧{row['suffix']}"
         assert text.startswith(shown[:-1])
         assert row["tests"] in text
         assert row["canary"] == CANARY
+
+
+def test_an_edited_file_keeps_the_hash_of_its_checks(tmp_path: Path) -> None:
+    built = write_set(tmp_path / "mine")
+    file = built / "go/api_usage/program-0.go"
+    file.write_text(file.read_text("utf-8").replace("a*b", "b*a"), "utf-8")
+    found = release_set(built, tmp_path / "out", ReleaseOptions())
+    assert found.public.figures.edited == 1
+    rows = {row["id"]: row for row in read_jsonl(built / "instances.jsonl")}
+    released = read_jsonl(tmp_path / "out" / "instances.jsonl")
+    assert [row["id"] for row in released if row["text_hash"] == rows[row["id"]]["text_hash"]] == [
+        "go/api_usage/program-0"
+    ]
 
 
 def test_checksums_name_every_file(tmp_path: Path) -> None:
@@ -110,7 +131,7 @@ def test_problems_stay_in_their_part_over_versions(tmp_path: Path) -> None:
     later = ReleaseOptions(version="1.1.0", holdout=0.25, previous=tmp_path / "1.0.0", licence="MIT", seed=9)
     found = release_set(built, tmp_path / "1.1.0", later)
     ids = {
-        name: {row["id"] for row in read_jsonl(tmp_path / name / "instances.jsonl")}
+        name: {row["id"] for row in read_jsonl(tmp_path / name / "texts.jsonl")}
         for name in ("1.0.0", "1.0.0-holdout", "1.1.0", "1.1.0-holdout")
     }
     assert ids["1.0.0"] <= ids["1.1.0"]
@@ -254,8 +275,8 @@ def test_a_missing_snapshot_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("instances.jsonl", '{"id": ""}\n', r"instances.jsonl:1: id"),
-        ("attempts.jsonl", "{}\n", r"attempts.jsonl:1: outcome"),
+        ("instances.jsonl", '{"id": ""}\n', r"instances.jsonl:1: track"),
+        ("attempts.jsonl", "{}\n", r"attempts.jsonl:1: request"),
         ("asked.jsonl", "[]\n", r"asked.jsonl:1: expected a JSON object"),
         ("manifest.json", "[]", "expected a JSON object"),
         ("manifest.json", "{", "cannot be read"),

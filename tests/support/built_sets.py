@@ -7,6 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from caretbench.files import sha256_text
+from caretbench.suites.devbench.construction.build_rows import BuiltInstance, ConstructionManifest, InstanceAttempt
+from caretbench.suites.devbench.construction.scenario_grid import Scenario, scenario, sibling_scenario
+from caretbench.suites.devbench.starter import problem_of_text
+from caretbench.validation.reviewed import problem_hash
+
 LANGUAGES = {"python": ".py", "go": ".go"}
 CATEGORIES = ("api_usage", "low_context")
 NUMBER = 4
@@ -49,50 +55,77 @@ def program(language: str, category: str, number: int) -> str:
     return form.format(n=offset, sum=6 + offset, more=f"{mark} {category} {number}\n")
 
 
-def instance(language: str, category: str, number: int) -> dict[str, Any]:
+def scenario_of(language: str, category: str, number: int) -> Scenario:
+    """Scenarios of pairs: every second one is the sibling of the one before."""
+    original = scenario(language, category, 1 + number // 2, 7)
+    return sibling_scenario(original, identity(language, category, number - 1)) if number % 2 else original
+
+
+def instance(language: str, category: str, number: int, text: str) -> dict[str, Any]:
     generator = [*_FAMILIES][number % 2]
-    return {
-        "id": identity(language, category, number),
-        "scenario": {"domain": f"domain {number}", "band": "low" if number < 2 else "high", "mode": "suffix"},
-        "generator": generator,
-        "generator_family": _FAMILIES[generator],
-        "prompt_version": 1 + number // 3,
-        "attempts": 1 + number % 3,
-        "cost": 0.01 * (1 + number),
-        "justification": f"program {number} tests a sum",
-        "checks": {"parse": "ok", "twins": "ok" if number else "near program-9"},
-        "licence": "MIT",
-        "seed": 7,
-        "sibling": identity(language, category, number ^ 1),
-        "created": f"2026-11-2{number}",
-        "kind": "call",
-    }
+    name = identity(language, category, number)
+    problem = problem_of_text(text, name, "mine")
+    row = BuiltInstance(
+        id=name,
+        track=f"{language}/{category}/{number}",
+        scenario=scenario_of(language, category, number),
+        generator=generator,
+        generator_family=_FAMILIES[generator],
+        prompt_version=str(1 + number // 3),
+        attempts=1 + number % 3,
+        cost=0.01 * (1 + number),
+        justification=f"program {number} tests a sum",
+        library="",
+        kind="call",
+        band="low" if number < 2 else "high",
+        boundary="indentation",
+        mode="suffix",
+        checks={"parse": "ok", "twins": "ok" if number else "near program-9"},
+        licence="MIT",
+        created=f"2026-11-2{number}",
+        sibling=identity(language, category, number - 1) if number % 2 else None,
+        text_hash=sha256_text(text),
+        problem_hash=problem_hash(problem),
+    )
+    return row.model_dump(mode="json")
 
 
 def attempts() -> list[dict[str, Any]]:
-    """One failed attempt before every second instance, one scenario without an instance in each cell."""
+    """One failed attempt before every second instance, one scenario without an instance in each cell.
+
+    People rejected one instance later: its attempt has two ends.
+    """
     rows = []
     for language in LANGUAGES:
         for category in CATEGORIES:
             cell = f"{language}/{category}"
             for number in range(NUMBER):
-                base = {"scenario": f"{cell}#{number}", "cell": cell, "generator": [*_FAMILIES][number % 2]}
+                track, generator = f"{cell}/{number}", [*_FAMILIES][number % 2]
                 if number % 2:
-                    rows.append({**base, "attempt": 1, "outcome": "malformed", "detail": "no reference"})
-                rows.append({**base, "attempt": 2, "outcome": "instance", "detail": ""})
-            rows.append(
-                {"scenario": f"{cell}#x", "cell": cell, "generator": "openai/gpt-x", "attempt": 1, "outcome": "twin"}
-            )
+                    rows.append(_attempt(track, cell, generator, 1, "malformed"))
+                rows.append(_attempt(track, cell, generator, 2, "instance"))
+            rows.append(_attempt(f"{cell}/x", cell, "openai/gpt-x", 1, "twin"))
+    rows.append(_attempt("go/api_usage/y", "go/api_usage", "openai/gpt-x", 1, "instance"))
+    rows.append(_attempt("go/api_usage/y", "go/api_usage", "openai/gpt-x", 1, "rejected"))
     return rows
 
 
+def _attempt(track: str, cell: str, generator: str, number: int, outcome: Any) -> dict[str, Any]:
+    row = InstanceAttempt(
+        request=f"{track}#{number}", track=track, scenario=track, cell=cell, generator=generator, attempt=number,
+        outcome=outcome, cost=0.5, seconds=2.0,
+    )  # fmt: skip
+    return row.model_dump(mode="json")
+
+
 def answers() -> list[dict[str, Any]]:
+    requests = {row["request"]: row for row in attempts()}
     return [
         {
-            "role": "generator", "request": row["scenario"], "model": row["generator"], "text": PAID_ANSWER,
+            "role": "generator", "request": name, "model": row["generator"], "text": PAID_ANSWER,
             "cost": None if number == 0 else 0.002 * number, "latency": {"last_s": 3.0 + number},
         }
-        for number, row in enumerate(attempts())
+        for number, (name, row) in enumerate(requests.items())
     ]  # fmt: skip
 
 
@@ -118,12 +151,16 @@ def write_programs(root: Path, number: int = NUMBER) -> Path:
 def write_set(root: Path, change: Callable[[dict[str, Any]], dict[str, Any]] = lambda row: row) -> Path:
     """Write a whole built set; ``change`` is applied to the row of each instance."""
     write_programs(root)
-    rows = [change(instance(*name.rsplit("/", 1)[0].split("/"), int(name[-1]))) for name in every_id()]
+    rows = []
+    for name in every_id():
+        language, category, _ = name.split("/")
+        number = int(name[-1])
+        rows.append(change(instance(language, category, number, program(language, category, number))))
     write_jsonl(root / "instances.jsonl", rows)
     write_jsonl(root / "attempts.jsonl", attempts())
     write_jsonl(root / "asked.jsonl", answers())
-    manifest = {"canary": CANARY, "hours": 1.25, "versions": {"caretbench": "0.1.0"}, "options": {"seed": 7}}
-    (root / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    manifest = ConstructionManifest(seed=7, canary=CANARY, wall_hours=1.25, versions={"caretbench": "0.1.0"})
+    (root / "manifest.json").write_text(manifest.model_dump_json(), "utf-8")
     return root
 
 

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from caretbench.datasets.set_rows import (
-    ATTEMPTS_FILE,
-    INSTANCES_FILE,
-    MANIFEST_FILE,
-    AnswerCost,
-    AttemptRow,
-    InstanceRow,
-)
 from caretbench.errors import DataError
-from caretbench.files import RowT, read_rows, sha256_text
+from caretbench.files import read_rows, sha256_text
 from caretbench.languages import language
 from caretbench.problem import FileSplice, InlineSplice, Problem
-from caretbench.suites.build_models import ANSWERS_FILE
+from caretbench.suites.devbench.construction.build_folder import MANIFEST_FILE, BuildFolder, StoredAnswer
+from caretbench.suites.devbench.construction.build_rows import BuiltInstance, InstanceAttempt
 
 PROBLEMS_FILE: Final = "problems.jsonl"
 DATASHEET_FILE: Final = "datasheet.json"
@@ -42,20 +36,18 @@ class BuiltSet:
         if not root.is_dir():
             raise DataError(f"{root}: no such folder; expected a built set")
         self.root = root
+        self._folder = BuildFolder(root)
         self._canary = canary
         self.name = root.resolve().name
         self.as_rows = (root / PROBLEMS_FILE).is_file()
         self.problems: Sequence[Problem] = [one for one in self._sorted() if one.id not in dropped]
         if not self.problems:
-            raise DataError(f"{root}: no problems remain for a release")
+            what = "no problems remain" if dropped else "no problems here"
+            raise DataError(f"{root}: {what}; expected LANGUAGE/CATEGORY/NAME.EXT, or {PROBLEMS_FILE}")
 
     def _sorted(self) -> list[Problem]:
-        if self.as_rows:
-            found = list(read_rows(self.root / PROBLEMS_FILE, Problem))
-        else:
-            from caretbench.suites.devbench import starter
-
-            found = starter.load(self.root, source=self.name)
+        path = self.root / PROBLEMS_FILE
+        found = list(read_rows(path, Problem)) if self.as_rows else self._folder.problems()
         found.sort(key=lambda one: one.id)
         twice = next((one.id for one, other in pairwise(found) if one.id == other.id), None)
         if twice is not None:
@@ -68,19 +60,19 @@ class BuiltSet:
         return self.problems[0].suite
 
     @cached_property
-    def instances(self) -> Mapping[str, InstanceRow]:
+    def instances(self) -> Mapping[str, BuiltInstance]:
         """Rows of the instances by id; empty if the folder has none, as one that is written by hand."""
-        return {row.id: row for row in self._rows(INSTANCES_FILE, InstanceRow)}
+        return {} if self.as_rows else self._folder.instances()
 
     @cached_property
-    def attempts(self) -> Sequence[AttemptRow]:
-        """All attempts of the build."""
-        return self._rows(ATTEMPTS_FILE, AttemptRow)
+    def attempts(self) -> Sequence[InstanceAttempt]:
+        """All attempts of the build; of several ends of one request the last one holds."""
+        return [] if self.as_rows else list({row.request: row for row in self._folder.attempts()}.values())
 
     @cached_property
-    def answers(self) -> Sequence[AnswerCost]:
-        """Costs of all answers of models."""
-        return self._rows(ANSWERS_FILE, AnswerCost)
+    def answers(self) -> Sequence[StoredAnswer]:
+        """All answers of models, whose texts are never released."""
+        return [] if self.as_rows else list(self._folder.answers().values())
 
     @cached_property
     def manifest(self) -> Mapping[str, Any]:
@@ -104,17 +96,18 @@ class BuiltSet:
             raise DataError(f"{path}: expected a JSON object, found {type(value).__name__}")
         return value
 
-    def _rows(self, name: str, model: type[RowT]) -> list[RowT]:
-        path = self.root / name
-        return list(read_rows(path, model, allow_partial_last_line=True)) if path.exists() else []
+    def row(self, problem: Problem) -> BuiltInstance | None:
+        """Return the row of a problem; None if the folder has none."""
+        return self.instances.get(problem.id)
 
-    def row(self, problem: Problem) -> InstanceRow:
-        """Return the row of a problem; one without facts if the folder has none."""
-        return self.instances.get(problem.id) or InstanceRow(id=problem.id)
+    def is_edited(self, row: BuiltInstance) -> bool:
+        """Return whether the file of an instance has changed since it was checked."""
+        return self._folder.text_hash(row.id) != row.text_hash
 
     def licence_of(self, problem: Problem) -> str | None:
         """Return the licence of a problem; None where neither its row nor its provenance has one."""
-        return self.row(problem).licence or problem.provenance.licence
+        row = self.row(problem)
+        return (row.licence if row else None) or problem.provenance.licence
 
     @cached_property
     def stated_canary(self) -> str | None:
@@ -144,6 +137,11 @@ def cell_of(problem: Problem) -> str:
     """Return the cell of a problem: language and category, or what it has of them."""
     names = (name for name in ("language", "category") if name in problem.labels)
     return "/".join(problem.label(name) for name in names) or "all"
+
+
+def sorted_counts(values: Iterable[str]) -> dict[str, int]:
+    """Return the number of each value, in the order of the values."""
+    return dict(sorted(Counter(values).items()))
 
 
 def hidden_tests(problem: Problem) -> str:

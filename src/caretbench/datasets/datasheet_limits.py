@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from caretbench.datasets.datasheet import FAULT, Datasheet, PartFigures
+from caretbench.datasets.datasheet import Datasheet
+from caretbench.datasets.part_figures import FAULT, PartFigures
 
 _FEW: Final = 20
 """Number of problems below which the rate of a cell says little."""
@@ -30,7 +31,9 @@ def _of_problems(figures: PartFigures) -> Iterator[str]:
     if figures.without_row:
         yield f"Of {figures.without_row} problems nothing but their texts is known: no generator, check or date."
     if figures.checks:
-        yield "The checks are those of the build. A text that was edited afterwards has not passed them again."
+        yield "The checks are those of the build; a release does not repeat them."
+    if figures.edited:
+        yield f"{figures.edited} files were edited since their checks."
     faults = [f"{name} {counts[FAULT]}" for name, counts in figures.checks.items() if counts.get(FAULT)]
     if faults:
         yield f"Problems with a fault that a check found: {', '.join(faults)}."

@@ -145,7 +145,7 @@ def _members(built: BuiltSet) -> dict[str, list[str]]:
             found[f"overlap {one.overlap_group}"].append(one.id)
         if isinstance(one.splice, FileSplice):
             found[f"snapshot {one.splice.snapshot}"].append(one.id)
-        sibling = built.row(one).sibling
-        if sibling in known:
-            found[f"siblings {one.id}"] += [one.id, sibling]
+        row = built.row(one)
+        if row is not None and row.sibling in known:
+            found[f"siblings {one.id}"] += [one.id, row.sibling]
     return found

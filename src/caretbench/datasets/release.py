@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from caretbench.datasets.built_set import BuiltSet
-from caretbench.datasets.datasheet import Datasheet, Part, generation_figures, part_figures, unknown_facts
+from caretbench.datasets.datasheet import Datasheet, Part, unknown_facts
 from caretbench.datasets.difference import set_difference
+from caretbench.datasets.generation_figures import generation_figures
 from caretbench.datasets.holdout import SetParts, split_set
+from caretbench.datasets.part_figures import part_figures
 from caretbench.datasets.release_files import write_description, write_problems
 from caretbench.datasets.review_figures import ReviewFigures, review_figures
 from caretbench.datasets.set_licences import SetLicence, set_licence

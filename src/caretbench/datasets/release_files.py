@@ -19,15 +19,43 @@ from caretbench.datasets.built_set import (
 from caretbench.datasets.croissant import CROISSANT_FILE, croissant
 from caretbench.datasets.datasheet import Datasheet
 from caretbench.datasets.datasheet_page import render_datasheet
-from caretbench.datasets.set_rows import INSTANCES_FILE, InstanceRow
 from caretbench.errors import DataError
-from caretbench.files import sha256_file, write_atomically, write_rows
+from caretbench.files import sha256_file, sha256_text, write_atomically, write_rows
 from caretbench.languages import language
-from caretbench.problem import Problem
+from caretbench.problem import Problem, Row
+from caretbench.suites.devbench.construction.build_folder import INSTANCES_FILE
 from caretbench.suites.devbench.starter import TESTS
 
+TEXTS_FILE: Final = "texts.jsonl"
 CHECKSUMS_FILE: Final = "checksums"
 PAGE_FILE: Final = "datasheet.md"
+
+
+class ReleasedText(Row):
+    """Texts of one problem in DevBench's layout, for readers of tables: a line of ``texts.jsonl``. None: unknown."""
+
+    id: str
+    language: str
+    category: str
+    path: str
+    prefix: str
+    reference: str
+    suffix: str
+    tests: str
+    licence: str | None
+    canary: str
+    generator: str | None = None
+    generator_family: str | None = None
+    prompt_version: str | None = None
+    kind: str | None = None
+    band: str | None = None
+    attempts: int | None = None
+    cost: float | None = None
+    created: str | None = None
+    sibling: str | None = None
+
+
+_FACTS: Final = tuple(name for name, field in ReleasedText.model_fields.items() if not field.is_required())
 
 
 def write_problems(built: BuiltSet, problems: Sequence[Problem], folder: Path, canary: str, licence: str | None) -> int:
@@ -40,7 +68,7 @@ def write_problems(built: BuiltSet, problems: Sequence[Problem], folder: Path, c
         for name in snapshots_of(problems):
             _copy_snapshot(built.root / SNAPSHOTS_FOLDER / name, folder / SNAPSHOTS_FOLDER / name)
         return 0
-    marked = 0
+    marked, rows = 0, []
     for one in problems:
         source, *others = built.source_paths(one)
         text = (built.root / source).read_text("utf-8-sig")
@@ -49,7 +77,12 @@ def write_problems(built: BuiltSet, problems: Sequence[Problem], folder: Path, c
         write_atomically(folder / source, with_canary)
         for path in others:
             write_atomically(folder / path, (built.root / path).read_bytes())
-    write_rows(folder / INSTANCES_FILE, (_released_row(built, one, canary, licence) for one in problems))
+        if (row := built.row(one)) is not None:
+            checked = row.text_hash if built.is_edited(row) else sha256_text(with_canary)
+            rows.append(row.model_copy(update={"licence": row.licence or licence, "text_hash": checked}))
+    if rows:
+        write_rows(folder / INSTANCES_FILE, rows)
+    write_rows(folder / TEXTS_FILE, (released_text(built, one, canary, licence) for one in problems))
     return marked
 
 
@@ -72,21 +105,23 @@ def mark_program(text: str, comment: str, canary: str) -> str:
     return f"{text}{TESTS.lstrip()}{line}" if text.endswith("\n") else text
 
 
-def _released_row(built: BuiltSet, problem: Problem, canary: str, licence: str | None) -> InstanceRow:
-    """Return the row of a problem with its texts and the canary."""
-    caret = problem.caret
-    texts = {
-        "language": caret.language,
-        "category": problem.label("category"),
-        "path": built.source_paths(problem)[0],
-        "prefix": caret.prefix,
-        "reference": problem.reference,
-        "suffix": caret.suffix,
-        "tests": hidden_tests(problem),
-        "licence": built.licence_of(problem) or licence,
-        "canary": canary,
-    }
-    return InstanceRow.model_validate(built.row(problem).model_dump(mode="json") | texts)
+def released_text(built: BuiltSet, problem: Problem, canary: str, licence: str | None) -> ReleasedText:
+    """Return the texts and the main facts of a problem."""
+    row = built.row(problem)
+    facts = {name: getattr(row, name) for name in _FACTS} if row else {}
+    return ReleasedText(
+        id=problem.id,
+        language=problem.caret.language,
+        category=problem.label("category"),
+        path=built.source_paths(problem)[0],
+        prefix=problem.caret.prefix,
+        reference=problem.reference,
+        suffix=problem.caret.suffix,
+        tests=hidden_tests(problem),
+        licence=built.licence_of(problem) or licence,
+        canary=canary,
+        **facts,
+    )
 
 
 def write_description(sheet: Datasheet, folder: Path) -> None:
@@ -94,7 +129,7 @@ def write_description(sheet: Datasheet, folder: Path) -> None:
     write_atomically(folder / DATASHEET_FILE, sheet.model_dump_json(indent=2) + "\n")
     write_atomically(folder / PAGE_FILE, render_datasheet(sheet))
     if sheet.part == "public":
-        rows_file = next(name for name in (INSTANCES_FILE, PROBLEMS_FILE) if (folder / name).exists())
+        rows_file = next(name for name in (TEXTS_FILE, PROBLEMS_FILE) if (folder / name).exists())
         rows = [json.loads(line) for line in (folder / rows_file).read_text("utf-8").splitlines()]
         metadata = croissant(sheet, rows_file, rows, file_hashes(folder))
         write_atomically(folder / CROISSANT_FILE, json.dumps(metadata, indent=2, ensure_ascii=False) + "\n")
