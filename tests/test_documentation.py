@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from caretbench.datasets.datasheet import Datasheet, GenerationFigures, PartFigures
+from caretbench.datasets.datasheet import Datasheet
+from caretbench.datasets.generation_figures import GenerationFigures
+from caretbench.datasets.part_figures import PartFigures
+from caretbench.datasets.release_files import ReleasedText
 from caretbench.datasets.review_figures import ReviewFigures
-from caretbench.datasets.set_rows import AttemptRow, InstanceRow
 from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox.kernel.seccomp import system_call_numbers
 from caretbench.execution.scan.tamper import FLAGS
@@ -145,10 +147,7 @@ def section(page: Path, heading: str) -> str:
         ("## judgements.jsonl", (Judgement,)),
         ("## judge_errors.jsonl", (MissingJudgement,)),
         ("## human_ratings.jsonl", (HumanRating,)),
-        (
-            "## Files of a release",
-            (InstanceRow, AttemptRow, Datasheet, PartFigures, GenerationFigures, ReviewFigures),
-        ),
+        ("## Files of a release", (ReleasedText, Datasheet, PartFigures, GenerationFigures, ReviewFigures)),
         ("## scores.jsonl", (Score,)),
         ("## validity.jsonl", (Validity,)),
     ],
