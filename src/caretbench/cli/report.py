@@ -40,6 +40,12 @@ def report(
             "May be repeated.",
         ),
     ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE", help="Also print pass@1 weighted by usage: even, usage, or a file of weights."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the results of a run and write its HTML page. Only the statistics are computed again.
@@ -57,13 +63,18 @@ def report(
     if html and output is not None:
         check_file_is_writable(output)
     if folders := run_folders(run):
-        if by or published:
-            option = "--by" if by else "--published"
+        if by or published or weights:
+            option = "--by" if by else "--published" if published else "--weights"
             raise ValueError(f"{option}: give it with the folder of one suite, {folders[0]} for example")
         _report_suites(run, folders, form="json" if as_json else form, page=output, samples=samples if html else None)
         return
     loaded = load_run_folder(run)
     summary = summarise_run(loaded, breakdown_labels(by, loaded.problems))
+    if weights is not None:
+        from caretbench.reports.results.usage_weighted import with_usage_table
+        from caretbench.suites.usage_weights import read_weights
+
+        summary = with_usage_table(loaded, summary, read_weights(weights))
     print_summary(summary, form="json" if as_json else form, published=published)
     if html:
         path = write_html(run, loaded, summary, output=output, published=published, samples=samples)

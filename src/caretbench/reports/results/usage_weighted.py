@@ -1,0 +1,143 @@
+"""Usage-weighted means of a run: pass@1 by the shares of a file of weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import polars as pl
+
+from caretbench.errors import DataError
+from caretbench.languages import language
+from caretbench.metrics.intervals import mean_interval
+from caretbench.metrics.weighted import weighted_mean
+from caretbench.problem import Problem
+from caretbench.reports.frame import LoadedRun
+from caretbench.reports.results.problem_lists import excluded_ids
+from caretbench.reports.summary import Column, SuiteTable, Summary
+from caretbench.suites.usage_weights import Weights
+
+_TABLES: Final = ("block", "scenario", "line", "language", "category")
+"""Tables of weights that are named like a label of problems. Cuts divide one scenario, and are no part of it."""
+
+_BETWEEN: Final = "\0"
+"""Text between the labels of a group."""
+
+
+def with_usage_table(run: LoadedRun, summary: Summary, weights: Weights) -> Summary:
+    """Return the summary with a table of pass@1 by usage, next to the suite's own tables.
+
+    Raises:
+        DataError: the problems have no label that the weights have shares of.
+    """
+    shares = _shares(run.problems, weights)
+    groups = {problem.id: _group(problem, shares) for problem in run.problems}
+    cells = {group: _weight(group, shares) for group in groups.values() if group is not None}
+    rows = [_row(run, summary, column, groups, cells) for column in summary.columns if column.overall.pass_at]
+    notes = (
+        f"Weights {weights.name}: {weights.source}. Used: {', '.join(shares)}; shares of several are multiplied. "
+        f"Groups without problems are omitted: {_omitted(run.problems, shares)}.",
+    )
+    table = SuiteTable(
+        name="usage_weights",
+        title=f"Pass@1 by usage ({weights.name})",
+        columns=("Model", "By usage", "All problems alike", "Problems with a weight", "Policy", "Profile"),
+        rows=tuple(rows),
+        notes=notes,
+    )
+    return summary.model_copy(update={"suite_tables": (*summary.suite_tables, table)})
+
+
+def _shares(problems: Sequence[Problem], weights: Weights) -> dict[str, Mapping[str, float]]:
+    """Return the tables of weights, by label, that the problems have labels for."""
+    tables: dict[str, Mapping[str, float]] = weights.model_dump(by_alias=True, include={*_TABLES})
+    tables["language"] = {_language(name): share for name, share in weights.language.items()}
+    labels = [_labels(problem) for problem in problems]
+    found = {
+        name: tables[name]
+        for name in _TABLES
+        if any(tables[name].get(one[name], 0.0) > 0 for one in labels if name in one)
+    }
+    if not any(_weight(group, found) for problem in problems if (group := _group(problem, found))):
+        known = ", ".join(sorted({name for one in labels for name in one})) or "none"
+        raise DataError(
+            f"--weights {weights.name}: no problem of this run has labels with a share of these weights (labels: "
+            f"{known}); they need a table of one of them"
+        )
+    return found
+
+
+def _labels(problem: Problem) -> dict[str, str]:
+    labels = {name: problem.label(name) for name in problem.labels if not isinstance(problem.labels[name], float)}
+    if "language" in labels:
+        labels["language"] = _language(labels["language"])
+    return labels
+
+
+def _language(name: str) -> str:
+    """Return a language's own name; a name that is not known stays."""
+    try:
+        return language(name).name
+    except KeyError:
+        return name
+
+
+def _group(problem: Problem, shares: Mapping[str, Mapping[str, float]]) -> str | None:
+    labels = _labels(problem)
+    if not shares or any(name not in labels for name in shares):
+        return None
+    return _BETWEEN.join(labels[name] for name in shares)
+
+
+def _weight(group: str, shares: Mapping[str, Mapping[str, float]]) -> float:
+    values = zip(group.split(_BETWEEN), shares.values(), strict=True)
+    return math.prod(of_label.get(value, 0.0) / math.fsum(of_label.values()) for value, of_label in values)
+
+
+def _omitted(problems: Sequence[Problem], shares: Mapping[str, Mapping[str, float]]) -> str:
+    """Return the share of usage in each table that no problem has."""
+    parts = []
+    for name, of_label in shares.items():
+        there = {_labels(problem).get(name) for problem in problems}
+        share = math.fsum(value for key, value in of_label.items() if key not in there) / math.fsum(of_label.values())
+        if share:
+            parts.append(f"{share:.1%} of {name}")
+    return ", ".join(parts) or "none"
+
+
+def _row(
+    run: LoadedRun, summary: Summary, column: Column, groups: Mapping[str, str | None], cells: Mapping[str, float]
+) -> tuple[str, ...]:
+    excluded = excluded_ids(summary.excluded, column.profile)
+    mine = run.frame.filter(
+        (pl.col("model") == column.model)
+        & (pl.col("parameters") == column.parameters)
+        & (pl.col("policy") == column.policy)
+        & (pl.col("profile") == column.profile)
+        & pl.col("passed").is_not_null()
+    )
+    means = mine.group_by("problem_id", maintain_order=True).agg(pl.col("passed").cast(pl.Float64).mean())
+    values = {name: value for name, value in means.iter_rows() if name not in excluded}
+    by_id = {problem.id: problem for problem in run.problems}
+    chosen = [name for name in values if name in by_id]
+    numbers = [values[name] for name in chosen]
+    clusters = [by_id[name].cluster for name in chosen]
+    overlaps = [by_id[name].overlap_group for name in chosen]
+    found = weighted_mean(
+        numbers, [groups[name] for name in chosen], cells, seed=summary.seed, clusters=clusters, overlap_groups=overlaps
+    )
+    plain = mean_interval(numbers, seed=summary.seed, clusters=clusters, overlap_groups=overlaps)
+    return (
+        column.title,
+        "–" if found is None else _percent(found.value, found.interval.low, found.interval.high),
+        _percent(math.fsum(numbers) / len(numbers), plain.low, plain.high),
+        "0" if found is None else str(found.problems),
+        column.policy,
+        column.profile,
+    )
+
+
+def _percent(value: float, low: float, high: float) -> str:
+    note = f"\n{100 * low:.1f} to {100 * high:.1f}" if math.isfinite(low) and low < high else ""
+    return f"{100 * value:.1f}{note}"
