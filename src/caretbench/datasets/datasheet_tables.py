@@ -29,9 +29,11 @@ class PrintedSize(Row):
 
 
 class PrintedFigures(Row):
-    """Figures that a paper printed: sizes of other benchmarks, and shares of rejections by reason."""
+    """Figures that a paper printed: sizes of other benchmarks, a sentence about generation, and shares of rejections by
+    reason."""
 
     source: str
+    generation: str
     rejections: Mapping[str, float] = Field(default_factory=dict)
     complexity: tuple[PrintedSize, ...]
 
@@ -159,7 +161,9 @@ def _generation(sheet: Datasheet) -> Table:
         ("prompt versions", ", ".join(f"{name} ({count})" for name, count in found.prompt_versions.items()) or UNKNOWN),
     )
     known = tuple(row for row in rows if row[1] != UNKNOWN)
-    return Table("generation", "Generation, of the whole set", ("Figure", "Value"), known)
+    return Table(
+        "generation", "Generation, of the whole set", ("Figure", "Value"), known, (printed_figures().generation,)
+    )
 
 
 def _generators(sheet: Datasheet) -> Table:
