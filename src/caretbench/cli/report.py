@@ -12,12 +12,14 @@ import typer
 from caretbench.cli.common import AsJson, print_line
 
 if TYPE_CHECKING:
+    from caretbench.reports.frame import LoadedRun
     from caretbench.reports.summary import Summary
     from caretbench.runs.run_folder import RunFolder
 
 _FORMATS = ("terminal", "json", "csv", "markdown")
 
 
+# Long: a command is declared by its options.
 def report(
     run: Annotated[
         Path, typer.Argument(metavar="RUN", help="Folder of the run, or of several suites: OUTPUT of a run file.")
@@ -69,17 +71,22 @@ def report(
         _report_suites(run, folders, form="json" if as_json else form, page=output, samples=samples if html else None)
         return
     loaded = load_run_folder(run)
-    summary = summarise_run(loaded, breakdown_labels(by, loaded.problems))
-    if weights is not None:
-        from caretbench.reports.results.usage_weighted import with_usage_table
-        from caretbench.suites.usage_weights import read_weights
-
-        summary = with_usage_table(loaded, summary, read_weights(weights))
+    summary = _weighted(loaded, summarise_run(loaded, breakdown_labels(by, loaded.problems)), weights)
     print_summary(summary, form="json" if as_json else form, published=published)
     if html:
         path = write_html(run, loaded, summary, output=output, published=published, samples=samples)
         if form == "terminal" and not as_json:
             print_line(f"\nreport: {path}")
+
+
+def _weighted(run: LoadedRun, summary: Summary, weights: str | None) -> Summary:
+    """Return the summary with a table by usage, if weights are named."""
+    if weights is None:
+        return summary
+    from caretbench.reports.results.usage_weighted import with_usage_table
+    from caretbench.suites.usage_weights import read_weights
+
+    return with_usage_table(run, summary, read_weights(weights))
 
 
 def print_summary(summary: Summary, *, form: str, published: bool = False) -> None:
