@@ -264,12 +264,15 @@ def test_snapshots_go_with_their_problems_and_are_not_divided(tmp_path: Path) ->
     assert {path.name for path in (tmp_path / "out" / "snapshots").iterdir()} == {*names} - held
 
 
-def test_a_missing_snapshot_is_an_error(tmp_path: Path) -> None:
-    built = tmp_path / "tasks"
-    built.mkdir()
-    write_rows(built / "problems.jsonl", [project_problem(1, "abc")])
-    with pytest.raises(DataError, match="snapshot of a problem is missing"):
+@pytest.mark.parametrize("name", ["abc", "..", "../../elsewhere", ""])
+def test_a_missing_snapshot_is_an_error(tmp_path: Path, name: str) -> None:
+    built = tmp_path / "one" / "tasks"
+    for folder in (built / "snapshots", tmp_path / "elsewhere"):
+        folder.mkdir(parents=True)
+    write_rows(built / "problems.jsonl", [project_problem(1, name)])
+    with pytest.raises(DataError, match="of a problem is missing"):
         release_set(built, tmp_path / "out", ReleaseOptions())
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

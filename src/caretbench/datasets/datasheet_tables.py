@@ -29,8 +29,7 @@ class PrintedSize(Row):
 
 
 class PrintedFigures(Row):
-    """Figures that a paper printed: sizes of other benchmarks, a sentence about generation, and shares of rejections by
-    reason."""
+    """Figures that a paper printed: sizes of other benchmarks, a sentence about generation, shares of rejections."""
 
     source: str
     generation: str

@@ -66,7 +66,7 @@ def write_problems(built: BuiltSet, problems: Sequence[Problem], folder: Path, c
     if built.as_rows:
         write_rows(folder / PROBLEMS_FILE, problems)
         for name in snapshots_of(problems):
-            _copy_snapshot(built.root / SNAPSHOTS_FOLDER / name, folder / SNAPSHOTS_FOLDER / name)
+            _copy_snapshot(built.root / SNAPSHOTS_FOLDER, folder / SNAPSHOTS_FOLDER, name)
         return 0
     marked, rows = 0, []
     for one in problems:
@@ -86,10 +86,10 @@ def write_problems(built: BuiltSet, problems: Sequence[Problem], folder: Path, c
     return marked
 
 
-def _copy_snapshot(source: Path, target: Path) -> None:
-    if not source.is_dir():
-        raise DataError(f"{source}: the snapshot of a problem is missing; build the set again")
-    shutil.copytree(source, target, symlinks=True)
+def _copy_snapshot(source: Path, target: Path, name: str) -> None:
+    if not name.isalnum() or not (source / name).is_dir():
+        raise DataError(f"{source}: the snapshot {name!r} of a problem is missing; build the set again")
+    shutil.copytree(source / name, target / name, symlinks=True)
 
 
 def mark_program(text: str, comment: str, canary: str) -> str:
