@@ -12,6 +12,7 @@ from caretbench.languages import language
 from caretbench.problem import InlineSplice, Problem
 from caretbench.suites.devbench import starter
 from caretbench.suites.devbench.cells.cell_tables import cell_categories
+from caretbench.suites.devbench.construction.scenario_grid import scenario
 from caretbench.suites.devbench.instance_rules.instance_checks import rule_faults
 from caretbench.suites.devbench.instance_rules.program_view import ProgramView
 from caretbench.suites.devbench.instance_rules.rule_measures import RULE_MEASURES
@@ -54,41 +55,56 @@ def answer_entry(problem: Problem) -> dict[str, Any]:
 
 
 def replayed_generator(
-    folder: Path, problems: Sequence[Problem], *, hostile: dict[str, str] | None = None, faults: Iterable[str] = FAULTS
+    folder: Path,
+    problems: Sequence[Problem],
+    seed: int = 0,
+    *,
+    hostile: dict[str, str] | None = None,
+    faults: Iterable[str] = FAULTS,
 ) -> str:
-    """Write the index of answers below a folder; return the ``-m`` option of the generator."""
+    """Write the index of answers below a folder; return the ``-m`` option of the generator.
+
+    Each cell's fault is planned for its first scenario, by the seed, that has a fitting answer. The last answer of a
+    cell whose fault is a twin is written to ``public`` below the folder, for ``--compare``.
+    """
     cells: dict[str, list[dict[str, Any]]] = {}
     for problem in problems:
         cells.setdefault("/".join(problem.id.split("/")[:2]), []).append(answer_entry(problem))
     planned = list(faults)
-    twin = answer_of(problems[0])
-    del twin["language"]
-    index = {
+    index: dict[str, Any] = {
         "cells": cells,
         "faults": {cell: planned[number % len(planned)] for number, cell in enumerate(cells)} if planned else {},
         "first": {},
-        "twin": twin,
+        "twins": {},
         "hostile": hostile or {},
         "secret": {one: f"{language(one).line_comment} token " for one in {cell.split("/")[0] for cell in cells}},
     }
+    (folder / "public").mkdir()
+    for cell, fault in index["faults"].items():
+        fitting = cells[cell]
+        if fault == "twin":
+            fitting = [cells[cell].pop()]
+            index["twins"][cell] = fitting[0]["answer"]
+            _publish(folder / "public" / cell, fitting[0]["answer"])
+        index["first"][cell] = _first_fit(cell, fitting, seed)
     path = folder / "index.json"
     path.write_text(json.dumps(index), "utf-8")
     return f"generator=replayed=command/{sys.executable} -S {_PROGRAM} {path} {folder / 'calls.log'}"
 
 
-def fault_first_fits(folder: Path, seed: int, scenarios: int = 40) -> None:
-    """Plan each cell's fault for its first scenario that has a fitting answer."""
-    from caretbench.suites.devbench.construction.scenario_grid import scenario
+def _publish(folder: Path, answer: dict[str, str]) -> None:
+    folder.mkdir(parents=True)
+    text = f"{answer['prefix']}⟦{answer['reference']}⟧{answer['suffix']}\n⟦tests⟧\n{answer['tests']}"
+    (folder / f"{answer['name']}{language(answer['language']).suffix}").write_text(text, "utf-8")
 
-    path = folder / "index.json"
-    index = json.loads(path.read_text("utf-8"))
-    for cell, answers in index["cells"].items():
-        category = cell_categories()[cell.split("/")[1]]
-        for number in range(1, scenarios):
-            drawn = scenario(*cell.split("/"), number, seed)
-            about = category.kinds[drawn.kind].about
-            fits = [one for one in answers if about in one["kinds"] and drawn.band in one["bands"]]
-            if any(drawn.mode == "no_suffix" or one["answer"]["suffix"].strip() for one in fits):
-                index["first"][cell] = number
-                break
-    path.write_text(json.dumps(index), "utf-8")
+
+def _first_fit(cell: str, answers: Sequence[dict[str, Any]], seed: int) -> int:
+    """Return the number of the first scenario that one of the answers fits."""
+    name, category = cell.split("/")
+    for number in range(1, 100):
+        drawn = scenario(name, category, number, seed)
+        about = cell_categories()[category].kinds[drawn.kind].about
+        fits = [one for one in answers if about in one["kinds"] and drawn.band in one["bands"]]
+        if any(drawn.mode == "no_suffix" or one["answer"]["suffix"].strip() for one in fits):
+            return number
+    raise AssertionError(f"{cell}: no scenario fits")

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 FAULTS = ("wrong", "twin", "malformed", "cut_off", "refused", "hostile", "secret")
-"""Planned faults: a wrong reference, the program of another instance, broken JSON, half an answer, a refusal, an attack
+"""Planned faults: a wrong reference, a program of a public set, broken JSON, half an answer, a refusal, an attack
 on the sandbox, a program with an access key."""
 KEYWORDS = {"return", "raise", "throw", "await", "yield", "else", "finally", "static", "const", "this", "self", "true"}
 
@@ -34,12 +34,15 @@ def main() -> None:
     if rejected:  # the rejected instance is in the conversation, and no longer in the list
         free = [one for one in free if json.dumps(one["answer"]["name"]) not in request["messages"][-2]["text"]]
     text, finish = "I'm sorry, I cannot help with that.", "stop"
-    if free:
-        answer = dict(free[0]["answer"])
+    is_first = number == index["first"].get(cell) and not repaired
+    if free or (is_first and index["faults"].get(cell) == "twin"):
+        answer = dict((free or index["cells"][cell])[0]["answer"])
         if hides:
             answer["tests"], answer["suffix"] = answer["suffix"] + answer["tests"], ""
-        fault = index["faults"].get(cell) if number == index["first"].get(cell) and not repaired else None
-        text, finish = faulty(fault, answer, index)
+        fault = index["faults"].get(cell) if is_first else None
+        if fault == "twin":
+            answer = index["twins"][cell]
+        text, finish = faulty(fault, dict(answer), index)
     with Path(sys.argv[2]).open("a") as log:
         log.write(f"{found[0]} {len(request['messages'])}\n")
     sys.stdout.write(
@@ -60,8 +63,6 @@ def faulty(fault: str | None, answer: dict[str, str], index: dict) -> tuple[str,
     if fault == "hostile" and answer["language"] in index["hostile"]:
         answer["reference"] = index["hostile"][answer["language"]]
     answer.pop("language")
-    if fault == "twin":
-        answer = dict(index["twin"])
     text = json.dumps(answer)
     if fault == "malformed":
         return "```json\n" + text[:-1], "stop"

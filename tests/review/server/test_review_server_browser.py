@@ -13,14 +13,15 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext
 
 from caretbench.review.database import DATABASE_NAME, ReviewDatabase
 from caretbench.review.event import ReviewEvent
 from caretbench.review.state import ReviewState
 from tests.support.axe import axe_script, serious_findings
 from tests.support.report_browser import CHROMIUM, chromium, needs_browser
-from tests.support.review_server import ReviewServer, made_item, make_review, running_server, starter_items
+from tests.support.review_pages import joined, open_item, press, ready, settled
+from tests.support.review_server import made_item, make_review, running_server, starter_items
 
 pytestmark = needs_browser
 PEOPLE = {"ann": "reviewer", "bob": "reviewer", "eve": "adjudicator"}
@@ -35,49 +36,6 @@ LATE = """() => {
 def browser() -> Iterator[Browser]:
     with chromium() as found:
         yield found
-
-
-def joined(browser: Browser | BrowserContext, server: ReviewServer, secret: str, **options: object) -> Page:
-    """A page of a person who has used the link by keyboard; console messages and errors of the page fail the test."""
-    context = browser.new_context(**options) if isinstance(browser, Browser) else browser  # type: ignore[arg-type]
-    page = context.new_page()
-    page.faults = []  # type: ignore[attr-defined]
-    page.on("console", lambda message: page.faults.append(message.text))  # type: ignore[attr-defined]
-    page.on("pageerror", lambda error: page.faults.append(str(error)))  # type: ignore[attr-defined]
-    page.goto(f"{server.address}/join/{secret}")
-    page.wait_for_selector("button:focus")
-    page.keyboard.press("Enter")
-    ready(page)
-    return page
-
-
-def ready(page: Page) -> None:
-    page.wait_for_selector("html[data-ready]", timeout=60_000)
-
-
-def open_item(page: Page) -> str | None:
-    form = page.query_selector("form.answers")
-    return None if form is None else f"{form.get_attribute('data-item')}:{form.get_attribute('data-repeat')}"
-
-
-def press(page: Page, keys: str) -> None:
-    """Press keys, and wait until another entry stands, or the queue is at its end."""
-    before = open_item(page)
-    for key in keys:
-        page.keyboard.press(key)
-    page.wait_for_function(
-        "(before) => { const form = document.querySelector('form.answers');"
-        " return !form ? document.querySelector('.done') : `${form.dataset.item}:${form.dataset.repeat}` !== before; }",
-        arg=before,
-    )
-
-
-def settled(page: Page) -> None:
-    """Wait until no decision waits for the server."""
-    page.wait_for_function(
-        "() => document.getElementById('waiting').hidden && !document.documentElement.hasAttribute('data-sending')",
-        timeout=60_000,
-    )
 
 
 def stored(folder: Path) -> list[ReviewEvent]:

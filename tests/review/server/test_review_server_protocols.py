@@ -20,10 +20,11 @@ from caretbench.review.problem_items import problem_items
 from caretbench.review.protocol import ReviewProtocol, load_protocol, protocol_names
 from caretbench.review.run_items import run_items
 from caretbench.suites import load_problems, load_suite
-from tests.review.server.test_review_server_browser import joined, open_item, press, ready, settled, stored
+from tests.review.server.test_review_server_browser import stored
 from tests.support.axe import axe_script, serious_findings
 from tests.support.questions import question_problems
 from tests.support.report_browser import CHROMIUM, chromium, needs_browser
+from tests.support.review_pages import joined, open_item, press, ready, settled
 from tests.support.review_server import made_item, make_review, running_server
 from tests.support.simulated_people import run_of, starter_run
 

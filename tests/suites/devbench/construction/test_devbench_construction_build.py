@@ -17,7 +17,7 @@ import pytest
 from caretbench.files import sha256_text
 from caretbench.suites import load_suite
 from caretbench.suites.devbench.construction.build_folder import BuildFolder
-from tests.support.replayed_answers import fault_first_fits, replayed_generator, written_answers
+from tests.support.replayed_answers import replayed_generator, written_answers
 
 SEED = 11
 
@@ -33,8 +33,7 @@ def python_answers(*categories: str) -> list:
 
 def test_faults_are_repaired_and_the_folder_says_what_became_of_each_attempt(tmp_path: Path) -> None:
     answers = python_answers("low_context", "code_purpose")
-    model = replayed_generator(tmp_path, answers, faults=("malformed", "wrong"))
-    fault_first_fits(tmp_path, SEED)
+    model = replayed_generator(tmp_path, answers, SEED, faults=("malformed", "wrong"))
     ran = build(
         "-m", model, "--language", "python", "--category", "low_context", "--category", "code_purpose", "-n", 2,
         "--patience", 20, "--compare", "none", "--scenario-seed", SEED, "-o", tmp_path / "mine",
@@ -67,7 +66,7 @@ def test_faults_are_repaired_and_the_folder_says_what_became_of_each_attempt(tmp
 
 def test_a_rejected_instance_is_replaced_and_an_edited_one_is_checked_again(tmp_path: Path) -> None:
     answers = python_answers("low_context")
-    model = replayed_generator(tmp_path, answers, faults=())
+    model = replayed_generator(tmp_path, answers, SEED, faults=())
     mine = tmp_path / "mine"
     options = ("--language", "python", "--category", "low_context", "-n", 2, "--patience", 30, "--compare", "none",
                "--scenario-seed", SEED, "-o", mine)  # fmt: skip
@@ -102,8 +101,7 @@ def test_a_rejected_instance_is_replaced_and_an_edited_one_is_checked_again(tmp_
 @pytest.mark.long
 def test_kills_lose_no_instance_and_ask_nothing_twice(tmp_path: Path) -> None:
     answers = python_answers("low_context", "code_purpose", "api_usage", "pattern_matching")
-    model = replayed_generator(tmp_path, answers, faults=("wrong", "malformed", "cut_off", "secret"))
-    fault_first_fits(tmp_path, SEED)
+    model = replayed_generator(tmp_path, answers, SEED, faults=("wrong", "malformed", "cut_off", "secret"))
     mine = tmp_path / "mine"
     categories = [word for name in ("low_context", "code_purpose", "api_usage", "pattern_matching")
                   for word in ("--category", name)]  # fmt: skip
