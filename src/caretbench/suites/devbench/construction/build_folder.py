@@ -167,6 +167,12 @@ class BuildFolder:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 file.rename(target)
 
+    def rejected_problems(self) -> list[Problem]:
+        """Return the problems that people rejected; their ids begin with ``rejected/``."""
+        root = self.path / REJECTED_FOLDER
+        found = starter.load(root, source=REJECTED_FOLDER) if any(root.glob("*/*/*.*")) else []
+        return [problem.model_copy(update={"id": f"{REJECTED_FOLDER}/{problem.id}"}) for problem in found]
+
     def problems(self) -> list[Problem]:
         """Return the problems of all files, with labels and provenance of the rows; empty in a new folder.
 

@@ -71,7 +71,7 @@ class InstanceStore:
             self._folder.write_instances(self.rows)
         self.problems = {problem.id: problem for problem in self._folder.problems()}
         self.twins.clear()
-        for problem in self.problems.values():
+        for problem in (*self.problems.values(), *self._folder.rejected_problems()):
             self._add_twin(problem)
 
     def _restore(self, track: Track, name: str) -> None:
@@ -159,20 +159,20 @@ class InstanceStore:
         return sum(known) if len(known) == len(costs) else None
 
     def related(self, request: InstanceRequest) -> list[str]:
-        """Return the ids of the instances of the same scenario, siblings included."""
+        """Return the ids of the instances of the same scenario, siblings and rejected ones included."""
         own = request.scenario.id.removesuffix(_SIBLING)
-        return [row.id for row in self.rows.values() if row.scenario.id.removesuffix(_SIBLING) == own]
+        found = [row.id for row in self.rows.values() if row.scenario.id.removesuffix(_SIBLING) == own]
+        return found + self._tracks.rejected_names(own)
 
     def summaries(self, cell: str) -> Iterator[str]:
         """Yield one line for each instance of a cell."""
         return (row.summary for row in self.rows.values() if row.scenario.cell == cell)
 
     def _add_twin(self, problem: Problem) -> None:
-        language, category, _ = problem.id.split("/", 2)
+        language, category = problem.caret.language, problem.label("category")
         self.twins.add(problem.id, language, f"{language}/{category}", ProgramView.of(problem).shown)
 
 
-# Long: one argument for each field that a caller knows.
 def attempt_end(
     request: InstanceRequest,
     outcome: str,

@@ -49,6 +49,16 @@ class TrackList:
         ends = track.ends.values() if track is not None else ()
         return any(end.outcome == "rejected" and (end.instance, end.attempt) == (row.id, row.attempts) for end in ends)
 
+    def rejected_names(self, scenario_id: str) -> list[str]:
+        """Return the names in the twin index of rejected instances of a scenario."""
+        return [
+            f"rejected/{end.instance}-{end.attempt}"
+            for track in self._tracks.values()
+            if track.scenario.id == scenario_id
+            for end in track.ends.values()
+            if end.outcome == "rejected"
+        ]
+
     def end(self, row: InstanceAttempt) -> None:
         """Store the end of an attempt in its track."""
         self._tracks[row.track].ends[row.request] = row
