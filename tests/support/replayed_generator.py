@@ -36,7 +36,8 @@ def main() -> None:
     text, finish = "I'm sorry, I cannot help with that.", "stop"
     is_first = number == index["first"].get(cell) and not repaired
     if free or (is_first and index["faults"].get(cell) == "twin"):
-        answer = dict((free or index["cells"][cell])[0]["answer"])
+        chosen = free or index["cells"][cell]
+        answer = dict(chosen[number % len(chosen)]["answer"])
         if hides:
             answer["tests"], answer["suffix"] = answer["suffix"] + answer["tests"], ""
         fault = index["faults"].get(cell) if is_first else None
