@@ -22,8 +22,9 @@ _FORMATS = ("terminal", "json", "csv", "markdown")
 # Long: a command is declared by its options.
 def report(
     run: Annotated[
-        Path, typer.Argument(metavar="RUN", help="Folder of the run, or of several suites: OUTPUT of a run file.")
-    ],
+        Path | None,
+        typer.Argument(metavar="RUN", help="Folder of the run, or of several suites: OUTPUT of a run file."),
+    ] = None,
     form: Annotated[str, typer.Option("--format", help="Output format: terminal, json, csv or markdown.")] = "terminal",
     published: Annotated[bool, typer.Option(help="Also print the numbers of the paper.")] = False,
     html: Annotated[bool, typer.Option(help="Write the HTML page, or leave it out.")] = True,
@@ -48,13 +49,20 @@ def report(
             metavar="NAME|FILE", help="Also print pass@1 weighted by usage: even, usage, or a file of weights."
         ),
     ] = None,
+    strengths: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Also print strengths and weaknesses of this model. Without RUN: by the tables of DevBench's paper.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the results of a run and write its HTML page. Only the statistics are computed again.
 
     Examples:
       caretbench report runs/devbench-starter-default
-      caretbench report runs/mine --format csv --no-html
+      caretbench report --strengths DeepSeek-V3
     """
     from caretbench.errors import check_file_is_writable
     from caretbench.reports.overview.overview_values import run_folders
@@ -64,18 +72,23 @@ def report(
         raise ValueError(f"--format {form!r}: expected one of {', '.join(_FORMATS)}")
     if html and output is not None:
         check_file_is_writable(output)
+    form = "json" if as_json else form
+    if run is None:
+        _report_printed(None if by or published or weights else strengths, form=form, page=output if html else None)
+        return
     if folders := run_folders(run):
-        if by or published or weights:
-            option = "--by" if by else "--published" if published else "--weights"
-            raise ValueError(f"{option}: give it with the folder of one suite, {folders[0]} for example")
-        _report_suites(run, folders, form="json" if as_json else form, page=output, samples=samples if html else None)
+        _refuse_options(
+            folders[0], {"--by": by, "--published": published, "--weights": weights, "--strengths": strengths}
+        )
+        _report_suites(run, folders, form=form, page=output, samples=samples if html else None)
         return
     loaded = load_run_folder(run)
-    summary = _weighted(loaded, summarise_run(loaded, breakdown_labels(by, loaded.problems)), weights)
-    print_summary(summary, form="json" if as_json else form, published=published)
+    summary = summarise_run(loaded, breakdown_labels(by, loaded.problems), strengths)
+    summary = _weighted(loaded, summary, weights)
+    print_summary(summary, form=form, published=published)
     if html:
         path = write_html(run, loaded, summary, output=output, published=published, samples=samples)
-        if form == "terminal" and not as_json:
+        if form == "terminal":
             print_line(f"\nreport: {path}")
 
 
@@ -87,6 +100,40 @@ def _weighted(run: LoadedRun, summary: Summary, weights: str | None) -> Summary:
     from caretbench.suites.usage_weights import read_weights
 
     return with_usage_table(run, summary, read_weights(weights))
+
+
+def _refuse_options(folder: Path, options: Mapping[str, object]) -> None:
+    """Raise ValueError if an option is used that needs the folder of one suite."""
+    for option, value in options.items():
+        if value:
+            raise ValueError(f"{option}: give it with the folder of one suite, {folder} for example")
+
+
+def _report_printed(model: str | None, *, form: str, page: Path | None) -> None:
+    """Print the strengths of a model by the printed tables of DevBench's paper; write the page if ``page`` names it."""
+    from caretbench.files import write_atomically
+    from caretbench.reports.output.export import table_to_markdown
+    from caretbench.reports.output.page import render_page
+    from caretbench.reports.output.terminal import print_tables
+    from caretbench.reports.strengths import printed_strengths
+
+    if model is None:
+        raise ValueError("RUN is missing: name the folder of a run, or only --strengths MODEL for printed tables")
+    if form == "csv":
+        raise ValueError("--format csv: printed strengths have terminal, json and markdown")
+    found = printed_strengths.printed_strengths(model)
+    tables = printed_strengths.printed_strengths_tables(found)
+    if form == "json":
+        sys.stdout.write(found.model_dump_json(indent=2) + "\n")
+    elif form == "markdown":
+        sys.stdout.write("\n\n".join(map(table_to_markdown, tables)) + "\n")
+    else:
+        print_tables(tables)
+    if page is not None:
+        title = f"{found.model} by printed tables"
+        write_atomically(page, render_page(title, [printed_strengths.printed_strengths_page(found)]))
+        if form == "terminal":
+            print_line(f"report: {page}")
 
 
 def print_summary(summary: Summary, *, form: str, published: bool = False) -> None:

@@ -17,7 +17,7 @@ CONFIDENCE = 0.95
 _NORMAL = NormalDist()  # scipy.special would take longer to load than a whole report of one problem
 
 BootstrapMethod = Literal["percentile", "bca"]
-Method = Literal["wilson", "parametric", "percentile", "bca", "constant", "undefined"]
+Method = Literal["wilson", "parametric", "percentile", "bca", "jackknife", "constant", "undefined"]
 
 
 class Interval(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 from caretbench.metrics.intervals import CONFIDENCE, RESAMPLES, Interval, resampled_interval, widened, wilson
 from caretbench.metrics.resampling import ResamplingUnits, all_sign_flipped_sums, sign_flipped_sums, units_of
 
-TestMethod = Literal["mcnemar_exact", "sign_flip_permutation"]
+TestMethod = Literal["mcnemar_exact", "sign_flip_permutation", "jackknife"]
 
 
 NOT_DISTINGUISHABLE: Final = "not distinguishable"

@@ -26,11 +26,15 @@ from caretbench.suites.suite_types import DEFAULT_STRATIFICATION, Headline, Stra
 
 @dataclass(frozen=True)
 class ReportSource:
-    """Loaded run with its stratification and its suite, if installed; computes values that several sections share."""
+    """Loaded run with its stratification and its suite, if installed; computes values that several sections share.
+
+    ``strengths`` is the title of the model whose strengths are requested.
+    """
 
     run: LoadedRun
     stratification: Stratification = DEFAULT_STRATIFICATION
     suite: Suite | None = None
+    strengths: str | None = None
 
     @property
     def seed(self) -> int:

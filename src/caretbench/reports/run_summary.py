@@ -49,17 +49,23 @@ def breakdown_labels(options: Sequence[str] | None, problems: Sequence[Problem])
     return found
 
 
-def summarise_run(run: LoadedRun, by: Sequence[tuple[str, ...]] = ()) -> Summary:
-    """Return the summary of a run; ``by`` names further labels for breakdowns, alone or crossed."""
+def summarise_run(run: LoadedRun, by: Sequence[tuple[str, ...]] = (), strengths: str | None = None) -> Summary:
+    """Return the summary of a run; ``by`` names further labels for breakdowns, alone or crossed.
+
+    ``strengths`` is the model whose strengths are requested.
+    """
     own = suite_of_run(run.manifest.get("suite"))
-    return summarise(run, _extended(own.stratification if own else DEFAULT_STRATIFICATION, by), own)
+    return summarise(run, _extended(own.stratification if own else DEFAULT_STRATIFICATION, by), own, strengths)
 
 
 def summarise(
-    run: LoadedRun, stratification: Stratification = DEFAULT_STRATIFICATION, suite: Suite | None = None
+    run: LoadedRun,
+    stratification: Stratification = DEFAULT_STRATIFICATION,
+    suite: Suite | None = None,
+    strengths: str | None = None,
 ) -> Summary:
     """Return the summary of a run; without ``suite`` it has no tables of the suite."""
-    source = ReportSource(run, stratification, suite)
+    source = ReportSource(run, stratification, suite, strengths)
     fields: dict[str, Any] = {}
     for section in SECTIONS:
         fields |= section.compute(source)

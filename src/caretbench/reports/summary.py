@@ -18,6 +18,8 @@ from caretbench.reports.results.post_processing import BestOfThree
 from caretbench.reports.results.problem_lists import DiscordantCase, ExcludedProblems
 from caretbench.reports.results.recordings import Recording
 from caretbench.reports.results.usage import ModelUsage
+from caretbench.reports.strengths.bias_rows import GeneratorBias
+from caretbench.reports.strengths.strength_values import ModelStrengths
 
 
 class RateCell(ReportValue):
@@ -142,6 +144,10 @@ class Summary(ReportValue):
     """Error kinds by model; empty if there are none."""
     flagged: tuple[FlaggedAnswers, ...] = ()
     """Flagged passes, and the rates without them; empty if a run has no flags."""
+    strengths: ModelStrengths | None = None
+    """Strengths and weaknesses of the model that ``--strengths`` names."""
+    generator_bias: GeneratorBias | None = None
+    """Gain of models on problems of their own family; None where generators of one family wrote all."""
     suite_tables: tuple[SuiteTable, ...] = ()
     """Tables of results that the suite computes itself."""
     warnings: tuple[str, ...] = ()

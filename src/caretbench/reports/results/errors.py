@@ -59,6 +59,18 @@ class ErrorColumn(ReportValue):
         return tuple(str(getattr(self, name)) for name in GROUP)
 
 
+def counted_kinds(outcome: str | None, by_text: Iterable[str]) -> frozenset[str]:
+    """Return the error kinds of an answer, by its outcome and its text; none if it passed, or the machine failed.
+
+    Args:
+        outcome: Its kind by the outcome; None where no check decides.
+        by_text: Its kinds by the text.
+    """
+    if outcome is None:
+        return frozenset(by_text)
+    return frozenset() if outcome in (NO_ERROR, OURS) else frozenset({*by_text, outcome.partition(":")[0]})
+
+
 class _PartCounts:
     """Counts of one part of the problems."""
 
@@ -69,15 +81,11 @@ class _PartCounts:
 
     def add(self, outcome: str | None, by_text: Iterable[str]) -> None:
         """Count one answer; ``outcome`` is None where no check decides."""
-        found = set(by_text)
         if outcome is None:
             self.unchecked += 1
         else:
             self.outcomes[outcome] += 1
-            if outcome in (NO_ERROR, OURS):
-                return
-            found.add(outcome.partition(":")[0])
-        self.kinds.update(found)
+        self.kinds.update(counted_kinds(outcome, by_text))
 
     def part(self, values: Sequence[str]) -> ErrorPart:
         """Return the counts with the labels of the part."""
@@ -110,7 +118,7 @@ def error_columns(
         group = tuple(str(row[name]) for name in GROUP)
         part = tuple(row[name] or "" for name in _PARTS)
         key = (row["problem_id"], row["model"], row["parameters"], row["sample"])
-        outcome = None if row["status"] is None else outcome_kind(_evidence(row, answers.get(key)))
+        outcome = row_outcome(row, answers.get(key))
         counts[group][part].add(outcome, row["error_kinds"] or ())
     return tuple(
         ErrorColumn(
@@ -119,6 +127,11 @@ def error_columns(
         )
         for group, parts in sorted(counts.items())
     )
+
+
+def row_outcome(row: Mapping[str, Any], completion: Completion | None) -> str | None:
+    """Return the error kind of a row of a run's table by its outcome; None without a verdict."""
+    return None if row["status"] is None else outcome_kind(_evidence(row, completion))
 
 
 def _evidence(row: Mapping[str, Any], completion: Completion | None) -> AnswerEvidence:

@@ -18,6 +18,8 @@ from caretbench.reports.sections.recordings import RecordingsSection
 from caretbench.reports.sections.similarity import SimilarityAgainstPassingSection, SimilarityMeansSection
 from caretbench.reports.sections.suite_tables import SuiteTablesSection
 from caretbench.reports.sections.usage import UsageSection
+from caretbench.reports.strengths.bias_section import GeneratorBiasSection
+from caretbench.reports.strengths.strengths_section import StrengthsSection
 
 HEAD = HeadSection()
 """Section that the outputs show first."""
@@ -40,6 +42,8 @@ SECTIONS: tuple[Section, ...] = (
     FlagsSection(),
     ExcludedProblemsSection(),
     DiscordantSection(),
+    StrengthsSection(),
+    GeneratorBiasSection(),
     UsageSection(),
     RecordingsSection(),
 )

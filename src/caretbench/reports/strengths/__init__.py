@@ -1,0 +1,1 @@
+"""Strengths and weaknesses of a model against the field, comparable languages, and bias of generators."""

@@ -1,0 +1,74 @@
+"""Values of a model's strengths in a report: paired tests against the field, and numbers by language."""
+
+from __future__ import annotations
+
+from caretbench.reports.estimates import ReportedNumber, ReportValue
+from caretbench.reports.results.paired_models import ComparisonRow
+
+PASSES = "passes"
+SIMILARITY = "similarity"
+
+
+class PartContrast(ReportValue):
+    """Difference to the field in a part of the problems, minus that in all others; the p value is adjusted (Holm)."""
+
+    difference: float
+    low: float | None
+    high: float | None
+    p_value: float
+    distinguishable: bool
+
+
+class StrengthTest(ReportValue):
+    """Paired test of a model against the field: on all problems, a part of them, or of a kind of answers.
+
+    ``measure`` is ``passes``, ``similarity``, or the kind of answers whose share is compared. ``title`` is the part or
+    the kind in words.
+    """
+
+    measure: str
+    title: str
+    row: ComparisonRow
+    contrast: PartContrast | None = None
+
+
+class LanguageNumbers(ReportValue):
+    """Numbers of a model in one language, raw and comparable. Difficulty and ability are log odds.
+
+    ``at_equal_difficulty`` is the rate that the model would have if this language's problems were as hard for the
+    average model as those of the average language.
+    """
+
+    language: str
+    rate: ReportedNumber
+    empty: float | None = None
+    """Rate of the empty answer on the same problems."""
+    skill: ReportedNumber | None = None
+    """Rate above the empty answer: (rate - empty) / (1 - empty)."""
+    difficulty: ReportedNumber | None = None
+    ability: ReportedNumber | None = None
+    at_equal_difficulty: ReportedNumber | None = None
+
+
+class ModelStrengths(ReportValue):
+    """Strengths and weaknesses of a model against the field: the other models of a run.
+
+    P values are adjusted (Holm) within each group of tests: overall, passes by part, similarity by part, kinds of
+    answers, contrasts of parts.
+    """
+
+    model: str
+    field: tuple[str, ...]
+    overall: tuple[StrengthTest, ...] = ()
+    passes: tuple[StrengthTest, ...] = ()
+    similarity: tuple[StrengthTest, ...] = ()
+    answers: tuple[StrengthTest, ...] = ()
+    """Shares of answers: similar and failing, dissimilar and passing, and error kinds."""
+    languages: tuple[LanguageNumbers, ...] = ()
+    sentences: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def tests(self) -> tuple[StrengthTest, ...]:
+        """All tests."""
+        return (*self.overall, *self.passes, *self.similarity, *self.answers)

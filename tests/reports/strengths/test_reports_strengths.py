@@ -1,0 +1,215 @@
+"""Strengths of a model against the field: sentences by rule, comparable languages, every form of output."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+
+import pytest
+
+from caretbench.errors import DataError
+from caretbench.problem import Completion, Problem, Score
+from caretbench.reports.frame import LoadedRun, build_frame
+from caretbench.reports.output.export import to_json, to_markdown
+from caretbench.reports.output.page import render_html
+from caretbench.reports.run_summary import summarise
+from caretbench.reports.strengths.strength_values import ModelStrengths
+from caretbench.reports.summary import Summary
+from caretbench.suites.suite_types import DEFAULT_STRATIFICATION
+from tests.support.command_run import in_this_process
+from tests.support.report_runs import make_problem
+
+EASY, HARD = "low_context", "pattern_matching"
+PROBLEMS = [
+    make_problem(language, category, number, labels={"language": language, "category": category, "kind": kind})
+    for language in ("python", "java")
+    for category in (EASY, HARD)
+    for number, kind in ((number, "even" if number % 2 == 0 else "odd") for number in range(40))
+]
+
+Rates = Mapping[str, Mapping[str, float]]
+"""Chance to pass by model and category."""
+
+
+def planted_run(
+    chances: Rates, cosine: Rates | None = None, problems: Sequence[Problem] = PROBLEMS, shift: float = 0.0
+) -> LoadedRun:
+    """A run in which models pass by planted chances; Java's problems are harder by ``shift``."""
+    rng = random.Random(3)  # noqa: S311  # made-up data
+    scores, completions = [], []
+    for problem in problems:
+        category, language = problem.label("category"), problem.label("language")
+        luck = rng.random()
+        for model, by_category in chances.items():
+            chance = by_category[category] - (shift if language == "java" else 0)
+            passed = (luck + rng.random()) / 2 < chance
+            common = {"problem_id": problem.id, "model": model, "policy": "syntax", "profile": "default"}
+            outcome = "passed" if passed else "failed"
+            scores.append(
+                Score.model_validate(
+                    common | {"scorer": "execution@1", "outcome": outcome, "values": {"passed": float(passed)}}
+                )
+            )
+            similarity = (cosine or {}).get(model, {}).get(category, 0.6) + 0.02 * rng.random()
+            scores.append(Score.model_validate(common | {"scorer": "similarity@1", "values": {"cosine": similarity}}))
+            completions.append(Completion(problem_id=problem.id, model=model, text="x = 1\n"))
+    manifest = {
+        "suite": "devbench", "policy": "syntax", "profile": "default", "seed": 0,
+        "models": [{"model": "empty", "source": "baseline"}],
+    }  # fmt: skip
+    return LoadedRun("planted", manifest, problems, completions, build_frame(problems, scores))
+
+
+CHANCES = {
+    "patterns": {EASY: 0.5, HARD: 0.85},
+    "plain-1": {EASY: 0.5, HARD: 0.45},
+    "plain-2": {EASY: 0.5, HARD: 0.45},
+    "empty": {EASY: 0.1, HARD: 0.1},
+}
+
+
+def strengths_of(run: LoadedRun, model: str) -> ModelStrengths:
+    found = summarise(run, DEFAULT_STRATIFICATION, strengths=model).strengths
+    assert found is not None
+    return found
+
+
+def test_a_planted_strength_is_told_with_its_numbers_and_the_rest_is_not_spoken_of() -> None:
+    found = strengths_of(planted_run(CHANCES), "patterns")
+    assert found.field == ("plain-1", "plain-2")
+    [strong] = [test for test in found.passes if test.title == "category pattern matching"]
+    assert strong.row.distinguishable
+    row = strong.row
+    [sentence] = [
+        text for text in found.sentences if text.startswith("Category pattern matching: ") and "pass," in text
+    ]
+    assert f"{100 * row.first_rate:.1f}% pass, {100 * row.second_rate:.1f}% of the mean of the 2 other" in sentence
+    assert f"{100 * row.difference:.1f} points more [{100 * row.low:.1f} to {100 * row.high:.1f}]" in sentence
+    assert "80 problems" in sentence
+    assert not any(text.startswith("Category low context") and "pass," in text for text in found.sentences)
+    [contrast] = [text for text in found.sentences if "higher than on all other problems" in text]
+    assert contrast.startswith("Category pattern matching: the difference of patterns to the mean")
+    [keep] = [text for text in found.sentences if text.startswith("To keep")]
+    assert "category pattern matching" in keep
+    assert "low context" not in keep
+    assert keep.startswith("To keep in patterns: above all category pattern matching; in all, ")
+    assert not any(text.startswith("To improve") for text in found.sentences)
+    silent = sum(not test.row.distinguishable for test in found.tests if test not in found.overall)
+    assert found.sentences[-1].startswith(f"{silent} of ")
+
+
+def test_a_weakness_is_the_other_side() -> None:
+    found = strengths_of(planted_run(CHANCES), "plain-1")
+    [mend] = [text for text in found.sentences if text.startswith("To improve in plain-1: ")]
+    assert "category pattern matching" in mend
+    assert any("points less" in text for text in found.sentences)
+
+
+def test_equal_models_have_no_strengths() -> None:
+    found = strengths_of(planted_run({name: {EASY: 0.5, HARD: 0.5} for name in "abc"}), "a")
+    assert "not distinguishable" in found.sentences[0]
+    assert "No part tells a from the mean of the 2 other models." in found.sentences
+    assert not any(text.startswith(("To keep", "Category", "Language")) for text in found.sentences)
+
+
+def test_p_values_are_adjusted_for_the_parts() -> None:
+    found = strengths_of(planted_run(CHANCES), "patterns")
+    [least] = [test.row for test in found.passes if test.title == "category pattern matching"]
+    # the smallest p value is multiplied by the number of tests: the sign flips give at least 1 / 10,001
+    assert least.p_value >= len(found.passes) / 10_001 * 0.99
+
+
+def test_more_similar_and_fewer_pass() -> None:
+    chances = {"copier": {EASY: 0.5, HARD: 0.3}, "solver": {EASY: 0.5, HARD: 0.8}}
+    cosine = {"copier": {EASY: 0.6, HARD: 0.95}, "solver": {EASY: 0.6, HARD: 0.25}}
+    run = planted_run(chances, cosine)
+    copier, solver = strengths_of(run, "copier").sentences, strengths_of(run, "solver").sentences
+    [text] = [one for one in copier if one.startswith("Category pattern matching: answers of copier")]
+    assert "more similar" in text
+    assert "and yet fewer answers pass" in text
+    assert any("and yet more answers pass" in one for one in solver)
+    assert any("fail, although similar to the reference" in one for one in copier)
+    assert any("pass, although dissimilar to the reference" in one for one in solver)
+    assert any("of the answers of copier have the error kind wrong output" in one for one in copier)
+
+
+def test_subtypes_of_built_problems_are_parts() -> None:
+    titles = {test.title for test in strengths_of(planted_run(CHANCES), "patterns").passes}
+    assert {"kind even", "kind odd", "language Java", "language Python"} <= titles
+
+
+def test_harder_problems_of_a_language_are_told_from_a_weaker_model() -> None:
+    """All models pass less in Java, by as much: the raw rates differ, those at equal difficulty do not."""
+    chances = {"a": {EASY: 0.8, HARD: 0.8}, "b": {EASY: 0.75, HARD: 0.75}, "empty": {EASY: 0.3, HARD: 0.3}}
+    java, python = strengths_of(planted_run(chances, shift=0.25), "a").languages
+    assert (java.language, python.language) == ("java", "python")
+    assert java.rate.value < python.rate.value - 0.2
+    assert java.difficulty is not None
+    assert python.difficulty is not None
+    assert java.difficulty.value > python.difficulty.value + 1
+    assert java.at_equal_difficulty is not None
+    assert python.at_equal_difficulty is not None
+    assert java.at_equal_difficulty.value == pytest.approx(python.at_equal_difficulty.value, abs=0.1)
+    assert java.empty is not None
+    assert java.skill is not None
+    assert java.skill.value == pytest.approx((java.rate.value - java.empty) / (1 - java.empty))
+
+
+def test_one_model_alone_has_no_field() -> None:
+    found = strengths_of(planted_run({"alone": {EASY: 0.5, HARD: 0.5}}), "alone")
+    assert found.sentences == ("There is no other model in this run to compare alone with.",)
+    assert [one.difficulty for one in found.languages] == [None, None]
+
+
+def test_an_unknown_model_is_named() -> None:
+    with pytest.raises(DataError, match="'nobody': the run has no verdict of such a model; models: patterns, plain-1"):
+        summarise(planted_run(CHANCES), strengths="nobody")
+
+
+def test_every_form_has_the_sentences() -> None:
+    run = planted_run(CHANCES)
+    summary = summarise(run, strengths="patterns")
+    assert summary.strengths is not None
+    page, markdown = render_html(summary, run, samples=0), to_markdown(summary)
+    for sentence in summary.strengths.sentences:
+        assert sentence in markdown
+        assert escape(sentence, quote=False) in page
+    assert 'id="strengths"' in page
+    assert "Languages made comparable" in page
+    assert Summary.model_validate_json(to_json(summary)) == summary
+    assert summarise(run).strengths is None
+    assert 'id="strengths"' not in render_html(summarise(run), run, samples=0)
+
+
+def report(*arguments: str) -> tuple[int, str, str]:
+    done = in_this_process("report", *arguments)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_command_prints_them(tmp_path: Path) -> None:
+    code, printed, _ = report("--strengths", "DeepSeek-V3", "-o", str(tmp_path / "page.html"))
+    assert code == 0
+    assert "DeepSeek-V3 by the printed tables" in printed
+    assert "Sentences of the paper that the numbers cannot bear" in (tmp_path / "page.html").read_text("utf-8")
+    code, printed, _ = report("--strengths", "deepseek-v3", "--json")
+    assert json.loads(printed)["model"] == "DeepSeek-V3"
+    assert "| Section | Sentence |" in report("--strengths", "GPT-4o", "--format", "markdown")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "RUN is missing"),
+        (("--strengths", "GPT-4o", "--published"), "RUN is missing"),
+        (("--strengths", "nobody"), "the printed tables have no such model"),
+        (("--strengths", "GPT-4o", "--format", "csv"), "printed strengths have terminal"),
+    ],
+)
+def test_bad_options_end_with_one_line(arguments: tuple[str, ...], message: str) -> None:
+    code, _, error = report(*arguments)
+    assert code == 2
+    [line] = [line for line in error.splitlines() if line.strip()]
+    assert message in line
