@@ -10,7 +10,7 @@ from caretbench.validation.texts.private_texts import private_texts
     [
         ("key = 'ghp_" + "a1B2" * 9 + "'", "access_key"),
         ("AWS = 'AKIA" + "Q7W8" * 4 + "'", "access_key"),
-        ("-----BEGIN RSA PRIVATE " + "KEY-----", "private_key"),
+        ("-----BEGIN RSA PRIVATE " + "KEY-----\n" + "MIIEow" * 8, "private_key"),
         ("url = 'postgres://ada:s3cr3t@db7.acme.io/x'", "address_with_password"),
         ("mail = 'ada@acme.io'", "mail_address"),
         ("call +44 20 7946 0958 now", "phone_number"),
@@ -28,7 +28,7 @@ def test_secrets_names_and_addresses_are_found(text: str, kind: str) -> None:
     [
         "mail = 'ada@example.org'", "x = 'user@mail.test'", 'host = "127.0.0.1"', 'host = "10.0.0.7"', "'192.0.2.1'",
         'version = "1.2.3.4"', "John Doe", "url = 'redis://user:pass@localhost/0'", "'123 Main Street'",
-        "AKIAIOSFODNN7EXAMPLE", "Alice has two keys", "a" * 64, "total = +12 345 678",
+        "AKIAIOSFODNN7EXAMPLE", "-----BEGIN PRIVATE KEY-----\nmock\n", "a@b.c", "Alice has two keys", "a" * 64, "total = +12 345 678",
     ],
 )  # fmt: skip
 def test_placeholders_are_not(text: str) -> None:

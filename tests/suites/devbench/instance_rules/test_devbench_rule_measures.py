@@ -49,6 +49,12 @@ def test_numbers_of_a_python_program(rule: str, expected: int) -> None:
     assert measured(rule, "python", PYTHON) == expected
 
 
+def test_the_arguments_of_a_call_are_a_use_of_its_function() -> None:
+    assert measured("library_calls", "python", "import bisect\n\nplace = bisect.insort(⟦values, 3⟧)\n") == 1
+    assert measured("library_calls", "python", "def own(a):\n    return a\n\n\nplace = own(⟦values, 3⟧)\n") == 0
+    assert measured("library_calls", "java", "class A { int b = Math.max(⟦1, 2⟧); }\n") == 1
+
+
 def test_members_of_the_prefix_are_counted_once_each() -> None:
     program = "LIMIT = 2\n\n\ndef half(x):\n    return x / 2\n\n\ndef run(x):\n    return ⟦half(half(x)) < LIMIT⟧\n"
     assert measured("reused_members", "python", program) == 2

@@ -12,6 +12,7 @@ from caretbench.suites.devbench.instance_rules.program_view import ProgramView
 from caretbench.syntax.parser import text_of
 from caretbench.syntax.queries import matches
 
+_IMPORTING = re.compile(r"(?:_statement|_declaration|_directive|preproc_include)$")
 _ALWAYS_USED = frozenset({"_", "*", "__future__", "annotations"})
 
 
@@ -58,7 +59,8 @@ def _bound_names(view: ProgramView) -> Iterator[tuple[str, tree_sitter.Node]]:
 
 
 def _statement(node: tree_sitter.Node) -> tree_sitter.Node:
-    while node.parent is not None and node.parent.parent is not None:
+    """Return the statement of an import, which may stand in a function."""
+    while node.parent is not None and not _IMPORTING.search(node.type):
         node = node.parent
     return node
 

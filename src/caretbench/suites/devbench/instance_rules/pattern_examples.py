@@ -1,6 +1,6 @@
 """Examples of a pattern: parts of the prefix that have the shape of the part that the reference completes.
 
-The shape of a part is the bag of its pairs of neighbouring node kinds (parent and child) in the syntax tree, so that
+Examples stand beside the part, in the same block or list, or in the same place of the parts beside its parent. The shape of a part is the bag of its pairs of neighbouring node kinds (parent and child) in the syntax tree, so that
 names, literals and the order of statements do not matter.
 """
 
@@ -60,21 +60,27 @@ def _inner(node: tree_sitter.Node, view: ProgramView) -> Iterator[tree_sitter.No
 
 
 def _examples(view: ProgramView, part: tree_sitter.Node) -> list[tree_sitter.Node]:
-    """Return the parts of the prefix in the shape of a part; of nested ones, the outer one."""
+    """Return the parts beside a part, complete in the prefix, that have its shape."""
     shape = _shape(part)
     if shape.total() < _SMALLEST:
         return []
-    found = []
-    waiting = [view.tree.root_node]
-    while waiting:
-        node = waiting.pop()
-        if node.start_byte >= view.prefix_end:
-            continue
-        if node.type == part.type and node.end_byte <= view.prefix_end and _alike(shape, _shape(node)):
-            found.append(node)
-            continue
-        waiting.extend(node.named_children)
-    return found
+    return [
+        node
+        for node in _beside(part)
+        if node.type == part.type and node.end_byte <= view.prefix_end and _alike(shape, _shape(node))
+    ]
+
+
+def _beside(part: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    """Yield the parts in the same block or list, and those in the same place of the parts beside its parent."""
+    parent = part.parent
+    if parent is None:
+        return
+    yield from parent.named_children
+    if parent.parent is not None:
+        for other in parent.parent.named_children:
+            if other.id != parent.id and other.type == parent.type:
+                yield from other.named_children
 
 
 def _alike(one: Shape, other: Shape) -> bool:

@@ -40,24 +40,26 @@ _ERROR_NODES: Final = ("comment", "line_comment", "block_comment")
 
 
 def _called_names(view: ProgramView) -> Iterator[str]:
-    """Yield the names that the reference calls, the last part of each."""
-    for node in view.nodes():
-        if node.type not in _CALLS:
-            continue
-        callee = next(
-            (
-                found
-                for name in ("function", "name", "constructor", "type")
-                if (found := node.child_by_field_name(name))
-            ),
-            node.named_children[-1] if node.type == "method_reference" and node.named_children else None,
-        )
-        if callee is None:
-            yield "new"
-            continue
-        words = re.findall(r"[\w$]+", re.sub(r"<[^<>]*>|\([^()]*\)", "", text_of(callee)))
-        if words:
-            yield words[-1]
+    """Yield the names that the reference calls, the last part of each, and that of the call whose arguments it writes."""
+    yield from (_called_name(node) for node in view.nodes() if node.type in _CALLS)
+    around = view.tree.root_node.descendant_for_byte_range(view.start, view.start)
+    while around is not None:
+        arguments = around.child_by_field_name("arguments") if around.type in _CALLS else None
+        if arguments is not None and around.start_byte < view.start and arguments.start_byte < view.start:
+            yield _called_name(around)
+            return
+        if _STATEMENT.search(around.type) or "block" in around.type:
+            return
+        around = around.parent
+
+
+def _called_name(node: tree_sitter.Node) -> str:
+    callee = next(
+        (found for name in ("function", "name", "constructor", "type") if (found := node.child_by_field_name(name))),
+        node.named_children[-1] if node.type == "method_reference" and node.named_children else None,
+    )
+    words = re.findall(r"[\w$]+", re.sub(r"<[^<>]*>|\([^()]*\)", "", text_of(callee))) if callee is not None else []
+    return words[-1] if words else "new"
 
 
 def _own_functions(view: ProgramView) -> set[str]:
@@ -82,7 +84,7 @@ def reused_members(view: ProgramView) -> int:
         if one.start < view.prefix_end
         and (one.parameters is not None or (one.role == "local" and one.end >= root.end_byte))
     }
-    members |= _member_names(view)
+    members |= _member_names(view) | _declared_names(view)
     used = {one.name for one in view.names if view.start <= one.start < view.end}
     own = {one.name for one in view.declarations if view.start <= one.start < view.end and one.role in _MEMBERS}
     return len(used & (members - own))
@@ -92,6 +94,13 @@ def _member_names(view: ProgramView) -> set[str]:
     """Return the names of attributes that the prefix assigns or declares in a class."""
     before = [one for one in view.names if one.start < view.prefix_end]
     return {one.name for one in before if "member" in one.syntactic_position}
+
+
+def _declared_names(view: ProgramView) -> set[str]:
+    """Return the names of the functions and types that begin in the prefix."""
+    found = matches(view.tree.root_node, view.language, "declarations")
+    names = [match["name"][0] for match in found if match["declaration"][0].start_byte < view.prefix_end]
+    return {text_of(name).rpartition("::")[2] for name in names}
 
 
 def comment_lines(view: ProgramView, start: int, end: int) -> int:

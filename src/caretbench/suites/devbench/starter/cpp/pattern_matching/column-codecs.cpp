@@ -32,6 +32,16 @@ struct Codec<bool> {
     }
 };
 
+template <>
+struct Codec<char> {
+    static constexpr const char* name = "grade";
+    static std::string write(char value) { return value ? std::string(1, value) : "-"; }
+    static char read(const std::string& cell) {
+        if (cell == "-") return '\0';
+        return cell.at(0);
+    }
+};
+
 /// Cents, written with a point: 12.05
 struct Money {
     long cents;

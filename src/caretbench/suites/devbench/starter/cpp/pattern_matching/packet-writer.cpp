@@ -34,6 +34,17 @@ public:
         return *this;
     }
 
+    /// At most 255 levels of one byte each, after one byte with their number.
+    PacketWriter& levels(const std::vector<std::uint8_t>& values) {
+        if (values.size() > std::numeric_limits<std::uint8_t>::max()) {
+            throw std::length_error("too many levels");
+        }
+        tag(Type::level);
+        bigEndian(static_cast<std::uint32_t>(values.size()), 1);
+        for (std::uint8_t value : values) bytes_.push_back(value);
+        return *this;
+    }
+
     /// At most 65535 samples of two bytes each, after two bytes with their number.
     PacketWriter& samples(const std::vector<std::uint16_t>& values) {
 ⟦        if (values.size() > std::numeric_limits<std::uint16_t>::max()) {
