@@ -164,15 +164,20 @@ def build(
     return carry_out(loaded_suite, stated, Path(output), values, asked, opener or _opener(), progress)
 
 
-def report(folder: Path | str, *, by: Sequence[tuple[str, ...]] = ()) -> Summary:
-    """Return the summary of a run. ``by``: tuples of labels for further breakdowns (crossed within a tuple).
+def report(folder: Path | str, *, by: Sequence[tuple[str, ...]] = (), strengths: str | None = None) -> Summary:
+    """Return the summary of a run.
+
+    Args:
+        folder: Folder of the run.
+        by: Tuples of labels for further breakdowns (crossed within a tuple).
+        strengths: Model whose strengths against the others are in the summary.
 
     Raises:
-        DataError: this is no run, or a file of it is malformed.
+        DataError: this is no run, a file of it is malformed, or it has no such model.
     """
     from caretbench.reports.run_summary import load_run_folder, summarise_run
 
-    return summarise_run(load_run_folder(Path(folder)), by)
+    return summarise_run(load_run_folder(Path(folder)), by, strengths)
 
 
 def compare(*folders: Path | str, models: Sequence[str] = (), **options: Any) -> ComparisonReport:

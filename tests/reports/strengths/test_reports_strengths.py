@@ -83,6 +83,8 @@ def test_a_planted_strength_is_told_with_its_numbers_and_the_rest_is_not_spoken_
     [strong] = [test for test in found.passes if test.title == "category pattern matching"]
     assert strong.row.distinguishable
     row = strong.row
+    assert row.low is not None
+    assert row.high is not None
     [sentence] = [
         text for text in found.sentences if text.startswith("Category pattern matching: ") and "pass," in text
     ]
@@ -156,6 +158,14 @@ def test_harder_problems_of_a_language_are_told_from_a_weaker_model() -> None:
     assert java.empty is not None
     assert java.skill is not None
     assert java.skill.value == pytest.approx((java.rate.value - java.empty) / (1 - java.empty))
+
+
+def test_few_sources_have_no_difficulty() -> None:
+    """19 sources of four problems each: their spread is not known well enough."""
+    problems = [one.model_copy(update={"cluster": str(place % 19)}) for place, one in enumerate(PROBLEMS)]
+    few, many = (strengths_of(planted_run(CHANCES, problems=chosen), "patterns") for chosen in (problems, PROBLEMS))
+    assert all(one.difficulty is None and one.skill is not None for one in few.languages)
+    assert all(one.difficulty is not None for one in many.languages)
 
 
 def test_one_model_alone_has_no_field() -> None:

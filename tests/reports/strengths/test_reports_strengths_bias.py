@@ -59,6 +59,7 @@ def test_a_planted_bias_is_claimed_in_every_form() -> None:
     assert row.claimed
     assert (row.scenarios, row.verdict) == (60, "favours its own")
     assert row.bias > 0.3
+    assert row.smallest is not None
     assert bias.models == {"anthropic": MODELS[:3], "openai": MODELS[3:]}
     assert bias.problems == {"anthropic": 60, "openai": 60}
     assert [one.name for one in bias.by_model] == [*MODELS]

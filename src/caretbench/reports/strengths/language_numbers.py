@@ -11,7 +11,7 @@ import polars as pl
 
 from caretbench.metrics.intervals import Interval
 from caretbench.metrics.item_difficulty import DifficultyModel, Scaled, fit_difficulties, rate_at
-from caretbench.metrics.resampling import Floats
+from caretbench.metrics.resampling import MIN_CLUSTERS, Floats
 from caretbench.metrics.skill import skill, skill_interval
 from caretbench.reports.estimates import ReportedNumber, mean_estimate
 from caretbench.reports.report_source import ReportSource
@@ -64,9 +64,10 @@ def _parts(ordered: Sequence[ModelRates], empty: ModelRates | None) -> Iterator[
 
 
 def _fit(part: _LanguageRates) -> DifficultyModel | None:
-    if np.ptp(part.rates) == 0:
-        return None  # all answers pass, or none does: no difficulty is known
-    return fit_difficulties(part.rates, part.problems["cluster"].to_list())
+    clusters = part.problems["cluster"].to_list()
+    if np.ptp(part.rates) == 0 or len(set(clusters)) < MIN_CLUSTERS:
+        return None  # all answers are alike, or too few sources tell the spread
+    return fit_difficulties(part.rates, clusters)
 
 
 def _numbers(

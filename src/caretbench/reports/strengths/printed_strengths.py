@@ -214,7 +214,7 @@ def _claim_table(title: str, claims: Sequence[CheckedClaim]) -> ReportTable:
 def printed_strengths_page(found: PrintedStrengths) -> PagePart:
     """Return the same as a part of a page."""
     _, *tables = printed_strengths_tables(found)
-    blocks = [PageBlock(title=found.model, notes=found.sentences), PageBlock(tables=tables, notes=found.notes)]
+    blocks = [PageBlock(title=found.model, notes=found.sentences), PageBlock(tables=tables)]
     return PagePart("strengths", "Strengths", "Strengths and weaknesses", "by the printed tables alone", blocks)
 
 
