@@ -31,6 +31,9 @@ GO = CaretPlace("package a\nfunc f(width, height int) int {\n\t", "\n}\n", "go")
         (PYTHON, "a = width\n    return a", "b = width\n    return b", set()),  # its own names
         (PYTHON, "return min(width)", "return max(width)", set()),  # a call is a kind of its own
         (PYTHON, "return width + height", "return width", set()),
+        (PYTHON, "width", "height", {"wrong_name"}),
+        (PYTHON, "print('a')", 'print("a")', set()),  # other quotes
+        (PYTHON, "for one in width:\n        height += one", "return f(height, [1, 2, 3])", set()),  # another text
         (PYTHON, "return width ", "return width", set()),
         (PYTHON, "", "return width", set()),
         (PYTHON, "return width", "", set()),

@@ -171,7 +171,10 @@ def test_other_names_and_literals_give_the_same_output() -> None:
     inputs, outputs = set(), set()
     for seed in range(5):
         change = _renamed(seed)
-        texts = [change(text) for text in (program[:at], program[at:end], program[end:], "if Zzheight > 18:")]
+        texts = [
+            change(text)
+            for text in (program[:at], program[at:end], program[end:], "if Zzheight > 18:\n        print(Zzscale)")
+        ]
         inputs.add(texts[0])
         event = made_event(
             texts={"prefix": texts[0], "completion": texts[1], "suffix": texts[2], "after_5min": texts[3]},

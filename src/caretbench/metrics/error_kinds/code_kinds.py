@@ -40,7 +40,7 @@ def _renamed(structure: AnswerStructure, compared: ComparedAnswer) -> Sequence[C
     known = _names(compared.prefix, compared.suffix)
     other = next(one for one in compared.structures or () if one is not structure)
     elsewhere = known | _names(*other.words)
-    own = [name for name in _introduced(structure.words) if name not in elsewhere]
+    own = [name for name in introduced_names(structure.words) if name not in elsewhere]
     numbers = {name: f"${number}" for number, name in enumerate(own)}
     if not numbers:
         return structure.calls
@@ -51,7 +51,7 @@ def _renamed(structure: AnswerStructure, compared: ComparedAnswer) -> Sequence[C
     return [Call(replaced(call.callee), replaced(call.arguments)) for call in structure.calls]
 
 
-def _introduced(words: Sequence[str]) -> list[str]:
+def introduced_names(words: Sequence[str]) -> list[str]:
     """Return the names that occur more than once and are not called where they first occur, in their order."""
     counts = Counter(word for word in words if _NAME.fullmatch(word))
     found = []

@@ -11,6 +11,7 @@ from difflib import SequenceMatcher
 from typing import Final
 
 from caretbench.metrics.error_kinds.answer_structure import AnswerStructure, Token
+from caretbench.metrics.error_kinds.code_kinds import introduced_names
 from caretbench.metrics.error_kinds.compared_answer import CaretPlace, ComparedAnswer
 
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -21,6 +22,9 @@ _LITERAL_WORDS: Final = frozenset(
     {"true", "false", "none", "null", "nil", "True", "False", "None", "null_literal", "boolean_literal"}
 )
 _NAME_NODES: Final = ("identifier", "constant")
+_QUOTES: Final = "\"'`"
+_ALIKE: Final = 0.7
+"""Share of equal tokens in the same order from which two texts are alike."""
 _MAX_TOKENS: Final = 2_000
 """Number of tokens from which two texts are not aligned."""
 
@@ -28,18 +32,28 @@ _MAX_TOKENS: Final = 2_000
 def wrong_name(compared: ComparedAnswer) -> bool:
     """Return whether the answer has another name than the reference in the same place; a called name is no such place.
 
-    A name of both texts' own, that the program around them does not have, may differ.
+    Names that the texts introduce themselves may differ; so may names that the program around them does not have.
     """
+    if compared.structures is None:
+        return False
     around = {*_NAME.findall(compared.prefix), *_NAME.findall(compared.suffix)}
-    return any(
-        _is_name(ours.type) and _is_name(theirs.type) and bool({ours.text, theirs.text} & around)
-        for ours, theirs in _replaced(compared)
-    )
+    own = [{*introduced_names(structure.words)} for structure in compared.structures]
+    for ours, theirs in _replaced(compared):
+        introduced = ours.text in own[0] and theirs.text in own[1]
+        if _is_name(ours.type) and _is_name(theirs.type) and {ours.text, theirs.text} & around and not introduced:
+            return True
+    return False
 
 
 def wrong_literal(compared: ComparedAnswer) -> bool:
-    """Return whether the answer has another string, number or constant than the reference in the same place."""
-    return any(_is_literal(ours.type) and _is_literal(theirs.type) for ours, theirs in _replaced(compared))
+    """Return whether the answer has another string, number or constant than the reference in the same place.
+
+    Other quotes around the same text are no fault.
+    """
+    return any(
+        _is_literal(ours.type) and _is_literal(theirs.type) and ours.text.strip(_QUOTES) != theirs.text.strip(_QUOTES)
+        for ours, theirs in _replaced(compared)
+    )
 
 
 def broken_word(compared: ComparedAnswer) -> bool:
@@ -75,13 +89,19 @@ def edit_kinds(answer: str, reference: str, place: CaretPlace) -> tuple[str, ...
 
 
 def _replaced(compared: ComparedAnswer) -> Iterator[tuple[Token, Token]]:
-    """Yield the tokens of the answer that differ from the reference's in the same place, without called names."""
+    """Yield the tokens of the answer that differ from the reference's in the same place, without called names.
+
+    Texts of other kinds of tokens, that have less than :data:`_ALIKE` in common too, have no same places.
+    """
     if not compared.is_comparable or compared.same_code or compared.structures is None:
         return
     answered, expected = compared.structures
     if max(len(answered.tokens), len(expected.tokens)) > _MAX_TOKENS:
         return
     matcher = SequenceMatcher(None, answered.words, expected.words, autojunk=False)
+    kinds = [[token.type for token in structure.tokens] for structure in compared.structures]
+    if kinds[0] != kinds[1] and matcher.ratio() < _ALIKE:
+        return
     for kind, start, end, other_start, other_end in matcher.get_opcodes():
         if kind != "replace" or end - start != other_end - other_start:
             continue
