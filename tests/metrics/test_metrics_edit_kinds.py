@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+import re
+from functools import cache
+
 import pytest
 
 from caretbench.metrics.error_kinds.compared_answer import CaretPlace
@@ -12,6 +16,10 @@ from caretbench.metrics.error_kinds.kind_table import (
     error_kind_table,
     error_kind_title,
 )
+from caretbench.metrics.error_kinds.structure_walk import structure_of
+from caretbench.problem import Problem
+from caretbench.suites import load_suite
+from caretbench.syntax.parser import encode
 
 PYTHON = CaretPlace("def f(width, height):\n    ", "\n", "python")
 JAVA = CaretPlace("class A { int f(int width, int height) {\n    ", "\n} }", "java")
@@ -67,3 +75,52 @@ def test_the_table_has_titles_of_all_kinds() -> None:
     assert not {*EDIT_KINDS} & {*error_kind_names()}
     titles = [error_kind_title(name) for name in edit_kind_names()]
     assert len(set(titles)) == len(titles)
+
+
+# --- planted in real programs -------------------------------------------------------------------------------------
+
+_WORD = re.compile(r"[^\W\d]\w*")
+
+
+@cache
+def starter_carets() -> tuple[Problem, ...]:
+    found = [one for name in ("devbench", "simcopilot") for one in load_suite(name).load("starter").problems]
+    return tuple(random.Random(5).sample(found, 160))  # noqa: S311  a sample, not a secret
+
+
+def planted(problem: Problem, kind: str, draw: random.Random) -> str | None:
+    """The reference with another name of the program, or another literal; None where it has none."""
+    caret = problem.caret
+    structure = structure_of(caret.prefix, problem.reference, caret.suffix, caret.language)
+    assert structure is not None
+    start = len(encode(caret.prefix))
+    data = encode(problem.reference)
+    places = []
+    for number, token in enumerate(structure.tokens):
+        called = structure.words[number + 1 : number + 2] == ("(",)
+        if kind == "wrong_name" and token.type == "identifier" and not called and caret.prefix.count(token.text) > 1:
+            places.append(token)
+        if kind == "wrong_literal" and any(word in token.type for word in ("integer", "number", "decimal")):
+            places.append(token)
+    if not places:
+        return None
+    token = draw.choice(places)
+    names = sorted({*_WORD.findall(caret.prefix)} - {*_WORD.findall(problem.reference)})
+    other = "7319" if kind == "wrong_literal" else draw.choice(names)
+    end = token.start + len(encode(token.text))
+    return (data[: token.start - start] + encode(other) + data[end - start :]).decode()
+
+
+@pytest.mark.parametrize("kind", ["wrong_name", "wrong_literal"])
+def test_planted_kinds_are_found(kind: str) -> None:
+    draw = random.Random(6)  # noqa: S311  a choice, not a secret
+    found = []
+    for problem in starter_carets():
+        answer = planted(problem, kind, draw)
+        if answer is not None:
+            place = CaretPlace(problem.caret.prefix, problem.caret.suffix, problem.caret.language)
+            assert not edit_kinds(problem.reference, problem.reference, place)
+            found.append(kind in edit_kinds(answer, problem.reference, place))
+    print(kind, sum(found), len(found))  # noqa: T201 - with -s
+    assert len(found) > 40
+    assert sum(found) >= 0.9 * len(found)
