@@ -42,8 +42,8 @@ OPTIONS: Final = (
            metavar="N", help_group=_REQUESTS),
     Option("again", Path, "Export of a review by people: what they rejected is taken out and asked for again, with "
            "their reasons.", "build", metavar="PATH", help_group=_CHECKS),
-    Option("compare", StringList, "Public set in which twins are searched: starter, released, none, or a file of "
-           "problems; may be repeated. Default: starter, and released if it is in the cache.", "build",
+    Option("compare", StringList, "Public set in which twins are searched: starter, released, humaneval-infilling, "
+           "none, or a folder; may be repeated. Default: those that are in the cache.", "build",
            metavar="SET", help_group=_CHECKS),
     Option("licence", str, "Licence of the instances, for their rows and a release.", "build", metavar="NAME",
            help_group=_CHECKS),
