@@ -110,7 +110,8 @@ def test_the_folder_of_an_analysis(tmp_path: Path) -> None:
     assert weights.block.statement == pytest.approx(100 * seen.value, abs=1e-3)
     assert weights.block.while_ == 0
     assert sum(weights.language.values()) == pytest.approx(100)
-    assert weights.line.partial == pytest.approx(weights.scenario.inner_block)
+    assert weights.scenario.full_block + weights.scenario.inner_block == pytest.approx(100)
+    assert (weights.line.whole, weights.line.partial) == (1, 1)
     assert weights.category == {}
     again = analyse_events(events, tmp_path / "again")
     files = [sorted(path.read_text() for path in one.written[:3]) for one in (found, again)]

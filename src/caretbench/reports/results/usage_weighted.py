@@ -18,8 +18,8 @@ from caretbench.reports.results.problem_lists import excluded_ids
 from caretbench.reports.summary import Column, SuiteTable, Summary
 from caretbench.suites.usage_weights import Weights
 
-_TABLES: Final = ("block", "scenario", "line", "language", "category")
-"""Tables of weights that are named like a label of problems. Cuts divide one scenario, and are no part of it."""
+_TABLES: Final = ("block", "scenario", "language", "category")
+"""Tables of weights that are named like a label of problems. Cuts divide one scenario, and lines are factors."""
 
 _BETWEEN: Final = "\0"
 """Text between the labels of a group."""

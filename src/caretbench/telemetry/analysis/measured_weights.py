@@ -19,11 +19,11 @@ _TABLES: Final[Mapping[str, tuple[str, ...]]] = {
     "block": get_args(EventBlock),
     "scenario": ("full_block", "inner_block", "incomplete_suffix", "rag"),
     "cut": _CUTS,
-    "line": ("whole", "partial"),
     "language": (),
     "category": (),
 }
-"""Names of the shares of each table of a file of weights; empty: those of the events."""
+"""Names of the shares of each table of a file of weights; empty: those of the events. Factors of lines are 1: kinds of
+block and cuts say already where lines go on."""
 
 
 class MeasuredShare(NamedTuple):

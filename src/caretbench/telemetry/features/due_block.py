@@ -1,22 +1,26 @@
-"""Block of the text that was due at a caret: its kind, and the place of the caret in its block."""
+"""Block of the text that was due at a caret: its kind, and the place of the caret in its block, as in Codev-Bench.
+
+A text that is one whole statement, or a whole body of a function or handler, is a block. A text that runs from within
+a block to its end is the rest of that block after a cut.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import tree_sitter
 
-from caretbench.metrics.error_kinds.answer_structure import COMMENT, AnswerStructure, Statement
-from caretbench.metrics.error_kinds.node_table import node_table
+from caretbench.metrics.error_kinds.answer_structure import COMMENT
+from caretbench.metrics.error_kinds.node_table import kind_of, node_table
 from caretbench.metrics.error_kinds.structure_walk import structure_of
-from caretbench.syntax.parser import encode, grammar_name, parse
+from caretbench.syntax.parser import encode, grammar_name, parse, text_of
 from caretbench.syntax.uses.expression_contexts import ARGUMENT_LIST_NODES, FUNCTION_NODES
 from caretbench.telemetry.event_rows import EventBlock, EventCut
 
 _KINDS: Final[dict[str, EventBlock]] = {"function": "method", "condition": "if", "loop": "for", "exception": "try"}
-_WHILE: Final = ("while", "do", "until", "loop")
+_WHILE: Final = ("while", "do", "until")
 _HANDLERS: Final = frozenset({"catch_clause", "except_clause", "except_group_clause", "rescue"})
-_HANDLER_WORDS: Final = ("catch", "except", "rescue")
 
 
 class DueBlock(NamedTuple):
@@ -31,54 +35,112 @@ def due_block(prefix: str, due: str, suffix: str, language: str) -> DueBlock:
     """Return the block of the text that was due. Without a grammar, or beyond the limits of parsing, lines decide."""
     line = prefix.rpartition("\n")[2]
     partial = bool(line.strip())
-    if not due.strip():
-        return DueBlock("partial_line" if partial else "statement", "empty", partial)
     structure = structure_of(prefix, due, suffix, language)
     if structure is None:
-        return DueBlock("partial_line" if partial else "statement", "token" if partial else "block", partial)
+        return DueBlock("partial_line" if partial else "statement", "block" if due.strip() else "empty", partial)
+    program = _Program(prefix + due + suffix, language)
+    if not due.strip():
+        return DueBlock(program.kind_before(len(encode(prefix))), "empty", partial)
     if not structure.tokens:
         return DueBlock(COMMENT if structure.comments else "partial_line", "block", partial)
-    place = _caret_place(prefix, due, suffix, language, structure)
-    if partial and not _begins_at_line(structure):
-        return DueBlock(_inline_kind(line, place), _inline_cut(line), partial_line=True)
-    if place.whole_body is not None:
-        return DueBlock(place.whole_body, "block", partial)
-    first = structure.statements[0] if structure.statements else None
-    return DueBlock(_kind(first), "statement" if place.continues_list else "block", partial)
+    if partial and line.lstrip().startswith(("#", "//", "*", "/*")):
+        return DueBlock(COMMENT, "block", partial_line=True)
+    start, end = structure.tokens[0].start, len(encode(prefix + due.rstrip()))
+    return program.block(start, end, _inner_cut(line) if partial else "statement", partial=partial)
 
 
-class _CaretPlace(NamedTuple):
-    """Place of a caret in the tree.
-
-    ``whole_body``: the text is the whole body of a function or handler. ``continues_list``: statements of the same
-    list are before the caret. ``in_arguments``: the text begins in the arguments of a call.
-    """
-
-    whole_body: EventBlock | None = None
-    continues_list: bool = False
-    in_arguments: bool = False
+def _inner_cut(line: str) -> EventCut:
+    last = line.rstrip()[-1:]
+    return "token" if last.isalnum() or last in "_()[]{},;:\"'" else "operator"
 
 
-def _caret_place(prefix: str, due: str, suffix: str, language: str, structure: AnswerStructure) -> _CaretPlace:
-    tree = parse(prefix + due + suffix, grammar_name(language))
-    start = structure.tokens[0].start
-    node = tree.root_node.descendant_for_byte_range(start, start + 1)
-    arguments = False
-    around = node
-    while around is not None and not arguments:
-        arguments = around.type in ARGUMENT_LIST_NODES and around.start_byte < start
-        around = around.parent if around.type not in node_table().lists else None
-    while node is not None and node.parent is not None and node.parent.type not in node_table().lists:
-        node = node.parent
-    listed = node.parent if node is not None else None
-    if node is None or listed is None:
-        return _CaretPlace(in_arguments=arguments)
-    first = next((one for one in listed.named_children if not _is_documentation(one)), node)
-    if first.start_byte < node.start_byte:
-        return _CaretPlace(None, listed.parent is not None, arguments)
-    end = len(encode(prefix)) + len(encode(due))
-    ends = listed.named_children[-1].end_byte <= end and node.start_byte == start
-    return _CaretPlace(_body_of(listed) if ends else None, False, arguments)
+class _Program:
+    """Program with the text in its place, as a tree."""
+
+    def __init__(self, text: str, language: str) -> None:
+        self.data = encode(text)
+        self.root = parse(text, grammar_name(language)).root_node
+
+    def kind_before(self, position: int) -> EventBlock:
+        """Return the kind of the statement that ends before a byte."""
+        end = len(self.data[:position].rstrip())
+        node = self.root.descendant_for_byte_range(max(end - 1, 0), end)
+        statement = None if node is None else _statement_of(node)
+        outer = statement
+        while outer is not None and outer.end_byte == end and _kind(outer) != "method":
+            statement, outer = outer, None if outer.parent is None else _statement_of(outer.parent)
+        return "statement" if statement is None else _kind(statement)
+
+    def block(self, start: int, end: int, cut: EventCut, *, partial: bool) -> DueBlock:
+        """Return the block of the text from byte ``start`` to ``end``; ``cut`` is the one that an inner block has."""
+        leaf = self.root.descendant_for_byte_range(start, start + 1)
+        statement = None if leaf is None else _statement_of(leaf)
+        while statement is not None and self._goes_beyond(statement, end):
+            outer = None if statement.parent is None else _statement_of(statement.parent)
+            if outer is None:
+                break
+            statement = outer
+        if leaf is None or statement is None or statement.parent is None:
+            return DueBlock("partial_line" if partial else "statement", "block", partial)
+        listed = _statements(statement.parent)
+        after = [one for one in listed if start <= one.start_byte < end and one.start_byte > statement.start_byte]
+        reaches_end = listed[-1].end_byte <= end if listed else False
+        if partial and (statement.end_byte > end or (not after and _is_one_line(statement))):
+            return DueBlock(self._inline_kind(leaf, start, end), "block", partial_line=True)
+        if statement.start_byte < start:
+            rest_of_list = bool(after) and reaches_end
+            return DueBlock(_owner_kind(statement.parent) if rest_of_list else _kind(statement), cut, partial)
+        if not reaches_end or (not after and listed[0].start_byte != start):
+            return DueBlock(_kind(statement), "block", partial)
+        return self._whole_rest(statement, listed, single=not after, cut=cut, partial=partial)
+
+    def _whole_rest(
+        self,
+        statement: tree_sitter.Node,
+        listed: Sequence[tree_sitter.Node],
+        *,
+        single: bool,
+        cut: EventCut,
+        partial: bool,
+    ) -> DueBlock:
+        """Return the block of a text that begins with a statement of a list and ends with the list."""
+        body = statement.parent
+        owner = None if body is None else body.parent
+        is_body = owner is not None and (owner.type in FUNCTION_NODES or owner.type in _HANDLERS)
+        if body is None or owner is None or (single and not is_body):
+            return DueBlock(_kind(statement), "block", partial)
+        is_whole = is_body and listed[0].start_byte == statement.start_byte
+        return DueBlock(_owner_kind(body), "block" if is_whole else cut, partial)
+
+    def _goes_beyond(self, statement: tree_sitter.Node, end: int) -> bool:
+        """Return whether a text has code behind the list of a statement."""
+        body = statement.parent
+        last = statement.end_byte if body is None else body.end_byte
+        return last < end and bool(self.data[last:end].strip())
+
+    def _inline_kind(self, leaf: tree_sitter.Node, start: int, end: int) -> EventBlock:
+        """Return the kind of a text within a line: all arguments of a call, or another part of the line."""
+        node: tree_sitter.Node | None = leaf
+        while node is not None and node.type not in node_table().lists:
+            if node.type in ARGUMENT_LIST_NODES and node.named_children:
+                first, last = node.named_children[0], node.named_children[-1]
+                if (first.start_byte, last.end_byte) == (start, end):
+                    return "argument_list"
+            node = node.parent
+        return "partial_line"
+
+
+def _statement_of(node: tree_sitter.Node) -> tree_sitter.Node | None:
+    """Return the statement of a list that a node is in or is; None outside of lists."""
+    found: tree_sitter.Node | None = node
+    while found is not None and not (found.is_named and found.parent and found.parent.type in node_table().lists):
+        found = found.parent
+    return found
+
+
+def _statements(body: tree_sitter.Node) -> list[tree_sitter.Node]:
+    """Return the statements of a list, without comments and documentation."""
+    return [one for one in body.named_children if not _is_documentation(one)]
 
 
 def _is_documentation(node: tree_sitter.Node) -> bool:
@@ -86,36 +148,21 @@ def _is_documentation(node: tree_sitter.Node) -> bool:
     return "comment" in node.type or (len(children) == 1 and children[0].type == "string")
 
 
-def _body_of(listed: tree_sitter.Node) -> EventBlock | None:
-    owner = listed.parent
-    if owner is None:
-        return None
-    if owner.type in FUNCTION_NODES:
-        return "method"
-    return "catch" if owner.type in _HANDLERS else None
+def _is_one_line(node: tree_sitter.Node) -> bool:
+    return node.start_point.row == node.end_point.row
 
 
-def _begins_at_line(structure: AnswerStructure) -> bool:
-    """Return whether a text behind other text of its line begins with a statement of its own."""
-    return structure.begins_statement and structure.statements[0].is_block
+def _owner_kind(body: tree_sitter.Node) -> EventBlock:
+    return "statement" if body.parent is None else _kind(body.parent)
 
 
-def _inline_kind(line: str, place: _CaretPlace) -> EventBlock:
-    if line.lstrip().startswith(("#", "//", "*", "/*")):
-        return "comment"
-    return "argument_list" if place.in_arguments and line.rstrip().endswith(("(", ",")) else "partial_line"
-
-
-def _inline_cut(line: str) -> EventCut:
-    last = line.rstrip()[-1:]
-    return "token" if last.isalnum() or last in "_()[]{},;:\"'" else "operator"
-
-
-def _kind(first: Statement | None) -> EventBlock:
-    if first is None:
-        return "statement"
-    if first.kind == "loop":
-        return "while" if first.first_word.startswith(_WHILE) else "for"
-    if first.kind == "exception" and first.first_word.lstrip("} ").startswith(_HANDLER_WORDS):
+def _kind(node: tree_sitter.Node) -> EventBlock:
+    """Return the kind of a statement, or of the owner of a list."""
+    if node.type in _HANDLERS:
         return "catch"
-    return _KINDS.get(first.kind, "statement")
+    if node.type in FUNCTION_NODES:
+        return "method"
+    kind = kind_of(node)
+    if kind == "loop" and text_of(node).startswith(_WHILE):
+        return "while"
+    return _KINDS.get(kind, "statement")
