@@ -28,7 +28,8 @@ def test_secrets_names_and_addresses_are_found(text: str, kind: str) -> None:
     [
         "mail = 'ada@example.org'", "x = 'user@mail.test'", 'host = "127.0.0.1"', 'host = "10.0.0.7"', "'192.0.2.1'",
         'version = "1.2.3.4"', "John Doe", "url = 'redis://user:pass@localhost/0'", "'123 Main Street'",
-        "AKIAIOSFODNN7EXAMPLE", "-----BEGIN PRIVATE KEY-----\nmock\n", "a@b.c", "Alice has two keys", "a" * 64, "total = +12 345 678",
+        "AKIAIOSFODNN7EXAMPLE",
+        "-----BEGIN PRIVATE KEY-----\nmock\n", "a@b.c", "Alice has two keys", "a" * 64, "total = +12 345 678",
     ],
 )  # fmt: skip
 def test_placeholders_are_not(text: str) -> None:

@@ -1,6 +1,7 @@
 """Examples of a pattern: parts of the prefix that have the shape of the part that the reference completes.
 
-Examples stand beside the part, in the same block or list, or in the same place of the parts beside its parent. The shape of a part is the bag of its pairs of neighbouring node kinds (parent and child) in the syntax tree, so that
+Examples stand beside the part, in the same block or list, or in the same place of the parts beside its parent. The
+shape of a part is the bag of its pairs of neighbouring node kinds (parent and child) in the syntax tree, so that
 names, literals and the order of statements do not matter.
 """
 

@@ -1,0 +1,194 @@
+"""Rounds of a build with made models and a gate that passes everything: nothing runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from caretbench.files import DataError
+from caretbench.problem import Problem
+from caretbench.progress import Progress
+from caretbench.suites.build_models import ANSWERS_FILE, AnswersMissingError, BuildRequest
+from caretbench.suites.devbench.construction.build_folder import BuildFolder
+from caretbench.suites.devbench.construction.construction_build import build_instances
+from caretbench.suites.devbench.construction.options import OPTIONS
+from caretbench.suites.suite_types import BuildResult
+from caretbench.validation.validity import Validity
+from tests.support.replayed_answers import answer_entry, written_answers
+
+SEED = 5
+ANSWERS = [answer_entry(one) for one in written_answers() if one.id.startswith("python/low_context/")]
+
+
+class MadeModels:
+    """Generators that answer by a function, and write the rows of their answers."""
+
+    roles = frozenset({"generator"})
+
+    def __init__(self, folder: Path, answer: Callable[[str, BuildRequest], str | None], *names: str) -> None:
+        self.folder, self.answer, self.generators = folder, answer, names or ("one",)
+        self.asked: list[tuple[str, str]] = []
+
+    def names(self, role: str) -> tuple[str, ...]:
+        assert role == "generator"
+        return self.generators
+
+    def ask(self, role: str, requests: Iterable[BuildRequest]) -> Mapping[str, str]:
+        raise NotImplementedError
+
+    def ask_each(self, role: str, requests: Mapping[str, Iterable[BuildRequest]]) -> Mapping[str, Mapping[str, str]]:
+        path = self.folder / ANSWERS_FILE
+        rows = path.read_text().splitlines() if path.exists() else []
+        stored = {(row["model"], row["request"]) for row in map(json.loads, rows)}
+        missing = 0
+        with path.open("a") as file:
+            for name, asked in requests.items():
+                for one in asked:
+                    if (name, one.key) in stored:
+                        continue
+                    self.asked.append((name, one.key))
+                    text = self.answer(name, one)
+                    if text is None:
+                        missing += 1
+                        continue
+                    row = {"role": role, "request": one.key, "model": name, "text": text, "cost": 0.5}
+                    file.write(json.dumps(row) + "\n")
+        if missing:
+            raise AnswersMissingError(f"{missing} answers are missing")
+        return {}
+
+
+class PassingGate:
+    """A gate that passes every problem."""
+
+    def run(self, problems: Sequence[Problem], path: Path) -> list[Validity]:
+        assert path.name == "validity.jsonl"
+        return [Validity(problem_id=one.id, verdict="valid", details={"killed_by": "made"}) for one in problems]
+
+
+def build(folder: Path, models: MadeModels, **options: Any) -> BuildResult:
+    values = {option.name: option.default for option in OPTIONS} | {
+        "language": ["python"], "category": ["low_context"], "compare": ["none"], "scenario_seed": 3, "patience": 60,
+    }  # fmt: skip
+    return build_instances(
+        folder,
+        values | options,
+        Progress(),
+        lambda _executor, _progress: PassingGate(),
+        lambda _one, _text: None,
+        models,
+    )
+
+
+def fitting(name: str, request: BuildRequest) -> str:
+    """An answer of the requested kind and difficulty that the cell does not hold yet; else a refusal."""
+    text = request.prompt.messages[1].text  # type: ignore[union-attr]
+    for entry in ANSWERS:
+        fits = any(f"- kind: {kind}\n" in text for kind in entry["kinds"])
+        fits = fits and any(f"- difficulty: {band}\n" in text for band in entry["bands"])
+        answer = {field: value for field, value in entry["answer"].items() if field != "language"}
+        if "the suffix is empty" in text:
+            answer |= {"tests": answer["suffix"] + answer["tests"], "suffix": ""}
+        elif not answer["suffix"].strip():
+            continue
+        if fits and f"- {answer['name']} (" not in text and f"<<<{answer['reference']}>>>" not in text:
+            return json.dumps(answer)
+    return "I cannot help with that."
+
+
+def test_an_instance_has_its_row_and_its_labels(tmp_path: Path) -> None:
+    models = MadeModels(tmp_path, fitting, "gpt-4o")
+    result = build(tmp_path, models, per_cell=2, licence="MIT")
+    assert result.usable
+    folder = BuildFolder(tmp_path)
+    rows = folder.instances()
+    assert len(rows) == 2
+    for problem in folder.problems():
+        row = rows[problem.id]
+        assert (row.generator, row.generator_family, row.licence) == ("gpt-4o", "openai", "MIT")
+        assert row.cost == 0.5 * row.attempts
+        assert row.killed_by == "made"
+        assert problem.label("generator_family") == "openai"
+        assert (problem.label("kind"), problem.label("band")) == (row.kind, row.band)
+        assert problem.provenance.licence == "MIT"
+        assert problem.cluster == row.scenario.id
+    manifest = folder.manifest()
+    assert manifest is not None
+    assert manifest.instances == {"python/low_context": 2}
+    assert sum(manifest.yields["python/low_context"].values()) == len(folder.attempts()) == len(models.asked)
+    assert manifest.cost == 0.5 * len(models.asked)
+    assert manifest.canary.startswith("caretbench canary ")
+
+
+def test_missing_answers_stop_the_build_and_what_came_is_kept(tmp_path: Path) -> None:
+    given = iter(range(1000))
+    models = MadeModels(tmp_path, lambda name, one: fitting(name, one) if next(given) < 4 else None)
+    with pytest.raises(AnswersMissingError):
+        build(tmp_path, models, per_cell=3, patience=60)
+    first = len(BuildFolder(tmp_path).attempts())
+    assert first == 4
+    assert BuildFolder(tmp_path).manifest() is not None
+    again = MadeModels(tmp_path, fitting)
+    build(tmp_path, again, per_cell=2, patience=60)
+    asked_before = set(models.asked[:4])
+    assert not asked_before & set(again.asked)
+
+
+def test_siblings_have_the_scenario_of_their_original_and_its_cluster(tmp_path: Path) -> None:
+    build(tmp_path, MadeModels(tmp_path, fitting), per_cell=1, siblings=True, scenario_seed=SEED)
+    folder = BuildFolder(tmp_path)
+    rows = folder.instances().values()
+    original = next(row for row in rows if not row.sibling)
+    sibling = next(row for row in rows if row.sibling)
+    assert sibling.sibling == original.id
+    assert {problem.cluster for problem in folder.problems()} == {original.scenario.id}
+    assert {problem.label("origin") for problem in folder.problems()} == {"original", "sibling"}
+
+
+def test_every_generator_writes_each_scenario(tmp_path: Path) -> None:
+    models = MadeModels(tmp_path, fitting, "gpt-4o", "claude-x")
+    build(tmp_path, models, per_cell=1, every_generator=True)
+    rows = BuildFolder(tmp_path).instances().values()
+    assert sorted(row.generator for row in rows) == ["claude-x", "gpt-4o"]
+    first = {key for name, key in models.asked if name == "gpt-4o"}
+    assert first
+    assert all("@gpt-4o#" in key for key in first)
+
+
+def test_a_name_that_is_taken_gets_a_number(tmp_path: Path) -> None:
+    def same_name(name: str, request: BuildRequest) -> str:
+        text = fitting(name, request)
+        return json.dumps(json.loads(text) | {"name": "same"}) if text.startswith("{") else text
+
+    build(tmp_path, MadeModels(tmp_path, same_name), per_cell=2)
+    names = sorted(BuildFolder(tmp_path).instances())
+    assert names[0] == "python/low_context/same"
+    assert set(names) <= {"python/low_context/same", "python/low_context/same-2"}
+
+
+def test_an_instance_whose_file_was_not_written_yet_is_restored(tmp_path: Path) -> None:
+    build(tmp_path, MadeModels(tmp_path, fitting), per_cell=2)
+    folder = BuildFolder(tmp_path)
+    before = folder.instances()
+    name, row = next(iter(before.items()))
+    text = folder.file_of(name).read_text()
+    folder.file_of(name).unlink()
+    folder.write_instances({other: one for other, one in before.items() if other != name})  # as after a kill
+    models = MadeModels(tmp_path, fitting)
+    build(tmp_path, models, per_cell=2)
+    assert models.asked == []
+    assert folder.file_of(name).read_text() == text
+    assert folder.instances()[name].model_copy(update={"created": row.created}) == row
+
+
+def test_a_second_build_of_the_folder_is_refused(tmp_path: Path) -> None:
+    def nested(name: str, request: BuildRequest) -> str:
+        with pytest.raises(DataError, match="another caretbench is writing"):
+            build(tmp_path, MadeModels(tmp_path, fitting), per_cell=1)
+        return fitting(name, request)
+
+    build(tmp_path, MadeModels(tmp_path, nested), per_cell=1, patience=3)
