@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from caretbench.execution.bundles import bundle_specs
 from caretbench.execution.execution_types import ExecutionRequest, Limits
@@ -25,8 +25,12 @@ from caretbench.suites.devbench import released_problems as released
 from caretbench.suites.devbench.construction.build_folder import BuildFolder
 from caretbench.suites.devbench.construction.options import GENERATOR_ROLE, OPTIONS
 from caretbench.suites.devbench.documentation import DocumentationCheck, documentation_faults
+from caretbench.suites.devbench.memory_table import memory_tables
 from caretbench.suites.devbench.sizes import statistics
-from caretbench.suites.suite_types import BuildResult, Measurement, ProblemSet
+from caretbench.suites.suite_types import BuildResult, Measurement, ProblemSet, Table
+
+if TYPE_CHECKING:
+    import polars as pl
 
 # The released runner has a limit of 30 s wall time per step; Firebase's type declarations take longer on one core.
 
@@ -64,7 +68,8 @@ class DevBench(Suite):
     title = "DevBench"
     about = "six developer-derived categories in six languages, checked by execution and similarity"
     profile_rules = DevBenchProfile
-    strata = ("language", "category", "mode", "boundary", "direction")
+    strata = ("language", "category", "mode", "boundary", "direction", "kind", "band", "generator", "generator_family",
+              "origin", "scenario")  # fmt: skip
     pull_about = "problems of the release, and recorded completions"
     build_about = "the instances: none is needed, generators write them"
     build_options = OPTIONS
@@ -192,6 +197,10 @@ class DevBench(Suite):
     def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
         """Return lines, tokens and cyclomatic complexity (the paper's Table 4)."""
         return statistics(problem, as_released=DevBenchProfile(profile).released_texts)._asdict()
+
+    def result_tables(self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
+        """Return the comparison of instances with their siblings, for sets that have some."""
+        return memory_tables(results, problems, seed)
 
     def canonical_label(self, name: str, value: str) -> str:
         """Return ``csharp`` for ``c_sharp`` or ``C#``, and CaretBench's name of a category for the released one."""

@@ -40,7 +40,7 @@ _ERROR_NODES: Final = ("comment", "line_comment", "block_comment")
 
 
 def _called_names(view: ProgramView) -> Iterator[str]:
-    """Yield the names that the reference calls, and that of the call whose arguments it writes; the last part of each."""
+    """Yield the names that the reference calls, and that of the call whose arguments it writes: the last parts."""
     yield from (_called_name(node) for node in view.nodes() if node.type in _CALLS)
     around = view.tree.root_node.descendant_for_byte_range(view.start, view.start)
     while around is not None:

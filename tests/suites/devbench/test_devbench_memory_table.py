@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import polars as pl
+
+from caretbench.problem import Problem
+from caretbench.suites.devbench.memory_table import memory_tables
+from caretbench.suites.devbench.starter import problem_of_text
+
+
+def instance(number: int, origin: str) -> Problem:
+    problem = problem_of_text("a = ⟦1⟧\n", f"python/low_context/{origin}-{number}", "made")
+    labels = {"origin": origin, "scenario": f"python/low_context/{number}", "generator": "one"}
+    return problem.model_copy(update={"labels": {**problem.labels, **labels}, "cluster": labels["scenario"]})
+
+
+PROBLEMS = {one.id: one for number in range(20) for one in (instance(number, "original"), instance(number, "sibling"))}
+
+
+def rows(model: str, rate_of_siblings: int) -> list[dict[str, object]]:
+    """Every original passes, and so many of twenty siblings."""
+    return [
+        {
+            "model_title": model, "policy": "syntax@1", "profile": "default", "problem_id": name,
+            "passed": origin.startswith("original") or int(origin.split("-")[1]) < rate_of_siblings,
+        }
+        for name in PROBLEMS
+        for origin in (name.rpartition("/")[2],)
+    ]  # fmt: skip
+
+
+def test_a_model_that_remembers_passes_more_originals_than_siblings() -> None:
+    results = pl.DataFrame([*rows("remembers", 5), *rows("solves", 20)])
+    (table,) = memory_tables(results, PROBLEMS, 0)
+    remembers, solves = table.rows
+    assert remembers[1:4] == ("20", "100.0%", "25.0%")
+    assert remembers[4].startswith("+75.0\n")
+    assert remembers[6] == "better on the originals"
+    assert solves[4].startswith("+0.0")
+    assert solves[6] == "not distinguishable"
+
+
+def test_a_set_without_siblings_has_no_table() -> None:
+    originals = {name: one for name, one in PROBLEMS.items() if one.label("origin") == "original"}
+    assert memory_tables(pl.DataFrame(rows("one", 3)), originals, 0) == ()
