@@ -74,34 +74,34 @@ class _Program:
     def block(self, start: int, end: int, cut: EventCut, *, partial: bool) -> DueBlock:
         """Return the block of the text from byte ``start`` to ``end``; ``cut`` is the one that an inner block has."""
         leaf = self.root.descendant_for_byte_range(start, start + 1)
+        statement = self._statement_with_rest(leaf, end)
+        if leaf is None or statement is None or statement.parent is None:
+            return DueBlock("partial_line" if partial else "statement", "block", partial)
+        listed = _statements(statement.parent)
+        single = not any(statement.start_byte < one.start_byte < end for one in listed)
+        reaches_end = _ends_by(listed, end)
+        if partial and (statement.end_byte > end or (single and _is_one_line(statement))):
+            return DueBlock(self._inline_kind(leaf, start, end), "block", partial_line=True)
+        if statement.start_byte < start:
+            kind = _kind(statement) if single or not reaches_end else _owner_kind(statement.parent)
+            return DueBlock(kind, cut, partial)
+        if not reaches_end or (single and listed[0].start_byte != start):
+            return DueBlock(_kind(statement), "block", partial)
+        return self._whole_rest(statement, listed, single=single, cut=cut, partial=partial)
+
+    def _statement_with_rest(self, leaf: tree_sitter.Node | None, end: int) -> tree_sitter.Node | None:
+        """Return the statement around a node in whose list a text up to byte ``end`` ends."""
         statement = None if leaf is None else _statement_of(leaf)
         while statement is not None and self._goes_beyond(statement, end):
             outer = None if statement.parent is None else _statement_of(statement.parent)
             if outer is None:
                 break
             statement = outer
-        if leaf is None or statement is None or statement.parent is None:
-            return DueBlock("partial_line" if partial else "statement", "block", partial)
-        listed = _statements(statement.parent)
-        after = [one for one in listed if start <= one.start_byte < end and one.start_byte > statement.start_byte]
-        reaches_end = listed[-1].end_byte <= end if listed else False
-        if partial and (statement.end_byte > end or (not after and _is_one_line(statement))):
-            return DueBlock(self._inline_kind(leaf, start, end), "block", partial_line=True)
-        if statement.start_byte < start:
-            rest_of_list = bool(after) and reaches_end
-            return DueBlock(_owner_kind(statement.parent) if rest_of_list else _kind(statement), cut, partial)
-        if not reaches_end or (not after and listed[0].start_byte != start):
-            return DueBlock(_kind(statement), "block", partial)
-        return self._whole_rest(statement, listed, single=not after, cut=cut, partial=partial)
+        return statement
 
+    @staticmethod
     def _whole_rest(
-        self,
-        statement: tree_sitter.Node,
-        listed: Sequence[tree_sitter.Node],
-        *,
-        single: bool,
-        cut: EventCut,
-        partial: bool,
+        statement: tree_sitter.Node, listed: Sequence[tree_sitter.Node], *, single: bool, cut: EventCut, partial: bool
     ) -> DueBlock:
         """Return the block of a text that begins with a statement of a list and ends with the list."""
         body = statement.parent
@@ -141,6 +141,11 @@ def _statement_of(node: tree_sitter.Node) -> tree_sitter.Node | None:
 def _statements(body: tree_sitter.Node) -> list[tree_sitter.Node]:
     """Return the statements of a list, without comments and documentation."""
     return [one for one in body.named_children if not _is_documentation(one)]
+
+
+def _ends_by(statements: Sequence[tree_sitter.Node], end: int) -> bool:
+    """Return whether a list of statements ends at a byte or before; False for an empty one."""
+    return bool(statements) and statements[-1].end_byte <= end
 
 
 def _is_documentation(node: tree_sitter.Node) -> bool:
