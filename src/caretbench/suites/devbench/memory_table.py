@@ -17,8 +17,8 @@ _GROUP: Final = ("model_title", "policy", "profile")
 _HEADS: Final = ("Model", "Pairs", "Originals", "Siblings", "Difference (points)", "p (Holm)", "Verdict")
 _NOTE: Final = (
     "A sibling has the shape of its original in another domain, with other names and numbers. A model that remembers "
-    "the originals passes more of them. Differences by pair, originals minus siblings, with 95% intervals, resampled by "
-    "scenario; p values are adjusted for the tests of this table (Holm)."
+    "the originals passes more of them. Differences by pair, originals minus siblings, with 95% intervals, resampled "
+    "by scenario; p values are adjusted for the tests of this table (Holm)."
 )
 
 
