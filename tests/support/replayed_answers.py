@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -37,10 +38,18 @@ def answer_of(problem: Problem) -> dict[str, str]:
         "reference": problem.reference,
         "suffix": problem.caret.suffix,
         "tests": problem.splice.after.removeprefix(problem.caret.suffix),
-        "library": "",
+        "library": _library(problem),
         "justification": f"It tests {name.replace('-', ' ')}.",
         "language": problem.caret.language,
     }
+
+
+def _library(problem: Problem) -> str:
+    """The library that the prefix imports last."""
+    pattern = r"""^\s*(?:import|from|using|#include|const .*?require\()\s*(?:\{[^}]*\} from )?["'<]?\s*([\w.:/]+)"""
+    found = re.findall(pattern, problem.caret.prefix, re.MULTILINE)
+    found = found or re.findall(r"""^\s+"([\w/]+)"$""", problem.caret.prefix, re.MULTILINE)  # Go
+    return found[-1] if found else "the standard library"
 
 
 def answer_entry(problem: Problem) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,10 +178,23 @@ def scenario_checks(candidate: InstanceCandidate) -> dict[str, str]:
         checks["mode"] = "the suffix must be empty" if suffix else "the suffix must not be empty"
     else:
         checks["mode"] = PASSED
+    checks["library"] = _library(candidate)
     view = ProgramView.of(candidate.problem)
     checks["kind"] = "; ".join(rule_faults(view, category.kinds[scenario.kind].rules).values()) or PASSED
     checks["difficulty"] = _difficulty(view, category.bands, scenario.band)
     return checks
+
+
+def _library(candidate: InstanceCandidate) -> str:
+    """Return a fault if an instance about a library names none, or one that its prefix does not mention."""
+    if "library_calls" not in cell_categories()[candidate.request.scenario.category].rules:
+        return PASSED
+    library = candidate.instance.library
+    parts = [part for part in re.split(r"[^\w]+", library) if part]
+    if not parts:
+        return "the field `library` must name the library that the reference uses"
+    mentioned = any(re.search(rf"\b{re.escape(part)}\b", candidate.problem.caret.prefix) for part in parts)
+    return PASSED if mentioned else f"the prefix does not mention the library {library!r}"
 
 
 def _difficulty(view: ProgramView, bands: Mapping[str, tuple[int, int]], asked: str) -> str:

@@ -69,8 +69,12 @@ def made_documentation_check(view: ProgramView) -> DocumentationCheck | None:
 
 def _parse(view: ProgramView, _category: CellCategory) -> str:
     """Return a fault where the syntax tree has one in the reference; the compiler finds those elsewhere."""
-    if any(node.is_error or node.is_missing for node in view.nodes()):
-        return "the reference does not parse in its place"
+    waiting = [view.tree.root_node]
+    while waiting:
+        node = waiting.pop()
+        if (node.is_error or node.is_missing) and node.start_byte <= view.end + 1 and node.end_byte >= view.start:
+            return "the reference does not parse in its place"
+        waiting.extend(child for child in node.children if child.has_error)
     return "the program does not parse" if view.tree.root_node.type == "ERROR" else ""
 
 

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+
+from caretbench.suites.devbench.construction.build_rows import InstanceRequest
+from caretbench.suites.devbench.construction.candidates import instance_candidate, scenario_checks
+from caretbench.suites.devbench.construction.generated_answer import GeneratedInstance
+from caretbench.suites.devbench.construction.generator_prompt import instance_request, read_template
+from caretbench.suites.devbench.construction.scenario_grid import scenario
+
+PREFIX = """import bisect
+
+
+def place(values, value):
+    \"\"\"Return the index of a value in sorted values, or -1.\"\"\"
+    if not values:
+        return -1
+    low, high = 0, len(values)
+    if value > values[-1]:
+        return -1
+    index = """
+SUFFIX = "\n    return index if values[index] == value else -1\n"
+REFERENCE = "bisect.bisect_left(values, value, low, high)"
+TESTS = "assert place([1, 3], 3) == 1\n"
+
+
+def checks(category: str, **changes: str) -> dict[str, str]:
+    drawn = scenario("python", category, 1, 1)
+    kind = {"api_usage": "call", "code_purpose": "step"}[category]
+    drawn = drawn.model_copy(update={"kind": kind, "band": "low", "mode": "suffix"})
+    request = InstanceRequest(key="k#1", track="k", scenario=drawn, generator="one", attempt=1,
+                              prompt=instance_request(read_template(), drawn, []))  # fmt: skip
+    fields = {"name": "place", "prefix": PREFIX, "reference": REFERENCE, "suffix": SUFFIX, "tests": TESTS,
+              "library": "bisect", "justification": "It tests bisect."} | changes  # fmt: skip
+    found = scenario_checks(instance_candidate(request, GeneratedInstance.model_validate(fields)))
+    return {name: fault for name, fault in found.items() if fault != "ok"}
+
+
+def test_a_good_instance_has_no_fault() -> None:
+    assert checks("api_usage") == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "check", "fault"),
+    [
+        ({"library": ""}, "library", "must name the library"),
+        ({"library": "heapq"}, "library", "does not mention the library 'heapq'"),
+        ({"suffix": "\n"}, "mode", "the suffix must not be empty"),
+        ({"reference": "len(values"}, "parse", "does not parse"),
+        ({"reference": "low"}, "difficulty", "too easy"),
+        ({"reference": "place(values, value)"}, "rules", "that the program does not define itself"),
+        ({"reference": "bisect.bisect(values, min(value, value))"}, "kind", "calls 1 to 1"),
+        ({"suffix": f"\n    index = {REFERENCE}\n    return index\n", "reference": f"low\n    index = {REFERENCE}"},
+         "suffix", "stand in the suffix"),
+        ({"prefix": "import os\n" + PREFIX}, "imports", "os"),
+        ({"prefix": "# by Susan Calder\n" + PREFIX}, "private", "the name of a person"),
+    ],
+)  # fmt: skip
+def test_each_fault_has_its_check(changes: dict[str, str], check: str, fault: str) -> None:
+    found = checks("api_usage", **changes)
+    assert check in found, found
+    assert fault in found[check]
+
+
+def test_only_a_category_about_libraries_needs_one() -> None:
+    assert "library" not in checks("code_purpose", library="")
