@@ -102,6 +102,15 @@ def test_lengths_and_secrets() -> None:
     assert features().secrets == 0
 
 
+def test_a_prefix_that_a_parser_takes_all_memory_for_is_not_parsed() -> None:
+    found = features(prefix="x = 1\n" * 1_000, completion="y = 2", after_5min="z = 3", outcome="rejected")
+    assert (found.block, found.prefix_characters, found.added_faults) == ("statement", 6_000, 0)
+    texts = {"prefix": "x=>" * 14_000, "suffix": "", "completion": "y", "after_5min": "z"}
+    hostile = extracted_event(made_event(texts=texts, outcome="rejected", language="java")).features
+    assert hostile is not None
+    assert (hostile.block, hostile.added_faults) == ("partial_line", None)
+
+
 # --- no token of the code -----------------------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ from rapidfuzz.distance import LCSseq
 from caretbench.metrics.error_kinds.compared_answer import CaretPlace
 from caretbench.metrics.error_kinds.structure_walk import structure_of
 from caretbench.redaction import redact
+from caretbench.syntax.parse_probe import can_be_parsed
 from caretbench.telemetry.event_rows import CompletionEvent, EventFeatures, EventTexts
 from caretbench.telemetry.event_rules import CountedOutcome, outcome_by_survival, telemetry_rules
 from caretbench.telemetry.features.caret_boundary import caret_boundary
@@ -22,6 +23,11 @@ _SHORTEST_TYPED: Final = 3
 """Minimum number of characters, without blanks, of a text that counts as typed by the user."""
 _MAX_WORDS: Final = 5_000
 """Number of words from which the survival of a text is not computed."""
+
+_PROBED_PROMPT: Final = 5_000
+"""Number of characters around a caret from which a process of its own tries whether they can be parsed."""
+_NOT_PARSED: Final = "none"
+"""Name of no language: lines decide."""
 
 
 def extracted_event(event: CompletionEvent, hashes: SaltedHashes | None = None) -> CompletionEvent:
@@ -43,9 +49,10 @@ def features_of(event: CompletionEvent, texts: EventTexts) -> EventFeatures:
     after = _last_known(texts)
     due = after if after is not None and after.strip() else None
     text = texts.completion if due is None else due
-    block = due_block(texts.prefix, "" if _nothing_was_due(event, after) else text, texts.suffix, event.language)
-    place = CaretPlace(texts.prefix, texts.suffix, event.language)
-    added = _added_faults(texts, due, event.language)
+    language = _parsed_language(event, texts, due)
+    block = due_block(texts.prefix, "" if _nothing_was_due(event, after) else text, texts.suffix, language)
+    place = CaretPlace(texts.prefix, texts.suffix, language)
+    added = _added_faults(texts, due, language)
     typed = not event.was_accepted and after is not None and typed_by_user(texts.completion, after)
     accepted = accepted_text(event, texts)
     return EventFeatures(
@@ -113,6 +120,14 @@ def secret_texts(texts: EventTexts) -> int:
     """Return the number of texts with something in the shape of a key or a password."""
     found = (texts.prefix, texts.suffix, texts.completion, texts.after_30s, texts.after_5min)
     return sum(text is not None and redact(text) != text for text in found)
+
+
+def _parsed_language(event: CompletionEvent, texts: EventTexts, due: str | None) -> str:
+    """Return the language of an event; :data:`_NOT_PARSED` where its program takes too much memory or time to parse."""
+    if len(texts.prefix) + len(texts.suffix) < _PROBED_PROMPT:
+        return event.language
+    programs = [texts.prefix + middle + texts.suffix for middle in (texts.completion, due or "")]
+    return event.language if can_be_parsed(programs, event.language) else _NOT_PARSED
 
 
 def _nothing_was_due(event: CompletionEvent, after: str | None) -> bool:
