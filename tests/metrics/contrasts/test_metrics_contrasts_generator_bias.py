@@ -1,6 +1,7 @@
 """Generator bias: known values, missing answers, power and false claims on simulated models."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from caretbench.metrics.contrasts.generator_bias import (
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
-def answered(rates: list[list[float]], models: str, problems: str, scenarios: str) -> AnsweredProblems:
+def answered(rates: Sequence[Sequence[float]], models: str, problems: str, scenarios: str) -> AnsweredProblems:
     return AnsweredProblems(np.asarray(rates, dtype=float), [*models], [*problems], [*scenarios])
 
 
