@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inspect_ai.model import ChatMessage, ChatMessageUser, GenerateConfig, ModelOutput
+from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser, GenerateConfig, ModelOutput
 
 from caretbench.errors import MachineError
 from caretbench.inspect.client.client_factory import open_client
@@ -239,9 +239,15 @@ def test_what_is_no_command_line(line: str, kind: type[Exception], said: str) ->
         CommandAPI(line)
 
 
-def test_a_conversation_is_refused(program: Program) -> None:
-    with pytest.raises(ProviderError, match="the prompt `fill`"):
-        ask(program(""), [ChatMessageUser(content="write me a poem")])
+def test_a_conversation_comes_as_messages(program: Program) -> None:
+    api = program("print(json.dumps({'text': json.dumps(json.load(sys.stdin))}))")
+    said: list[ChatMessage] = [ChatMessageSystem(content="be short"), ChatMessageUser(content="write me a poem")]
+    seen = json.loads(ask(api, said).completion)
+    assert seen["messages"] == [
+        {"role": "system", "text": "be short"}, {"role": "user", "text": "write me a poem"},
+    ]  # fmt: skip
+    assert seen["prefix"] == seen["suffix"] == ""
+    assert "messages" not in json.loads(ask(api).completion)
 
 
 # --- by our client ------------------------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ def test_simulated_ratings_never_count_as_validation(folder: RunFolder, tmp_path
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "page.html").read_text() if output == "page" else done.stdout
     assert "simulated ratings (test only)" in " ".join(text.split())
-    assert "validated" not in text
+    assert "validated against" not in text
 
 
 def test_ratings_about_another_criterion_do_not_count(folder: RunFolder, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from caretbench.suites.devbench.construction.cell_counts import instances_per_cell
+from caretbench.suites.devbench.construction.options import ConstructionOptions
 from caretbench.suites.usage_weights import read_weights
 from caretbench.telemetry.analysis.event_table import EventTable, number_class
 from caretbench.telemetry.analysis.usage_analysis import ScenarioRow, StoredRate, UsageAnalysis, analyse_usage
@@ -113,6 +115,10 @@ def test_the_folder_of_an_analysis(tmp_path: Path) -> None:
     assert weights.scenario.full_block + weights.scenario.inner_block == pytest.approx(100)
     assert (weights.line.whole, weights.line.partial) == (1, 1)
     assert weights.category == {}
+    counts = instances_per_cell(ConstructionOptions(weights=tmp_path / "usage/weights.toml", per_cell=10))
+    assert sum(counts.values()) == 10 * len(counts)  # a build of DevBench takes the shares of the languages
+    most = max(weights.language, key=lambda name: weights.language[name])
+    assert max(counts, key=lambda cell: counts[cell])[0] == most
     again = analyse_events(events, tmp_path / "again")
     files = [sorted(path.read_text() for path in one.written[:3]) for one in (found, again)]
     assert files[0] == files[1]
