@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from caretbench.suites.devbench.construction.build_rows import InstanceRequest
-from caretbench.suites.devbench.construction.candidates import instance_candidate, scenario_checks
+from caretbench.suites.devbench.construction.candidates import instance_candidate, parse_fault, scenario_checks
 from caretbench.suites.devbench.construction.generated_answer import GeneratedInstance
 from caretbench.suites.devbench.construction.generator_prompt import instance_request, read_template
 from caretbench.suites.devbench.construction.scenario_grid import scenario
@@ -64,3 +64,12 @@ def test_each_fault_has_its_check(changes: dict[str, str], check: str, fault: st
 
 def test_only_a_category_about_libraries_needs_one() -> None:
     assert "library" not in checks("code_purpose", library="")
+
+
+@pytest.mark.parametrize(
+    ("reference", "fault"), [("(" * 300 + "1" + ")" * 300, "nested 30"), ("x=>" * 9000, "a parser takes more than")]
+)
+def test_programs_that_stop_an_analysis_are_refused_before_it(reference: str, fault: str) -> None:
+    found = GeneratedInstance(name="x", prefix="int a = ", reference=reference, suffix=";\n", justification="y")
+    assert fault in parse_fault(found, "java")
+    assert parse_fault(found.model_copy(update={"reference": "1"}), "java") == ""

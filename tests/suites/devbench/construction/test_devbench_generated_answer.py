@@ -69,3 +69,9 @@ def test_a_name_of_a_file_is_plain(name: str) -> None:
     assert stem
     assert set(stem) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")
     assert len(stem) <= 48
+
+
+def test_an_endless_answer_is_not_read() -> None:
+    found = read_answer(json.dumps(GOOD | {"tests": "a" * 60_000}), "stop")
+    assert isinstance(found, UnusableAnswer)
+    assert "60000 are the most" in found.diagnosis

@@ -219,5 +219,7 @@ def predicate_file(check: DocumentationCheck | None) -> str:
     """Return the text of the file with an instance's predicate; empty without one."""
     if check is None:
         return ""
-    lines = [f"{name} = {json.dumps(value)}" for name, value in check.model_dump(mode="json").items()]
+    lines = [
+        f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in check.model_dump(mode="json").items()
+    ]
     return "[documentation]\n" + "\n".join(lines) + "\n"

@@ -21,13 +21,16 @@ from caretbench.suites.devbench.instance_rules.instance_checks import (
     rule_faults,
     text_checks,
 )
-from caretbench.suites.devbench.instance_rules.program_view import ProgramView
+from caretbench.suites.devbench.instance_rules.program_view import ProgramView, nesting_depth
 from caretbench.suites.devbench.instance_rules.rule_measures import RULE_MEASURES
 from caretbench.suites.devbench.starter import problem_of_text
 from caretbench.suites.suite_types import ProblemGate
+from caretbench.syntax.parse_probe import PROBE_MB, PROBE_SECONDS, takes_too_much
 from caretbench.validation.texts.twins import TwinIndex
 
 _DIAGNOSTIC_CHARACTERS = 600
+_DEEPEST = 200
+"""Largest depth of a syntax tree that is analysed; 34 is the largest of the released programs."""
 
 
 class InstanceCandidate(NamedTuple):
@@ -93,6 +96,9 @@ class InstanceExamination:
             if isinstance(found, UnusableAnswer):
                 yield ExaminedAnswer(request, found.fault, found.diagnosis)
                 continue
+            if fault := parse_fault(found, request.scenario.language):
+                yield ExaminedAnswer(request, "text", fault, {"parse": fault})
+                continue
             candidate = instance_candidate(request, found)
             checks = scenario_checks(candidate)
             faults = [fault for fault in checks.values() if fault != PASSED]
@@ -148,6 +154,15 @@ def _said(result: ExecutionResult) -> str:
 
 def _indexed(candidate: InstanceCandidate) -> tuple[str, str, str]:
     return candidate.request.scenario.language, candidate.cell, ProgramView.of(candidate.problem).shown
+
+
+def parse_fault(found: GeneratedInstance, language: str) -> str:
+    """Return why a program must not be analysed: it takes too much to parse, or is nested too deep; or nothing."""
+    program = found.prefix + found.reference + found.suffix + found.tests
+    if takes_too_much(program, (program,), language):
+        return f"a parser takes more than {PROBE_MB} MB or {PROBE_SECONDS} s for the program"
+    depth = nesting_depth(program, language)
+    return f"the program is nested {depth} deep, and {_DEEPEST} is the most" if depth > _DEEPEST else ""
 
 
 def instance_candidate(request: InstanceRequest, found: GeneratedInstance) -> InstanceCandidate:

@@ -20,6 +20,7 @@ _REFUSAL: Final = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_REFUSAL: Final = 1200
+_LONGEST_ANSWER: Final = 60_000
 _NAME: Final = re.compile(r"[^a-z0-9]+")
 _LONGEST_NAME: Final = 48
 
@@ -61,6 +62,11 @@ def read_answer(text: str, finish_reason: str | None) -> GeneratedInstance | Unu
     if finish_reason in {"length", "max_tokens"}:
         diagnosis = "the answer was cut at the maximum of tokens; write a shorter program"
         return UnusableAnswer(fault="cut_off", diagnosis=diagnosis)
+    if len(text) > _LONGEST_ANSWER:
+        diagnosis = (
+            f"the answer has {len(text)} characters, and {_LONGEST_ANSWER} are the most; write a shorter program"
+        )
+        return UnusableAnswer(fault="malformed", diagnosis=diagnosis)
     try:
         found = GeneratedInstance.model_validate(replace_surrogates(json_object(text)))
     except ValidationError as error:

@@ -93,3 +93,13 @@ class ProgramView:
 def filled_lines(text: str) -> int:
     """Return the number of lines that are not blank."""
     return sum(bool(line.strip()) for line in text.split("\n"))
+
+
+def nesting_depth(program: str, language: str) -> int:
+    """Return the depth of the syntax tree of a program: 1 for its root alone."""
+    deepest, waiting = 0, [(parse(program, language).root_node, 1)]
+    while waiting:
+        node, depth = waiting.pop()
+        deepest = max(deepest, depth)
+        waiting.extend((child, depth + 1) for child in node.children)
+    return deepest
