@@ -14,7 +14,7 @@ from caretbench.datasets.release import ReleaseOptions, release_set
 from caretbench.suites import load_suite
 from caretbench.suites.devbench.starter import starter_root
 from tests.support.built_sets import read_jsonl
-from tests.support.replayed_answers import fault_first_fits, replayed_generator, written_answers
+from tests.support.replayed_answers import replayed_generator, written_answers
 
 SEED = 11
 
@@ -29,8 +29,7 @@ def caretbench(*words: object) -> None:
 def test_a_built_set_is_released_with_the_figures_of_its_manifest(tmp_path: Path) -> None:
     cells = ("python/low_context", "python/code_purpose")
     answers = [one for one in written_answers() if one.id.rpartition("/")[0] in cells]
-    model = replayed_generator(tmp_path, answers, faults=("malformed", "wrong"))
-    fault_first_fits(tmp_path, SEED)
+    model = replayed_generator(tmp_path, answers, SEED, faults=("malformed", "wrong"))
     built = tmp_path / "mine"
     caretbench(
         "build", "devbench", "-m", model, "--language", "python", "--category", "low_context", "--category",

@@ -1,4 +1,5 @@
 import json
+import os
 import re
 from pathlib import Path
 
@@ -36,6 +37,23 @@ def test_a_release_is_a_set_that_shows_the_same_texts(tmp_path: Path) -> None:
             assert getattr(one, name) == getattr(old, name)
         added = one.splice.after.removeprefix(old.splice.after)
         assert re.fullmatch(r"(#|//) " + re.escape(CANARY) + "\n", added)
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "pipe"])
+def test_links_and_pipes_are_refused(tmp_path: Path, kind: str) -> None:
+    built = write_set(tmp_path / "mine")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "x.py").write_text("a = ⟦1⟧\n")
+    place = next(path for path in built.rglob("*.py")).parent
+    if kind == "file":
+        (place / "x.py").symlink_to(tmp_path / "outside" / "x.py")
+    elif kind == "folder":
+        (built / "java2").symlink_to(tmp_path / "outside")
+    else:
+        os.mkfifo(place / "x.py")
+    with pytest.raises(DataError, match=r"it is a link|no plain file"):
+        release_set(built, tmp_path / "out", HALF)
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -278,7 +296,7 @@ def test_a_missing_snapshot_is_an_error(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("instances.jsonl", '{"id": ""}\n', r"instances.jsonl:1: track"),
+        ("instances.jsonl", '{"id": ""}\n', r"instances.jsonl:1: id"),
         ("attempts.jsonl", "{}\n", r"attempts.jsonl:1: request"),
         ("asked.jsonl", "[]\n", r"asked.jsonl:1: expected a JSON object"),
         ("manifest.json", "[]", "expected a JSON object"),

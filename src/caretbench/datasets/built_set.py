@@ -22,6 +22,20 @@ DATASHEET_FILE: Final = "datasheet.json"
 SNAPSHOTS_FOLDER: Final = "snapshots"
 
 
+def _check_files(root: Path) -> None:
+    """Raise DataError if a file of a set is a link, or no plain file: what is outside of a set is never released."""
+    if (root / PROBLEMS_FILE).exists():
+        places = [root / PROBLEMS_FILE]
+    else:
+        places = [*root.glob("*"), *root.glob("*/*"), *root.glob("*/*/*")]
+    for path in places:
+        if path.is_symlink():
+            raise DataError(f"{path}: it is a link; a release takes plain files of its folder")
+    for path in places:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise DataError(f"{path}: it is no plain file")
+
+
 class BuiltSet:
     """Reader of a folder with a built set: source files in DevBench's layout, or the ``problems.jsonl`` of a build.
 
@@ -39,6 +53,7 @@ class BuiltSet:
         self._folder = BuildFolder(root)
         self._canary = canary
         self.name = root.resolve().name
+        _check_files(root)
         self.as_rows = (root / PROBLEMS_FILE).is_file()
         self.problems: Sequence[Problem] = [one for one in self._sorted() if one.id not in dropped]
         if not self.problems:

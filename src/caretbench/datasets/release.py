@@ -71,7 +71,7 @@ def version_key(text: str) -> tuple[int, ...]:
     """
     found = _VERSION.fullmatch(text)
     if found is None:
-        raise ValueError(f"--version {text!r}: expected three numbers, 1.0.0")
+        raise ValueError(f"--set-version {text!r}: expected three numbers, 1.0.0")
     return tuple(int(number) for number in found.groups())
 
 
@@ -214,6 +214,6 @@ def _earlier(options: ReleaseOptions) -> list[BuiltSet]:
     found = [BuiltSet(options.previous)]
     stated = str(found[0].datasheet.get("version", "0.0.0"))
     if version_key(stated) >= version_key(options.version):
-        raise DataError(f"{options.previous}: has version {stated}; choose a higher one with --version")
+        raise DataError(f"{options.previous}: has version {stated}; choose a higher one with --set-version")
     held = holdout_folder(options.previous)
     return [*found, BuiltSet(held)] if held.is_dir() else found

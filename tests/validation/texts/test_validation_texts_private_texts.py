@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from caretbench.validation.texts.private_texts import private_texts
@@ -34,3 +36,10 @@ def test_secrets_names_and_addresses_are_found(text: str, kind: str) -> None:
 )  # fmt: skip
 def test_placeholders_are_not(text: str) -> None:
     assert list(private_texts(text)) == []
+
+
+@pytest.mark.parametrize("text", ["a+" * 30_000 + "@", "a.1-" * 15_000, "x://" + "a:" * 30_000, "1 " + "Aa " * 20_000])
+def test_hostile_texts_take_no_time(text: str) -> None:
+    started = time.process_time()
+    list(private_texts(text))
+    assert time.process_time() - started < 5

@@ -11,9 +11,15 @@ from caretbench.errors import DataError
 from caretbench.files import write_atomically
 from caretbench.redaction import redact
 from caretbench.runs.building.config import BuildModelsConfig
+from caretbench.runs.plans.roles import parse_model_option
 from caretbench.suites.base import Suite
 
 MODELS_FILE: Final = "models.json"
+_HOSTED: Final = frozenset(
+    {"anthropic", "bedrock", "azureai", "cloudflare", "deepseek", "fireworks", "google", "grok", "groq", "mistral",
+     "mockllm", "openai", "openrouter", "perplexity", "sambanova", "together"}
+)  # fmt: skip
+"""Providers that a folder may name."""
 
 
 def with_remembered_models(suite: Suite, output: Path, options: Sequence[str]) -> tuple[str, ...]:
@@ -29,13 +35,25 @@ def with_remembered_models(suite: Suite, output: Path, options: Sequence[str]) -
         found = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read ({error}); name the models: -m ROLE=PROVIDER/MODEL") from None
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise DataError(f"{path}: no list of models; name the models: -m ROLE=PROVIDER/MODEL")
+    if not isinstance(found, list) or not all(isinstance(one, str) and _is_hosted(one) for one in found):
+        raise DataError(f"{path}: no list of hosted models; name the models: -m ROLE=PROVIDER/MODEL")
     return tuple(found)
 
 
+def _is_hosted(option: str) -> bool:
+    """Return whether an option names a model of a known hosted provider.
+
+    A folder may come from somebody else: it must not start a program (``command/``), read a file of weights, or send
+    keys to an address.
+    """
+    try:
+        return parse_model_option(option).spec.partition("/")[0] in _HOSTED
+    except ValueError:
+        return False
+
+
 def remember_models(suite: Suite, output: Path, models_config: BuildModelsConfig) -> None:
-    """Write the models of a build to its folder, if the suite keeps them; none with a secret in its name."""
+    """Write the models of a build to its folder, if the suite keeps them and all are of hosted providers."""
     options = [
         f"{role}={model.spec}"
         if model.name in {model.spec, redact(model.spec)}
@@ -43,5 +61,6 @@ def remember_models(suite: Suite, output: Path, models_config: BuildModelsConfig
         for role, models in models_config.models.items()
         for model in models
     ]
-    if suite.remembers_models and options and all(redact(option) == option for option in options):
+    plain = all(redact(option) == option and _is_hosted(option) for option in options)
+    if suite.remembers_models and options and plain:
         write_atomically(output / MODELS_FILE, json.dumps(options, indent=2) + "\n")

@@ -110,7 +110,7 @@ class DevBench(Suite):
         further commands, and a command without -m uses the folder's generators.
 
         Examples:
-          caretbench build devbench -m generator=openai/gpt-4o -n 50 --max-cost 40 -o mine
+          caretbench build devbench -m generator=openai/gpt-4o -n 50 -o mine
           caretbench build devbench -o mine --again reviews/mine/rejections.jsonl
         """
         if sources:

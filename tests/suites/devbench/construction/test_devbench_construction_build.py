@@ -59,7 +59,7 @@ def test_faults_are_repaired_and_the_folder_says_what_became_of_each_attempt(tmp
 
     # The same command asks for nothing more.
     calls = (tmp_path / "calls.log").read_text().count("\n")
-    assert build("-n", 2, "--language", "python", "--category", "low_context", "--compare", "none",
+    assert build("-m", model, "-n", 2, "--language", "python", "--category", "low_context", "--compare", "none",
                  "-o", tmp_path / "mine").returncode == 0  # fmt: skip
     assert (tmp_path / "calls.log").read_text().count("\n") == calls
 
@@ -82,8 +82,9 @@ def test_a_rejected_instance_is_replaced_and_an_edited_one_is_checked_again(tmp_
     review.write_text("".join(json.dumps(row) + "\n" for row in (rejection, stale)))
     edited = folder.file_of(second.id)
     edited.write_text(edited.read_text() + "# checked by hand\n")
-    # The command names no model: the folder's is used.
-    ran = build(*options, "--again", review)
+    # Neither cells nor a number: as many as there were.
+    again = ("-m", model, "--patience", 30, "--compare", "none", "-o", mine, "--again", review)
+    ran = build(*again)
     assert ran.returncode == 0, ran.stderr
     assert "a textbook case" in ran.stderr
     assert "edited by hand; it passes all checks" in ran.stderr
@@ -94,7 +95,7 @@ def test_a_rejected_instance_is_replaced_and_an_edited_one_is_checked_again(tmp_
     assert list((mine / "rejected").rglob("*.py"))
     requests = [one for one in folder.requests() if "a textbook case" in one.prompt.messages[-1].text]
     assert requests
-    assert build(*options, "--again", review).returncode == 0  # once more changes nothing
+    assert build(*again).returncode == 0  # once more changes nothing
     assert folder.instances() == rows
 
 

@@ -69,7 +69,9 @@ def test_all_cells_from_generation_to_a_release(browser: Browser, tmp_path: Path
     six = [word for name in ("python", "javascript", "typescript", "java", "cpp", "csharp")
            for word in ("--language", name)]  # fmt: skip
     caretbench("build", "devbench", "-m", model, *six, "-n", 2, "--scenario-seed", SEED, "--licence", "MIT", *options)
-    caretbench("build", "devbench", "--language", "go", "-n", 1, "--licence", "MIT", *options)  # the same folder grows
+    caretbench(
+        "build", "devbench", "-m", model, "--language", "go", "-n", 1, "--licence", "MIT", *options
+    )  # the same folder grows
     folder = BuildFolder(mine)
     rows = folder.instances()
     assert {row.scenario.cell for row in rows.values()} == {"/".join(cell) for cell in cells()}
@@ -86,7 +88,7 @@ def test_all_cells_from_generation_to_a_release(browser: Browser, tmp_path: Path
     rejected = set(spare[:: len(spare) // REJECTED][:REJECTED])
     review_in_browser(browser, tmp_path / "review", rejected)
     caretbench("review", "export", tmp_path / "review")
-    caretbench("build", "devbench", *six, "-n", 2, "--licence", "MIT", *options,
+    caretbench("build", "devbench", "-m", model, "--licence", "MIT", *options,
                "--again", tmp_path / "review" / "rejections.jsonl")  # fmt: skip
     after = folder.instances()
     assert not after.keys() & rejected

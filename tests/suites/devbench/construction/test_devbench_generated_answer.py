@@ -39,6 +39,11 @@ def test_an_answer_is_read_plain_and_fenced() -> None:
         (json.dumps(GOOD | {"mood": "good"}), "stop", "malformed"),
         (json.dumps(GOOD | {"suffix": "⟦tests⟧"}), "stop", "malformed"),
         (json.dumps(GOOD | {"prefix": "a\x00"}), "stop", "malformed"),
+        (json.dumps(GOOD | {"tests": "// a\rfor"}), "stop", "malformed"),
+        (json.dumps(GOOD | {"prefix": "\ufeffa"}), "stop", "malformed"),
+        (json.dumps(GOOD | {"justification": "x \x1b[31m"}), "stop", "malformed"),
+        (json.dumps(GOOD | {"justification": "ghp_" + "a1B2" * 9}), "stop", "malformed"),
+        (json.dumps(GOOD | {"library": "x" * 121}), "stop", "malformed"),
     ],
 )
 def test_an_unusable_answer_says_why(text: str, finish: str | None, fault: str) -> None:

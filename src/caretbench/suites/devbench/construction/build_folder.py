@@ -110,7 +110,9 @@ class BuildFolder:
             yield from read_rows(path, schema, allow_partial_last_line=True)
 
     def append(self, name: str, *rows: BaseModel) -> None:
-        """Append rows to a file of the folder."""
+        """Append rows to a file of the folder; DataError if it is a link."""
+        if (self.path / name).is_symlink():
+            raise DataError(f"{self.path / name}: it is a link; remove it")
         with RowAppender(self.path / name) as appender:
             appender.append(*rows)
 
@@ -146,8 +148,18 @@ class BuildFolder:
     # --- files ------------------------------------------------------------------------------------------------------
 
     def file_of(self, instance: str) -> Path:
-        """Return the path of an instance's file."""
-        return self.path / f"{instance}{language(instance.partition('/')[0]).suffix}"
+        """Return the path of an instance's file.
+
+        Raises:
+            DataError: the language is unknown, or a link leads out of the folder.
+        """
+        try:
+            path = self.path / f"{instance}{language(instance.partition('/')[0]).suffix}"
+        except KeyError as error:
+            raise DataError(f"{self.path}: {instance}: {error.args[0]}") from None
+        if not path.resolve().is_relative_to(self.path.resolve()):
+            raise DataError(f"{path}: a link leads out of the folder; remove it")
+        return path
 
     def write_instance(self, instance: str, content: InstanceFile) -> None:
         """Write the file of an instance, and the one of its predicates."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from caretbench.models import ChatPrompt
 from caretbench.problem import SCHEMA_VERSION, Row
@@ -16,6 +16,17 @@ AttemptOutcome = Literal[
 ]
 """End of an attempt. ``text``: a check of the text failed; ``gate``: the program, or a wrong answer to it, did;
 ``unverified``: this machine cannot run it; ``rejected``: people rejected the instance."""
+
+
+def _instance_id(name: str) -> str:
+    parts = name.split("/")
+    if len(parts) != 3 or any(not part or part.startswith(".") or "\\" in part or "\x00" in part for part in parts):
+        raise ValueError(f"{name!r} is no id of an instance: expected LANGUAGE/CATEGORY/NAME")
+    return name
+
+
+InstanceId = Annotated[str, AfterValidator(_instance_id)]
+"""Language, category and name; a path of a file below the folder."""
 
 
 class InstanceRequest(Row):
@@ -50,7 +61,7 @@ class InstanceAttempt(Row):
     outcome: AttemptOutcome
     detail: str = ""
     checks: Mapping[str, str] = Field(default_factory=dict)
-    instance: str | None = None
+    instance: InstanceId | None = None
     killed_by: str = ""
     cost: float | None = None
     seconds: float | None = None
@@ -62,11 +73,11 @@ class BuiltInstance(Row):
 
     ``attempts`` and ``cost`` (US dollars, None where no price is known) cover its scenario up to this instance.
     ``kind``, ``band``, ``boundary`` and ``mode`` are measured; the requested ones are in the scenario. ``text_hash`` is
-    that of the file when it was checked. ``sibling_of`` is the id of the instance with the same shape.
+    that of the file when it was checked. ``sibling`` is the id of the instance with the same shape.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
-    id: str
+    id: InstanceId
     track: str
     scenario: Scenario
     generator: str

@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from typing import Final
 
 from caretbench.errors import DataError
+from caretbench.suites.devbench.construction.build_rows import BuiltInstance, ConstructionManifest
 from caretbench.suites.devbench.construction.options import ConstructionOptions
 from caretbench.suites.devbench.construction.scenario_grid import cells
 from caretbench.suites.usage_weights import read_weights
 
 Cell = tuple[str, str]
 """Language and category."""
+
+
+PER_CELL: Final = 10
+"""Number of instances of each cell in a new folder."""
+
+
+def counts_to_restore(
+    manifest: ConstructionManifest | None, rows: Mapping[str, BuiltInstance], *, every_generator: bool
+) -> dict[Cell, int]:
+    """Return the number of instances that each cell had at the end of the last build, siblings not counted.
+
+    With ``every_generator``, it is the number of one generator.
+    """
+    siblings = Counter(row.scenario.cell for row in rows.values() if row.scenario.sibling_of)
+    generators = len(manifest.models) if manifest is not None and every_generator else 1
+    counts = manifest.instances.items() if manifest is not None else ()
+    return {
+        (language, category): -(-(count - siblings[cell]) // max(1, generators))
+        for cell, count in counts
+        for language, category in [cell.split("/")]
+    }
 
 
 def instances_per_cell(options: ConstructionOptions) -> dict[Cell, int]:
@@ -20,8 +44,9 @@ def instances_per_cell(options: ConstructionOptions) -> dict[Cell, int]:
         DataError: the weights are malformed, or give all chosen cells nothing.
     """
     chosen = list(cells(options.languages, options.categories))
+    per_cell = options.per_cell or PER_CELL
     if options.weights is None:
-        return dict.fromkeys(chosen, options.per_cell)
+        return dict.fromkeys(chosen, per_cell)
     weights = read_weights(str(options.weights))
     if not weights.language and not weights.category:
         raise DataError(
@@ -30,7 +55,7 @@ def instances_per_cell(options: ConstructionOptions) -> dict[Cell, int]:
     shares = {cell: _share(weights.language, cell[0]) * _share(weights.category, cell[1]) for cell in chosen}
     if not sum(shares.values()):
         raise DataError(f"{options.weights}: all chosen cells have the weight 0")
-    return _apportioned(shares, options.per_cell * len(chosen))
+    return _apportioned(shares, per_cell * len(chosen))
 
 
 def _share(table: Mapping[str, float], name: str) -> float:

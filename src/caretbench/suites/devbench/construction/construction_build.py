@@ -18,7 +18,7 @@ from caretbench.suites.devbench.construction.build_folder import LOCK_FILE, REQU
 from caretbench.suites.devbench.construction.build_rows import ConstructionManifest, InstanceRequest
 from caretbench.suites.devbench.construction.build_summary import build_summary
 from caretbench.suites.devbench.construction.candidates import InstanceExamination, ProgramOfAnswer
-from caretbench.suites.devbench.construction.cell_counts import Cell, instances_per_cell
+from caretbench.suites.devbench.construction.cell_counts import Cell, counts_to_restore, instances_per_cell
 from caretbench.suites.devbench.construction.generator_prompt import PAPER_SAMPLING, GeneratorTemplate, read_template
 from caretbench.suites.devbench.construction.instance_store import InstanceStore, RowFacts, attempt_end
 from caretbench.suites.devbench.construction.options import GENERATOR_ROLE, ConstructionOptions
@@ -55,9 +55,15 @@ def build_instances(
     seed = options.scenario_seed
     if seed is None:
         seed = known.seed if known is not None else secrets.randbelow(1 << 31)
+    restores = options.again is not None and not (options.per_cell or options.languages or options.categories)
+    if options.per_cell is None and known is not None:
+        options = options.model_copy(update={"per_cell": known.options.get("per_cell")})
+    if restores and options.weights is None:
+        counts = counts_to_restore(known, folder.instances(), every_generator=options.every_generator)
+    else:
+        counts = instances_per_cell(options)
     manifest = known or ConstructionManifest(seed=seed, canary=f"caretbench canary {secrets.token_hex(16)}")
     manifest = manifest.model_copy(update={"seed": seed, "options": options.model_dump(mode="json")})
-    counts = instances_per_cell(options)
     template = read_template(options.template)
     output.mkdir(parents=True, exist_ok=True)
     with RowAppender(output / LOCK_FILE):  # one build of a folder at a time

@@ -11,6 +11,7 @@ from caretbench.files import describe_validation_error, replace_surrogates
 from caretbench.judging.parsing import json_object
 from caretbench.problem import Row
 from caretbench.suites.devbench.starter import CLOSING, OPENING, TESTS
+from caretbench.validation.texts.private_texts import private_texts
 
 AnswerFault = Literal["empty", "cut_off", "refused", "malformed"]
 
@@ -20,6 +21,7 @@ _REFUSAL: Final = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_REFUSAL: Final = 1200
+_UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 _LONGEST_ANSWER: Final = 60_000
 _NAME: Final = re.compile(r"[^a-z0-9]+")
 _LONGEST_NAME: Final = 48
@@ -33,8 +35,8 @@ class GeneratedInstance(Row):
     reference: str = Field(min_length=1)
     suffix: str
     tests: str = ""
-    library: str = ""
-    justification: str = Field(min_length=1)
+    library: str = Field(default="", max_length=120)
+    justification: str = Field(min_length=1, max_length=1000)
 
     @property
     def stem(self) -> str:
@@ -68,7 +70,11 @@ def read_answer(text: str, finish_reason: str | None) -> GeneratedInstance | Unu
         )
         return UnusableAnswer(fault="malformed", diagnosis=diagnosis)
     try:
-        found = GeneratedInstance.model_validate(replace_surrogates(json_object(text)))
+        fields = {
+            name: value.replace("\r\n", "\n") if isinstance(value, str) else value
+            for name, value in replace_surrogates(json_object(text)).items()
+        }
+        found = GeneratedInstance.model_validate(fields)
     except ValidationError as error:
         return UnusableAnswer(fault="malformed", diagnosis=describe_validation_error(error))
     except ValueError as error:
@@ -76,8 +82,18 @@ def read_answer(text: str, finish_reason: str | None) -> GeneratedInstance | Unu
             diagnosis = "it is a refusal; nothing harmful is wanted, only a small program with a gap"
             return UnusableAnswer(fault="refused", diagnosis=diagnosis)
         return UnusableAnswer(fault="malformed", diagnosis=str(error))
+    diagnosis = _text_fault(found)
+    return UnusableAnswer(fault="malformed", diagnosis=diagnosis) if diagnosis else found
+
+
+def _text_fault(found: GeneratedInstance) -> str:
+    """Return why the texts cannot be stored or shown; empty if they can."""
     if any(mark in part for mark in (OPENING, CLOSING) for part in (found.prefix, found.reference, found.suffix)):
-        return UnusableAnswer(fault="malformed", diagnosis=f"the texts hold {OPENING} or {CLOSING}, which mark the gap")
-    if TESTS.strip() in found.tests or "\x00" in found.prefix + found.reference + found.suffix + found.tests:
-        return UnusableAnswer(fault="malformed", diagnosis="the tests hold a mark of the file format, or a zero byte")
-    return found
+        return f"the texts hold {OPENING} or {CLOSING}, which mark the gap"
+    if TESTS.strip() in found.tests:
+        return "the tests hold a mark of the file format"
+    if strange := next((name for name, value in found.model_dump().items() if _UNPRINTABLE.search(value)), None):
+        return f"the field {strange} holds control characters, carriage returns or marks of direction"
+    if next(private_texts(f"{found.name}\n{found.library}\n{found.justification}"), None) is not None:
+        return "name, library or justification hold a secret, the name of a person or an address"
+    return ""

@@ -24,7 +24,8 @@ OPTIONS: Final = (
     Option("category", StringList, "Category of the instances; may be repeated. Default: all.", "build",
            metavar="NAME", help_group=_CELLS),
     Option("per_cell", int, "Number of instances of each cell (a language and a category), those of earlier builds "
-           "included.", "build", flags=("--per-cell", "-n"), default=10, minimum=1, metavar="N", help_group=_CELLS),
+           "included. Default: the folder's, at first 10; with --again as many as there were.", "build",
+           flags=("--per-cell", "-n"), minimum=1, metavar="N", help_group=_CELLS),
     Option("weights", Path, "File of weights by language and category: cells share --per-cell times their number.",
            "build", metavar="FILE", help_group=_CELLS),
     Option("siblings", bool, "Also write a sibling of each instance: the same shape in another domain.", "build",
@@ -60,7 +61,8 @@ class ConstructionOptions(Row):
 
     languages: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    per_cell: int = 10
+    per_cell: int | None = None
+    """None: the folder's number."""
     weights: Path | None = None
     siblings: bool = False
     scenario_seed: int | None = None

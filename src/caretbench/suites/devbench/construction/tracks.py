@@ -15,6 +15,8 @@ from caretbench.suites.devbench.construction.generator_prompt import (
 )
 from caretbench.suites.devbench.construction.scenario_grid import Scenario
 
+_SHOWN_CHARACTERS = 20_000
+"""Characters of a faulty answer that are sent back."""
 Answers = Mapping[tuple[str, str], StoredAnswer]
 """Stored answers by model and request."""
 
@@ -99,7 +101,7 @@ class Track:
         else:
             answer = answers.get((name, failed.key))
             first = failed.prompt.model_copy(update={"messages": failed.prompt.messages[:2]})
-            text = answer.text or "" if answer is not None else ""
+            text = (answer.text or "")[:_SHOWN_CHARACTERS] if answer is not None else ""
             prompt = repeated_request(template, first, text, self.ends[failed.key].detail)
         number = len(self.requests) + 1
         request = InstanceRequest(

@@ -108,6 +108,6 @@ def _raised(node: tree_sitter.Node) -> list[str]:
 
 def _mentions(code: str) -> tuple[tuple[str, ...], ...]:
     """Return one group of words, of which one must occur: the beginnings of the words in the code's names."""
-    plain = re.sub(r"\"\"\".*?\"\"\"|//[^\n]*|/\*.*?\*/", " ", code, flags=re.DOTALL)
+    plain = re.sub(r"\"\"\".*?(?:\"\"\"|\Z)|//[^\n]*|/\*.*?(?:\*/|\Z)", " ", code, flags=re.DOTALL)
     words = tuple(dict.fromkeys(word[:5] for word in content_words(plain)))
     return (words,) if words else ()
