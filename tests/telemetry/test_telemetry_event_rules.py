@@ -103,3 +103,10 @@ def test_plain_identities_beside_features() -> None:
     assert has_plain_identity(made_event(user="ann"))
     assert has_plain_identity(made_event(id="17"))
     assert not has_plain_identity(made_event(**event_row(texts={"prefix": "", "completion": "x"})))
+
+
+@pytest.mark.parametrize("name", ["def secret(): return 'x'", "a b", "x\x1b[31m", "", "m" * 81])
+def test_no_text_of_code_passes_as_the_name_of_a_model(name: str) -> None:
+    assert made_event(model="org/model-7b:latest@2").model == "org/model-7b:latest@2"
+    with pytest.raises(ValueError, match="model"):
+        made_event(model=name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from caretbench.datasets.datasheet import Datasheet
@@ -30,7 +31,13 @@ def render_datasheet(sheet: Datasheet) -> str:
 
 def _markdown(table: Table) -> Iterator[str]:
     for cells in (table.columns, ("---",) * len(table.columns), *table.rows):
-        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+        yield f"| {' | '.join(_escaped(cell) for cell in cells)} |"
+
+
+def _escaped(text: str) -> str:
+    """Return a text of a row without meaning in Markdown and HTML, in one line."""
+    plain = "".join(character if character.isprintable() else " " for character in text)
+    return re.sub(r"[\\|`<>\[\]&]", lambda found: f"&#{ord(found[0])};", plain)
 
 
 def _contamination(sheet: Datasheet) -> str:
@@ -40,7 +47,7 @@ def _contamination(sheet: Datasheet) -> str:
         else (f"every row of `texts.jsonl` and {sheet.figures.marked} source files, behind the hidden tests")
     )
     return (
-        f"Canary, in {files}: `{sheet.canary}`. A text that contains it is no training data. "
+        f"Canary, in {files}: `{_escaped(sheet.canary)}`. Do not train on texts that contain it. "
         f"{sheet.holdout_problems} problems ({sheet.holdout_share:.1%} of the set) are held out; `caretbench dataset "
         "holdout` compares their score with that of the public part."
     )

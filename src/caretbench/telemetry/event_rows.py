@@ -30,6 +30,8 @@ another text of the line."""
 HASH_PATTERN = r"^[0-9a-f]{64}$"
 
 EventName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+ModelWord = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:@+/-]{0,79}$")]
+"""Name of a model: no blanks or quotes, so that no text of code passes as one."""
 Word = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_+#.-]{0,39}$")]
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -109,7 +111,7 @@ class CompletionEvent(Row):
     latency_ms: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     accepted_characters: int | None = Field(default=None, ge=0)
     trigger: Word = "automatic"
-    model: EventName | None = None
+    model: ModelWord | None = None
     category: Word | None = None
     other_files: int = Field(default=0, ge=0)
     texts: EventTexts | None = None
