@@ -67,6 +67,7 @@ def test_members_of_the_prefix_are_counted_once_each() -> None:
     [
         ("python", "def f(a):\n    ⟦for x in a:\n        if x:\n            yield x⟧\n", 2),
         ("python", "def f(a):\n    for x in a:\n        ⟦if x:\n            yield x⟧\n", 2),
+        ("python", "def f(a):\n    ⟦if a > 1:\n        a = 2\n    elif a:\n        a = 3\n    return a⟧\n", 1),
         ("python", "def f(a):\n    for x in a:\n        ⟦yield x⟧\n    return\n", 0),
         ("java", "class A { void f(int a) { ⟦if (a > 1) { a = 2; } else if (a > 0) { a = 3; }⟧ } }\n", 1),
         ("javascript", "const f = (a) => ⟦a.map((x) => { while (x) { x -= 1; } return x; })⟧;\n", 3),
