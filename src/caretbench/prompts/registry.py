@@ -138,7 +138,7 @@ def _automatic(client: ModelClient) -> PromptStrategy:
 
 
 def _automatic_question(client: ModelClient) -> PromptStrategy:
-    if client.accepts == {"chat", "fill"}:  # a program that completes: conversations are for builds
+    if client.name.startswith("command/"):  # a program that completes: conversations are for builds
         return strategy("question-fill")
     kinds = {"chat": "question", "text": "question-text", "fill": "question-fill"}
     return strategy(next((name for kind, name in kinds.items() if kind in client.accepts), "question"))
