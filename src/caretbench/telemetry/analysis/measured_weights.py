@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, get_args
 
 from caretbench.files import write_atomically
-from caretbench.suites.usage_weights import Weights, read_weights
+from caretbench.suites.usage_weights import read_weights
 from caretbench.telemetry.analysis.people_codes import NONE, CodeAnalysis
 from caretbench.telemetry.analysis.usage_analysis import ScenarioRow, StoredRate
 from caretbench.telemetry.event_rows import EventBlock, EventCut
@@ -81,11 +81,6 @@ def write_weights(folder: Path, shares: Sequence[MeasuredShare], *, events: int,
     path = folder / WEIGHTS_NAME
     write_atomically(path, "\n".join(lines) + "\n")
     return path
-
-
-def measured_weights(folder: Path) -> Weights:
-    """Return the weights that :func:`write_weights` wrote into a folder."""
-    return read_weights(str(folder / WEIGHTS_NAME))
 
 
 def _key(name: str) -> str:

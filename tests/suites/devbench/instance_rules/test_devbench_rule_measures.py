@@ -124,3 +124,13 @@ def test_examples_of_a_pattern_are_counted_by_their_shape() -> None:
     assert measured("pattern_examples", "python", PATTERN) == 2
     other = PATTERN.replace('    if "c" not in row:\n        raise KeyError("c")\n    return str(row["c"])', "    pass")
     assert measured("pattern_examples", "python", other) < 2
+
+
+def test_the_outermost_part_with_two_examples_is_the_pattern() -> None:
+    def function(name: str) -> str:
+        return f"def {name}(box):\n" + "".join(f"    box.add({name}, {number})\n" for number in range(4))
+
+    program = f"{function('one')}\n\n{function('two')}\n\n{function('six')}"
+    last = program.rindex("    box.add(six, 3)")
+    # Two functions before it, and three statements of its own.
+    assert measured("pattern_examples", "python", f"{program[:last]}⟦{program[last:]}⟧") == 2

@@ -18,7 +18,7 @@ Rows are appended before and after each step, so that a killed build goes on whe
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -67,6 +67,13 @@ class StoredAnswer(BaseModel):
     finish_reason: str | None = None
     cost: float | None = None
     latency: Latency | None = None
+
+
+def total_cost(answers: Iterable[StoredAnswer]) -> float | None:
+    """Return the cost of answers in US dollars; None if that of one is not known."""
+    costs = [answer.cost for answer in answers]
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if len(known) == len(costs) else None
 
 
 class InstanceFile(NamedTuple):
@@ -213,7 +220,7 @@ def labelled(problems: list[Problem], rows: Mapping[str, BuiltInstance]) -> list
 
 
 def _labelled(problem: Problem, row: BuiltInstance) -> Problem:
-    cluster = row.scenario.id.removesuffix("-sibling")
+    cluster = row.scenario.original_id
     labels = {
         "generator": row.generator,
         "generator_family": row.generator_family,

@@ -17,7 +17,7 @@ def build_summary(
     folder: BuildFolder,
     manifest: ConstructionManifest,
     counts: Mapping[Cell, int],
-    lines: Sequence[str],
+    counters: Sequence[str],
     held: Callable[[Cell, str], int],
 ) -> BuildResult:
     """Return the printed result: instances and attempts of the cells of this build, and what became of attempts.
@@ -25,16 +25,16 @@ def build_summary(
     Args:
         folder: The folder.
         manifest: Its manifest.
-        counts: Wanted instances by cell.
-        lines: Generators that are counted apart; one empty name if they are counted together.
+        counts: Number of instances to make, by cell.
+        counters: Generators that are counted apart; one empty name if they are counted together.
         held: Returns the instances of a cell by a generator.
     """
     total = sum(manifest.instances.values())
     short = [
-        f"{'/'.join(cell)}{f' by {line}' if line else ''}: {held(cell, line)} of {count}"
+        f"{'/'.join(cell)}{f' by {one}' if one else ''}: {held(cell, one)} of {count}"
         for cell, count in counts.items()
-        for line in lines
-        if held(cell, line) < count
+        for one in counters
+        if held(cell, one) < count
     ]
     outcomes: Counter[str] = Counter()
     for yields in manifest.yields.values():

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor
 from caretbench.problem import PredicateCheck, Problem
+from caretbench.redaction import redact
 from caretbench.suites.devbench.cells.cell_tables import cell_categories
 from caretbench.suites.devbench.construction.build_folder import InstanceFile, StoredAnswer, predicate_file
 from caretbench.suites.devbench.construction.build_rows import AttemptOutcome, InstanceRequest
@@ -105,8 +106,8 @@ class InstanceExamination:
             if faults:
                 yield ExaminedAnswer(request, "text", "; ".join(faults), checks)
                 continue
-            own = request.scenario.id.removesuffix("-sibling")
-            others = [one for one, _ in waiting if one.request.scenario.id.removesuffix("-sibling") == own]
+            own = request.scenario.original_id
+            others = [one for one, _ in waiting if one.request.scenario.original_id == own]
             twin = self._twin(candidate, [one.problem.id for one in others])
             if twin:
                 yield ExaminedAnswer(request, "twin", twin, checks | {"twin": twin})
@@ -149,7 +150,7 @@ class InstanceExamination:
 
 def _said(result: ExecutionResult) -> str:
     text = result.diagnostics or result.stderr.text or result.stdout.text
-    return " ".join(text.split())[-_DIAGNOSTIC_CHARACTERS:]
+    return redact(" ".join(text.split())[-_DIAGNOSTIC_CHARACTERS:])
 
 
 def _indexed(candidate: InstanceCandidate) -> tuple[str, str, str]:

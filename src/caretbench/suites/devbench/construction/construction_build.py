@@ -14,7 +14,13 @@ from caretbench.execution.dispatcher import Dispatcher, open_executor
 from caretbench.files import RowAppender
 from caretbench.progress import Progress
 from caretbench.suites.build_models import AnswersMissingError, BuildModels, BuildRequest
-from caretbench.suites.devbench.construction.build_folder import LOCK_FILE, REQUESTS_FILE, VALIDITY_FILE, BuildFolder
+from caretbench.suites.devbench.construction.build_folder import (
+    LOCK_FILE,
+    REQUESTS_FILE,
+    VALIDITY_FILE,
+    BuildFolder,
+    total_cost,
+)
 from caretbench.suites.devbench.construction.build_rows import ConstructionManifest, InstanceRequest
 from caretbench.suites.devbench.construction.build_summary import build_summary
 from caretbench.suites.devbench.construction.candidates import InstanceExamination, ProgramOfAnswer
@@ -185,15 +191,13 @@ class InstanceBuild:
         for end in self.folder.attempts():
             yields.setdefault(end.cell, Counter())[end.outcome] += 1
         answers = self.store.answers.values()
-        costs = [answer.cost for answer in answers]
-        known = [cost for cost in costs if cost is not None]
         cells = Counter(row.scenario.cell for row in self.store.rows.values())
         self.manifest = self.manifest.model_copy(
             update={
                 "instances": dict(sorted(cells.items())),
                 "yields": {cell: dict(sorted(counts.items())) for cell, counts in sorted(yields.items())},
                 "models": self.models.names(GENERATOR_ROLE),
-                "cost": sum(known) if len(known) == len(costs) else None,
+                "cost": total_cost(answers),
                 "hours": sum(answer.latency.last_s for answer in answers if answer.latency is not None) / 3600,
                 "wall_hours": self.manifest.wall_hours + wall_s / 3600,
                 "versions": versions(),

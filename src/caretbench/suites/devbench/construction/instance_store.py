@@ -19,6 +19,7 @@ from caretbench.suites.devbench.construction.build_folder import (
     INSTANCES_FILE,
     BuildFolder,
     StoredAnswer,
+    total_cost,
 )
 from caretbench.suites.devbench.construction.build_rows import BuiltInstance, InstanceAttempt, InstanceRequest
 from caretbench.suites.devbench.construction.candidates import InstanceCandidate, instance_candidate
@@ -29,8 +30,6 @@ from caretbench.suites.devbench.instance_rules.instance_checks import instance_b
 from caretbench.suites.devbench.instance_rules.program_view import ProgramView
 from caretbench.validation.reviewed import problem_hash
 from caretbench.validation.texts.twins import TwinIndex
-
-_SIBLING = "-sibling"
 
 
 class RowFacts(NamedTuple):
@@ -154,14 +153,12 @@ class InstanceStore:
     def _cost(self, name: str) -> float | None:
         track = self._tracks.get(name)
         keys = [(one.generator, one.key) for one in track.requests] if track is not None else []
-        costs = [self.answers[key].cost for key in keys if key in self.answers]
-        known = [cost for cost in costs if cost is not None]
-        return sum(known) if len(known) == len(costs) else None
+        return total_cost(self.answers[key] for key in keys if key in self.answers)
 
     def related(self, request: InstanceRequest) -> list[str]:
         """Return the ids of the instances of the same scenario, siblings and rejected ones included."""
-        own = request.scenario.id.removesuffix(_SIBLING)
-        found = [row.id for row in self.rows.values() if row.scenario.id.removesuffix(_SIBLING) == own]
+        own = request.scenario.original_id
+        found = [row.id for row in self.rows.values() if row.scenario.original_id == own]
         return found + self._tracks.rejected_names(own)
 
     def summaries(self, cell: str) -> Iterator[str]:

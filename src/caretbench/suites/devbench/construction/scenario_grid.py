@@ -59,6 +59,11 @@ class Scenario(Row):
         """The cell: language and category."""
         return f"{self.language}/{self.category}"
 
+    @property
+    def original_id(self) -> str:
+        """Id of the scenario without regard to siblings: that of the original and its sibling are the same."""
+        return f"{self.cell}/{self.number}"
+
 
 def scenario(language: str, category: str, number: int, seed: int) -> Scenario:
     """Return a scenario of a cell by its number, from 1; the same seed gives the same scenario.

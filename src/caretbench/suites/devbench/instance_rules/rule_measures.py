@@ -36,7 +36,6 @@ _CALLS: Final = frozenset(
 _STATEMENT: Final = re.compile(r"_statement$|declaration$|_definition$|^statement$|^return$")
 _BODIES: Final = re.compile(r"block|body|_list$|suite")
 _MEMBERS: Final = frozenset({"function", "field", "constant", "typename"})
-_ERROR_NODES: Final = ("comment", "line_comment", "block_comment")
 
 
 def _called_names(view: ProgramView) -> Iterator[str]:
@@ -170,22 +169,19 @@ def _continues(node: tree_sitter.Node, view: ProgramView) -> bool:
 
 def statement_lines(view: ProgramView) -> int:
     """Return the number of lines of the longest statement of the reference that has no block in it."""
+    data = view.program.encode("utf-8", "surrogatepass")
+    first, last = (data.count(b"\n", 0, position) for position in (view.start, view.end))
     longest = 0
     for node in view.nodes():
-        if _STATEMENT.search(node.type) or (node.parent is not None and _BODIES.search(node.parent.type)):
-            rows = min(node.end_point.row, _row(view, view.end)) - node.start_point.row + 1
-            if not _has_block(node):
-                longest = max(longest, rows)
+        is_statement = _STATEMENT.search(node.type) or (node.parent is not None and _BODIES.search(node.parent.type))
+        if is_statement and not _has_block(node):
+            longest = max(longest, min(node.end_point.row, last) - node.start_point.row + 1)
     around = view.tree.root_node.named_descendant_for_byte_range(view.start, view.end)
     while around is not None and around.parent is not None and not _STATEMENT.search(around.type):
         around = around.parent
     if around is not None and around.parent is not None and not _has_block(around):
-        longest = max(longest, _row(view, view.end) - _row(view, view.start) + 1)
+        longest = max(longest, last - first + 1)
     return longest
-
-
-def _row(view: ProgramView, position: int) -> int:
-    return view.program.encode("utf-8", "surrogatepass").count(b"\n", 0, position)
 
 
 def _has_block(node: tree_sitter.Node) -> bool:
