@@ -42,6 +42,17 @@ def test_siblings_stay_together_and_every_cell_stays_public(paired: BuiltSet, sh
         assert len(held) == {0.1: 2, 0.25: 4, 0.5: 8, 0.9: 8}[share]
 
 
+def test_near_copies_that_people_add_stay_together(tmp_path: Path) -> None:
+    root = write_programs(tmp_path / "mine", 5)
+    source = root / "python/api_usage/program-0.py"
+    longer = "".join(f"def twice_{n}(value):\n    return value * {n} + {n}\n" for n in range(12)) + source.read_text()
+    source.write_text(longer)
+    source.with_name("program-0-b.py").write_text(longer.replace("twice_7", "double_7"))
+    for seed in range(30):
+        held = {one.id for one in split_set(BuiltSet(root), 0.3, seed).holdout}
+        assert ("python/api_usage/program-0" in held) is ("python/api_usage/program-0-b" in held)
+
+
 def test_seeds_differ_and_repeat(single: BuiltSet) -> None:
     drawn = [frozenset(one.id for one in split_set(single, 0.2, seed).holdout) for seed in [*range(20), 0]]
     assert len({*drawn}) == 20

@@ -43,7 +43,7 @@ def test_usage_has_the_shares_that_the_paper_prints() -> None:
         (("if = 1", "unless = 1"), "unless"),
         (("if = 1", "if = -1"), "finite numbers of 0 or more"),
         (("if = 1", "if = nan"), "finite numbers of 0 or more"),
-        (("[cut]\ntoken = 1", ""), "cut.*even.toml has all names"),
+        (("[cut]\ntoken = 1", "[cut]\ntokens = 1"), "tokens.*even.toml has all names"),
         (("if = 1", "if = 0"), "one of them is more than 0"),
         (("name = ", "name "), "TOML"),
     ],
@@ -65,6 +65,14 @@ def test_shares_of_languages_and_categories_are_free_names(tmp_path: Path) -> No
     assert weights.language == {"go": 3}
     assert weights.category == {"api_usage": 0.5, "low_context": 0}
     assert read_weights("even").language == {}
+
+
+def test_a_file_may_have_one_table_alone(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text("[language]\ngo = 3\n")
+    weights = read_weights(str(path))
+    assert (weights.name, weights.source, weights.language) == ("mine", str(path), {"go": 3})
+    assert not any(weights.block.model_dump().values())
 
 
 @pytest.mark.parametrize("shares", ["go = -1", "go = inf", "go = 0"])

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from caretbench.datasets.built_set import BuiltSet, cell_of
 from caretbench.errors import DataError
 from caretbench.problem import FileSplice, Problem
+from caretbench.validation.duplicates import near_duplicates
 
 
 class SetParts(NamedTuple):
@@ -32,8 +33,8 @@ def split_set(
 ) -> SetParts:
     """Return the parts of a set; the same rows and seed give the same parts.
 
-    Siblings, problems of one cluster and problems of one snapshot stay together. The next group always comes from the
-    cell with the largest deficit; every cell keeps a public group.
+    Siblings, near-duplicates, problems of one cluster and problems of one snapshot stay together. The next group always
+    comes from the cell with the largest deficit; every cell keeps a public group.
 
     Args:
         built: The set.
@@ -148,4 +149,6 @@ def _members(built: BuiltSet) -> dict[str, list[str]]:
         row = built.row(one)
         if row is not None and row.sibling in known:
             found[f"siblings {one.id}"] += [one.id, row.sibling]
+    for name, earlier in near_duplicates(built.problems).items():
+        found[f"near-duplicates {name}"] += [name, earlier]
     return found

@@ -82,29 +82,31 @@ class LineShares(_Shares):
 class Weights(Row):
     """The weights of a mix; ``source`` says where the shares come from.
 
-    Codev-Bench reads the tables of blocks, scenarios, cuts and lines; DevBench those of languages and categories.
+    Codev-Bench reads the tables of blocks, scenarios, cuts and lines; DevBench those of languages and categories. A
+    table that a file lacks says nothing about shares.
     """
 
     schema_version: int = Field(default=1, ge=1, le=1)
     name: str
     source: str
-    block: BlockShares
-    scenario: ScenarioShares
-    cut: CutShares
+    block: BlockShares = BlockShares.model_construct()
+    scenario: ScenarioShares = ScenarioShares.model_construct()
+    cut: CutShares = CutShares.model_construct()
     line: LineShares = LineShares()
     language: NamedShares = Field(default_factory=dict)
     category: NamedShares = Field(default_factory=dict)
 
 
 def read_weights(name: str) -> Weights:
-    """Return weights that ship, by name, or those of a file.
+    """Return weights that ship, by name, or those of a file, which has ``name`` and ``source`` of its own or not.
 
     Raises:
         DataError: the file is missing or malformed.
     """
     place = resources.files(__package__).joinpath(f"weights/{name}.toml") if name in SHIPPED else Path(name)
     try:
-        return Weights.model_validate(tomllib.loads(place.read_text("utf-8")))
+        stated = {"name": Path(name).stem, "source": name}
+        return Weights.model_validate(stated | tomllib.loads(place.read_text("utf-8")))
     except FileNotFoundError:
         raise DataError(f"{name}: no such file of weights; give one, or {' or '.join(SHIPPED)}") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

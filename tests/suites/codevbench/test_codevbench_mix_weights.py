@@ -12,6 +12,7 @@ from caretbench.suites.codevbench.code_blocks import BlockKind, CodeBlock
 from caretbench.suites.codevbench.cuts import Cut, HiddenSpan
 from caretbench.suites.codevbench.miner import CodevMiner, SpanSampling
 from caretbench.suites.codevbench.mix_weights import becomes_problem
+from caretbench.suites.codevbench.options import codev_options
 from caretbench.suites.codevbench.weighted_sample import weighted_sample
 from caretbench.suites.usage_weights import Weights, read_weights
 from caretbench.syntax import Span, analyse
@@ -108,3 +109,11 @@ def test_weights_that_draw_nothing_are_named(tmp_path: Path) -> None:
     )
     with pytest.raises(DataError, match="--weights mine: it draws none of the project's"):
         miner.find(["a.py"])
+
+
+def test_a_mix_needs_shares_of_blocks(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text("[language]\ngo = 3\n")
+    values = {"weights": str(path), "max_candidates": 0, "per_file": None, "seed": 0}
+    with pytest.raises(DataError, match=r"mine.toml: has no table \[block\]"):
+        codev_options(values)

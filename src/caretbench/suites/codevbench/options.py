@@ -110,9 +110,11 @@ def codev_options(values: Mapping[str, Any]) -> CodevOptions:
         ValueError: a value is wrong.
         DataError: the file of weights is missing or malformed.
     """
-    sampling = SpanSampling(
-        values["max_candidates"] or None, values["per_file"], read_weights(values["weights"]), values["seed"]
-    )
+    weights = read_weights(values["weights"])
+    for table in ("block", "scenario", "cut"):
+        if not sum(getattr(weights, table).model_dump().values()):
+            raise DataError(f"{values['weights']}: has no table [{table}]; --weights even or usage has one")
+    sampling = SpanSampling(values["max_candidates"] or None, values["per_file"], weights, values["seed"])
     tests = values["tests"]
     return CodevOptions(
         sampling=sampling,

@@ -70,14 +70,14 @@ class PassingGate:
         return [Validity(problem_id=one.id, verdict="valid", details={"killed_by": "made"}) for one in problems]
 
 
-def build(folder: Path, models: MadeModels, **options: Any) -> BuildResult:
+def build(folder: Path, models: MadeModels, *, progress: Progress | None = None, **options: Any) -> BuildResult:
     values = {option.name: option.default for option in OPTIONS} | {
         "language": ["python"], "category": ["low_context"], "compare": ["none"], "scenario_seed": 3, "patience": 60,
     }  # fmt: skip
     return build_instances(
         folder,
         values | options,
-        Progress(),
+        progress or Progress(),
         lambda _executor, _progress: PassingGate(),
         lambda _one, _text: None,
         models,
@@ -122,6 +122,16 @@ def test_an_instance_has_its_row_and_its_labels(tmp_path: Path) -> None:
     assert sum(manifest.yields["python/low_context"].values()) == len(folder.attempts()) == len(models.asked)
     assert manifest.cost == 0.5 * len(models.asked)
     assert manifest.canary.startswith("caretbench canary ")
+
+
+def test_a_licence_that_a_release_refuses_is_noted(tmp_path: Path) -> None:
+    class Notes(Progress):
+        def note(self, line: str) -> None:
+            notes.append(line)
+
+    notes: list[str] = []
+    build(tmp_path, MadeModels(tmp_path, fitting), progress=Notes(), per_cell=1, licence="MITX")
+    assert notes[0].startswith("--licence MITX: the licence 'MITX' is not known to allow passing on; a release")
 
 
 def test_missing_answers_stop_the_build_and_what_came_is_kept(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from caretbench.execution.dispatcher import Dispatcher, open_executor
 from caretbench.files import RowAppender
 from caretbench.progress import Progress
+from caretbench.sources.redistribution import RedistributionError, redistribution_terms
 from caretbench.suites.build_models import AnswersMissingError, BuildModels, BuildRequest
 from caretbench.suites.devbench.construction.build_folder import (
     LOCK_FILE,
@@ -136,6 +137,13 @@ class InstanceBuild:
             self.progress.note(f"{edit.id}: {edit.about}")
         self.folder.write_instances(self.store.rows)
         self.store.read()  # without the rejected ones
+        if self.options.licence:
+            try:
+                redistribution_terms(self.options.licence)
+            except RedistributionError as error:
+                self.progress.note(
+                    f"--licence {self.options.licence}: {error}; a release of these instances is refused"
+                )
         for line in add_public_sets(self.store.twins, self.options.compare):
             self.progress.note(line)
 
