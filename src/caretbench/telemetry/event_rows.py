@@ -9,6 +9,7 @@ from pydantic import AwareDatetime, Field, StringConstraints, model_validator
 
 from caretbench.metrics.error_kinds.kind_table import edit_kind_names
 from caretbench.problem import Row
+from caretbench.syntax.caret_boundary import CaretBoundary
 
 EVENT_SCHEMA: Literal[1] = 1
 
@@ -22,10 +23,6 @@ EventBlock = Literal[
 
 EventCut = Literal["block", "statement", "token", "operator", "empty"]
 """Place of the caret in its block: at its beginning, or the cut of an inner block."""
-
-CaretBoundary = Literal["new_line", "declaration", "call", "operator", "word", "line"]
-"""Text before the caret: a new line, a declaration's header, an opened call, an operator, a part of a word, or
-another text of the line."""
 
 HASH_PATTERN = r"^[0-9a-f]{64}$"
 

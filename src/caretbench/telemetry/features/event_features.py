@@ -10,10 +10,10 @@ from rapidfuzz.distance import LCSseq
 from caretbench.metrics.error_kinds.compared_answer import CaretPlace
 from caretbench.metrics.error_kinds.structure_walk import structure_of
 from caretbench.redaction import redact
+from caretbench.syntax.caret_boundary import caret_boundary
 from caretbench.syntax.parse_probe import can_be_parsed
 from caretbench.telemetry.event_rows import CompletionEvent, EventFeatures, EventTexts
 from caretbench.telemetry.event_rules import CountedOutcome, outcome_by_survival, telemetry_rules
-from caretbench.telemetry.features.caret_boundary import caret_boundary
 from caretbench.telemetry.features.due_block import due_block
 from caretbench.telemetry.features.event_failures import failures_of
 from caretbench.telemetry.identities import SaltedHashes

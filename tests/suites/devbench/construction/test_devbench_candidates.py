@@ -3,7 +3,13 @@ from __future__ import annotations
 import pytest
 
 from caretbench.suites.devbench.construction.build_rows import InstanceRequest
-from caretbench.suites.devbench.construction.candidates import instance_candidate, parse_fault, scenario_checks
+from caretbench.suites.devbench.construction.candidates import (
+    examined_candidate,
+    instance_candidate,
+    measured_properties,
+    parse_fault,
+    scenario_checks,
+)
 from caretbench.suites.devbench.construction.generated_answer import GeneratedInstance
 from caretbench.suites.devbench.construction.generator_prompt import instance_request, read_template
 from caretbench.suites.devbench.construction.scenario_grid import scenario
@@ -24,15 +30,22 @@ REFERENCE = "bisect.bisect_left(values, value, low, high)"
 TESTS = "assert place([1, 3], 3) == 1\n"
 
 
-def checks(category: str, **changes: str) -> dict[str, str]:
+def request(category: str, boundary: str = "operator") -> InstanceRequest:
     drawn = scenario("python", category, 1, 1)
     kind = {"api_usage": "call", "code_purpose": "step"}[category]
-    drawn = drawn.model_copy(update={"kind": kind, "band": "low", "mode": "suffix"})
-    request = InstanceRequest(key="k#1", track="k", scenario=drawn, generator="one", attempt=1,
-                              prompt=instance_request(read_template(), drawn, []))  # fmt: skip
+    drawn = drawn.model_copy(update={"kind": kind, "band": "low", "mode": "suffix", "boundary": boundary})
+    return InstanceRequest(key="k#1", track="k", scenario=drawn, generator="one", attempt=1,
+                           prompt=instance_request(read_template(), drawn, []))  # fmt: skip
+
+
+def instance(**changes: str) -> GeneratedInstance:
     fields = {"name": "place", "prefix": PREFIX, "reference": REFERENCE, "suffix": SUFFIX, "tests": TESTS,
-              "library": "bisect", "justification": "It tests bisect."} | changes  # fmt: skip
-    found = scenario_checks(instance_candidate(request, GeneratedInstance.model_validate(fields)))
+              "library": "bisect", "justification": "It tests bisect."}  # fmt: skip
+    return GeneratedInstance.model_validate(fields | changes)
+
+
+def checks(category: str, **changes: str) -> dict[str, str]:
+    found = scenario_checks(instance_candidate(request(category), instance(**changes)))
     return {name: fault for name, fault in found.items() if fault != "ok"}
 
 
@@ -60,6 +73,23 @@ def test_each_fault_has_its_check(changes: dict[str, str], check: str, fault: st
     found = checks("api_usage", **changes)
     assert check in found, found
     assert fault in found[check]
+
+
+@pytest.mark.parametrize(
+    ("boundary", "reference", "measured"),
+    [
+        ("operator", REFERENCE, "operator"),
+        ("new_line", f"index = {REFERENCE}", "new_line"),
+        ("word", REFERENCE, "operator"),  # the gap would have no call whose name is due
+        ("call", REFERENCE, "operator"),  # more than a third of the gap would be given away
+        ("declaration", REFERENCE, "operator"),  # there is no such place near the gap
+    ],
+)
+def test_the_caret_moves_to_the_requested_boundary(boundary: str, reference: str, measured: str) -> None:
+    found, results = examined_candidate(request("api_usage", boundary), instance())
+    assert set(results.values()) == {"ok"}
+    assert found.problem.reference == reference
+    assert measured_properties(found.problem, found.request.scenario)["boundary"] == measured
 
 
 def test_only_a_category_about_libraries_needs_one() -> None:

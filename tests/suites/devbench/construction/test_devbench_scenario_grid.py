@@ -52,7 +52,7 @@ def test_cells_of_a_language_do_not_share_the_domains_of_one_number() -> None:
 def test_a_sibling_has_the_shape_and_another_domain() -> None:
     original = scenario("python", "code_purpose", 4, 9)
     sibling = sibling_scenario(original, "python/code_purpose/a")
-    same = ("language", "category", "kind", "band", "mode", "place", "language_construct", "documentation", "seed")
+    same = ("language", "category", "kind", "band", "mode", "boundary", "language_construct", "documentation", "seed")
     assert all(getattr(original, name) == getattr(sibling, name) for name in same)
     assert sibling.domain != original.domain
     assert sibling.names != original.names

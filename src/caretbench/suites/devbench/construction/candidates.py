@@ -14,10 +14,14 @@ from caretbench.redaction import redact
 from caretbench.suites.devbench.cells.cell_tables import cell_categories
 from caretbench.suites.devbench.construction.build_folder import InstanceFile, StoredAnswer, predicate_file
 from caretbench.suites.devbench.construction.build_rows import AttemptOutcome, InstanceRequest
+from caretbench.suites.devbench.construction.caret_moves import moved_instances
 from caretbench.suites.devbench.construction.generated_answer import GeneratedInstance, UnusableAnswer, read_answer
+from caretbench.suites.devbench.construction.scenario_grid import Scenario
 from caretbench.suites.devbench.documentation import DocumentationCheck
 from caretbench.suites.devbench.instance_rules.instance_checks import (
     PASSED,
+    instance_band,
+    instance_kind,
     made_documentation_check,
     rule_faults,
     text_checks,
@@ -26,6 +30,7 @@ from caretbench.suites.devbench.instance_rules.program_view import ProgramView, 
 from caretbench.suites.devbench.instance_rules.rule_measures import RULE_MEASURES
 from caretbench.suites.devbench.starter import problem_of_text
 from caretbench.suites.suite_types import ProblemGate
+from caretbench.syntax.caret_boundary import caret_boundary
 from caretbench.syntax.parse_probe import PROBE_MB, PROBE_SECONDS, takes_too_much
 from caretbench.validation.texts.twins import TwinIndex
 
@@ -91,7 +96,7 @@ class InstanceExamination:
 
     def examine(self, answers: Sequence[tuple[InstanceRequest, StoredAnswer]]) -> Iterator[ExaminedAnswer]:
         """Yield the result of each answer, those without a usable text first."""
-        waiting: list[tuple[InstanceCandidate, dict[str, str]]] = []
+        waiting: list[tuple[InstanceCandidate, Mapping[str, str]]] = []
         for request, answer in answers:
             found = read_answer(answer.text or "", answer.finish_reason)
             if isinstance(found, UnusableAnswer):
@@ -100,8 +105,7 @@ class InstanceExamination:
             if fault := parse_fault(found, request.scenario.language):
                 yield ExaminedAnswer(request, "text", fault, {"parse": fault})
                 continue
-            candidate = instance_candidate(request, found)
-            checks = scenario_checks(candidate)
+            candidate, checks = examined_candidate(request, found)
             faults = [fault for fault in checks.values() if fault != PASSED]
             if faults:
                 yield ExaminedAnswer(request, "text", "; ".join(faults), checks)
@@ -110,10 +114,10 @@ class InstanceExamination:
             others = [one for one, _ in waiting if one.request.scenario.original_id == own]
             twin = self._twin(candidate, [one.problem.id for one in others])
             if twin:
-                yield ExaminedAnswer(request, "twin", twin, checks | {"twin": twin})
+                yield ExaminedAnswer(request, "twin", twin, {**checks, "twin": twin})
                 continue
             self.twins.add(candidate.problem.id, *_indexed(candidate))
-            waiting.append((candidate, checks | {"twin": PASSED}))
+            waiting.append((candidate, {**checks, "twin": PASSED}))
         yield from self._gated(waiting)
 
     def _twin(self, candidate: InstanceCandidate, others: Sequence[str]) -> str:
@@ -121,13 +125,13 @@ class InstanceExamination:
         twin = self.twins.twin_of(candidate.problem.id, *_indexed(candidate), related=related)
         return f"it is a twin of {twin}; choose another idea, other statements and other words" if twin else ""
 
-    def _gated(self, waiting: Sequence[tuple[InstanceCandidate, dict[str, str]]]) -> Iterator[ExaminedAnswer]:
+    def _gated(self, waiting: Sequence[tuple[InstanceCandidate, Mapping[str, str]]]) -> Iterator[ExaminedAnswer]:
         problems = [candidate.problem for candidate, _ in waiting]
         verdicts = self.gate.run(problems, self.verdicts) if problems else []
         for (candidate, checks), verdict in zip(waiting, verdicts, strict=True):
             killed_by = verdict.details.get("killed_by", "")
             if verdict.verdict == "valid" or (verdict.verdict == "unverified" and self.unverified):
-                passed = checks | {"gate": PASSED if verdict.verdict == "valid" else "; ".join(verdict.reasons)}
+                passed = {**checks, "gate": PASSED if verdict.verdict == "valid" else "; ".join(verdict.reasons)}
                 yield ExaminedAnswer(candidate.request, "instance", "", passed, candidate, killed_by)
                 continue
             self.twins.remove(candidate.problem.id)
@@ -136,7 +140,7 @@ class InstanceExamination:
             if verdict.verdict == "unverified" and any("reference_not_run" in reason for reason in verdict.reasons):
                 outcome = "unverified"
             detail = reasons + self._diagnostics(candidate.problem, reasons)
-            yield ExaminedAnswer(candidate.request, outcome, detail, checks | {"gate": reasons})
+            yield ExaminedAnswer(candidate.request, outcome, detail, {**checks, "gate": reasons})
 
     def _diagnostics(self, problem: Problem, reasons: str) -> str:
         """Return what the compiler or the run says about the reference, if it fails."""
@@ -179,6 +183,25 @@ def instance_candidate(request: InstanceRequest, found: GeneratedInstance) -> In
     return InstanceCandidate(request, found, problem, predicate)
 
 
+def examined_candidate(
+    request: InstanceRequest, found: GeneratedInstance
+) -> tuple[InstanceCandidate, Mapping[str, str]]:
+    """Return the instance of an answer, and its checks by :func:`scenario_checks`.
+
+    Its caret is moved to the requested boundary if the moved instance passes; else it stays where the answer has it.
+    """
+    candidate = instance_candidate(request, found)
+    checks = scenario_checks(candidate)
+    if any(fault != PASSED for fault in checks.values()):
+        return candidate, checks
+    for moved in moved_instances(found, request.scenario.boundary):
+        other = instance_candidate(request, moved)
+        moved_checks = scenario_checks(other)
+        if all(fault == PASSED for fault in moved_checks.values()):
+            return other, moved_checks
+    return candidate, checks
+
+
 def scenario_checks(candidate: InstanceCandidate) -> dict[str, str]:
     """Return the checks of the text, and whether mode, kind and difficulty are those of the scenario.
 
@@ -199,6 +222,17 @@ def scenario_checks(candidate: InstanceCandidate) -> dict[str, str]:
     checks["kind"] = "; ".join(rule_faults(view, category.kinds[scenario.kind].rules).values()) or PASSED
     checks["difficulty"] = _difficulty(view, category.bands, scenario.band)
     return checks
+
+
+def measured_properties(problem: Problem, scenario: Scenario) -> dict[str, str]:
+    """Return the kind, band, boundary and mode that an instance has; the requested ones where several fit."""
+    view, category = ProgramView.of(problem), cell_categories()[scenario.category]
+    return {
+        "kind": instance_kind(view, category, scenario.kind),
+        "band": instance_band(view, category, scenario.band),
+        "boundary": caret_boundary(problem.caret.prefix, problem.reference, problem.caret.suffix),
+        "mode": problem.label("mode"),
+    }
 
 
 def _library(candidate: InstanceCandidate) -> str:

@@ -18,7 +18,7 @@ from caretbench.languages import language
 from caretbench.models import ChatPrompt, Message, Sampling
 from caretbench.problem import Problem, Row
 from caretbench.suites.devbench.cells.cell_tables import cell_categories, cell_languages, rules
-from caretbench.suites.devbench.construction.scenario_grid import PLACE_WORDS, Scenario
+from caretbench.suites.devbench.construction.scenario_grid import BOUNDARY_WORDS, Scenario
 
 TEMPLATE_FILE: Final = "template.toml"
 PAPER_SAMPLING: Final = Sampling(max_tokens=4000, temperature=0.7, top_p=0.95)
@@ -149,7 +149,7 @@ def _scenario_lines(scenario: Scenario, kind: str, original: Problem | None) -> 
         f"- difficulty: {scenario.band}",
         f"- documentation: {scenario.documentation}",
         f"- mode: {mode}",
-        f"- caret: {PLACE_WORDS[scenario.place]}",
+        f"- caret: {BOUNDARY_WORDS[scenario.boundary]}",
         f"- invented names to use: {', '.join(scenario.names)}; numbers to use: {numbers}",
     ]
     if original is not None:

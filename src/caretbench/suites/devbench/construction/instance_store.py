@@ -13,7 +13,6 @@ from typing import NamedTuple
 from caretbench.files import sha256_text
 from caretbench.judging.model_families import model_family
 from caretbench.problem import Problem
-from caretbench.suites.devbench.cells.cell_tables import cell_categories
 from caretbench.suites.devbench.construction.build_folder import (
     ATTEMPTS_FILE,
     INSTANCES_FILE,
@@ -22,11 +21,14 @@ from caretbench.suites.devbench.construction.build_folder import (
     total_cost,
 )
 from caretbench.suites.devbench.construction.build_rows import BuiltInstance, InstanceAttempt, InstanceRequest
-from caretbench.suites.devbench.construction.candidates import InstanceCandidate, instance_candidate
+from caretbench.suites.devbench.construction.candidates import (
+    InstanceCandidate,
+    examined_candidate,
+    measured_properties,
+)
 from caretbench.suites.devbench.construction.generated_answer import GeneratedInstance, read_answer
 from caretbench.suites.devbench.construction.track_list import TrackList
 from caretbench.suites.devbench.construction.tracks import Answers, Track
-from caretbench.suites.devbench.instance_rules.instance_checks import instance_band, instance_kind
 from caretbench.suites.devbench.instance_rules.program_view import ProgramView
 from caretbench.validation.reviewed import problem_hash
 from caretbench.validation.texts.twins import TwinIndex
@@ -79,7 +81,7 @@ class InstanceStore:
         answer = self.answers.get((request.generator, request.key))
         found = read_answer(answer.text or "", answer.finish_reason) if answer is not None else None
         if isinstance(found, GeneratedInstance):
-            self._write(name, instance_candidate(request, found), track.ends[request.key])
+            self._write(name, examined_candidate(request, found)[0], track.ends[request.key])
 
     def end(self, row: InstanceAttempt) -> None:
         """Store the end of an attempt."""
@@ -125,7 +127,6 @@ class InstanceStore:
 
     def _row(self, name: str, candidate: InstanceCandidate, end: InstanceAttempt) -> BuiltInstance:
         request, problem = candidate.request, candidate.problem
-        view, category = ProgramView.of(problem), cell_categories()[request.scenario.category]
         return BuiltInstance(
             id=name,
             track=request.track,
@@ -137,10 +138,7 @@ class InstanceStore:
             cost=self._cost(request.track),
             justification=candidate.instance.justification,
             library=candidate.instance.library,
-            kind=instance_kind(view, category, request.scenario.kind),
-            band=instance_band(view, category, request.scenario.band),
-            boundary=problem.label("boundary"),
-            mode=problem.label("mode"),
+            **measured_properties(problem, request.scenario),
             checks=end.checks,
             killed_by=end.killed_by,
             licence=self._facts.licence,

@@ -11,7 +11,7 @@ from caretbench.files import read_rows
 from caretbench.problem import Problem
 from caretbench.suites.devbench.construction.build_folder import BuildFolder
 from caretbench.suites.devbench.construction.build_rows import BuiltInstance
-from caretbench.suites.devbench.construction.candidates import InstanceExamination
+from caretbench.suites.devbench.construction.candidates import InstanceExamination, measured_properties
 from caretbench.suites.devbench.instance_rules.instance_checks import PASSED, text_checks
 from caretbench.validation.reviewed import REJECTED, SETTLED_NAME, ReviewedProblem, problem_hash
 
@@ -62,7 +62,8 @@ def edited_instances(
             continue
         text_hash = folder.text_hash(name)
         if text_hash != row.text_hash:
-            update = {"text_hash": text_hash, "problem_hash": problem_hash(problems[name])}
+            update = measured_properties(problems[name], row.scenario)
+            update |= {"text_hash": text_hash, "problem_hash": problem_hash(problems[name])}
             edited.append(row.model_copy(update=update))
     gated = [problems[row.id].model_copy(update={"id": f"{row.id}#{row.text_hash[:12]}"}) for row in edited]
     verdicts = examination.gate.run(gated, examination.verdicts) if gated else []

@@ -8,22 +8,22 @@ from typing import Final, Literal, TypeVar
 
 from caretbench.problem import Row
 from caretbench.suites.devbench.cells.cell_tables import CellKind, cell_categories, cell_languages, domains
+from caretbench.syntax.caret_boundary import CaretBoundary
 
 Mode = Literal["suffix", "no_suffix"]
-CaretPlace = Literal["operator", "call", "declaration", "line", "within_line", "within_word"]
 
-PLACE_WORDS: Final[Mapping[CaretPlace, str]] = {
+BOUNDARY_WORDS: Final[Mapping[CaretBoundary, str]] = {
     "operator": "directly behind an operator, such as = or +",
     "call": "directly behind the opening bracket of a call",
     "declaration": "directly behind the head of a declaration, where its body begins",
-    "line": "at the beginning of a line, behind its indentation",
-    "within_line": "within a line, behind a whole word or a bracket",
-    "within_word": "within a word: the prefix ends with its first letters, and the reference begins with the rest",
+    "new_line": "at the beginning of a line, behind its indentation",
+    "line": "within a line, behind a whole word or a bracket",
+    "word": "within a word: the prefix ends with its first letters, and the reference begins with the rest",
 }
-"""Places of the caret, in words for generators."""
-_PLACES: Final[tuple[CaretPlace, ...]] = (
-    "line", "operator", "line", "call", "declaration", "line", "within_line", "operator", "line", "call",
-    "declaration", "within_word",
+"""Boundaries of the caret, in words for generators."""
+_BOUNDARIES: Final[tuple[CaretBoundary, ...]] = (
+    "new_line", "operator", "new_line", "call", "declaration", "new_line", "line", "operator", "new_line", "call",
+    "declaration", "word",
 )  # fmt: skip
 _MODES: Final[tuple[Mode, ...]] = ("suffix", "suffix", "suffix", "no_suffix")
 _NAMES: Final = 3
@@ -48,7 +48,7 @@ class Scenario(Row):
     band: str
     documentation: str
     mode: Mode
-    place: CaretPlace
+    boundary: CaretBoundary
     names: tuple[str, ...]
     numbers: tuple[int, ...]
     seed: int
@@ -91,7 +91,7 @@ def scenario(language: str, category: str, number: int, seed: int) -> Scenario:
         band=drawn("band", tuple(cell_categories()[category].bands)),
         documentation=drawn("documentation", table.documentation_styles),
         mode="suffix" if table.has_assertions_in_suffix else drawn("mode", _MODES),
-        place=drawn("place", _PLACES),
+        boundary=drawn("boundary", _BOUNDARIES),
         names=tuple(_name(rng) for _ in range(_NAMES)),
         numbers=tuple(rng.randint(11, 997) for _ in range(_NUMBERS)),
         seed=seed,

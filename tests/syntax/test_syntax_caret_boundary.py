@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.telemetry.features.caret_boundary import caret_boundary
+from caretbench.syntax.caret_boundary import caret_boundary
 
 
 @pytest.mark.parametrize(
