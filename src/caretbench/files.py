@@ -130,6 +130,7 @@ def read_lines(
                     continue
                 try:
                     value = json.loads(raw)
+                    value = converted(value) if _SURROGATE.search(raw) else value
                 except (ValueError, RecursionError) as error:  # no JSON, too deep, too long a number
                     if allow_partial_last_line and not raw.endswith(b"\n"):
                         return
@@ -139,32 +140,46 @@ def read_lines(
                     raise DataError(f"{path}:{number}: not JSON ({error}); {remedy}") from None
                 if not isinstance(value, dict):
                     raise DataError(f"{path}:{number}: expected a JSON object, found {type(value).__name__}")
-                yield number, converted(value) if _SURROGATE.search(raw) else value
+                yield number, value
     except (OSError, EOFError, zlib.error) as error:  # the last two: a compressed file that is cut or damaged
         reason = getattr(error, "strerror", None) or error
         raise DataError(f"{path}: cannot be read ({reason})") from None
 
 
 def replace_surrogates(value: ValueT) -> ValueT:
-    """Return the same text or JSON value with U+FFFD in the place of lone surrogates."""
+    """Return the same text or JSON value with U+FFFD in the place of lone surrogates.
+
+    Raises:
+        ValueError: the value is nested too deep.
+    """
     converted: ValueT = _converted(value, "replace")
     return converted
 
 
 def join_surrogates(value: ValueT) -> ValueT:
-    """Return the same text or JSON value with pairs of surrogates joined to one character; lone ones stay."""
+    """Return the same text or JSON value with pairs of surrogates joined to one character; lone ones stay.
+
+    Raises:
+        ValueError: the value is nested too deep.
+    """
     converted: ValueT = _converted(value, "surrogatepass")
     return converted
 
 
 def _converted(value: Any, errors: str) -> Any:
-    if isinstance(value, str):
-        return value if _is_encodable(value) else value.encode("utf-16", "surrogatepass").decode("utf-16", errors)
-    if isinstance(value, list):
-        return [_converted(item, errors) for item in value]
-    if isinstance(value, dict):
-        return {_converted(key, errors): _converted(item, errors) for key, item in value.items()}
-    return value
+    def convert(part: Any) -> Any:
+        if isinstance(part, str):
+            return part if _is_encodable(part) else part.encode("utf-16", "surrogatepass").decode("utf-16", errors)
+        if isinstance(part, list):
+            return [convert(item) for item in part]
+        if isinstance(part, dict):
+            return {convert(key): convert(item) for key, item in part.items()}
+        return part
+
+    try:
+        return convert(value)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
 
 
 def _is_encodable(text: str) -> bool:

@@ -52,6 +52,23 @@ def test_refused_lines_are_counted_by_reason(tmp_path: Path) -> None:
     assert reader.first["doubled"].line == 10
 
 
+def test_a_line_that_is_too_long_is_not_kept_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("caretbench.telemetry.event_reader.LONGEST_LINE", 2_000)
+    path = tmp_path / "events.jsonl.gz"
+    lines = [json.dumps(event_row(1)), "x" * 70_000, "y" * 1_999, json.dumps(event_row(2)), "z" * 2_001]
+    path.write_bytes(gzip.compress("\n".join(lines).encode()))
+    reader = read(path)
+    assert reader.refused == {"too_long": 2, "not_json": 1}
+    assert (reader.used, reader.first["too_long"].line) == (2, 2)
+
+
+def test_a_line_that_is_nested_too_deep_is_no_json(tmp_path: Path) -> None:
+    for depth in (700, 990, 5_000):
+        path = tmp_path / f"{depth}.jsonl"
+        path.write_text(f'{json.dumps(event_row(1))}\n{{"a": {"[" * depth}{"]" * depth}}}\n')
+        assert read(path).refused.keys() <= {"not_json", "schema"}
+
+
 def test_a_last_line_without_its_end_is_read_if_it_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text(json.dumps(event_row(1)))

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, get_args
+from typing import BinaryIO, Final, Literal, NamedTuple, get_args
 
 from pydantic import ValidationError
 
@@ -19,12 +19,15 @@ from caretbench.telemetry.event_rows import CompletionEvent
 from caretbench.telemetry.event_rules import TelemetryRules, contradiction, has_plain_identity, telemetry_rules
 
 RefusalReason = Literal[
-    "torn", "not_json", "schema", "plain_identity", "future", "contradictory", "doubled", "id_used_twice"
+    "torn", "too_long", "not_json", "schema", "plain_identity", "future", "contradictory", "doubled", "id_used_twice"
 ]  # fmt: skip
-"""Reason for which a line is refused. ``torn``: the last line, without its end. ``doubled``: the same event again.
-``id_used_twice``: another event with the id of an earlier one."""
+"""Reason for which a line is refused. ``torn``: the last line, without its end. ``too_long``: more than
+:data:`LONGEST_LINE` bytes. ``doubled``: the same event again. ``id_used_twice``: another event with the id of an
+earlier one."""
 
 REFUSAL_REASONS: Final = get_args(RefusalReason)
+LONGEST_LINE: Final = 32 * 2**20
+"""Maximum number of bytes of a line: a compressed file of a few megabytes can have one of gigabytes."""
 
 
 class Refusal(NamedTuple):
@@ -63,8 +66,11 @@ class EventReader:
     def __iter__(self) -> Iterator[CompletionEvent]:
         try:
             with gzip.open(self.path) if self.path.suffix == ".gz" else self.path.open("rb") as stream:
-                for number, raw in enumerate(stream, start=1):
-                    if raw.strip():
+                for number, raw in enumerate(_bounded_lines(stream), start=1):
+                    if len(raw) > LONGEST_LINE:
+                        self.read += 1
+                        self._refuse("too_long", number, f"the line has more than {LONGEST_LINE:,} bytes")
+                    elif raw.strip():
                         event = self._event(number, raw)
                         if event is not None:
                             yield event
@@ -105,12 +111,12 @@ class EventReader:
     def _mended(self, number: int, raw: bytes) -> CompletionEvent | None:
         """Return the event of a line with halves of surrogate pairs, which become U+FFFD; None if it is refused."""
         try:
-            value = json.loads(raw)
+            value = replace_surrogates(json.loads(raw))
         except (ValueError, RecursionError) as error:
             self._refuse("not_json" if raw.endswith(b"\n") else "torn", number, str(error))
             return None
         try:
-            return CompletionEvent.model_validate_json(json.dumps(replace_surrogates(value)))
+            return CompletionEvent.model_validate_json(json.dumps(value))
         except ValidationError as error:
             self._refuse("schema", number, describe_validation_error(error))
             return None
@@ -127,3 +133,12 @@ class EventReader:
             f"{self.path}:{first.line}: none of {self.read} lines is an event that can be used; the first is refused "
             f"as {reason} ({first.detail}); docs/reference/telemetry.md has the fields"
         )
+
+
+def _bounded_lines(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
+    """Yield the lines of a stream; of a line that is too long, the beginning: one byte more than the maximum."""
+    while raw := stream.readline(LONGEST_LINE + 1):
+        yield raw
+        rest = raw
+        while len(rest) > LONGEST_LINE and not rest.endswith(b"\n"):
+            rest = stream.readline(LONGEST_LINE + 1)

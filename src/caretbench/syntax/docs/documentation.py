@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 import tree_sitter
 
@@ -145,6 +146,14 @@ def documentation_of(source: str, language: str, name: str) -> Documentation | N
     ``Outer.name`` or ``Outer::name`` is the declaration inside ``Outer``. Of several declarations with the name, the
     first documented one is taken. None if there is no such declaration, or no documentation.
     """
+    return next((documentation for _, documentation in documented_declarations(source, language, name)), None)
+
+
+def documented_declarations(source: str, language: str, name: str = "") -> Iterator[tuple[str, Documentation]]:
+    """Yield the names and documentation of the declarations that have some, in text order; with ``name`` only of these.
+
+    A name is as it stands in the declaration, with dots.
+    """
     tree = parse(source, language)
     data = encode(source)
     declared = matches(tree.root_node, language, "declarations")
@@ -157,10 +166,9 @@ def documentation_of(source: str, language: str, name: str) -> Documentation | N
     plain = language_named(language).plain_documentation
     for declaration, node in found:
         path = _path(_own_name(node), declaration, names)
-        if path != wanted and not path.endswith(f".{wanted}"):
+        if wanted and path != wanted and not path.endswith(f".{wanted}"):
             continue
         attached = _attached(declaration, node, data, everything, plain=plain)
         if attached is not None:
             text, first, last = attached
-            return Documentation(**read_tags(text)._asdict(), start=first.start, end=last.end)
-    return None
+            yield _own_name(node), Documentation(**read_tags(text)._asdict(), start=first.start, end=last.end)

@@ -44,6 +44,10 @@ def test_an_answer_is_read_plain_and_fenced() -> None:
         (json.dumps(GOOD | {"justification": "x \x1b[31m"}), "stop", "malformed"),
         (json.dumps(GOOD | {"justification": "ghp_" + "a1B2" * 9}), "stop", "malformed"),
         (json.dumps(GOOD | {"library": "x" * 121}), "stop", "malformed"),
+        (json.dumps(GOOD | {"prefix": "a\n", "reference": "tests", "suffix": "\nb\n"}), "stop", "malformed"),
+        (json.dumps(GOOD | {"suffix": "\n" * 601}), "stop", "malformed"),
+        (f'{{"name": {"[" * 700}{"]" * 700}}}', "stop", "malformed"),
+        (f'{{"name": {"[" * 5000}{"]" * 5000}}}', "stop", "malformed"),
     ],
 )
 def test_an_unusable_answer_says_why(text: str, finish: str | None, fault: str) -> None:
@@ -79,4 +83,4 @@ def test_a_name_of_a_file_is_plain(name: str) -> None:
 def test_an_endless_answer_is_not_read() -> None:
     found = read_answer(json.dumps(GOOD | {"tests": "a" * 60_000}), "stop")
     assert isinstance(found, UnusableAnswer)
-    assert "60000 are the most" in found.diagnosis
+    assert "40000 are the most" in found.diagnosis

@@ -22,7 +22,9 @@ _REFUSAL: Final = re.compile(
 )
 _LONGEST_REFUSAL: Final = 1200
 _UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
-_LONGEST_ANSWER: Final = 60_000
+_LONGEST_ANSWER: Final = 40_000
+_MOST_LINES: Final = 600
+"""Maximum number of lines of a program; the longest of the released ones has 365, and 10,787 characters."""
 _NAME: Final = re.compile(r"[^a-z0-9]+")
 _LONGEST_NAME: Final = 48
 
@@ -90,8 +92,12 @@ def _text_fault(found: GeneratedInstance) -> str:
     """Return why the texts cannot be stored or shown; empty if they can."""
     if any(mark in part for mark in (OPENING, CLOSING) for part in (found.prefix, found.reference, found.suffix)):
         return f"the texts hold {OPENING} or {CLOSING}, which mark the gap"
-    if TESTS.strip() in found.tests:
-        return "the tests hold a mark of the file format"
+    marks = found.file_text.count(TESTS.strip())
+    if marks > bool(found.tests):
+        return f"the texts hold {TESTS.strip()}, a mark of the file format"
+    lines = found.file_text.count("\n")
+    if lines > _MOST_LINES:
+        return f"the program has {lines} lines, and {_MOST_LINES} are the most; write a shorter program"
     if strange := next((name for name, value in found.model_dump().items() if _UNPRINTABLE.search(value)), None):
         return f"the field {strange} holds control characters, carriage returns or marks of direction"
     if next(private_texts(f"{found.name}\n{found.library}\n{found.justification}"), None) is not None:

@@ -11,7 +11,7 @@ import tree_sitter
 from caretbench.suites.devbench.cells.cell_tables import cell_languages
 from caretbench.suites.devbench.instance_rules.pattern_examples import pattern_example_count
 from caretbench.suites.devbench.instance_rules.program_view import ProgramView, filled_lines
-from caretbench.syntax.docs.documentation import documentation_of
+from caretbench.syntax.docs.documentation import documentation_of, documented_declarations
 from caretbench.syntax.parser import text_of
 from caretbench.syntax.queries import matches
 
@@ -125,12 +125,8 @@ def prefix_functions(view: ProgramView) -> int:
 
 def documented_name(view: ProgramView) -> str | None:
     """Return the name of the declaration that the reference documents; None if it documents none."""
-    for match in matches(view.tree.root_node, view.language, "declarations"):
-        name = text_of(match["name"][0]).replace("::", ".").strip("\"'`")
-        found = documentation_of(view.program, view.language, name)
-        if found is not None and found.start < view.end and found.end > view.start:
-            return name
-    return None
+    found = documented_declarations(view.program, view.language)
+    return next((name for name, one in found if one.start < view.end and one.end > view.start), None)
 
 
 def documentation_words(view: ProgramView) -> int:
