@@ -9,6 +9,7 @@ from caretbench.execution.execution_types import ExecutionRequest, Status
 from caretbench.extraction.policies import policy
 from caretbench.problem import Problem
 from caretbench.suites import load_suite
+from caretbench.validation.mutants import stub
 from caretbench.validation.program_gate import ProgramGate
 from caretbench.validation.validity import Validity
 from tests.support.fakes import FakeExecutor
@@ -17,10 +18,13 @@ from tests.support.make_problem import MakeProblem
 Decide = Callable[[ExecutionRequest], Status]
 
 
-def judge(path: Path, problem: Problem, decide: Decide) -> tuple[Validity, FakeExecutor]:
+def judge(path: Path, problem: Problem, decide: Decide, *, needs_mutant: bool = False) -> tuple[Validity, FakeExecutor]:
     house = load_suite("devbench")
     executor = FakeExecutor(decide)
-    gate = ProgramGate(executor, policy(), lambda p, text: house.request(p, text, "default"), house.failed_predicates)
+    gate = ProgramGate(
+        executor, policy(), lambda p, text: house.request(p, text, "default"), house.failed_predicates,
+        needs_mutant=needs_mutant,
+    )  # fmt: skip
     [verdict] = gate.run([problem], path / "verdicts.jsonl")
     return verdict, executor
 
@@ -44,6 +48,20 @@ def test_a_problem_that_kills_a_wrong_answer_is_valid(tmp_path: Path, make_probl
 
 def test_mutants_that_do_not_compile_prove_nothing(tmp_path: Path, make_problem: MakeProblem) -> None:
     verdict, _ = judge(tmp_path, make_problem(), lambda r: Status.PASSED if reference(r) else Status.COMPILE_ERROR)
+    assert verdict.verdict == "unverified"
+    assert verdict.reasons[0].startswith("no_killing_mutant: ")
+
+
+def test_a_missing_answer_that_fails_may_not_be_enough(tmp_path: Path, make_problem: MakeProblem) -> None:
+    problem = make_problem()
+    missing = {problem.splice.program(text) for text in ("", stub(problem))}
+
+    def only_missing_answers_fail(request: ExecutionRequest) -> Status:
+        return Status.RUNTIME_ERROR if request.source in missing else Status.PASSED
+
+    verdict, _ = judge(tmp_path / "usual", problem, only_missing_answers_fail)
+    assert (verdict.verdict, verdict.details["killed_by"]) == ("valid", "empty")
+    verdict, _ = judge(tmp_path / "strict", problem, only_missing_answers_fail, needs_mutant=True)
     assert verdict.verdict == "unverified"
     assert verdict.reasons[0].startswith("no_killing_mutant: ")
 

@@ -73,7 +73,8 @@ class ProgramGate(ResumableGate):
     """Gate for problems whose answers are executed as programs.
 
     ``request`` returns the program of an answer (None if it fails without execution), ``failed_predicates`` a line for
-    each predicate that the answer does not satisfy. ``policy`` must leave references unchanged. ``duplicates`` returns
+    each predicate that the answer does not satisfy. ``policy`` must leave references unchanged. With ``needs_mutant``,
+    a mutant must fail where there are some: a missing answer fails as soon as it is reached. ``duplicates`` returns
     the problems that repeat an earlier one.
     """
 
@@ -83,6 +84,7 @@ class ProgramGate(ResumableGate):
     failed_predicates: Callable[[Problem, str], Sequence[str]]
     progress: Callable[[int], None] = field(default=lambda _count: None)
     duplicates: Callable[[Sequence[Problem]], Mapping[str, str]] = near_duplicates
+    needs_mutant: bool = False
 
     def decide(self, problems: Sequence[Problem], all_problems: Sequence[Problem] = ()) -> Iterator[Validity]:
         """Yield the verdicts, batch by batch.
@@ -118,9 +120,20 @@ class ProgramGate(ResumableGate):
             ]
             self._try(answers, outcomes)
             tried = {problem.id for problem, _ in answers}
-            waiting = [one for one in waiting if one.id in tried and _killer(outcomes[one.id]) is None]
+            waiting = [one for one in waiting if one.id in tried and self._killer(outcomes[one.id]) is None]
         for problem in problems:
-            yield _verdict(problem, outcomes[problem.id], self.policy, repeated.get(problem.id))
+            outcome = outcomes[problem.id]
+            objections = _objections(problem, outcome, self.policy)
+            if problem.id in repeated:
+                objections.append(f"near_duplicate: {repeated[problem.id]}")
+            yield _verdict(problem, outcome, objections, self._killer(outcome))
+
+    def _killer(self, outcomes: GateOutcomes) -> str | None:
+        """Return the name of a killed wrong answer, rather one that shows more than reach; None if there is none."""
+        killed = [answer.name for answer, one in outcomes.items() if answer.name != "reference" and one.killed]
+        if self.needs_mutant and any(answer.name not in _FIRST for answer in outcomes):
+            killed = [name for name in killed if name not in _FIRST]
+        return next((name for name in killed if name not in REACH_ONLY_MUTANTS), killed[0] if killed else None)
 
     def _try(self, answers: Sequence[tuple[Problem, GateAnswer]], outcomes: _Tried) -> None:
         submitted: dict[str, tuple[Problem, GateAnswer]] = {}
@@ -215,18 +228,8 @@ def _objections(problem: Problem, outcomes: GateOutcomes, policy: Policy) -> lis
     return reasons
 
 
-def _killer(outcomes: GateOutcomes) -> str | None:
-    """Return the name of a killed wrong answer, preferably one that shows more than reach; None if there is none."""
-    killed = [answer.name for answer, one in outcomes.items() if answer.name != "reference" and one.killed]
-    return next((name for name in killed if name not in REACH_ONLY_MUTANTS), killed[0] if killed else None)
-
-
-def _verdict(problem: Problem, outcomes: GateOutcomes, policy: Policy, repeats: str | None) -> Validity:
-    objections = _objections(problem, outcomes, policy)
-    if repeats is not None:
-        objections.append(f"near_duplicate: {repeats}")
+def _verdict(problem: Problem, outcomes: GateOutcomes, objections: list[str], killer: str | None) -> Validity:
     doubts = _machine(outcomes)
-    killer = _killer(outcomes)
     tried = sum(answer.name not in _FIRST for answer in outcomes)
     if not objections and not doubts and (killer is None or killer in REACH_ONLY_MUTANTS):
         # A throw at top level stops every program, whatever its assertions are.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from caretbench.execution.bundles import bundle_specs
+from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest, Limits
 from caretbench.files import DataError
 from caretbench.languages import language
@@ -27,7 +29,8 @@ from caretbench.suites.devbench.construction.options import GENERATOR_ROLE, OPTI
 from caretbench.suites.devbench.documentation import DocumentationCheck, documentation_faults
 from caretbench.suites.devbench.memory_table import memory_tables
 from caretbench.suites.devbench.sizes import statistics
-from caretbench.suites.suite_types import BuildResult, Measurement, ProblemSet, Table
+from caretbench.suites.suite_types import BuildResult, Measurement, ProblemGate, ProblemSet, Table
+from caretbench.validation.program_gate import ProgramGate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -119,7 +122,12 @@ class DevBench(Suite):
             )
         from caretbench.suites.devbench.construction.construction_build import build_instances
 
-        return build_instances(output, options, progress, self.gate, self._program, models)
+        return build_instances(output, options, progress, self._strict_gate, self._program, models)
+
+    def _strict_gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> ProblemGate:
+        """Return the gate of new instances, for which a mutant must fail."""
+        found = self.gate(executor, progress)
+        return replace(found, needs_mutant=True) if isinstance(found, ProgramGate) else found
 
     def _program(self, problem: Problem, text: str) -> ExecutionRequest | None:
         request = self.submitted_request(problem, text, "default", {})

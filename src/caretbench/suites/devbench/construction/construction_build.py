@@ -24,8 +24,8 @@ from caretbench.suites.devbench.construction.build_folder import (
 )
 from caretbench.suites.devbench.construction.build_rows import ConstructionManifest, InstanceRequest
 from caretbench.suites.devbench.construction.build_summary import build_summary
-from caretbench.suites.devbench.construction.candidates import InstanceExamination, ProgramOfAnswer
 from caretbench.suites.devbench.construction.cell_counts import Cell, counts_to_restore, instances_per_cell
+from caretbench.suites.devbench.construction.examination.candidates import InstanceExamination, ProgramOfAnswer
 from caretbench.suites.devbench.construction.generator_prompt import PAPER_SAMPLING, GeneratorTemplate, read_template
 from caretbench.suites.devbench.construction.instance_store import InstanceStore, RowFacts, attempt_end
 from caretbench.suites.devbench.construction.options import GENERATOR_ROLE, ConstructionOptions
@@ -65,6 +65,8 @@ def build_instances(
     restores = options.again is not None and not (options.per_cell or options.languages or options.categories)
     if options.per_cell is None and known is not None:
         options = options.model_copy(update={"per_cell": known.options.get("per_cell")})
+    if options.licence is None and known is not None:  # the licence of a folder holds for what is added
+        options = options.model_copy(update={"licence": known.options.get("licence")})
     if restores and options.weights is None:
         counts = counts_to_restore(known, folder.instances(), every_generator=options.every_generator)
     else:
@@ -125,7 +127,10 @@ class InstanceBuild:
         """Read the folder; take over what people rejected, edited or deleted."""
         self.store.read()
         if self.options.again is not None:
-            for row, detail in list(rejected_instances(self.options.again, self.store.problems, self.store.rows)):
+            rejected, lines = rejected_instances(self.options.again, self.store.problems, self.store.rows)
+            for line in lines:
+                self.progress.note(line)
+            for row, detail in rejected:
                 known = self.store.reject(row, f"reviewers rejected it: {detail}")
                 rest = "it is asked for again" if known else "no attempt of this folder made it; delete its file"
                 self.progress.note(f"{row.id}: rejected ({detail}); {rest}")
@@ -196,7 +201,8 @@ class InstanceBuild:
     def _finish(self, wall_s: float) -> None:
         self.folder.write_instances(self.store.rows)
         yields: dict[str, Counter[str]] = {}
-        for end in self.folder.attempts():
+        last = {end.request: end for end in self.folder.attempts()}  # a rejection replaces the first end
+        for end in last.values():
             yields.setdefault(end.cell, Counter())[end.outcome] += 1
         answers = self.store.answers.values()
         cells = Counter(row.scenario.cell for row in self.store.rows.values())

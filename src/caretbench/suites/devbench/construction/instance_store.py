@@ -21,12 +21,13 @@ from caretbench.suites.devbench.construction.build_folder import (
     total_cost,
 )
 from caretbench.suites.devbench.construction.build_rows import BuiltInstance, InstanceAttempt, InstanceRequest
-from caretbench.suites.devbench.construction.candidates import (
+from caretbench.suites.devbench.construction.examination.candidates import (
     InstanceCandidate,
     examined_candidate,
     measured_properties,
 )
-from caretbench.suites.devbench.construction.generated_answer import GeneratedInstance, read_answer
+from caretbench.suites.devbench.construction.examination.generated_answer import GeneratedInstance, read_answer
+from caretbench.suites.devbench.construction.scenario_grid import Scenario
 from caretbench.suites.devbench.construction.track_list import TrackList
 from caretbench.suites.devbench.construction.tracks import Answers, Track
 from caretbench.suites.devbench.instance_rules.program_view import ProgramView
@@ -153,9 +154,9 @@ class InstanceStore:
         keys = [(one.generator, one.key) for one in track.requests] if track is not None else []
         return total_cost(self.answers[key] for key in keys if key in self.answers)
 
-    def related(self, request: InstanceRequest) -> list[str]:
+    def related(self, scenario: Scenario) -> list[str]:
         """Return the ids of the instances of the same scenario, siblings and rejected ones included."""
-        own = request.scenario.original_id
+        own = scenario.original_id
         found = [row.id for row in self.rows.values() if row.scenario.original_id == own]
         return found + self._tracks.rejected_names(own)
 

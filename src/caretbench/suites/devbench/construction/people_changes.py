@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from caretbench.errors import DataError
-from caretbench.files import read_rows
 from caretbench.problem import Problem
 from caretbench.suites.devbench.construction.build_folder import BuildFolder
 from caretbench.suites.devbench.construction.build_rows import BuiltInstance
-from caretbench.suites.devbench.construction.candidates import InstanceExamination, measured_properties
-from caretbench.suites.devbench.instance_rules.instance_checks import PASSED, text_checks
-from caretbench.validation.reviewed import REJECTED, SETTLED_NAME, ReviewedProblem, problem_hash
+from caretbench.suites.devbench.construction.examination.candidates import InstanceExamination, measured_properties
+from caretbench.suites.devbench.instance_rules.instance_checks import PASSED
+from caretbench.validation.reviewed import problem_hash, reviewed_problems
 
 
 def rejected_instances(
     review: Path, problems: Mapping[str, Problem], rows: Mapping[str, BuiltInstance]
-) -> Iterator[tuple[BuiltInstance, str]]:
-    """Yield the rejected instances of a set with the reasons; results about other texts do not count.
+) -> tuple[list[tuple[BuiltInstance, str]], Sequence[str]]:
+    """Return the instances of a set that a review drops, with the reasons, and lines about the review.
 
     Args:
         review: ``settled.jsonl`` or ``rejections.jsonl`` of a review's export, or the folder of the export.
@@ -29,15 +27,8 @@ def rejected_instances(
     Raises:
         DataError: the file is missing or malformed.
     """
-    file = review / SETTLED_NAME if review.is_dir() else review
-    if not file.exists():
-        raise DataError(f"{file}: no such file; `caretbench review export` writes it")
-    hashes = {problem.id: problem_hash(problem) for problem in problems.values()}
-    for found in read_rows(file, ReviewedProblem):
-        row = rows.get(found.problem_id)
-        if row is None or found.value != REJECTED or found.problem_hash != hashes.get(row.id):
-            continue
-        yield row, "; ".join((*found.reasons, *found.notes)) or "no reason given"
+    found = reviewed_problems(review, [*problems.values()])
+    return [(rows[name], reason) for name, reason in found.dropped.items() if name in rows], found.lines
 
 
 class EditedInstance(NamedTuple):
@@ -69,7 +60,7 @@ def edited_instances(
     verdicts = examination.gate.run(gated, examination.verdicts) if gated else []
     for row, verdict in zip(edited, verdicts, strict=True):
         gate = PASSED if verdict.verdict == "valid" else "; ".join(verdict.reasons)
-        checks = {**text_checks(problems[row.id]), "gate": gate}
+        checks = {**examination.edited_checks(problems[row.id], row.scenario, row.library), "gate": gate}
         faults = [f"{check}: {fault}" for check, fault in checks.items() if fault != PASSED]
         about = "edited by hand; " + ("; ".join(faults) if faults else "it passes all checks")
         yield EditedInstance(row.id, row.model_copy(update={"checks": checks}), about)

@@ -20,6 +20,8 @@ SIMILAR_SHAPES: Final = 0.55
 """Smallest overlap (F1 of the bags) of an example with the pattern."""
 _SMALLEST: Final = 4
 """Smallest number of pairs of a pattern: smaller ones are in every program."""
+_MOST_PARTS: Final = 60
+"""Number of parts of a reference that are compared; a reference of 30 lines has fewer."""
 
 Shape = Counter[str]
 
@@ -31,8 +33,9 @@ def pattern_example_count(view: ProgramView) -> int:
     largest number of any part counts.
     """
     best = 0
-    for part in _parts(view):
-        count = len(_examples(view, part))
+    shapes: dict[int, Shape] = {}
+    for part in _parts(view)[:_MOST_PARTS]:
+        count = _example_count(view, part, shapes)
         if count >= 2:  # one likeness is chance
             return count
         best = max(best, count)
@@ -60,16 +63,17 @@ def _inner(node: tree_sitter.Node, view: ProgramView) -> Iterator[tree_sitter.No
             yield from _inner(child, view)
 
 
-def _examples(view: ProgramView, part: tree_sitter.Node) -> list[tree_sitter.Node]:
-    """Return the parts beside a part, complete in the prefix, that have its shape."""
+def _example_count(view: ProgramView, part: tree_sitter.Node, shapes: dict[int, Shape]) -> int:
+    """Return the number of parts beside a part, complete in the prefix, that have its shape; ``shapes`` is a cache."""
     shape = _shape(part)
     if shape.total() < _SMALLEST:
-        return []
-    return [
-        node
-        for node in _beside(part)
-        if node.type == part.type and node.end_byte <= view.prefix_end and _alike(shape, _shape(node))
-    ]
+        return 0
+    beside = [node for node in _beside(part) if node.type == part.type and node.end_byte <= view.prefix_end]
+    for node in beside:
+        if node.id not in shapes:
+            shapes[node.id] = _shape(node)
+    different = Counter(frozenset(shapes[node.id].items()) for node in beside)
+    return sum(number for items, number in different.items() if _alike(shape, Counter(dict(items))))
 
 
 def _beside(part: tree_sitter.Node) -> Iterator[tree_sitter.Node]:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.suites.devbench.construction.caret_moves import moved_instances
-from caretbench.suites.devbench.construction.generated_answer import GeneratedInstance
+from caretbench.suites.devbench.construction.examination.caret_moves import moved_instances
+from caretbench.suites.devbench.construction.examination.generated_answer import GeneratedInstance
 from caretbench.suites.devbench.construction.scenario_grid import BOUNDARY_WORDS
 from caretbench.syntax.caret_boundary import CaretBoundary, caret_boundary
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from caretbench.suites.devbench.construction.generated_answer import GeneratedInstance
+from caretbench.suites.devbench.construction.examination.generated_answer import GeneratedInstance
 from caretbench.syntax.caret_boundary import CaretBoundary, caret_boundary
 
 _TRIED: Final = 6

@@ -3,14 +3,14 @@ from __future__ import annotations
 import pytest
 
 from caretbench.suites.devbench.construction.build_rows import InstanceRequest
-from caretbench.suites.devbench.construction.candidates import (
+from caretbench.suites.devbench.construction.examination.candidates import (
     examined_candidate,
     instance_candidate,
     measured_properties,
     parse_fault,
     scenario_checks,
 )
-from caretbench.suites.devbench.construction.generated_answer import GeneratedInstance
+from caretbench.suites.devbench.construction.examination.generated_answer import GeneratedInstance
 from caretbench.suites.devbench.construction.generator_prompt import instance_request, read_template
 from caretbench.suites.devbench.construction.scenario_grid import scenario
 
@@ -45,7 +45,8 @@ def instance(**changes: str) -> GeneratedInstance:
 
 
 def checks(category: str, **changes: str) -> dict[str, str]:
-    found = scenario_checks(instance_candidate(request(category), instance(**changes)))
+    found = instance_candidate(request(category), instance(**changes))
+    found = scenario_checks(found.problem, found.request.scenario, found.instance.library)
     return {name: fault for name, fault in found.items() if fault != "ok"}
 
 
@@ -100,6 +101,5 @@ def test_only_a_category_about_libraries_needs_one() -> None:
     ("reference", "fault"), [("(" * 300 + "1" + ")" * 300, "nested 30"), ("x=>" * 9000, "a parser takes more than")]
 )
 def test_programs_that_stop_an_analysis_are_refused_before_it(reference: str, fault: str) -> None:
-    found = GeneratedInstance(name="x", prefix="int a = ", reference=reference, suffix=";\n", justification="y")
-    assert fault in parse_fault(found, "java")
-    assert parse_fault(found.model_copy(update={"reference": "1"}), "java") == ""
+    assert fault in parse_fault(f"int a = {reference};\n", "java")
+    assert parse_fault("int a = 1;\n", "java") == ""

@@ -9,13 +9,18 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor
-from caretbench.problem import PredicateCheck, Problem
+from caretbench.problem import InlineSplice, PredicateCheck, Problem
 from caretbench.redaction import redact
 from caretbench.suites.devbench.cells.cell_tables import cell_categories
 from caretbench.suites.devbench.construction.build_folder import InstanceFile, StoredAnswer, predicate_file
 from caretbench.suites.devbench.construction.build_rows import AttemptOutcome, InstanceRequest
-from caretbench.suites.devbench.construction.caret_moves import moved_instances
-from caretbench.suites.devbench.construction.generated_answer import GeneratedInstance, UnusableAnswer, read_answer
+from caretbench.suites.devbench.construction.examination.caret_moves import moved_instances
+from caretbench.suites.devbench.construction.examination.generated_answer import (
+    GeneratedInstance,
+    UnusableAnswer,
+    read_answer,
+)
+from caretbench.suites.devbench.construction.examination.rewrites import rewrite_faults
 from caretbench.suites.devbench.construction.scenario_grid import Scenario
 from caretbench.suites.devbench.documentation import DocumentationCheck
 from caretbench.suites.devbench.instance_rules.instance_checks import (
@@ -91,7 +96,7 @@ class InstanceExamination:
     program: ProgramOfAnswer
     verdicts: Path
     twins: TwinIndex
-    related: Callable[[InstanceRequest], Sequence[str]]
+    related: Callable[[Scenario], Sequence[str]]
     unverified: bool = False
 
     def examine(self, answers: Sequence[tuple[InstanceRequest, StoredAnswer]]) -> Iterator[ExaminedAnswer]:
@@ -102,7 +107,7 @@ class InstanceExamination:
             if isinstance(found, UnusableAnswer):
                 yield ExaminedAnswer(request, found.fault, found.diagnosis)
                 continue
-            if fault := parse_fault(found, request.scenario.language):
+            if fault := parse_fault(found.file_text, request.scenario.language):
                 yield ExaminedAnswer(request, "text", fault, {"parse": fault})
                 continue
             candidate, checks = examined_candidate(request, found)
@@ -111,31 +116,45 @@ class InstanceExamination:
                 yield ExaminedAnswer(request, "text", "; ".join(faults), checks)
                 continue
             own = request.scenario.original_id
-            others = [one for one, _ in waiting if one.request.scenario.original_id == own]
-            twin = self._twin(candidate, [one.problem.id for one in others])
-            if twin:
+            others = [one.problem.id for one, _ in waiting if one.request.scenario.original_id == own]
+            if twin := self._twin_fault(candidate.problem, request.scenario, others):
                 yield ExaminedAnswer(request, "twin", twin, {**checks, "twin": twin})
                 continue
-            self.twins.add(candidate.problem.id, *_indexed(candidate))
+            self.twins.add(candidate.problem.id, *_indexed(candidate.problem, request.scenario))
             waiting.append((candidate, {**checks, "twin": PASSED}))
         yield from self._gated(waiting)
 
-    def _twin(self, candidate: InstanceCandidate, others: Sequence[str]) -> str:
-        related = [*self.related(candidate.request), *others]
-        twin = self.twins.twin_of(candidate.problem.id, *_indexed(candidate), related=related)
+    def _twin_fault(self, problem: Problem, scenario: Scenario, others: Sequence[str] = ()) -> str:
+        """Return the fault of a problem that has a twin; ``others`` share its scenario besides the known ones."""
+        related = [*self.related(scenario), *others]
+        twin = self.twins.twin_of(problem.id, *_indexed(problem, scenario), related=related)
         return f"it is a twin of {twin}; choose another idea, other statements and other words" if twin else ""
+
+    def edited_checks(self, problem: Problem, scenario: Scenario, library: str) -> dict[str, str]:
+        """Return all checks but the gate of an instance whose file was edited by hand."""
+        text = problem.splice.program(problem.reference) if isinstance(problem.splice, InlineSplice) else ""
+        if fault := parse_fault(text, scenario.language):
+            return {"parse": fault}
+        checks = scenario_checks(problem, scenario, library)
+        return checks | {"twin": self._twin_fault(problem, scenario) or PASSED}
 
     def _gated(self, waiting: Sequence[tuple[InstanceCandidate, Mapping[str, str]]]) -> Iterator[ExaminedAnswer]:
         problems = [candidate.problem for candidate, _ in waiting]
         verdicts = self.gate.run(problems, self.verdicts) if problems else []
+        fit = [one for one, verdict in zip(problems, verdicts, strict=True) if verdict.verdict == "valid"]
+        rewritten = rewrite_faults(fit, self.program, self.executor)
         for (candidate, checks), verdict in zip(waiting, verdicts, strict=True):
             killed_by = verdict.details.get("killed_by", "")
+            if fault := rewritten.get(candidate.problem.id):
+                self.twins.remove(candidate.problem.id)
+                yield ExaminedAnswer(candidate.request, "gate", fault, {**checks, "gate": fault})
+                continue
             if verdict.verdict == "valid" or (verdict.verdict == "unverified" and self.unverified):
                 passed = {**checks, "gate": PASSED if verdict.verdict == "valid" else "; ".join(verdict.reasons)}
                 yield ExaminedAnswer(candidate.request, "instance", "", passed, candidate, killed_by)
                 continue
             self.twins.remove(candidate.problem.id)
-            reasons = "; ".join(verdict.reasons)
+            reasons = "; ".join(_in_words(reason) for reason in verdict.reasons)
             outcome: AttemptOutcome = "gate"
             if verdict.verdict == "unverified" and any("reference_not_run" in reason for reason in verdict.reasons):
                 outcome = "unverified"
@@ -152,18 +171,26 @@ class InstanceExamination:
         return f": {said}" if said else ""
 
 
+def _in_words(reason: str) -> str:
+    """Return a reason of the gate, with what it means for a generator."""
+    if reason.startswith("no_killing_mutant"):
+        return f"{reason}: the assertions also pass for changed references; assert results that a mistake changes"
+    if reason.startswith("answerable_without_answer"):
+        return f"{reason}: the assertions do not need the reference"
+    return reason
+
+
 def _said(result: ExecutionResult) -> str:
     text = result.diagnostics or result.stderr.text or result.stdout.text
     return redact(" ".join(text.split())[-_DIAGNOSTIC_CHARACTERS:])
 
 
-def _indexed(candidate: InstanceCandidate) -> tuple[str, str, str]:
-    return candidate.request.scenario.language, candidate.cell, ProgramView.of(candidate.problem).shown
+def _indexed(problem: Problem, scenario: Scenario) -> tuple[str, str, str]:
+    return scenario.language, scenario.cell, ProgramView.of(problem).shown
 
 
-def parse_fault(found: GeneratedInstance, language: str) -> str:
+def parse_fault(program: str, language: str) -> str:
     """Return why a program must not be analysed: it takes too much to parse, or is nested too deep; or nothing."""
-    program = found.prefix + found.reference + found.suffix + found.tests
     if takes_too_much(program, (program,), language):
         return f"a parser takes more than {PROBE_MB} MB or {PROBE_SECONDS} s for the program"
     depth = nesting_depth(program, language)
@@ -191,34 +218,33 @@ def examined_candidate(
     Its caret is moved to the requested boundary if the moved instance passes; else it stays where the answer has it.
     """
     candidate = instance_candidate(request, found)
-    checks = scenario_checks(candidate)
+    checks = scenario_checks(candidate.problem, request.scenario, found.library)
     if any(fault != PASSED for fault in checks.values()):
         return candidate, checks
     for moved in moved_instances(found, request.scenario.boundary):
         other = instance_candidate(request, moved)
-        moved_checks = scenario_checks(other)
+        moved_checks = scenario_checks(other.problem, request.scenario, found.library)
         if all(fault == PASSED for fault in moved_checks.values()):
             return other, moved_checks
     return candidate, checks
 
 
-def scenario_checks(candidate: InstanceCandidate) -> dict[str, str]:
+def scenario_checks(problem: Problem, scenario: Scenario, library: str) -> dict[str, str]:
     """Return the checks of the text, and whether mode, kind and difficulty are those of the scenario.
 
     An instance may be harder than asked for, but not easier: too easy ones are what people reject most (paper, 2.3).
     """
-    checks = text_checks(candidate.problem)
+    checks = text_checks(problem)
     if checks["parse"] != PASSED:
         return checks
-    scenario = candidate.request.scenario
     category = cell_categories()[scenario.category]
-    suffix = candidate.problem.caret.suffix.strip()
+    suffix = problem.caret.suffix.strip()
     if bool(suffix) != (scenario.mode == "suffix"):
         checks["mode"] = "the suffix must be empty" if suffix else "the suffix must not be empty"
     else:
         checks["mode"] = PASSED
-    checks["library"] = _library(candidate)
-    view = ProgramView.of(candidate.problem)
+    checks["library"] = _library(problem, scenario, library)
+    view = ProgramView.of(problem)
     checks["kind"] = "; ".join(rule_faults(view, category.kinds[scenario.kind].rules).values()) or PASSED
     checks["difficulty"] = _difficulty(view, category.bands, scenario.band)
     return checks
@@ -235,15 +261,14 @@ def measured_properties(problem: Problem, scenario: Scenario) -> dict[str, str]:
     }
 
 
-def _library(candidate: InstanceCandidate) -> str:
+def _library(problem: Problem, scenario: Scenario, library: str) -> str:
     """Return a fault if an instance about a library names none, or one that its prefix does not mention."""
-    if "library_calls" not in cell_categories()[candidate.request.scenario.category].rules:
+    if "library_calls" not in cell_categories()[scenario.category].rules:
         return PASSED
-    library = candidate.instance.library
     parts = [part for part in re.split(r"[^\w]+", library) if part]
     if not parts:
         return "the field `library` must name the library that the reference uses"
-    mentioned = any(re.search(rf"\b{re.escape(part)}\b", candidate.problem.caret.prefix) for part in parts)
+    mentioned = any(re.search(rf"\b{re.escape(part)}\b", problem.caret.prefix) for part in parts)
     return PASSED if mentioned else f"the prefix does not mention the library {library!r}"
 
 

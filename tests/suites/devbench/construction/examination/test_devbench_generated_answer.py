@@ -6,7 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.suites.devbench.construction.generated_answer import GeneratedInstance, UnusableAnswer, read_answer
+from caretbench.suites.devbench.construction.examination.generated_answer import (
+    GeneratedInstance,
+    UnusableAnswer,
+    read_answer,
+)
 from caretbench.suites.devbench.starter import split_program
 
 GOOD = {

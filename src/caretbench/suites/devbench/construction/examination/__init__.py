@@ -1,0 +1,1 @@
+"""Examination of generators' answers: texts, rules, the gate, and the instance that remains."""
