@@ -82,6 +82,60 @@ def test_files_without_events_end_with_one_line(tmp_path: Path, row: dict[str, o
     assert not (tmp_path / "usage").exists()
 
 
+@pytest.mark.parametrize("way", ["name", "path", "hard link", "symbolic link", "linked folder"])
+def test_extract_never_overwrites_its_input(tmp_path: Path, way: str) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    events, given = folder / "events.jsonl", folder
+    if way in ("hard link", "symbolic link"):
+        events = tmp_path / "raw.jsonl"
+    write_lines(events, texts(1))
+    if way == "hard link":
+        (folder / "events.jsonl").hardlink_to(events)
+    elif way == "symbolic link":
+        (folder / "events.jsonl").symlink_to(events)
+    elif way == "linked folder":
+        given = tmp_path / "link"
+        given.symlink_to(folder, target_is_directory=True)
+    elif way == "path":
+        given = tmp_path / "other" / ".." / "mine"
+        (tmp_path / "other").mkdir()
+    before = events.read_bytes()
+    done = caretbench("telemetry", "extract", str(events), "--salt", str(tmp_path / "salt"), "-o", str(given))
+    assert (done.returncode, len(done.stderr.strip().splitlines())) == (2, 1)
+    assert "the results would overwrite this file" in done.stderr
+    assert events.read_bytes() == before
+    assert not (tmp_path / "salt").exists()
+
+
+def test_analyze_never_overwrites_its_input(tmp_path: Path) -> None:
+    events = write_events(tmp_path / "scenarios.jsonl", 50, 5)
+    before = events.read_bytes()
+    done = caretbench("telemetry", "analyze", str(events), "-o", str(tmp_path))
+    assert done.returncode == 2
+    assert "the results would overwrite this file" in done.stderr
+    assert events.read_bytes() == before
+
+
+def test_words_that_could_be_code_or_people_are_counted(tmp_path: Path) -> None:
+    rows = [
+        texts(1) | {"category": "secret_name", "model": "ann@corp.example"},
+        texts(2) | {"language": "klingon", "trigger": "sk-abcdefghijkl"},
+        texts(3) | {"category": "api_usage", "model": "org/small-7b"},
+    ]
+    events = str(write_lines(tmp_path / "events.jsonl", *rows))
+    found = caretbench("telemetry", "check", events)
+    assert "something in the shape of a secret: 1" in found.stdout
+    assert "words that extract replaces by other: 1 model, 1 category, 1 language, 1 trigger" in found.stdout
+    as_json = json.loads(caretbench("telemetry", "check", events, "--json").stdout)
+    assert as_json["replaced_words"] == {"model": 1, "category": 1, "language": 1, "trigger": 1}
+    done = caretbench("telemetry", "extract", events, "--salt", str(tmp_path / "salt"), "-o", str(tmp_path / "given"))
+    assert "were replaced by other: 1 model" in " ".join(done.stderr.split())
+    given = (tmp_path / "given/events.jsonl").read_text()
+    assert not [word for word in ("secret_name", "corp", "klingon", "abcdefghijkl") if word in given]
+    assert [word for word in ("api_usage", "org/small-7b") if word in given] == ["api_usage", "org/small-7b"]
+
+
 def test_the_salt_is_not_given_away(tmp_path: Path) -> None:
     events = str(write_lines(tmp_path / "events.jsonl", texts(1)))
     done = caretbench(

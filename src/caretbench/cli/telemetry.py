@@ -47,10 +47,13 @@ def check(events: Events, as_json: AsJson = False) -> None:
         first = {reason: entry._asdict() for reason, entry in reader.first.items()}
         numbers = {"lines": reader.read, "events": reader.used, "users": found.users, "with_texts": found.with_texts}
         numbers |= {"with_secrets": found.with_secrets}
-        print_json(numbers | {"outcomes": found.outcomes, "refused": reader.refused, "first": first})
+        counts = {"replaced_words": found.replaced, "outcomes": found.outcomes, "refused": reader.refused}
+        print_json(numbers | counts | {"first": first})
     else:
         print_line(f"{events}: {reader.used} events of {found.users} users ({join_counts(found.outcomes)})")
         print_line(f"with texts: {found.with_texts}; with something in the shape of a secret: {found.with_secrets}")
+        if found.replaced:
+            print_line(f"words that extract replaces by other: {join_counts(found.replaced)}")
         _print_refused(reader)
     if reader.refused:
         raise typer.Exit(1)
@@ -74,6 +77,8 @@ def extract(
     with StepProgress() as steps:
         found = extract_events(events, output, salt, progress=steps)
     print_line(f"{found.path}: {found.reader.used} events without texts")
+    if found.replaced:
+        print_note(f"words that could be code or name a person were replaced by other: {join_counts(found.replaced)}")
     if found.new_salt:
         print_note(f"{salt}: a new salt; keep it, so that later files have the same hashes, and show it to nobody")
     _print_refused(found.reader)

@@ -12,12 +12,13 @@ from caretbench.errors import DataError
 from caretbench.files import write_atomically, write_rows
 from caretbench.progress import Progress
 from caretbench.telemetry.analysis.event_table import EventTable
-from caretbench.telemetry.analysis.measured_weights import measured_shares, write_weights
+from caretbench.telemetry.analysis.measured_weights import WEIGHTS_NAME, measured_shares, write_weights
 from caretbench.telemetry.analysis.people_codes import CodeAnalysis, EventCodes, analyse_codes
 from caretbench.telemetry.analysis.usage_analysis import UsageAnalysis, analyse_usage
 from caretbench.telemetry.event_reader import EventReader
 from caretbench.telemetry.event_rows import CompletionEvent
 from caretbench.telemetry.features.event_features import extracted_event, secret_texts
+from caretbench.telemetry.features.event_words import WORD_FIELDS, replaced_words, secret_words
 from caretbench.telemetry.identities import salted_hashes
 
 EVENTS_NAME: Final = "events.jsonl"
@@ -25,6 +26,7 @@ SCENARIOS_NAME: Final = "scenarios.jsonl"
 FAILURES_NAME: Final = "failures.jsonl"
 SUMMARY_NAME: Final = "summary.json"
 CODES_NAME: Final = "codes.json"
+ROWS_NAMES: Final = (SCENARIOS_NAME, FAILURES_NAME, SUMMARY_NAME)
 """Names of the files in the folder of an analysis."""
 
 _STEP: Final = 1_000
@@ -32,13 +34,17 @@ _STEP: Final = 1_000
 
 
 class EventCheck(NamedTuple):
-    """Examination of a file of events: its reader, and numbers of usable events."""
+    """Examination of a file of events: its reader, and numbers of usable events.
+
+    ``replaced`` is the number of words that an extraction replaces by ``other``, by field.
+    """
 
     reader: EventReader
     users: int
     with_texts: int
     with_secrets: int
     outcomes: Counter[str]
+    replaced: Counter[str]
 
 
 def check_events(path: Path, *, now: datetime | None = None, progress: Progress | None = None) -> EventCheck:
@@ -50,24 +56,32 @@ def check_events(path: Path, *, now: datetime | None = None, progress: Progress 
     reader = EventReader(path, now=now)
     users: set[str] = set()
     outcomes: Counter[str] = Counter()
+    replaced: Counter[str] = Counter()
     with_texts = with_secrets = 0
     for event in _with_progress(reader, "events read", progress):
         users.add(event.user)
         outcomes[event.outcome if event.shown else "never shown"] += 1
+        replaced.update(replaced_words(event).keys())
+        found = secret_words(event)
         if event.texts is not None:
             with_texts += 1
-            with_secrets += secret_texts(event.texts) > 0
+            found += secret_texts(event.texts)
         elif event.features is not None:
-            with_secrets += event.features.secrets > 0
-    return EventCheck(reader, len(users), with_texts, with_secrets, outcomes)
+            found += event.features.secrets
+        with_secrets += found > 0
+    return EventCheck(reader, len(users), with_texts, with_secrets, outcomes, replaced)
 
 
 class Extraction(NamedTuple):
-    """Result of an extraction: the reader, the written file, and whether the salt was made."""
+    """Result of an extraction: the reader, the written file, whether the salt was made, and words that were replaced.
+
+    ``replaced`` is the number of words by field.
+    """
 
     reader: EventReader
     path: Path
     new_salt: bool
+    replaced: Counter[str]
 
 
 def extract_events(
@@ -76,8 +90,11 @@ def extract_events(
     """Write the events of a file with features in place of texts, and with hashed identities, into a folder.
 
     Raises:
-        DataError: the file or the salt cannot be used, or the salt would be given away with the folder.
+        DataError: the file or the salt cannot be used, the file would be overwritten, or the salt would be given away
+            with the folder.
     """
+    target = folder / EVENTS_NAME
+    _refuse_own_input(path, [target])
     if salt.resolve().is_relative_to(folder.resolve()):
         raise DataError(
             f"{salt}: the salt is in the folder that is given to others, who could find out the users by it; keep it "
@@ -85,9 +102,16 @@ def extract_events(
         )
     reader = EventReader(path, now=now)
     hashes, new_salt = salted_hashes(salt)
-    target = folder / EVENTS_NAME
-    write_rows(target, (extracted_event(event, hashes) for event in _with_progress(reader, "extracted", progress)))
-    return Extraction(reader, target, new_salt)
+    replaced: Counter[str] = Counter()
+
+    def extracted() -> Iterator[CompletionEvent]:
+        for event in _with_progress(reader, "extracted", progress):
+            found = extracted_event(event, hashes)
+            replaced.update(name for name in WORD_FIELDS if getattr(found, name) != getattr(event, name))
+            yield found
+
+    write_rows(target, extracted())
+    return Extraction(reader, target, new_salt, replaced)
 
 
 class AnalysedEvents(NamedTuple):
@@ -120,8 +144,10 @@ def analyse_events(
         coded: Codes of some of the events by people.
 
     Raises:
-        DataError: the file cannot be used, no completion was visible long enough, or it has none of the coded events.
+        DataError: the file cannot be used, would be overwritten, or has none of the coded events; or no completion was
+            visible long enough.
     """
+    _refuse_own_input(path, [folder / name for name in (*ROWS_NAMES, CODES_NAME, WEIGHTS_NAME)])
     reader, table = EventReader(path, now=now), EventTable()
     coded_ids = {one.event for one in coded}
     places: dict[str, int] = {}
@@ -141,7 +167,7 @@ def analyse_events(
     usage = usage._replace(
         summary=usage.summary.model_copy(update={"lines_read": reader.read, "refused": dict(reader.refused)})
     )
-    written = [folder / name for name in (SCENARIOS_NAME, FAILURES_NAME, SUMMARY_NAME)]
+    written = [folder / name for name in ROWS_NAMES]
     write_rows(written[0], usage.scenarios)
     write_rows(written[1], usage.failures)
     write_atomically(written[2], usage.summary.model_dump_json(indent=2) + "\n")
@@ -152,6 +178,13 @@ def analyse_events(
     shares = measured_shares(usage.scenarios, codes)
     weights = write_weights(folder, shares, events=len(table), users=table.user_count)
     return AnalysedEvents(reader, table, usage, codes, (*written, weights))
+
+
+def _refuse_own_input(path: Path, targets: Sequence[Path]) -> None:
+    """Raise a DataError if one of the files that are written is the file that is read, by whatever name or link."""
+    for target in targets:
+        if path.resolve() == target.resolve() or (path.exists() and target.exists() and path.samefile(target)):
+            raise DataError(f"{path}: the results would overwrite this file ({target}); give another folder with -o")
 
 
 def _with_progress(reader: EventReader, step: str, progress: Progress | None) -> Iterator[CompletionEvent]:

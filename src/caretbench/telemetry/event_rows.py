@@ -24,6 +24,9 @@ EventBlock = Literal[
 EventCut = Literal["block", "statement", "token", "operator", "empty"]
 """Place of the caret in its block: at its beginning, or the cut of an inner block."""
 
+OTHER = "other"
+"""Word in place of one that is not given away, or of one too many."""
+
 HASH_PATTERN = r"^[0-9a-f]{64}$"
 
 EventName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -78,7 +81,7 @@ class EventFeatures(Row):
     typed_anyway: bool = False
     failures: tuple[Word, ...] | None = None
     secrets: int = Field(default=0, ge=0)
-    """Number of texts of the event with something in the shape of a key or a password."""
+    """Number of texts and words of the event with something in the shape of a key or a password."""
 
     @model_validator(mode="after")
     def _has_known_failures(self) -> Self:

@@ -36,6 +36,13 @@ class NumberClasses(Row):
     prompt_characters: tuple[int, ...]
 
 
+class KnownWords(Row):
+    """Words of events that pass ``extract`` in addition to the names that CaretBench has itself."""
+
+    languages: tuple[str, ...]
+    triggers: tuple[str, ...]
+
+
 class TelemetryRules(Row):
     """Rules of ``rules.toml``."""
 
@@ -44,6 +51,7 @@ class TelemetryRules(Row):
     kept_from: float = Field(ge=0, le=1)
     future_tolerance_s: float = Field(ge=0)
     classes: NumberClasses
+    words: KnownWords
 
 
 @cache

@@ -194,6 +194,21 @@ def test_other_names_and_literals_give_the_same_output() -> None:
     assert '"wrong_name"' in outputs.pop()
 
 
+@pytest.mark.parametrize(
+    ("time", "hour"),
+    [
+        ("2026-03-01T12:34:56Z", "2026-03-01T12:00:00Z"),
+        ("2026-03-01T12:34:56+05:45", "2026-03-01T06:00:00Z"),
+        ("2026-03-01T12:34:56-03:17", "2026-03-01T15:00:00Z"),
+        ("0001-01-01T00:30:00+02:00", "0001-01-01T00:00:00Z"),
+    ],
+)
+def test_a_time_says_nothing_of_the_place_of_its_user(time: str, hour: str) -> None:
+    event = made_event(texts={"prefix": "a = ", "completion": "1"}, time=time)
+    output = extracted_event(event, HASHES)
+    assert output.model_dump(mode="json")["time"] == hour
+
+
 def test_an_extracted_event_is_read_again_and_has_the_hour_alone() -> None:
     event = made_event(texts={"prefix": "a = ", "completion": "1"})
     output = extracted_event(event, HASHES)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caretbench.metrics.error_kinds.kind_table import edit_kind_names
-from caretbench.telemetry.event_rows import CompletionEvent, EventFeatures
+from caretbench.telemetry.event_rows import OTHER, CompletionEvent, EventFeatures
 from caretbench.telemetry.event_rules import (
     COUNTED_OUTCOMES,
     CountedOutcome,
@@ -27,8 +27,6 @@ DIMENSIONS: Final = (
 )  # fmt: skip
 """Properties by which events are divided."""
 
-OTHER: Final = "other"
-"""Value of a property whose names are too many."""
 _MAX_VALUES: Final = 60
 """Number of values of a property, from which new ones count as :data:`OTHER`."""
 

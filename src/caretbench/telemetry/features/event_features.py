@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import Final
 
 from rapidfuzz.distance import LCSseq
@@ -16,6 +17,7 @@ from caretbench.telemetry.event_rows import CompletionEvent, EventFeatures, Even
 from caretbench.telemetry.event_rules import CountedOutcome, outcome_by_survival, telemetry_rules
 from caretbench.telemetry.features.due_block import due_block
 from caretbench.telemetry.features.event_failures import failures_of
+from caretbench.telemetry.features.event_words import replaced_words, secret_words
 from caretbench.telemetry.identities import SaltedHashes
 
 _WORD: Final = re.compile(r"\w+")
@@ -33,15 +35,28 @@ _NOT_PARSED: Final = "none"
 def extracted_event(event: CompletionEvent, hashes: SaltedHashes | None = None) -> CompletionEvent:
     """Return an event with features in place of its texts, and with hashed identities if ``hashes`` are given.
 
+    Words that could be text of the code become ``other``, and a time its hour in UTC.
+
     An event that has features already is returned with other hashes only if ``hashes`` are given.
     """
     changes: dict[str, object] = {}
+    if event.texts is not None or hashes is not None:
+        changes |= replaced_words(event)
     if event.texts is not None:
-        changes = {"texts": None, "features": features_of(event, event.texts)}
+        changes |= {"texts": None, "features": features_of(event, event.texts)}
     if hashes is not None:
-        hour = event.time.replace(minute=0, second=0, microsecond=0)
-        changes |= {"id": hashes.of("event", event.id), "user": hashes.of("user", event.user), "time": hour}
+        names = {"id": hashes.of("event", event.id), "user": hashes.of("user", event.user)}
+        changes |= names | {"time": _hour(event.time)}
     return event.model_copy(update=changes)
+
+
+def _hour(time: datetime) -> datetime:
+    """Return the hour of a time in UTC: its zone says where in the world the user is."""
+    try:
+        time = time.astimezone(UTC)
+    except OverflowError:  # the first or last day that there is
+        time = time.replace(tzinfo=UTC)
+    return time.replace(minute=0, second=0, microsecond=0)
 
 
 def features_of(event: CompletionEvent, texts: EventTexts) -> EventFeatures:
@@ -71,7 +86,7 @@ def features_of(event: CompletionEvent, texts: EventTexts) -> EventFeatures:
         kept_5min=kept_share(accepted, texts.after_5min),
         typed_anyway=typed,
         failures=() if typed else failures_of(texts.completion, after, place, added),
-        secrets=secret_texts(texts),
+        secrets=secret_texts(texts) + secret_words(event),
     )
 
 
