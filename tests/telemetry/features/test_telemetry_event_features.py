@@ -1,4 +1,4 @@
-"""Features of events: survival, typed texts, and that no token of the code is in them."""
+"""Features of events: of what they are, and that no token of the code is in them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from caretbench.telemetry.event_rows import (
     EventOutcome,
     known_failures,
 )
-from caretbench.telemetry.features.event_features import extracted_event, kept_share, typed_by_user
+from caretbench.telemetry.features.event_features import extracted_event
 from caretbench.telemetry.identities import SaltedHashes
 from tests.support.made_events import made_event
 
@@ -32,39 +32,6 @@ _VOCABULARY = frozenset(
     | {*get_args(EventBlock), *get_args(EventCut), *get_args(CaretBoundary), *get_args(EventOutcome)}
 )
 """Words of the schema."""
-
-
-@pytest.mark.parametrize(
-    ("accepted", "later", "share"),
-    [
-        ("return a + b", "return a + b", 1.0),
-        ("return a + b", "    return a + b  # sum\n    more()", 1.0),
-        ("return a + b", "return a - c", 0.667),
-        ("return a + b", "", 0.0),
-        ("a b c d", "d c b a", 0.25),
-        (")", "x)", 1.0),
-        (")", "", 0.0),
-        (None, "a", None),
-        ("a", None, None),
-        ("a " * 6_000, "a", None),
-    ],
-)
-def test_kept_share(accepted: str | None, later: str | None, share: float | None) -> None:
-    assert kept_share(accepted, later) == share
-
-
-@pytest.mark.parametrize(
-    ("completion", "later", "typed"),
-    [
-        ("a = b", "a=b", True),
-        ("a = b", "a = b + 1", True),
-        ("a = b", "a = c", False),
-        (")", ")", False),
-        ("", "", False),
-    ],
-)
-def test_typed_by_user(completion: str, later: str, typed: bool) -> None:
-    assert typed_by_user(completion, later) is typed
 
 
 def features(**changes: object) -> EventFeatures:
@@ -88,6 +55,30 @@ def test_a_right_text_that_was_rejected_has_no_failure() -> None:
     other = features(outcome="rejected", after_5min="return b + b")
     assert not other.typed_anyway
     assert other.failures == ("wrong_name",)
+
+
+def test_a_completion_is_right_if_the_user_goes_on_in_new_lines() -> None:
+    for later in ("return a + b\n\n\ndef g(c):\n    return c", "return a + b\r\n    more()"):
+        assert features(after_5min=later).failures == ()
+        assert features(outcome="rejected", after_5min=later).typed_anyway
+    assert features(completion=";", after_5min=";\n    more()").failures == ()
+
+
+@pytest.mark.parametrize(
+    ("completion", "later", "kind"),
+    [
+        ("return a.ma", "return a.map(b)", "incomplete"),
+        ("return b * 10", "return b * 100", "wrong_literal"),
+        ("return max(a,", "return max(a, b)", "incomplete"),
+        ("return a", "return a + b\n    more()", "incomplete"),
+    ],
+)
+@pytest.mark.parametrize("outcome", ["accepted", "rejected", "ignored"])
+def test_a_text_that_was_cut_is_not_right(completion: str, later: str, kind: str, outcome: str) -> None:
+    found = features(outcome=outcome, completion=completion, after_5min=later)
+    assert not found.typed_anyway
+    assert found.failures is not None
+    assert kind in found.failures
 
 
 def test_nothing_was_due_where_nothing_came() -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 from typing import Final
-
-from rapidfuzz.distance import LCSseq
 
 from caretbench.metrics.error_kinds.compared_answer import CaretPlace
 from caretbench.metrics.error_kinds.structure_walk import structure_of
@@ -18,13 +15,8 @@ from caretbench.telemetry.event_rules import CountedOutcome, outcome_by_survival
 from caretbench.telemetry.features.due_block import due_block
 from caretbench.telemetry.features.event_failures import failures_of
 from caretbench.telemetry.features.event_words import replaced_words, secret_words
+from caretbench.telemetry.features.later_text import kept_share, typed_by_user, was_right
 from caretbench.telemetry.identities import SaltedHashes
-
-_WORD: Final = re.compile(r"\w+")
-_SHORTEST_TYPED: Final = 3
-"""Minimum number of characters, without blanks, of a text that counts as typed by the user."""
-_MAX_WORDS: Final = 5_000
-"""Number of words from which the survival of a text is not computed."""
 
 _PROBED_PROMPT: Final = 5_000
 """Number of characters around a caret from which a process of its own tries whether they can be parsed."""
@@ -69,6 +61,7 @@ def features_of(event: CompletionEvent, texts: EventTexts) -> EventFeatures:
     place = CaretPlace(texts.prefix, texts.suffix, language)
     added = _added_faults(texts, due, language)
     typed = not event.was_accepted and after is not None and typed_by_user(texts.completion, after)
+    right = after is not None and was_right(texts.completion, after)
     accepted = accepted_text(event, texts)
     return EventFeatures(
         block=block.kind,
@@ -85,7 +78,7 @@ def features_of(event: CompletionEvent, texts: EventTexts) -> EventFeatures:
         kept_30s=kept_share(accepted, texts.after_30s),
         kept_5min=kept_share(accepted, texts.after_5min),
         typed_anyway=typed,
-        failures=() if typed else failures_of(texts.completion, after, place, added),
+        failures=() if right else failures_of(texts.completion, after, place, added),
         secrets=secret_texts(texts) + secret_words(event),
     )
 
@@ -107,28 +100,6 @@ def accepted_text(event: CompletionEvent, texts: EventTexts) -> str | None:
     if not event.was_accepted:
         return None
     return texts.completion[: event.accepted_characters] if event.outcome == "accepted_in_part" else texts.completion
-
-
-def kept_share(accepted: str | None, later: str | None) -> float | None:
-    """Return the share of the words of an accepted text that are in the later text, in their order, from 0 to 1.
-
-    A text without words is kept if the later text contains it. None: nothing was accepted, or the later text is not
-    known, or one of them is too long.
-    """
-    if accepted is None or later is None:
-        return None
-    words, found = _WORD.findall(accepted), _WORD.findall(later)
-    if max(len(words), len(found)) > _MAX_WORDS:
-        return None
-    if not words:
-        return float(_dense(accepted) in _dense(later))
-    return round(LCSseq.similarity(words, found) / len(words), 3)
-
-
-def typed_by_user(completion: str, later: str) -> bool:
-    """Return whether a text that was not accepted is what the user then typed, blanks apart; more may follow."""
-    dense = _dense(completion)
-    return len(dense) >= _SHORTEST_TYPED and _dense(later).startswith(dense)
 
 
 def secret_texts(texts: EventTexts) -> int:
@@ -154,10 +125,6 @@ def _added_faults(texts: EventTexts, due: str | None, language: str) -> int | No
     given = structure_of(texts.prefix, texts.completion, texts.suffix, language)
     other = structure_of(texts.prefix, due or "", texts.suffix, language)
     return None if given is None or other is None else given.errors - other.errors
-
-
-def _dense(text: str) -> str:
-    return "".join(text.split())
 
 
 def _lines(text: str) -> int:
