@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from caretbench.extraction.policies import policy
 from caretbench.problem import Problem
 from caretbench.suites import load_suite
 from caretbench.validation.mutants import stub
-from caretbench.validation.program_gate import ProgramGate
+from caretbench.validation.program_gate import GateAnswer, GateOutcome, ProgramGate, weak_checks
 from caretbench.validation.validity import Validity
 from tests.support.fakes import FakeExecutor
 from tests.support.make_problem import MakeProblem
@@ -18,12 +18,12 @@ from tests.support.make_problem import MakeProblem
 Decide = Callable[[ExecutionRequest], Status]
 
 
-def judge(path: Path, problem: Problem, decide: Decide, *, needs_mutant: bool = False) -> tuple[Validity, FakeExecutor]:
+def judge(path: Path, problem: Problem, decide: Decide, *, strict: bool = False) -> tuple[Validity, FakeExecutor]:
     house = load_suite("devbench")
     executor = FakeExecutor(decide)
     gate = ProgramGate(
         executor, policy(), lambda p, text: house.request(p, text, "default"), house.failed_predicates,
-        needs_mutant=needs_mutant,
+        strict=strict,
     )  # fmt: skip
     [verdict] = gate.run([problem], path / "verdicts.jsonl")
     return verdict, executor
@@ -61,9 +61,34 @@ def test_a_missing_answer_that_fails_may_not_be_enough(tmp_path: Path, make_prob
 
     verdict, _ = judge(tmp_path / "usual", problem, only_missing_answers_fail)
     assert (verdict.verdict, verdict.details["killed_by"]) == ("valid", "empty")
-    verdict, _ = judge(tmp_path / "strict", problem, only_missing_answers_fail, needs_mutant=True)
+    verdict, _ = judge(tmp_path / "strict", problem, only_missing_answers_fail, strict=True)
     assert verdict.verdict == "unverified"
-    assert verdict.reasons[0].startswith("no_killing_mutant: ")
+    assert verdict.reasons[0].startswith("weak_checks: ")
+
+
+def outcomes(**statuses: Sequence[Status]) -> dict[GateAnswer, GateOutcome]:
+    return {
+        GateAnswer(name, f"{number}"): GateOutcome(status, (), None)
+        for name, found in statuses.items()
+        for number, status in enumerate(found)
+    }
+
+
+@pytest.mark.parametrize(
+    ("statuses", "reason"),
+    [
+        ({"number": [Status.FAILED, Status.PASSED]}, ""),
+        ({"number": [Status.FAILED, Status.PASSED, Status.PASSED]}, "2 of 3 changed references pass (number, number)"),
+        ({"number": [Status.FAILED, Status.PASSED, Status.COMPILE_ERROR]}, ""),
+        ({"throw": [Status.FAILED] * 3, "number": [Status.PASSED]}, "no changed value fails (number)"),
+        ({"throw": [Status.FAILED], "default_return": [Status.FAILED]}, ""),
+        ({"crash": [Status.FAILED], "number": [Status.PASSED]}, "1 of 1 changed references pass (number)"),
+        ({"vague_comment": []}, ""),
+    ],
+)
+def test_weak_checks(statuses: dict[str, list[Status]], reason: str) -> None:
+    first = {"reference": [Status.PASSED], "empty": [Status.FAILED], "stub": [Status.FAILED]}
+    assert weak_checks(outcomes(**first, **statuses)).removeprefix("weak_checks: ") == reason
 
 
 def test_an_empty_answer_that_passes_makes_a_problem_invalid(tmp_path: Path, make_problem: MakeProblem) -> None:

@@ -27,6 +27,10 @@ from caretbench.validation.validity import ResumableGate, Validity
 
 REFERENCE_RUNS = 3
 MUTANTS_PER_ROUND = 2
+STRICT_MUTANTS = 8
+"""Number of mutants that the strict gate tries for each problem."""
+LEAST_KILLED = 0.5
+"""Share of them that must fail. Of 120 problems with careful assertions, the lowest share is 0.5, the median 1."""
 # Number of problems whose verdicts are stored together. A round ends with its slowest answer, so batches are large;
 # after an interruption, the cache has the results of earlier programs.
 _BATCH = 300
@@ -34,6 +38,8 @@ _BATCH = 300
 _PATIENCE, _LEAST_WALL_S = 3.0, 10.0
 
 _FIRST = frozenset({"reference", "empty", "stub"})
+_NO_VALUE = frozenset({"default_return", "throw"})
+"""Mutants that change no value."""
 
 
 class GateAnswer(NamedTuple):
@@ -73,8 +79,8 @@ class ProgramGate(ResumableGate):
     """Gate for problems whose answers are executed as programs.
 
     ``request`` returns the program of an answer (None if it fails without execution), ``failed_predicates`` a line for
-    each predicate that the answer does not satisfy. ``policy`` must leave references unchanged. With ``needs_mutant``,
-    a mutant must fail where there are some: a missing answer fails as soon as it is reached. ``duplicates`` returns
+    each predicate that the answer does not satisfy. ``policy`` must leave references unchanged. ``strict``: see
+    :func:`weak_checks`. ``duplicates`` returns
     the problems that repeat an earlier one.
     """
 
@@ -84,7 +90,7 @@ class ProgramGate(ResumableGate):
     failed_predicates: Callable[[Problem, str], Sequence[str]]
     progress: Callable[[int], None] = field(default=lambda _count: None)
     duplicates: Callable[[Sequence[Problem]], Mapping[str, str]] = near_duplicates
-    needs_mutant: bool = False
+    strict: bool = False
 
     def decide(self, problems: Sequence[Problem], all_problems: Sequence[Problem] = ()) -> Iterator[Validity]:
         """Yield the verdicts, batch by batch.
@@ -116,24 +122,18 @@ class ProgramGate(ResumableGate):
             answers = [
                 (problem, GateAnswer(mutant.name, mutant.text))
                 for problem in waiting
-                for mutant in islice(queues[problem.id], MUTANTS_PER_ROUND)
+                for mutant in islice(queues[problem.id], STRICT_MUTANTS if self.strict else MUTANTS_PER_ROUND)
             ]
             self._try(answers, outcomes)
             tried = {problem.id for problem, _ in answers}
-            waiting = [one for one in waiting if one.id in tried and self._killer(outcomes[one.id]) is None]
+            waiting = [one for one in waiting if one.id in tried and _killer(outcomes[one.id]) is None]
         for problem in problems:
             outcome = outcomes[problem.id]
             objections = _objections(problem, outcome, self.policy)
             if problem.id in repeated:
                 objections.append(f"near_duplicate: {repeated[problem.id]}")
-            yield _verdict(problem, outcome, objections, self._killer(outcome))
-
-    def _killer(self, outcomes: GateOutcomes) -> str | None:
-        """Return the name of a killed wrong answer, rather one that shows more than reach; None if there is none."""
-        killed = [answer.name for answer, one in outcomes.items() if answer.name != "reference" and one.killed]
-        if self.needs_mutant and any(answer.name not in _FIRST for answer in outcomes):
-            killed = [name for name in killed if name not in _FIRST]
-        return next((name for name in killed if name not in REACH_ONLY_MUTANTS), killed[0] if killed else None)
+            weak = weak_checks(outcome) if self.strict else ""
+            yield _verdict(problem, outcome, objections, [weak] if weak else [])
 
     def _try(self, answers: Sequence[tuple[Problem, GateAnswer]], outcomes: _Tried) -> None:
         submitted: dict[str, tuple[Problem, GateAnswer]] = {}
@@ -228,8 +228,32 @@ def _objections(problem: Problem, outcomes: GateOutcomes, policy: Policy) -> lis
     return reasons
 
 
-def _verdict(problem: Problem, outcomes: GateOutcomes, objections: list[str], killer: str | None) -> Validity:
-    doubts = _machine(outcomes)
+def _killer(outcomes: GateOutcomes) -> str | None:
+    """Return the name of a killed wrong answer, rather one that shows more than reach; None if there is none."""
+    killed = [answer.name for answer, one in outcomes.items() if answer.name != "reference" and one.killed]
+    return next((name for name in killed if name not in REACH_ONLY_MUTANTS), killed[0] if killed else None)
+
+
+def weak_checks(outcomes: GateOutcomes) -> str:
+    """Return the reason why the checks of a problem are weak, or nothing; comments have no weak checks.
+
+    Of the mutants that compile, :data:`LEAST_KILLED` must fail, and among them one with a changed value: a program
+    without assertions also fails where a throw stops it, or where the default of a type is of no use.
+    """
+    mutants = {answer: one for answer, one in outcomes.items() if answer.name not in _FIRST | REACH_ONLY_MUTANTS}
+    ran = {answer: one for answer, one in mutants.items() if one.passed or one.killed}
+    passing = sorted(answer.name for answer, one in ran.items() if one.passed)
+    if len(passing) > (1 - LEAST_KILLED) * len(ran):
+        return f"weak_checks: {len(passing)} of {len(ran)} changed references pass ({', '.join(passing)})"
+    values = {answer: one for answer, one in ran.items() if answer.name not in _NO_VALUE}
+    if values and not any(one.killed for one in values.values()):
+        return f"weak_checks: no changed value fails ({', '.join(sorted(answer.name for answer in values))})"
+    return ""
+
+
+def _verdict(problem: Problem, outcomes: GateOutcomes, objections: list[str], doubts: Sequence[str]) -> Validity:
+    doubts = [*_machine(outcomes), *doubts]
+    killer = _killer(outcomes)
     tried = sum(answer.name not in _FIRST for answer in outcomes)
     if not objections and not doubts and (killer is None or killer in REACH_ONLY_MUTANTS):
         # A throw at top level stops every program, whatever its assertions are.

@@ -125,9 +125,9 @@ class DevBench(Suite):
         return build_instances(output, options, progress, self._strict_gate, self._program, models)
 
     def _strict_gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> ProblemGate:
-        """Return the gate of new instances, for which a mutant must fail."""
+        """Return the gate of new instances, whose checks may not be weak."""
         found = self.gate(executor, progress)
-        return replace(found, needs_mutant=True) if isinstance(found, ProgramGate) else found
+        return replace(found, strict=True) if isinstance(found, ProgramGate) else found
 
     def _program(self, problem: Problem, text: str) -> ExecutionRequest | None:
         request = self.submitted_request(problem, text, "default", {})

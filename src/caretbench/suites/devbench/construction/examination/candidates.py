@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor, Status
 from caretbench.problem import InlineSplice, PredicateCheck, Problem
 from caretbench.redaction import redact
 from caretbench.suites.devbench.cells.cell_tables import cell_categories
@@ -139,42 +139,46 @@ class InstanceExamination:
         return checks | {"twin": self._twin_fault(problem, scenario) or PASSED}
 
     def _gated(self, waiting: Sequence[tuple[InstanceCandidate, Mapping[str, str]]]) -> Iterator[ExaminedAnswer]:
-        problems = [candidate.problem for candidate, _ in waiting]
-        verdicts = self.gate.run(problems, self.verdicts) if problems else []
-        fit = [one for one, verdict in zip(problems, verdicts, strict=True) if verdict.verdict == "valid"]
+        failed = self._failed_references([candidate.problem for candidate, _ in waiting])
+        problems = [candidate.problem for candidate, _ in waiting if candidate.problem.id not in failed]
+        verdicts = {row.problem_id: row for row in self.gate.run(problems, self.verdicts)} if problems else {}
+        fit = [one for one in problems if verdicts[one.id].verdict == "valid"]
         rewritten = rewrite_faults(fit, self.program, self.executor)
-        for (candidate, checks), verdict in zip(waiting, verdicts, strict=True):
-            killed_by = verdict.details.get("killed_by", "")
-            if fault := rewritten.get(candidate.problem.id):
-                self.twins.remove(candidate.problem.id)
-                yield ExaminedAnswer(candidate.request, "gate", fault, {**checks, "gate": fault})
-                continue
-            if verdict.verdict == "valid" or (verdict.verdict == "unverified" and self.unverified):
-                passed = {**checks, "gate": PASSED if verdict.verdict == "valid" else "; ".join(verdict.reasons)}
+        for candidate, checks in waiting:
+            name, verdict = candidate.problem.id, verdicts.get(candidate.problem.id)
+            fault, said = failed.get(name, (rewritten.get(name, ""), ""))
+            reasons = verdict.reasons if verdict is not None and not fault else ()
+            is_unrun = any(reason.startswith("reference_not_run") for reason in reasons)
+            if verdict is not None and not fault and (not reasons or (is_unrun and self.unverified)):
+                passed = {**checks, "gate": "; ".join(reasons) or PASSED}
+                killed_by = verdict.details.get("killed_by", "")
                 yield ExaminedAnswer(candidate.request, "instance", "", passed, candidate, killed_by)
                 continue
-            self.twins.remove(candidate.problem.id)
-            reasons = "; ".join(_in_words(reason) for reason in verdict.reasons)
-            outcome: AttemptOutcome = "gate"
-            if verdict.verdict == "unverified" and any("reference_not_run" in reason for reason in verdict.reasons):
-                outcome = "unverified"
-            detail = reasons + self._diagnostics(candidate.problem, reasons)
-            yield ExaminedAnswer(candidate.request, outcome, detail, {**checks, "gate": reasons})
+            self.twins.remove(name)
+            fault = fault or "; ".join(map(_in_words, reasons))
+            outcome: AttemptOutcome = "unverified" if is_unrun else "gate"
+            detail = f"{fault}: {said}" if said else fault
+            yield ExaminedAnswer(candidate.request, outcome, detail, {**checks, "gate": fault})
 
-    def _diagnostics(self, problem: Problem, reasons: str) -> str:
-        """Return what the compiler or the run says about the reference, if it fails."""
-        if "reference_" not in reasons:
-            return ""
-        request = self.program(problem, problem.reference)
-        result = next(iter(self.executor.submit([request])), None) if request is not None else None
-        said = _said(result) if result is not None else ""
-        return f": {said}" if said else ""
+    def _failed_references(self, problems: Sequence[Problem]) -> dict[str, tuple[str, str]]:
+        """Return the problems whose reference fails: id → fault and diagnostics.
+
+        One run of each, before the gate makes ten: most faulty answers end here, and some use all time and memory.
+        """
+        asked = {problem.id: self.program(problem, problem.reference) for problem in problems}
+        requests = [one.model_copy(update={"id": name}) for name, one in asked.items() if one is not None]
+        found = {}
+        for result in self.executor.submit(requests):
+            status = result.status.for_reference
+            if status is not Status.PASSED and not status.is_machine_fault:
+                found[result.id] = f"reference_fails: {status}", _said(result)
+        return found
 
 
 def _in_words(reason: str) -> str:
     """Return a reason of the gate, with what it means for a generator."""
-    if reason.startswith("no_killing_mutant"):
-        return f"{reason}: the assertions also pass for changed references; assert results that a mistake changes"
+    if reason.startswith(("no_killing_mutant", "weak_checks")):
+        return f"{reason}: assert results that a mistake changes, with their exact values"
     if reason.startswith("answerable_without_answer"):
         return f"{reason}: the assertions do not need the reference"
     return reason
