@@ -68,7 +68,10 @@ PairedTest = tuple[ComparisonRow, Comparison]
 
 
 class ModelRates(NamedTuple):
-    """Shares of passing samples of one model by problem, or means of another measure (column ``rate``)."""
+    """Shares of passing samples of one model by problem, or means of another measure (column ``rate``).
+
+    The column ``total`` has the sum over samples, ``samples`` their number.
+    """
 
     name: str
     rates: pl.DataFrame
@@ -102,7 +105,8 @@ def model_rates(
         if model not in models if models else model in run.baselines:
             continue
         firsts = [pl.col(column).first() for column in ("language", "category", "cluster", "overlap_group")]
-        rates = parts[model, parameters].group_by("problem_id").agg(pl.col(measure).mean().alias("rate"), *firsts)
+        numbers = pl.col(measure).mean().alias("rate"), pl.col(measure).sum().alias("total"), pl.len().alias("samples")
+        rates = parts[model, parameters].group_by("problem_id").agg(*numbers, *firsts)
         yield ModelRates(titles[model, parameters], rates, model, settings_of(run.manifest, model, parameters))
 
 

@@ -9,8 +9,13 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from caretbench.metrics.difficulty.item_difficulty import (
+    DifficultyModel,
+    Scaled,
+    fit_difficulties,
+    rate_at_equal_difficulty,
+)
 from caretbench.metrics.intervals import Interval
-from caretbench.metrics.item_difficulty import DifficultyModel, Scaled, fit_difficulties, rate_at
 from caretbench.metrics.resampling import MIN_CLUSTERS, Floats
 from caretbench.metrics.skill import skill, skill_interval
 from caretbench.reports.estimates import ReportedNumber, mean_estimate
@@ -22,12 +27,16 @@ EMPTY = "empty"
 """Baseline whose rate is the floor of a language."""
 
 
-class _LanguageRates(NamedTuple):
-    """Rates on the problems of one language that all models have: the model's own first, then the others'."""
+class _LanguageAnswers(NamedTuple):
+    """Passes on the problems of one language that all models have: the model's own first, then the others'.
+
+    ``passes`` and ``samples`` have one row a model, one column a problem.
+    """
 
     language: str
     problems: pl.DataFrame
-    rates: Floats
+    passes: Floats
+    samples: Floats
     empty: pl.DataFrame
 
 
@@ -42,59 +51,54 @@ def language_numbers(source: ReportSource, model: str) -> tuple[LanguageNumbers,
     empty = next(iter(model_rates(source.run, baselines)), None) if baselines else None
     parts = list(_parts(ordered, empty))
     fits = {part.language: _fit(part) for part in parts} if len(ordered) > 1 else {}
-    scale = [fit for fit in fits.values() if fit is not None]
-    level = sum(fit.difficulty.value for fit in scale) / len(scale) if scale else 0.0
-    spread = sum(fit.spread for fit in scale) / len(scale) if scale else 0.0
-    return tuple(_numbers(part, fits.get(part.language), (level, spread), source.seed) for part in parts)
+    scale = {language: fit for language, fit in fits.items() if fit is not None}
+    equal = {language: rate_at_equal_difficulty(list(scale.values()), place) for place, language in enumerate(scale)}
+    return tuple(_numbers(part, scale.get(part.language), equal.get(part.language), source.seed) for part in parts)
 
 
-def _parts(ordered: Sequence[ModelRates], empty: ModelRates | None) -> Iterator[_LanguageRates]:
-    table = ordered[0].rates.rename({"rate": "rate_0"})
+def _parts(ordered: Sequence[ModelRates], empty: ModelRates | None) -> Iterator[_LanguageAnswers]:
+    table = ordered[0].rates.rename({"total": "total_0", "samples": "samples_0"})
     for place, entry in enumerate(ordered[1:], start=1):
-        other = entry.rates.select("problem_id", pl.col("rate").alias(f"rate_{place}"))
-        table = table.join(other, on="problem_id")
-    names = [f"rate_{place}" for place in range(len(ordered))]
+        names = {"total": f"total_{place}", "samples": f"samples_{place}"}
+        table = table.join(entry.rates.select("problem_id", *names).rename(names), on="problem_id")
+    columns = [[f"{name}_{place}" for place in range(len(ordered))] for name in ("total", "samples")]
     for language in table["language"].drop_nulls().unique().sort():
         rows = table.filter(pl.col("language") == language).sort("problem_id")
         if rows.height >= MIN_TESTED:
             floor = rows.join(
                 empty.rates.select("problem_id", pl.col("rate").alias("floor")), on="problem_id"
             ) if empty is not None else rows.clear()  # fmt: skip
-            yield _LanguageRates(str(language), rows, rows.select(names).to_numpy().T, floor)
+            passes, samples = (rows.select(chosen).to_numpy().T.astype(np.float64) for chosen in columns)
+            yield _LanguageAnswers(str(language), rows, passes, samples, floor)
 
 
-def _fit(part: _LanguageRates) -> DifficultyModel | None:
+def _fit(part: _LanguageAnswers) -> DifficultyModel | None:
     clusters = part.problems["cluster"].to_list()
-    if np.ptp(part.rates) == 0 or len(set(clusters)) < MIN_CLUSTERS:
+    if np.ptp(part.passes / part.samples) == 0 or len(set(clusters)) < MIN_CLUSTERS:
         return None  # all answers are alike, or too few sources tell the spread
-    return fit_difficulties(part.rates, clusters)
+    return fit_difficulties(part.passes, part.samples, clusters)
 
 
-def _numbers(
-    part: _LanguageRates, fit: DifficultyModel | None, scale: tuple[float, float], seed: int
-) -> LanguageNumbers:
+def _numbers(part: _LanguageAnswers, fit: DifficultyModel | None, equal: Scaled | None, seed: int) -> LanguageNumbers:
     count = part.problems.height
-    values = part.problems["rate_0"].to_list()
+    values = part.problems["rate"].to_list()
     floors = part.empty["floor"].to_list() if part.empty.height else []
     empty = math.fsum(floors) / len(floors) if floors else None
     above = None
     if floors:
-        scores, clusters = part.empty["rate_0"].to_list(), part.empty["cluster"].to_list()
+        scores, clusters = part.empty["rate"].to_list(), part.empty["cluster"].to_list()
         value = skill(math.fsum(scores) / len(scores), math.fsum(floors) / len(floors))
         if value is not None:
             interval = skill_interval(scores, floors, clusters, seed=seed)
             above = ReportedNumber.from_interval(interval, value, len(scores))
-    ability = None if fit is None else fit.abilities[0]
     return LanguageNumbers(
         language=part.language,
         rate=mean_estimate(values, part.problems, seed),
         empty=empty,
         skill=above,
         difficulty=None if fit is None else _number(fit.difficulty, count),
-        ability=None if ability is None else _number(ability, count),
-        at_equal_difficulty=None
-        if ability is None
-        else _number(Scaled(*(rate_at(value, *scale) for value in ability)), count),
+        ability=None if fit is None else _number(fit.abilities[0], count),
+        at_equal_difficulty=None if equal is None else _number(equal, count),
     )
 
 
