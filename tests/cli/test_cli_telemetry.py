@@ -62,6 +62,7 @@ def test_the_printed_tables(tmp_path: Path) -> None:
     assert "Accepted or typed" in done.stdout
     assert "Wrong name" in done.stdout
     assert "\ntrigger" not in done.stdout  # one value says nothing
+    assert "all 26 users count as" in " ".join(done.stderr.split())
     assert read_weights(str(tmp_path / "usage/weights.toml")).name == "usage"
 
 

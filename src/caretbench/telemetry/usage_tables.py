@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from caretbench.metrics.error_kinds.kind_table import error_kind_title
+from caretbench.metrics.resampling import MIN_CLUSTERS
 from caretbench.telemetry.analysis.judge_acceptance import AcceptanceStudy
 from caretbench.telemetry.analysis.people_codes import CodeAnalysis
 from caretbench.telemetry.analysis.usage_analysis import ALL, FailureRow, ScenarioRow, StoredRate
+from caretbench.telemetry.analysis.user_intervals import are_few
 from caretbench.telemetry.event_reader import REFUSAL_REASONS, EventReader
 
 
@@ -44,6 +46,21 @@ def scenario_table(rows: Sequence[ScenarioRow]) -> TelemetryTable:
     ]  # fmt: skip
     columns = ("Property", "Value", "Seen", "Users", "Share", "Accepted", "Kept as it was", "Accepted or typed")
     return TelemetryTable("Completions that were seen", columns, shown)
+
+
+def few_users_note(rows: Sequence[ScenarioRow]) -> str | None:
+    """Return a note about scenarios whose events are mostly those of few users; None if there are none."""
+    several = Counter(row.dimension for row in rows)
+    shown = [row for row in rows if (row.dimension == ALL or several[row.dimension] > 1) and row.acceptance.events]
+    few = [row for row in shown if are_few(row.acceptance.effective_users)]
+    if not few:
+        return None
+    whole = next((row.acceptance for row in few if row.dimension == ALL), None)
+    of_all = f"; all {whole.users} users count as {whole.effective_users:g}" if whole is not None else ""
+    return (
+        f"{len(few)} of {len(shown)} rows have most of their events from so few users that these count as less than "
+        f"{MIN_CLUSTERS}{of_all}: if heavy users differ from others, the intervals are too narrow"
+    )
 
 
 def failure_table(rows: Sequence[FailureRow]) -> TelemetryTable:

@@ -13,13 +13,13 @@ from typing import Final
 import numpy as np
 
 from caretbench.metrics.resampling import Floats
-from caretbench.telemetry.analysis.user_intervals import RESAMPLES
 
 _FEWEST: Final = 8
 """Number of events, and of users, below which there is no interval."""
 
 _SINGULAR: Final = 1e-9
 """Determinant of correlations below which they are not inverted."""
+RESAMPLES: Final = 2_000
 
 
 class UserDraws:

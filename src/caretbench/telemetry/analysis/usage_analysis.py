@@ -26,6 +26,7 @@ class StoredRate(Row):
     high: float | None
     events: int
     users: int
+    effective_users: float = 0.0
 
 
 class ScenarioRow(Row):
