@@ -31,13 +31,13 @@ def test_only_assertions_about_the_text_fail() -> None:
     found = rewrite_faults(problems, suite._program, executor.programs)
     assert found.keys() == ABOUT_TEXT.keys()
     assert "with an empty line" in found["python/low_context/line"]
-    assert "with a comment behind it" in found["javascript/low_context/text"]
+    assert "with a comment in it" in found["javascript/low_context/text"]
 
 
 @pytest.mark.parametrize(
     ("reference", "suffix", "number"),
     [("return 1", "\n", 2), ("return (1", "\n    )\n", 2), ("return 1 \\", "\n    + 1\n", 1), ("return ", "1\n", 1),
-     ('return """a', '\nb"""\n', 1)],
+     ('return """a', '\nb"""\n', 1), ("return 1\n", "", 2), ("a = (\n    1)\n    return a\n", "x", 2)],
 )  # fmt: skip
 def test_a_comment_stands_only_where_a_line_ends(reference: str, suffix: str, number: int, tmp_path: Path) -> None:
     text = f"def f():\n    ⟦{reference}⟧{suffix}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from caretbench.execution.execution_types import ExecutionRequest, Executor, Status
@@ -13,9 +14,9 @@ _REMARK = "the same"
 
 
 def rewrites(problem: Problem) -> Iterator[tuple[str, Problem]]:
-    """Yield the problem with an empty line before its program, and with a comment behind its reference.
+    """Yield the problem with an empty line before its program, and with a comment in its reference.
 
-    Each comes with the change in words. A reference gets a comment only where its line ends with it.
+    Each comes with the change in words. The comment stands at the first end of a line where it is one.
     """
     splice, caret = problem.splice, problem.caret
     if not isinstance(splice, InlineSplice):
@@ -23,10 +24,19 @@ def rewrites(problem: Problem) -> Iterator[tuple[str, Problem]]:
     moved = splice.model_copy(update={"before": f"\n{splice.before}"})
     yield "with an empty line before the program", problem.model_copy(update={"splice": moved})
     remark = f"{language(caret.language).line_comment} {_REMARK}"
-    noted = f"{problem.reference}  {remark}"
-    ends_line = splice.after.startswith("\n") and not problem.reference.endswith(("\n", "\\"))
-    if ends_line and any(one.text == remark for one in comments(splice.program(noted), caret.language)):
-        yield "with a comment behind it", problem.model_copy(update={"reference": noted})
+    for end in _line_ends(problem.reference, splice.after):
+        noted = f"{problem.reference[:end]}  {remark}{problem.reference[end:]}"
+        if any(one.text == remark for one in comments(splice.program(noted), caret.language)):
+            yield "with a comment in it", problem.model_copy(update={"reference": noted})
+            return
+
+
+def _line_ends(reference: str, after: str) -> Iterator[int]:
+    """Yield the ends of the lines of a reference that can take a comment."""
+    for found in re.finditer(r"\n", reference + after[:1]):
+        line = reference[: found.start()].rpartition("\n")[2]
+        if line.strip() and not line.endswith("\\"):
+            yield found.start()
 
 
 def rewrite_faults(
