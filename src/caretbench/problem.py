@@ -273,6 +273,13 @@ class Problem(Row):
             raise TypeError(f"{self.id} asks a question: it has no caret")
         return self.shown
 
+    @property
+    def hidden_tests(self) -> str:
+        """Text behind the shown suffix that the program has but nobody is shown; empty for problems of projects."""
+        if not (isinstance(self.splice, InlineSplice) and isinstance(self.shown, Caret)):
+            return ""
+        return self.splice.after.removeprefix(self.shown.suffix)
+
 
 # --- answers and scores -------------------------------------------------------------------------------------------
 

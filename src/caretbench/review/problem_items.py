@@ -129,6 +129,6 @@ def _right_choice(problem: Problem, protocol: ReviewProtocol) -> HiddenItem | No
 def _tests(problem: Problem) -> str:
     """Return the hidden tests: what the program has behind the shown text, or the command that runs tests."""
     if isinstance(problem.splice, InlineSplice) and isinstance(problem.shown, Caret):
-        return problem.splice.after.removeprefix(problem.shown.suffix)
+        return problem.hidden_tests
     commands = [" ".join(check.command) for check in problem.checks if isinstance(check, TestsCheck)]
     return "\n".join(commands)

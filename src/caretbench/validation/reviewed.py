@@ -52,10 +52,11 @@ class ReviewedProblems(NamedTuple):
 
 
 def problem_hash(problem: Problem) -> str:
-    """Return the hash of the texts of a problem that people review."""
+    """Return the hash of the texts of a problem that people review, hidden tests included."""
     shown = problem.shown
     if isinstance(shown, Caret):
-        return sha256_text(shown.prefix, problem.reference, shown.suffix, shown.instruction or "")
+        tests = (problem.hidden_tests,) if problem.hidden_tests else ()
+        return sha256_text(shown.prefix, problem.reference, shown.suffix, shown.instruction or "", *tests)
     return sha256_text(shown.text, *shown.choices, problem.reference)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.complexity import ProblemStatistics, paper_statistics
-from caretbench.problem import InlineSplice, Problem
+from caretbench.problem import Problem
 
 
 def statistics(problem: Problem, *, as_released: bool) -> ProblemStatistics:
@@ -13,7 +13,6 @@ def statistics(problem: Problem, *, as_released: bool) -> ProblemStatistics:
     if as_released and problem.released:
         prefix, suffix, assertions = (problem.released[name] for name in ("prefix", "suffix", "assertions"))
         return paper_statistics(prefix, problem.reference, suffix, assertions, language)
-    suffix = problem.caret.suffix
-    hidden = problem.splice.after.removeprefix(suffix) if isinstance(problem.splice, InlineSplice) else ""
+    caret = problem.caret
     count = paper_statistics if as_released else problem_statistics
-    return count(problem.caret.prefix, problem.reference, suffix, hidden, language)
+    return count(caret.prefix, problem.reference, caret.suffix, problem.hidden_tests, language)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import tree_sitter
 
-from caretbench.problem import InlineSplice, Problem
+from caretbench.problem import Problem
 from caretbench.syntax.docs.comments import Comment, comments_in
 from caretbench.syntax.parser import encode, parse
 from caretbench.syntax.uses.declarations import Declaration, DeclarationIndex
@@ -30,8 +30,7 @@ class ProgramView:
     def of(cls, problem: Problem) -> ProgramView:
         """Return the view of a problem's program with the reference in its place."""
         caret = problem.caret
-        after = problem.splice.after if isinstance(problem.splice, InlineSplice) else caret.suffix
-        return cls(caret.language, caret.prefix, problem.reference, caret.suffix, after.removeprefix(caret.suffix))
+        return cls(caret.language, caret.prefix, problem.reference, caret.suffix, problem.hidden_tests)
 
     @property
     def shown(self) -> str:
