@@ -42,6 +42,33 @@ GO = CaretPlace("package a\nfunc f(width, height int) int {\n\t", "\n}\n", "go")
         (PYTHON, "width", "height", {"wrong_name"}),
         (PYTHON, "print('a')", 'print("a")', set()),  # other quotes
         (PYTHON, "for one in width:\n        height += one", "return f(height, [1, 2, 3])", set()),  # another text
+        (PYTHON, "return True", "return False", {"wrong_literal"}),  # the whole text
+        (JAVA, "return true;", "return false;", {"wrong_literal"}),
+        (GO, "return true", "return false", {"wrong_literal"}),
+        (
+            CaretPlace("const f = () => {\n  ", "\n};\n", "javascript"),
+            "return true;",
+            "return false;",
+            {"wrong_literal"},
+        ),
+        (CaretPlace("fn f() -> bool {\n    ", "\n}\n", "rust"), "true", "false", {"wrong_literal"}),
+        (PYTHON, "return 1_000", "return 1000", set()),  # the same number
+        (CaretPlace("double f() {\n  ", "\n}\n", "cpp"), "return 1.0;", "return 1.;", set()),
+        (PYTHON, "return width - height", "return height - width", {"wrong_name"}),  # exchanged
+        (JAVA, "return width / height;", "return height / width;", {"wrong_name"}),
+        (
+            PYTHON,
+            "return [one - other for one, other in f()]",
+            "return [other - one for one, other in f()]",
+            {"wrong_name"},
+        ),
+        (PYTHON, "return [one - other for one, other in f()]", "return [a - b for a, b in f()]", set()),
+        (
+            GO,
+            "if width > height { return width }; return width",
+            "if width > height { return width }; return height",
+            {"wrong_name"},
+        ),
         (PYTHON, "return width ", "return width", set()),
         (PYTHON, "", "return width", set()),
         (PYTHON, "return width", "", set()),

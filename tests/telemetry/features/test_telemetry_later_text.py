@@ -61,6 +61,13 @@ def test_a_right_text_may_be_short() -> None:
     assert not was_right(" \n", "a")
 
 
+def test_blanks_behind_a_word_count() -> None:
+    assert not was_right("1;", " 1;", "return")
+    assert not was_right(" t = 1", "t = 1", "coun")
+    assert was_right("= 1", " = 1", "count")
+    assert was_right("a = 1", "  a = 1", "\n")
+
+
 def test_long_texts_take_milliseconds() -> None:
     words = " ".join(f"w{number % 50}" for number in range(4_900))
     begin = time.process_time()

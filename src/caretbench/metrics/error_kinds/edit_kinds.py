@@ -6,7 +6,7 @@ They are in addition to the kinds of :mod:`caretbench.metrics.error_kinds.text_k
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import SequenceMatcher
 from typing import Final
 
@@ -21,6 +21,7 @@ _LITERALS: Final = ("string", "char", "number", "integer", "float", "int_literal
 _LITERAL_WORDS: Final = frozenset(
     {"true", "false", "none", "null", "nil", "True", "False", "None", "null_literal", "boolean_literal"}
 )
+_LITERAL_WORD: Final = "literal word"
 _NAME_NODES: Final = ("identifier", "constant")
 _QUOTES: Final = "\"'`"
 _ALIKE: Final = 0.7
@@ -32,15 +33,21 @@ _MAX_TOKENS: Final = 2_000
 def wrong_name(compared: ComparedAnswer) -> bool:
     """Return whether the answer has another name than the reference in the same place; a called name is no such place.
 
-    Names that the texts introduce themselves may differ; so may names that the program around them does not have.
+    Names that the texts introduce themselves may differ; so may names that the program around them does not have. They
+    may not if each text has both names: then one is in the place of the other.
     """
     if compared.structures is None:
         return False
     around = {*_NAME.findall(compared.prefix), *_NAME.findall(compared.suffix)}
+    answered, expected = compared.structures
     own = [{*introduced_names(structure.words)} for structure in compared.structures]
     for ours, theirs in _replaced(compared):
+        if not (_is_name(ours.type) and _is_name(theirs.type)):
+            continue
+        if theirs.text in answered.words and ours.text in expected.words:
+            return True
         introduced = ours.text in own[0] and theirs.text in own[1]
-        if _is_name(ours.type) and _is_name(theirs.type) and {ours.text, theirs.text} & around and not introduced:
+        if {ours.text, theirs.text} & around and not introduced:
             return True
     return False
 
@@ -48,10 +55,10 @@ def wrong_name(compared: ComparedAnswer) -> bool:
 def wrong_literal(compared: ComparedAnswer) -> bool:
     """Return whether the answer has another string, number or constant than the reference in the same place.
 
-    Other quotes around the same text are no fault.
+    Other quotes around the same text, and another notation of the same number, are no fault.
     """
     return any(
-        _is_literal(ours.type) and _is_literal(theirs.type) and ours.text.strip(_QUOTES) != theirs.text.strip(_QUOTES)
+        _is_literal(ours.type) and _is_literal(theirs.type) and _value(ours.text) != _value(theirs.text)
         for ours, theirs in _replaced(compared)
     )
 
@@ -91,7 +98,8 @@ def edit_kinds(answer: str, reference: str, place: CaretPlace) -> tuple[str, ...
 def _replaced(compared: ComparedAnswer) -> Iterator[tuple[Token, Token]]:
     """Yield the tokens of the answer that differ from the reference's in the same place, without called names.
 
-    Texts of other kinds of tokens, that have less than :data:`_ALIKE` in common too, have no same places.
+    Places are the same by number if both texts have the same kinds of tokens: two names may be exchanged. Texts of
+    other kinds of tokens, that have less than :data:`_ALIKE` in common too, have no same places.
     """
     if not compared.is_comparable or compared.same_code or compared.structures is None:
         return
@@ -99,15 +107,41 @@ def _replaced(compared: ComparedAnswer) -> Iterator[tuple[Token, Token]]:
     if max(len(answered.tokens), len(expected.tokens)) > _MAX_TOKENS:
         return
     matcher = SequenceMatcher(None, answered.words, expected.words, autojunk=False)
-    kinds = [[token.type for token in structure.tokens] for structure in compared.structures]
-    if kinds[0] != kinds[1] and matcher.ratio() < _ALIKE:
+    kinds = [[_kind(token) for token in structure.tokens] for structure in compared.structures]
+    places: Iterable[tuple[int, int]]
+    if kinds[0] == kinds[1]:
+        places = ((place, place) for place in range(len(kinds[0])) if answered.words[place] != expected.words[place])
+    elif matcher.ratio() >= _ALIKE:
+        places = _aligned(matcher)
+    else:
         return
+    for ours, theirs in places:
+        if not (_is_called(answered, ours) and _is_called(expected, theirs)):
+            yield answered.tokens[ours], expected.tokens[theirs]
+
+
+def _aligned(matcher: SequenceMatcher[str]) -> Iterator[tuple[int, int]]:
+    """Yield the places of the tokens that replace each other, one by one."""
     for kind, start, end, other_start, other_end in matcher.get_opcodes():
-        if kind != "replace" or end - start != other_end - other_start:
-            continue
-        for place in range(end - start):
-            if not (_is_called(answered, start + place) and _is_called(expected, other_start + place)):
-                yield answered.tokens[start + place], expected.tokens[other_start + place]
+        if kind == "replace" and end - start == other_end - other_start:
+            yield from zip(range(start, end), range(other_start, other_end), strict=True)
+
+
+def _kind(token: Token) -> str:
+    """Return the kind of a token; ``true`` and ``false`` have one."""
+    return _LITERAL_WORD if token.type in _LITERAL_WORDS else token.type
+
+
+def _value(literal: str) -> object:
+    """Return a literal without its quotes, and a number by its value."""
+    try:
+        return int(literal.replace("_", ""), 0)
+    except ValueError:
+        pass
+    try:
+        return float(literal.replace("_", ""))
+    except ValueError:
+        return literal.strip(_QUOTES)
 
 
 def _is_called(structure: AnswerStructure, place: int) -> bool:

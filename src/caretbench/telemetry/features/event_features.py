@@ -60,8 +60,8 @@ def features_of(event: CompletionEvent, texts: EventTexts) -> EventFeatures:
     block = due_block(texts.prefix, "" if _nothing_was_due(event, after) else text, texts.suffix, language)
     place = CaretPlace(texts.prefix, texts.suffix, language)
     added = _added_faults(texts, due, language)
-    typed = not event.was_accepted and after is not None and typed_by_user(texts.completion, after)
-    right = after is not None and was_right(texts.completion, after)
+    typed = not event.was_accepted and after is not None and typed_by_user(texts.completion, after, texts.prefix)
+    right = after is not None and was_right(texts.completion, after, texts.prefix)
     accepted = accepted_text(event, texts)
     return EventFeatures(
         block=block.kind,
@@ -87,7 +87,7 @@ def outcome_of_texts(event: CompletionEvent, texts: EventTexts) -> CountedOutcom
     """Return the outcome of an event with texts as it counts; nothing is parsed for it."""
     accepted, after = accepted_text(event, texts), _last_known(texts)
     found = (kept_share(accepted, later) for later in (texts.after_30s, texts.after_5min))
-    typed = not event.was_accepted and after is not None and typed_by_user(texts.completion, after)
+    typed = not event.was_accepted and after is not None and typed_by_user(texts.completion, after, texts.prefix)
     return outcome_by_survival(event, [share for share in found if share is not None], typed, telemetry_rules())
 
 

@@ -43,18 +43,27 @@ def kept_share(accepted: str | None, later: str | None) -> float | None:
     return round(kept / len(words), 3)
 
 
-def was_right(completion: str, later: str) -> bool:
-    """Return whether the later text begins with a text, blanks apart, and ends there or goes on in a new line."""
+def was_right(completion: str, later: str, prefix: str = "") -> bool:
+    """Return whether the later text begins with a text, blanks apart, and ends there or goes on in a new line.
+
+    Blanks count between the text and a word that it follows.
+    """
     dense = _dense(completion)
     if not dense or not _dense(later).startswith(dense):
+        return False
+    if _continues_word(prefix, completion) is not _continues_word(prefix, later):
         return False
     rest = later[_end_of(later, len(dense)) :].lstrip(" \t")
     return rest[:1] in ("", "\n", "\r")
 
 
-def typed_by_user(completion: str, later: str) -> bool:
+def typed_by_user(completion: str, later: str, prefix: str = "") -> bool:
     """Return whether a text that was not accepted is what the user then typed; more may follow in new lines."""
-    return len(_dense(completion)) >= _SHORTEST_TYPED and was_right(completion, later)
+    return len(_dense(completion)) >= _SHORTEST_TYPED and was_right(completion, later, prefix)
+
+
+def _continues_word(prefix: str, text: str) -> bool:
+    return bool(_WORD.match(prefix[-1:]) and _WORD.match(text[:1]))
 
 
 def _in_runs(words: Sequence[str], later: Sequence[str]) -> int:
