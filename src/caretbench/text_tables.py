@@ -1,4 +1,4 @@
-"""Tables of plain text with aligned columns."""
+"""Texts of tables: aligned columns, and p values."""
 
 from __future__ import annotations
 
@@ -10,3 +10,8 @@ def align_columns(rows: Sequence[Sequence[str]], header: Sequence[str]) -> list[
     table = [list(header), *[list(row) for row in rows]]
     widths = [max(len(row[column]) for row in table) for column in range(len(header))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
+
+
+def p_text(value: float) -> str:
+    """Return a p value with three digits: ``0.012``, ``< 0.001``."""
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from caretbench.metrics.paired import Comparison, compare, with_holm
 from caretbench.suites.suite_types import SuiteChart, Table
+from caretbench.text_tables import p_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -119,7 +120,7 @@ def effect_table(effects: Sequence[InstructionEffect], name: str, title: str) ->
             one.model, one.measure, *(str(getattr(one, field)) or "all" for field in more), str(one.comparison.n),
             f"{one.first} → {one.second}",
             f"{100 * one.first_mean:.1f}%", f"{100 * one.second_mean:.1f}%", _difference(one.comparison),
-            "< 0.001" if one.comparison.p_value < 0.001 else f"{one.comparison.p_value:.3f}", one.verdict,
+            p_text(one.comparison.p_value), one.verdict,
         )
         for one in effects
     ]  # fmt: skip

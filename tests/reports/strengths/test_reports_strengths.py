@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from caretbench.errors import DataError
@@ -95,6 +96,15 @@ def test_a_planted_strength_is_told_with_its_numbers_and_the_rest_is_not_spoken_
     assert not any(text.startswith("Category low context") and "pass," in text for text in found.sentences)
     [contrast] = [text for text in found.sentences if "higher than on all other problems" in text]
     assert contrast.startswith("Category pattern matching: the difference of patterns to the mean")
+    assert strong.contrast is not None
+    odds = strong.contrast
+    assert f"{odds.log_odds:.2f} in log odds [{odds.log_odds_low:.2f} to {odds.log_odds_high:.2f}]" in contrast
+    [lower] = [text for text in found.sentences if "lower than on all other problems" in text]
+    assert lower.startswith("Category low context: ")
+    assert lower.partition(" points")[0][-4:] == contrast.partition(" points")[0][-4:]
+    assert f"{len(found.contrasts) - 2} of {len(found.contrasts)} parts: no difference from all other" in " ".join(
+        found.sentences
+    )
     [keep] = [text for text in found.sentences if text.startswith("To keep")]
     assert "category pattern matching" in keep
     assert "low context" not in keep
@@ -122,7 +132,42 @@ def test_p_values_are_adjusted_for_the_parts() -> None:
     found = strengths_of(planted_run(CHANCES), "patterns")
     [least] = [test.row for test in found.passes if test.title == "category pattern matching"]
     # the smallest p value is multiplied by the number of tests: the sign flips give at least 1 / 10,001
-    assert least.p_value >= len(found.passes) / 10_001 * 0.99
+    number = len(found.tests) + len(found.contrasts)
+    assert number > len(found.passes) + len(found.overall)
+    assert least.p_value >= number / 10_001 * 0.99
+    assert found.notes[0].startswith(f"P values are adjusted (Holm) together for all {number} tests and contrasts")
+
+
+def test_the_same_lead_in_hard_and_easy_problems_is_no_strength() -> None:
+    """Java is easy and Python hard: the same gap in log odds is more points in one of them."""
+    rng = np.random.default_rng(5)
+    problems = [
+        make_problem(language, EASY, number, labels={"language": language, "category": EASY})
+        for language in ("python", "java")
+        for number in range(150)
+    ]
+    scores, completions = [], []
+    for problem in problems:
+        hard = rng.normal(-3.0 if problem.label("language") == "java" else 0.0, 1.0)
+        for model, skill in (("a", 0.8), ("b", -0.8)):
+            for sample in range(5):
+                passed = rng.random() < 1 / (1 + np.exp(hard - skill))
+                common = {"problem_id": problem.id, "model": model, "sample": sample}
+                values = {"scorer": "execution@1", "policy": "syntax", "profile": "default"}
+                outcome = {"outcome": "passed" if passed else "failed", "values": {"passed": float(passed)}}
+                scores.append(Score.model_validate(common | values | outcome))
+                completions.append(Completion.model_validate(common | {"text": "x = 1\n"}))
+    manifest = {"suite": "devbench", "policy": "syntax", "profile": "default", "seed": 0, "models": []}
+    found = strengths_of(LoadedRun("r", manifest, problems, completions, build_frame(problems, scores)), "a")
+    [java] = [test for test in found.passes if test.title == "language Java"]
+    assert java.row.distinguishable
+    assert java.contrast is not None
+    assert java.contrast.high < 0  # in points alone, the lead is lower
+    assert not java.contrast.distinguishable
+    assert "2 of 2 parts: no difference from all other problems holds in points and in log odds" in " ".join(
+        found.sentences
+    )
+    assert not any("above all" in text for text in found.sentences)
 
 
 def test_more_similar_and_fewer_pass() -> None:
@@ -196,7 +241,8 @@ def test_few_sources_have_no_difficulty() -> None:
 
 def test_one_model_alone_has_no_field() -> None:
     found = strengths_of(planted_run({"alone": {EASY: 0.5, HARD: 0.5}}), "alone")
-    assert found.sentences == ("There is no other model in this run to compare alone with.",)
+    assert found.sentences == ("A strength needs a second model: this run has no other one to compare alone with.",)
+    assert found.notes == ()
     assert [one.difficulty for one in found.languages] == [None, None]
 
 

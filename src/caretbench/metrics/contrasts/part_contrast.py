@@ -1,4 +1,9 @@
-"""Contrast of paired differences: their mean in a part of the problems minus their mean in all others."""
+"""Contrast of a model with others between a part of the problems and all others, in points and in log odds.
+
+In points: the mean difference in the part minus the mean difference elsewhere. Points depend on how hard problems are:
+where both models are near 0 or 100 %, the same lead is small. The log odds ratio does not: it is the same in easy and
+in hard problems if ability and difficulty add up. So a contrast is claimed only on both scales, in the same direction.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,7 @@ from collections.abc import Sequence
 from statistics import NormalDist
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caretbench.metrics.intervals import CONFIDENCE, Interval
 from caretbench.metrics.paired import Comparison
@@ -29,18 +35,83 @@ def part_contrast(differences: Sequence[float] | Floats, inside: Sequence[bool],
     Raises:
         ValueError: a side has no problem, or the sequences have different lengths.
     """
-    values, chosen = np.asarray(differences, dtype=np.float64), np.asarray(inside, dtype=bool)
-    if not len(values) == len(chosen) == len(clusters):
+    values = np.asarray(differences, dtype=np.float64)
+    chosen = _sides(len(values), inside, clusters)
+    means = values[chosen].mean(), values[~chosen].mean()
+    residuals = np.where(chosen, (values - means[0]) / chosen.sum(), -(values - means[1]) / (~chosen).sum())
+    return _clustered(float(means[0] - means[1]), residuals, chosen, clusters)
+
+
+def log_odds_contrast(
+    own: Sequence[float], others: Sequence[Sequence[float]], inside: Sequence[bool], clusters: Sequence[str]
+) -> Comparison:
+    """Return the log odds ratio of a model to others in a part minus that elsewhere.
+
+    The ratio to one other model is Mantel and Haenszel's with a stratum for each problem: wins divided by losses, which
+    are the sums of p (1 - q) and (1 - p) q over the rates p and q of both. It needs no model of the difficulties, and
+    problems that both always pass or always fail do not count. Half a win and half a loss are added on each side, so
+    that it is finite. The logarithms for several other models are averaged. The spread is the linearised one of whole
+    clusters, plus that of the added halves; without them, a side without a loss would seem to be known exactly.
+
+    Source: Mantel and Haenszel, "Statistical aspects of the analysis of data from retrospective studies of disease"
+    (1959); Liang, "Odds ratio inference with dependent data" (1985), for clusters; Gart and Zweifel, "On the bias of
+    various estimators of the logit and its variance" (1967), for the halves.
+
+    Args:
+        own: Rate of the model on each problem.
+        others: Rates of each other model on the same problems.
+        inside: True for the problems of the part.
+        clusters: Source of each problem.
+
+    Raises:
+        ValueError: no other model, a side without a problem, or sequences of different lengths.
+    """
+    rates, field = np.asarray(own, dtype=np.float64), np.asarray(others, dtype=np.float64)
+    chosen = _sides(len(rates), inside, clusters)
+    if field.ndim != 2 or field.shape[1] != len(rates):
+        raise ValueError("other models with one rate a problem")
+    won, lost = rates * (1 - field), (1 - rates) * field
+    estimate, added, residuals = 0.0, 0.0, np.zeros(len(rates))
+    for side, sign in ((chosen, 1), (~chosen, -1)):
+        wins, losses = (part[:, side].sum(axis=1, keepdims=True) + 0.5 for part in (won, lost))
+        estimate += sign * float(np.log(wins / losses).mean())
+        residuals += np.where(side, sign * (won / wins - lost / losses), 0.0).mean(axis=0)
+        # As if the halves of several other models moved together, as the model's own wins do.
+        added += float(np.sqrt(0.5 / wins**2 + 0.5 / losses**2).mean()) ** 2
+    return _clustered(estimate, residuals, chosen, clusters, added)
+
+
+def on_both_scales(points: Comparison, log_odds: Comparison) -> Comparison:
+    """Return the contrast in points with the greater p value of both scales: it holds only if both do.
+
+    The p value is 1 if the scales disagree in direction. Source: Berger, "Multiparameter hypothesis testing and
+    acceptance sampling" (1982), intersection-union test.
+    """
+    agree = points.difference * log_odds.difference > 0
+    p_value = max(points.p_value, log_odds.p_value) if agree else 1.0
+    known = agree and points.distinguishable and log_odds.distinguishable
+    return points._replace(p_value=p_value, distinguishable=known)
+
+
+def _sides(number: int, inside: Sequence[bool], clusters: Sequence[str]) -> NDArray[np.bool_]:
+    """Return the marks of the part; raise ValueError if a side is empty or the sequences have different lengths."""
+    chosen = np.asarray(inside, dtype=bool)
+    if not number == len(chosen) == len(clusters):
         raise ValueError("one difference, side and cluster a problem")
     if not chosen.any() or chosen.all():
         raise ValueError("a contrast needs problems on both sides")
-    means = values[chosen].mean(), values[~chosen].mean()
-    residuals = np.where(chosen, (values - means[0]) / chosen.sum(), -(values - means[1]) / (~chosen).sum())
+    return chosen
+
+
+def _clustered(
+    difference: float, residuals: Floats, chosen: NDArray[np.bool_], clusters: Sequence[str], added: float = 0.0
+) -> Comparison:
+    """Return the comparison of a contrast with the variance of the sums of residuals over clusters, plus ``added``."""
     _, codes = np.unique(np.asarray(clusters), return_inverse=True)
     groups = int(codes.max()) + 1
     fewest = min(len(set(codes[chosen])), len(set(codes[~chosen])))
-    error = math.sqrt(float((np.bincount(codes, weights=residuals) ** 2).sum()) * groups / max(groups - 1, 1))
-    return normal_comparison(float(means[0] - means[1]), error, n=len(values), groups=fewest)
+    variance = float((np.bincount(codes, weights=residuals) ** 2).sum()) * groups / max(groups - 1, 1)
+    return normal_comparison(difference, math.sqrt(variance + added), n=len(chosen), groups=fewest)
 
 
 def normal_comparison(difference: float, error: float, *, n: int, groups: int) -> Comparison:

@@ -15,6 +15,7 @@ from caretbench.reports.tables import (
     table_of,
     text_field,
 )
+from caretbench.text_tables import p_text
 
 
 def comparison_tables(report: ComparisonReport) -> list[ReportTable]:
@@ -40,7 +41,7 @@ def comparison_table(title: str, rows: Sequence[ComparisonRow], measure: str = "
             share_field(row.first_rate),
             share_field(row.second_rate),
             _difference(row),
-            number_field(row.p_value, "< 0.001" if row.p_value < 0.001 else f"{row.p_value:.3f}"),
+            number_field(row.p_value, p_text(row.p_value)),
             row.test,
             text_field(row.verdict, "good" if row.distinguishable else ""),
         )

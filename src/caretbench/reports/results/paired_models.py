@@ -166,7 +166,9 @@ def adjusted_rows(tests: Sequence[PairedTest]) -> tuple[ComparisonRow, ...]:
     if not tests:
         return ()
     adjusted = with_holm([result for _, result in tests])
-    return tuple(
-        row.model_copy(update={"p_value": result.p_value, "distinguishable": result.distinguishable})
-        for (row, _), result in zip(tests, adjusted, strict=True)
-    )
+    return tuple(with_result(row, result) for (row, _), result in zip(tests, adjusted, strict=True))
+
+
+def with_result(row: ComparisonRow, result: Comparison) -> ComparisonRow:
+    """Return a row with the p value and the verdict of its test after adjustment."""
+    return row.model_copy(update={"p_value": result.p_value, "distinguishable": result.distinguishable})

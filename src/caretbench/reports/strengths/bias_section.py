@@ -9,9 +9,10 @@ from caretbench.reports.report_source import ReportSource
 from caretbench.reports.section import Line, PageBlock, PagePart, PageSource, Section, SectionPositions
 from caretbench.reports.strengths.bias_computation import generator_bias
 from caretbench.reports.strengths.bias_rows import BiasRow, GeneratorBias
-from caretbench.reports.strengths.sentence_parts import p_text, p_words, points_interval
+from caretbench.reports.strengths.sentence_parts import p_words, points_interval, points_range
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import FieldValues, ReportTable, number_field, table_of, text_field
+from caretbench.text_tables import p_text
 
 LISTED = 20
 """Maximum number of listed problems that only their own family solves."""
@@ -111,7 +112,7 @@ def _fields(row: BiasRow) -> FieldValues:
     return (
         row.name,
         row.scenarios,
-        number_field(row.bias, f"{100 * row.bias:+.1f}", points_interval(row.low, row.high).strip(" []")),
+        number_field(row.bias, f"{100 * row.bias:+.1f}", points_range(row.low, row.high)),
         number_field(row.p_value, p_text(row.p_value)),
         number_field(row.log_odds, f"{row.log_odds:+.2f}", f"{row.log_odds_low:+.2f} to {row.log_odds_high:+.2f}"),
         number_field(row.log_odds_p_value, p_text(row.log_odds_p_value)),

@@ -13,16 +13,16 @@ from typing import Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from caretbench.metrics.paired import Comparison, with_holm
+from caretbench.metrics.paired import NOT_DISTINGUISHABLE, Comparison, with_holm
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.results.published_numbers import PublishedNumber
 from caretbench.reports.strengths.printed_tables import ALL, PASSES, Part, PrintedTables
-from caretbench.reports.strengths.sentence_parts import count_word, p_words, place_word, points_interval
+from caretbench.reports.strengths.sentence_parts import count_word, joined_names, p_words, place_word, points_interval
 
 ClaimRule = Literal["above", "place", "places", "highest", "lowest", "gap", "below", "cause"]
 BORNE: Final = "borne by a test"
 PRINTED: Final = "as printed"
-UNDECIDED: Final = "as printed, not distinguishable"
+UNDECIDED: Final = f"{PRINTED}, {NOT_DISTINGUISHABLE}"
 CONTRADICTED: Final = "contradicted"
 NO_NUMBER: Final = "no number"
 
@@ -125,22 +125,30 @@ def _place(tables: PrintedTables, claim: PrintedClaim) -> _Evidence:
     place = tables.place(model, claim.metric, claim.where)
     good = place == claim.place if claim.place else place <= claim.at_least
     cells = tables.cells(claim.metric, claim.where)
-    numbers = f"{place_word(place)} of {count_word(len(cells))} ({_shown(cells[model])})"
+    level = tables.level(model, claim.metric, claim.where)
+    tie = f", level with {joined_names(level)}" if level else ""
+    numbers = f"{place_word(place)} of {count_word(len(cells))} ({_shown(cells[model])}{tie})"
     return _Evidence(good, numbers, tables.field_test(model, claim.metric, claim.where))
 
 
 def _extreme(tables: PrintedTables, claim: PrintedClaim) -> _Evidence:
-    parts = [part for part in tables.parts(claim.metric) if part[0] == claim.where[0]]
-    sign = 1 if claim.rule == "highest" else -1
+    """Return whether a part is the highest or lowest of its label by the mean over models, and for how many models."""
+    highest = claim.rule == "highest"
+    means = tables.means(claim.metric, claim.where[0])
+    ordered = list(means) if highest else list(means)[::-1]
     others = []
     for model in tables.models():
-        values = {part: sign * tables.cells(claim.metric, part)[model].value for part in parts}
-        found = max(values, key=lambda part, values=values: values[part])  # type: ignore[misc]  # bound at once
-        if found != claim.where:
-            others.append(f"{model} ({found[1].replace('_', ' ')})")
+        values = {part: tables.cells(claim.metric, part)[model].value for part in means}
+        best = (max if highest else min)(values.values())
+        if values[claim.where] != best:
+            others.append(f"{model} ({next(part[1] for part in means if values[part] == best).replace('_', ' ')})")
     total = len(tables.models())
-    numbers = f"for {total - len(others)} of {total} models" + (f"; not for {', '.join(others)}" if others else "")
-    return _Evidence(not others, numbers)
+    next_part = next(part for part in ordered if part != claim.where)
+    numbers = (
+        f"mean over models {100 * means[claim.where]:.1f}%, next {next_part[1].replace('_', ' ')} "
+        f"{100 * means[next_part]:.1f}%; {claim.rule} for {total - len(others)} of {total} models"
+    )
+    return _Evidence(ordered[0] == claim.where, numbers + (f", not for {', '.join(others)}" if others else ""))
 
 
 def _gap(tables: PrintedTables, claim: PrintedClaim) -> _Evidence:
@@ -183,6 +191,6 @@ def _shown(cell: PublishedNumber) -> str:
 
 
 def _tested(test: Comparison) -> str:
-    verdict = "distinguishable" if test.distinguishable else "not distinguishable"
+    verdict = "distinguishable" if test.distinguishable else NOT_DISTINGUISHABLE
     interval = points_interval(test.interval.low, test.interval.high)
     return f"{100 * test.difference:+.1f} points{interval}, {p_words(test.p_value)}, {verdict}"

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from caretbench.metrics.paired import Comparison, with_holm
+from caretbench.metrics.paired import NOT_DISTINGUISHABLE, Comparison, with_holm
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.section import PageBlock, PagePart
 from caretbench.reports.strengths.printed_claims import BORNE, PRINTED, UNDECIDED, CheckedClaim, checked_claims
 from caretbench.reports.strengths.printed_tables import ALL, COSINE, PASSES, SUITE, Part, PrintedTables, printed_tables
 from caretbench.reports.strengths.sentence_parts import (
+    capitalised,
     count_word,
     joined_names,
-    p_text,
     p_words,
     place_word,
     points_interval,
+    points_range,
 )
 from caretbench.reports.tables import ReportTable, display_label, number_field, share_field, table_of, text_field
+from caretbench.text_tables import p_text
 
 MIN_REVERSED = 3
 """Minimum number of less similar models that pass more, for a sentence."""
@@ -26,7 +28,9 @@ LIMITS = (
     "Printed rates are over 300 problems a part with five samples each. Samples of one problem may all be the same, so "
     "they count as one: intervals are those of 300 independent problems, and not paired.",
     "All models answered the same problems, which the numbers do not show. A paired test of the answers may find "
-    "what is not distinguishable here.",
+    f"what is {NOT_DISTINGUISHABLE} here.",
+    'Places and "more similar, fewer pass" compare the numbers as printed: no test of the cosine is possible. P values '
+    "of parts are adjusted for their number (Holm), intervals are not.",
 )
 
 
@@ -36,6 +40,8 @@ class PrintedPart(ReportValue):
     title: str
     rate: float
     place: int
+    level: tuple[str, ...] = ()
+    """Other models with the same printed rate."""
     others: float
     low: float
     high: float
@@ -43,6 +49,8 @@ class PrintedPart(ReportValue):
     distinguishable: bool
     similarity: float | None
     similarity_place: int | None
+    similarity_level: tuple[str, ...] = ()
+    """Other models with the same printed similarity."""
     similarity_lead: float = 0.0
     """Similarity minus that of the most similar other model."""
     reversed_models: tuple[str, ...]
@@ -100,6 +108,7 @@ def _part(tables: PrintedTables, model: str, part: Part, test: Comparison) -> Pr
         title="all problems" if part == ALL else f"{part[0]} {_label(part)}",
         rate=rates[model].value,
         place=tables.place(model, PASSES, part),
+        level=tables.level(model, PASSES, part),
         others=rates[model].value - test.difference,
         low=test.interval.low,
         high=test.interval.high,
@@ -107,6 +116,7 @@ def _part(tables: PrintedTables, model: str, part: Part, test: Comparison) -> Pr
         distinguishable=test.distinguishable,
         similarity=None if own is None else own.value,
         similarity_place=None if own is None else tables.place(model, COSINE, part),
+        similarity_level=() if own is None else tables.level(model, COSINE, part),
         similarity_lead=0.0
         if own is None
         else own.value - max(cell.value for other, cell in similar.items() if other != model),
@@ -125,19 +135,19 @@ def _label(part: Part) -> str:
 def _sentences(tables: PrintedTables, model: str, parts: Sequence[PrintedPart]) -> Iterator[str]:
     whole, *others = parts
     number = count_word(len(tables.models()))
-    yield f"{model} passes {100 * whole.rate:.1f}% of all problems: {place_word(whole.place)} of {number}."
+    yield f"{model} passes {100 * whole.rate:.1f}% of all problems: {_place(whole)} of {number}."
     similar = [part for part in others if part.similarity_place == 1 and len(part.reversed_models) >= MIN_REVERSED]
     for part in sorted(similar, key=lambda part: -part.similarity_lead):
         yield (
-            f"{_capital(part.title)}: more similar, fewer pass. {model} is the most similar of {number} (cosine "
-            f"{part.similarity:.2f}) and {place_word(part.place)} by passes ({100 * part.rate:.1f}%): "
+            f"{capitalised(part.title)}: more similar, fewer pass. {model} is {_most_similar(part)} of {number} "
+            f"(cosine {part.similarity:.2f}) and {_place(part)} by passes ({100 * part.rate:.1f}%): "
             f"{count_word(len(part.reversed_models))} models are less similar and pass more."
         )
     for part in sorted(others, key=lambda part: part.place):
         if part.place != whole.place:
             side = "better" if part.place < whole.place else "worse"
             yield (
-                f"{_capital(part.title)}: {place_word(part.place)} of {number} ({100 * part.rate:.1f}%), {side} than "
+                f"{capitalised(part.title)}: {_place(part)} of {number} ({100 * part.rate:.1f}%), {side} than "
                 f"its place over all problems. {_tested(part)}"
             )
     differing = [part for part in others if part.distinguishable]
@@ -148,9 +158,19 @@ def _sentences(tables: PrintedTables, model: str, parts: Sequence[PrintedPart]) 
         yield f"No unpaired test tells {model} from the mean of the others in any category or language."
 
 
+def _place(part: PrintedPart) -> str:
+    """Return the place by passes: ``third``, ``sixth (level with GPT-4o)``."""
+    return place_word(part.place) + (f" (level with {joined_names(part.level)})" if part.level else "")
+
+
+def _most_similar(part: PrintedPart) -> str:
+    others = part.similarity_level
+    return f"with {joined_names(others)} the most similar" if others else "the most similar"
+
+
 def _tested(part: PrintedPart) -> str:
     difference = f"{100 * (part.rate - part.others):+.1f} points{points_interval(part.low, part.high)}"
-    verdict = "" if part.distinguishable else "not distinguishable, "
+    verdict = "" if part.distinguishable else f"{NOT_DISTINGUISHABLE}, "
     return f"Against the mean of the others: {difference} ({verdict}{p_words(part.p_value)})."
 
 
@@ -174,12 +194,10 @@ def printed_strengths_tables(found: PrintedStrengths) -> list[ReportTable]:
             part.place,
             share_field(part.others),
             number_field(
-                part.rate - part.others,
-                f"{100 * (part.rate - part.others):+.1f}",
-                points_interval(part.low, part.high).strip(" []"),
+                part.rate - part.others, f"{100 * (part.rate - part.others):+.1f}", points_range(part.low, part.high)
             ),
             number_field(part.p_value, p_text(part.p_value)),
-            text_field("distinguishable" if part.distinguishable else "not distinguishable"),
+            text_field("distinguishable" if part.distinguishable else NOT_DISTINGUISHABLE),
             number_field(part.similarity, None if part.similarity is None else f"{part.similarity:.2f}"),
             part.similarity_place,
         )
@@ -216,7 +234,3 @@ def printed_strengths_page(found: PrintedStrengths) -> PagePart:
     _, *tables = printed_strengths_tables(found)
     blocks = [PageBlock(title=found.model, notes=found.sentences), PageBlock(tables=tables)]
     return PagePart("strengths", "Strengths", "Strengths and weaknesses", "by the printed tables alone", blocks)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -67,6 +67,11 @@ class PrintedTables:
         cells = self.cells(metric, part)
         return 1 + sum(cell.value > cells[model].value for cell in cells.values())
 
+    def level(self, model: str, metric: str, part: Part) -> tuple[str, ...]:
+        """Return the other models with the same printed number."""
+        cells = self.cells(metric, part)
+        return tuple(other for other, cell in cells.items() if other != model and cell.value == cells[model].value)
+
     def known_rate(self, model: str, metric: str, part: Part) -> KnownRate:
         """Return a printed rate with the number of problems that it is over."""
         cell = self.cells(metric, part)[model]
@@ -86,6 +91,16 @@ class PrintedTables:
             return None
         others = [self.known_rate(other, metric, part) for other in self.cells(metric, part) if other != model]
         return against_mean(self.known_rate(model, metric, part), others)
+
+    def means(self, metric: str, label: str) -> dict[Part, float]:
+        """Return the mean over models of the parts of a label, the greatest first."""
+        parts = [part for part in self.parts(metric) if part[0] == label]
+        found = {
+            part: sum(cell.value for cell in cells.values()) / len(cells)
+            for part in parts
+            if (cells := self.cells(metric, part))
+        }
+        return dict(sorted(found.items(), key=lambda entry: -entry[1]))
 
     def below_others(self, part: Part, metric: str = PASSES) -> dict[str, float]:
         """Return for each model the share by which a part is below the mean of the other parts of its label."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from caretbench.metrics.paired import without_difference
-from caretbench.reports.strengths.sentence_parts import joined_names, p_words, size_interval
-from caretbench.reports.strengths.strength_tests import TestedStrengths, field_title
-from caretbench.reports.strengths.strength_values import PASSES, StrengthTest
+from caretbench.metrics.paired import NOT_DISTINGUISHABLE, without_difference
+from caretbench.reports.strengths.field_rates import field_title
+from caretbench.reports.strengths.sentence_parts import capitalised, joined_names, p_words, size_interval
+from caretbench.reports.strengths.strength_tests import TestedStrengths
+from caretbench.reports.strengths.strength_values import PASSES, SIMILARITY, PartContrast, StrengthTest
 
 
 def strength_sentences(model: str, tested: TestedStrengths) -> Iterator[str]:
     """Yield the sentences: overall, stronger and weaker parts, contrasts, similarity, answers, and the conclusion."""
     if not tested.field:
-        yield f"There is no other model in this run to compare {model} with."
+        yield f"A strength needs a second model: this run has no other one to compare {model} with."
         return
     if not tested.overall:
         yield f"{model} and {field_title(tested.field)} have no common problem with verdicts."
@@ -55,7 +56,7 @@ def _overall(model: str, field: str, test: StrengthTest) -> str:
 def _part(field: str, test: StrengthTest) -> str:
     row = test.row
     return (
-        f"{_capital(test.title)}: {100 * row.first_rate:.1f}% pass, {100 * row.second_rate:.1f}% of {field}: "
+        f"{capitalised(test.title)}: {100 * row.first_rate:.1f}% pass, {100 * row.second_rate:.1f}% of {field}: "
         f"{_size(test)}{_evidence(test)}."
     )
 
@@ -63,12 +64,24 @@ def _part(field: str, test: StrengthTest) -> str:
 def _contrasts(model: str, field: str, tests: Sequence[StrengthTest]) -> Iterator[str]:
     known = [(test, test.contrast) for test in tests if test.contrast is not None and test.contrast.distinguishable]
     for test, contrast in sorted(known, key=lambda pair: -pair[1].difference):
-        side = "higher" if contrast.difference > 0 else "lower"
         yield (
-            f"{_capital(test.title)}: the difference of {model} to {field} is {100 * abs(contrast.difference):.1f} "
-            f"points {side} than on all other problems{size_interval(contrast.low, contrast.high, percent=True)} "
+            f"{capitalised(test.title)}: the difference of {model} to {field} is {100 * abs(contrast.difference):.1f} "
+            f"points {contrast_side(contrast)} than on all other problems{size_interval(contrast.low, contrast.high)}, "
+            f"{abs(contrast.log_odds):.2f} in log odds"
+            f"{size_interval(contrast.log_odds_low, contrast.log_odds_high, digits=2)} "
             f"({p_words(contrast.p_value)}, {test.row.problems} problems)."
         )
+    silent = sum(test.contrast is not None for test in tests) - len(known)
+    if silent:
+        yield (
+            f"{silent} of {len(known) + silent} parts: no difference from all other problems holds in points and in "
+            f"log odds ({NOT_DISTINGUISHABLE})."
+        )
+
+
+def contrast_side(contrast: PartContrast) -> str:
+    """Return whether the difference to the field is higher or lower in a part than elsewhere."""
+    return "higher" if contrast.difference > 0 else "lower"
 
 
 def _disagreements(model: str, tested: TestedStrengths) -> Iterator[str]:
@@ -82,7 +95,7 @@ def _disagreements(model: str, tested: TestedStrengths) -> Iterator[str]:
             continue
         if (test.row.difference > 0) is (similar.row.difference > 0):
             continue
-        place = "Overall" if similar.row.scope == "all" else _capital(similar.title)
+        place = "Overall" if similar.row.scope == "all" else capitalised(similar.title)
         link = "and yet fewer answers pass" if similar.row.difference > 0 else "and yet more answers pass"
         yield (
             f"{place}: answers of {model} are {_size(similar)}{_evidence(similar)}, {link}: "
@@ -109,7 +122,7 @@ def _conclusion(model: str, field: str, tested: TestedStrengths) -> Iterator[str
     tests = (*tested.passes, *tested.similarity, *tested.answers)
     silent = sum(not test.row.distinguishable for test in tests)
     if silent:
-        yield f"{silent} of {len(tests)} tests of parts and kinds find no difference; nothing is said of them."
+        yield f"{silent} of {len(tests)} tests of parts and error kinds found no difference and are not listed above."
 
 
 def _most(tests: Sequence[StrengthTest]) -> str:
@@ -125,20 +138,16 @@ def _size(test: StrengthTest) -> str:
     more = "more" if row.difference > 0 else "less"
     if test.measure == PASSES:
         return f"{100 * abs(row.difference):.1f} points {more}"
-    return f"{abs(row.difference):.3f} {more} similar" if test.measure == "similarity" else f"{row.difference:+.3f}"
+    return f"{abs(row.difference):.3f} {more} similar" if test.measure == SIMILARITY else f"{row.difference:+.3f}"
 
 
 def _evidence(test: StrengthTest, *, problems: bool = True) -> str:
     """Return interval, adjusted p value and number of problems."""
     row = test.row
-    interval = size_interval(row.low, row.high, percent=test.measure != "similarity")
+    interval = size_interval(row.low, row.high, digits=3 if test.measure == SIMILARITY else None)
     number = f", {row.problems} problems" if problems else ""
     return f"{interval} ({p_words(row.p_value)}{number})"
 
 
 def _undecided(test: StrengthTest) -> str:
     return without_difference(test.row.groups)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

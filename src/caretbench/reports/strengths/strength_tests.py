@@ -1,63 +1,61 @@
-"""Paired tests of a model against the field: the mean of the other models on the same problems."""
+"""Paired tests of a model against the field: the mean of the other models on the same problems.
+
+The p values of all tests are adjusted together: one report of one model makes one set of claims.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import polars as pl
-
-from caretbench.errors import DataError
-from caretbench.metrics.contrasts.part_contrast import part_contrast
-from caretbench.metrics.error_kinds.kind_table import error_kind_title
+from caretbench.metrics.contrasts.part_contrast import log_odds_contrast, on_both_scales, part_contrast
 from caretbench.metrics.paired import Comparison, with_holm
-from caretbench.reports.frame import LoadedRun
 from caretbench.reports.head.measured_parts import judged_parts, part_tests
 from caretbench.reports.report_source import ReportSource
-from caretbench.reports.results.errors import counted_kinds, row_outcome
 from caretbench.reports.results.identity import identity_of
 from caretbench.reports.results.paired_models import (
     MIN_TESTED,
-    PASSED,
-    ModelRates,
+    ComparisonRow,
     PairedTest,
-    adjusted_rows,
     model_rates,
     paired_tests,
+    with_result,
 )
-from caretbench.reports.results.problem_lists import DISSIMILAR, SIMILAR
 from caretbench.reports.strata import SEPARATOR, Stratum, strata_of
+from caretbench.reports.strengths.answer_shares import COSINE, answer_shares
+from caretbench.reports.strengths.field_rates import Opponents, opponents
 from caretbench.reports.strengths.strength_values import PASSES, SIMILARITY, PartContrast, StrengthTest
 from caretbench.reports.tables import display_label, display_stratum
 
 SUBTYPE_LABELS = ("kind", "band")
 """Labels of built problems by which strengths are tested, in addition to those of the suite."""
 
-COSINE = "cosine"
-
-DISCORDANT_TITLES: Mapping[str, str] = {
-    "fails_but_similar": f"fail, although similar to the reference (cosine at least {SIMILAR})",
-    "passes_but_dissimilar": f"pass, although dissimilar to the reference (cosine at most {DISSIMILAR})",
-}
-
-
-class Opponents(NamedTuple):
-    """A model and the field on the problems that all models have."""
-
-    own: ModelRates
-    field: ModelRates
-
 
 class TestedStrengths(NamedTuple):
-    """Adjusted tests of a model against the field, in groups."""
+    """Tests of a model against the field, in groups, with p values adjusted over all groups."""
 
     field: tuple[str, ...]
-    overall: tuple[StrengthTest, ...]
-    passes: tuple[StrengthTest, ...]
-    similarity: tuple[StrengthTest, ...]
-    answers: tuple[StrengthTest, ...]
+    overall: tuple[StrengthTest, ...] = ()
+    passes: tuple[StrengthTest, ...] = ()
+    similarity: tuple[StrengthTest, ...] = ()
+    answers: tuple[StrengthTest, ...] = ()
+
+
+class _Contrast(NamedTuple):
+    """Difference to the field in a part minus that elsewhere, before adjustment."""
+
+    points: Comparison
+    log_odds: Comparison
+
+
+class _Test(NamedTuple):
+    """Test of a group before adjustment."""
+
+    group: str
+    measure: str
+    title: str
+    test: PairedTest
+    contrast: _Contrast | None = None
 
 
 def tested_strengths(source: ReportSource, model: str) -> TestedStrengths:
@@ -67,39 +65,21 @@ def tested_strengths(source: ReportSource, model: str) -> TestedStrengths:
         DataError: the run has no such model, or no verdict of it.
     """
     strata = tested_strata(source)
-    overall: list[tuple[str, PairedTest]] = []
-    passes: list[PairedTest] = []
-    contrasts: list[Comparison | None] = []
+    tests: list[_Test] = []
     names: tuple[str, ...] = ()
     for part in judged_parts(source):
-        rates = list(part.rates())
-        found, others = opponents(rates, model)
+        found, others = opponents(list(part.rates()), model)
         names = names or others
         if found is None:
             continue
-        for test in part_tests(part, [found], source.seed, strata):
-            if test[0].scope == "all":
-                overall.append((PASSES, test))
-            else:
-                passes.append(test)
-                contrasts.append(_contrast(found, test[0].scope, test[0].label, strata))
-    similar = _similarity_tests(source, model, strata)
-    overall += [(SIMILARITY, test) for test in similar if test[0].scope == "all"]
-    rows = adjusted_rows([test for _, test in overall])
-    return TestedStrengths(
-        field=names,
-        overall=tuple(
-            StrengthTest(measure=measure, title=_overall_title(measure, row.label), row=row)
-            for (measure, _), row in zip(overall, rows, strict=True)
-        ),
-        passes=_part_tests(PASSES, passes, contrasts),
-        similarity=_part_tests(SIMILARITY, [test for test in similar if test[0].scope != "all"]),
-        answers=tuple(_answer_tests(source, model)),
-    )
-
-
-def _overall_title(measure: str, label: str) -> str:
-    return measure if label == "all" else f"{measure}, {label}"
+        judged = part_tests(part, [found.pair], source.seed, strata)
+        tests += [_titled(PASSES, test, _contrast(found, test[0], strata)) for test in judged]
+    tests += [_titled(SIMILARITY, test) for test in _similarity_tests(source, model, strata)]
+    tests += _answer_tests(source, model)
+    groups: dict[str, list[StrengthTest]] = {}
+    for one, adjusted in zip(tests, _adjusted(tests), strict=True):
+        groups.setdefault(one.group, []).append(adjusted)
+    return TestedStrengths(names, **{group: tuple(found) for group, found in groups.items()})
 
 
 def tested_strata(source: ReportSource) -> tuple[Stratum, ...]:
@@ -110,58 +90,57 @@ def tested_strata(source: ReportSource) -> tuple[Stratum, ...]:
     return strata_of(source.run.problems, identity_of(source.run)["profile"], single)
 
 
-def opponents(rates: Sequence[ModelRates], model: str) -> tuple[Opponents | None, tuple[str, ...]]:
-    """Return a model and the field on the problems that all have, and the names of the others.
+def _titled(measure: str, test: PairedTest, contrast: _Contrast | None = None) -> _Test:
+    """Return a test of passes or similarities with its group and title."""
+    row, _ = test
+    if row.scope == "all":
+        return _Test("overall", measure, measure if row.label == "all" else f"{measure}, {row.label}", test)
+    return _Test(measure, measure, part_title(row.scope, row.label), test, contrast)
 
-    None if there is no other model, or no common problem.
 
-    Raises:
-        DataError: there is no such model, or several variants have its name.
-    """
-    own = [entry for entry in rates if entry.name == model] or [entry for entry in rates if entry.model == model]
-    if len(own) != 1:
-        listed = ", ".join(entry.name for entry in rates) or "none"
-        problem = "several variants have this name" if own else "the run has no verdict of such a model"
-        raise DataError(f"--strengths {model!r}: {problem}; models: {listed}")
-    others = [entry for entry in rates if entry is not own[0]]
-    names = tuple(entry.name for entry in others)
-    if not others:
-        return None, names
-    shared = own[0].rates
-    for entry in others:
-        shared = shared.join(entry.rates, on="problem_id", how="semi")
-    if shared.is_empty():
-        return None, names
-    mean = (
-        pl.concat([entry.rates.select("problem_id", "rate") for entry in others])
-        .group_by("problem_id")
-        .agg(pl.col("rate").mean().alias("field_rate"))
+def _adjusted(tests: Sequence[_Test]) -> Iterator[StrengthTest]:
+    """Yield the tests with p values adjusted for the number of all tests and contrasts (Holm)."""
+    both = [None if one.contrast is None else on_both_scales(*one.contrast) for one in tests]
+    claims = [one.test[1] for one in tests] + [contrast for contrast in both if contrast is not None]
+    adjusted = with_holm(claims)
+    contrasts = iter(adjusted[len(tests) :])
+    for one, result in zip(tests, adjusted[: len(tests)], strict=True):
+        contrast = None if one.contrast is None else _part_contrast(one.contrast, next(contrasts))
+        row = with_result(one.test[0], result)
+        yield StrengthTest(measure=one.measure, title=one.title, row=row, contrast=contrast)
+
+
+def _part_contrast(found: _Contrast, adjusted: Comparison) -> PartContrast:
+    interval, odds = adjusted.interval, found.log_odds
+    return PartContrast(
+        difference=adjusted.difference,
+        low=interval.low,
+        high=interval.high,
+        log_odds=odds.difference,
+        log_odds_low=odds.interval.low,
+        log_odds_high=odds.interval.high,
+        p_value=adjusted.p_value,
+        distinguishable=adjusted.distinguishable,
     )
-    field = shared.join(mean, on="problem_id").drop("rate").rename({"field_rate": "rate"})
-    columns = shared.columns
-    title = field_title(names)
-    return Opponents(own[0]._replace(rates=shared), ModelRates(title, field.select(columns), title, None)), names
 
 
-def field_title(names: Sequence[str]) -> str:
-    """Return the title of the field: the other model, or the mean of several."""
-    return names[0] if len(names) == 1 else f"the mean of the {len(names)} other models"
-
-
-def _contrast(found: Opponents, scope: str, label: str, strata: Sequence[Stratum]) -> Comparison | None:
-    """Return the difference to the field in a part minus that elsewhere; None if elsewhere are too few problems."""
-    stratum = next(one for one in strata if one.name == scope)
-    values = label.rpartition(": ")[2]
-    part = next((one for one in stratum.parts if SEPARATOR.join(one.labels.values()) == values), None)
+def _contrast(found: Opponents, row: ComparisonRow, strata: Sequence[Stratum]) -> _Contrast | None:
+    """Return the contrast of a part with the rest; None if elsewhere are too few problems."""
+    stratum = next((one for one in strata if one.name == row.scope), None)
+    values = row.label.rpartition(": ")[2]
+    parts = () if stratum is None else stratum.parts
+    part = next((one for one in parts if SEPARATOR.join(one.labels.values()) == values), None)
     if part is None:
         return None
-    both = found.own.rates.join(
-        found.field.rates.select("problem_id", pl.col("rate").alias("field_rate")), on="problem_id"
-    ).sort("problem_id")
-    inside = both["problem_id"].is_in(list(part.problems)).to_list()
+    own, field, *others = (one.rates.sort("problem_id") for one in (*found.pair, *found.others))
+    inside = own["problem_id"].is_in(list(part.problems)).to_list()
     if min(sum(inside), len(inside) - sum(inside)) < MIN_TESTED:
         return None
-    return part_contrast((both["rate"] - both["field_rate"]).to_list(), inside, both["cluster"].to_list())
+    clusters = own["cluster"].to_list()
+    return _Contrast(
+        part_contrast((own["rate"] - field["rate"]).to_list(), inside, clusters),
+        log_odds_contrast(own["rate"].to_list(), [one["rate"].to_list() for one in others], inside, clusters),
+    )
 
 
 def _similarity_tests(source: ReportSource, model: str, strata: Sequence[Stratum]) -> list[PairedTest]:
@@ -171,30 +150,7 @@ def _similarity_tests(source: ReportSource, model: str, strata: Sequence[Stratum
     if not rates:
         return []
     found, _ = opponents(rates, model)
-    return [] if found is None else list(paired_tests(*found, source.seed, strata))
-
-
-def _part_tests(
-    measure: str, tests: Sequence[PairedTest], contrasts: Sequence[Comparison | None] = ()
-) -> tuple[StrengthTest, ...]:
-    rows = adjusted_rows(tests)
-    known = iter(with_holm([one for one in contrasts if one is not None]))
-    adjusted = [None if one is None else _part_contrast(next(known)) for one in contrasts] or [None] * len(rows)
-    return tuple(
-        StrengthTest(measure=measure, title=part_title(row.scope, row.label), row=row, contrast=contrast)
-        for row, contrast in zip(rows, adjusted, strict=True)
-    )
-
-
-def _part_contrast(found: Comparison) -> PartContrast:
-    defined = not math.isnan(found.interval.low)
-    return PartContrast(
-        difference=found.difference,
-        low=found.interval.low if defined else None,
-        high=found.interval.high if defined else None,
-        p_value=found.p_value,
-        distinguishable=found.distinguishable,
-    )
+    return [] if found is None else list(paired_tests(*found.pair, source.seed, strata))
 
 
 def part_title(scope: str, label: str) -> str:
@@ -203,7 +159,7 @@ def part_title(scope: str, label: str) -> str:
     return f"{before}{separator}{display_stratum(scope)} {display_label(scope, value)}"
 
 
-def _answer_tests(source: ReportSource, model: str) -> Iterator[StrengthTest]:
+def _answer_tests(source: ReportSource, model: str) -> Iterator[_Test]:
     """Yield the tests of shares of answers: similarity and execution disagree, or an error kind."""
     run, titles = answer_shares(source.run)
     judged = list(model_rates(run))
@@ -213,44 +169,8 @@ def _answer_tests(source: ReportSource, model: str) -> Iterator[StrengthTest]:
     if found is None:
         return
     ids = set(found.own.rates["problem_id"])
-    tests, measures = [], []
-    for name in titles:
-        pair, _ = opponents(list(model_rates(run, measure=name, only=ids)), model)
-        if pair is not None and any((side.rates["rate"] > 0).any() for side in pair):
-            tests += list(paired_tests(*pair, source.seed))
-            measures.append(name)
-    for name, row in zip(measures, adjusted_rows(tests), strict=True):
-        yield StrengthTest(measure=name, title=titles[name], row=row)
-
-
-def answer_shares(run: LoadedRun) -> tuple[LoadedRun, dict[str, str]]:
-    """Return the run with a column of 0 and 1 for each kind of answers, and the kinds in words by column.
-
-    Only answers with a verdict count.
-    """
-    frame = run.frame
-    titles: dict[str, str] = {}
-    if COSINE in frame.columns:
-        titles |= DISCORDANT_TITLES
-        similar = {"fails_but_similar": ~pl.col(PASSED) & (pl.col(COSINE) >= SIMILAR)}
-        similar["passes_but_dissimilar"] = pl.col(PASSED) & (pl.col(COSINE) <= DISSIMILAR)
-        frame = frame.with_columns(
-            pl.when(pl.col(PASSED).is_not_null()).then(rule.cast(pl.Float64)).alias(name)
-            for name, rule in similar.items()
-        )
-    answers = {completion.key: completion for completion in run.completions}
-    kinds = [
-        counted_kinds(
-            row_outcome(row, answers.get((row["problem_id"], row["model"], row["parameters"], row["sample"]))),
-            row["error_kinds"] or (),
-        )
-        if row[PASSED] is not None
-        else None
-        for row in frame.iter_rows(named=True)
-    ]
-    for kind in sorted({kind for found in kinds if found for kind in found}):
-        column = f"kind:{kind}"
-        titles[column] = f"have the error kind {error_kind_title(kind).lower()}"
-        values = [None if found is None else float(kind in found) for found in kinds]
-        frame = frame.with_columns(pl.Series(column, values, dtype=pl.Float64))
-    return replace(run, frame=frame), titles
+    for name, title in titles.items():
+        shares, _ = opponents(list(model_rates(run, measure=name, only=ids)), model)
+        if shares is not None and any((side.rates["rate"] > 0).any() for side in shares.pair):
+            for test in paired_tests(*shares.pair, source.seed):
+                yield _Test("answers", name, title, test)

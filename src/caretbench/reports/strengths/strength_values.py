@@ -10,11 +10,18 @@ SIMILARITY = "similarity"
 
 
 class PartContrast(ReportValue):
-    """Difference to the field in a part of the problems, minus that in all others; the p value is adjusted (Holm)."""
+    """Difference to the field in a part of the problems, minus that in all others, in rates and in log odds.
+
+    ``p_value`` is the greater one of both scales, adjusted (Holm). The contrast is distinguishable if it is on both
+    scales, in the same direction.
+    """
 
     difference: float
-    low: float | None
-    high: float | None
+    low: float
+    high: float
+    log_odds: float
+    log_odds_low: float
+    log_odds_high: float
     p_value: float
     distinguishable: bool
 
@@ -53,8 +60,8 @@ class LanguageNumbers(ReportValue):
 class ModelStrengths(ReportValue):
     """Strengths and weaknesses of a model against the field: the other models of a run.
 
-    P values are adjusted (Holm) within each group of tests: overall, passes by part, similarity by part, kinds of
-    answers, contrasts of parts.
+    P values are adjusted (Holm) over all tests together: overall, passes by part, similarity by part, kinds of answers,
+    contrasts of parts.
     """
 
     model: str
@@ -72,3 +79,8 @@ class ModelStrengths(ReportValue):
     def tests(self) -> tuple[StrengthTest, ...]:
         """All tests."""
         return (*self.overall, *self.passes, *self.similarity, *self.answers)
+
+    @property
+    def contrasts(self) -> tuple[PartContrast, ...]:
+        """All contrasts of parts with the rest."""
+        return tuple(test.contrast for test in self.passes if test.contrast is not None)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from caretbench.metrics.paired import NOT_DISTINGUISHABLE
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.section import PageBlock, PagePart, PageSource, Section, SectionPositions
+from caretbench.reports.strengths.field_rates import field_title
 from caretbench.reports.strengths.language_numbers import language_numbers
-from caretbench.reports.strengths.sentence_parts import p_text, points_interval
-from caretbench.reports.strengths.strength_sentences import strength_sentences
-from caretbench.reports.strengths.strength_tests import field_title, tested_strengths
+from caretbench.reports.strengths.sentence_parts import number_range, points_range
+from caretbench.reports.strengths.strength_sentences import contrast_side, strength_sentences
+from caretbench.reports.strengths.strength_tests import tested_strengths
 from caretbench.reports.strengths.strength_values import PASSES, LanguageNumbers, ModelStrengths, StrengthTest
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import (
@@ -26,8 +28,12 @@ from caretbench.reports.tables import (
     table_of,
     text_field,
 )
+from caretbench.text_tables import p_text
 
-_ADJUSTED = "P values are adjusted (Holm) within each table; a sentence needs a test that finds a difference."
+_SCALES = (
+    "The same lead in ability is fewer points where problems are easy or hard. So a difference counts only if it holds "
+    "in points and in log odds (Mantel-Haenszel), in the same direction; p is the greater one of both."
+)
 
 
 class StrengthsSection(Section):
@@ -41,19 +47,17 @@ class StrengthsSection(Section):
         if source.strengths is None:
             return {}
         tested = tested_strengths(source, source.strengths)
-        return {
-            "strengths": ModelStrengths(
-                model=source.strengths,
-                field=tested.field,
-                overall=tested.overall,
-                passes=tested.passes,
-                similarity=tested.similarity,
-                answers=tested.answers,
-                languages=language_numbers(source, source.strengths),
-                sentences=tuple(strength_sentences(source.strengths, tested)),
-                notes=(_ADJUSTED,),
-            )
-        }
+        found = ModelStrengths(
+            model=source.strengths,
+            field=tested.field,
+            overall=tested.overall,
+            passes=tested.passes,
+            similarity=tested.similarity,
+            answers=tested.answers,
+            languages=language_numbers(source, source.strengths),
+            sentences=tuple(strength_sentences(source.strengths, tested)),
+        )
+        return {"strengths": found.model_copy(update={"notes": (_adjusted(found),)} if found.tests else {})}
 
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return the sentences and the tables of tests."""
@@ -77,24 +81,35 @@ class StrengthsSection(Section):
         ]
 
 
+def _adjusted(found: ModelStrengths) -> str:
+    """Return the note on the adjustment for all tests of the model together."""
+    number = len(found.tests) + len(found.contrasts)
+    return (
+        f"P values are adjusted (Holm) together for all {number} tests and contrasts of {found.model}; a sentence "
+        "needs a test that finds a difference."
+    )
+
+
 def _tables(found: ModelStrengths) -> list[ReportTable]:
-    tables = []
+    tables, adjusted = [], _adjusted(found)
     if found.overall:
-        tables.append(_part_table("Against the field, overall", found.overall))
+        tables.append(_part_table("Against the field, overall", found.overall, adjusted))
     if found.passes:
-        tables.append(_part_table("Against the field, passes by part", found.passes))
+        tables.append(_part_table("Against the field, passes by part", found.passes, adjusted))
+    if found.contrasts:
+        tables.append(_contrast_table(found.passes, adjusted))
     if found.similarity:
-        tables.append(_part_table("Against the field, similarity (cosine) by part", found.similarity))
+        tables.append(_part_table("Against the field, similarity (cosine) by part", found.similarity, adjusted))
     if found.answers:
-        tables.append(_answer_table(found.answers))
+        tables.append(_answer_table(found.answers, adjusted))
     return [*tables, *([_language_table(found.languages)] if found.languages else [])]
 
 
-def _part_table(title: str, tests: Sequence[StrengthTest]) -> ReportTable:
-    heads = ("Part", "Problems", "Model", "Field", "Difference", "p (Holm)", "Verdict", "Against elsewhere", "p")
+def _part_table(title: str, tests: Sequence[StrengthTest], caption: str) -> ReportTable:
+    heads = ("Part", "Problems", "Model", "Field", "Difference", "p (Holm)", "Verdict")
     rows: list[FieldValues] = []
     for test in tests:
-        row, contrast = test.row, test.contrast
+        row = test.row
         passes = test.measure == PASSES
         rows.append(
             (
@@ -105,15 +120,36 @@ def _part_table(title: str, tests: Sequence[StrengthTest]) -> ReportTable:
                 _difference(row.difference, row.low, row.high, passes=passes),
                 number_field(row.p_value, p_text(row.p_value)),
                 text_field(row.verdict, "good" if row.distinguishable else ""),
-                None if contrast is None else _difference(contrast.difference, contrast.low, contrast.high),
-                None if contrast is None else number_field(contrast.p_value, p_text(contrast.p_value)),
             )
         )
-    caption = "Against elsewhere: the difference to the field in the part, minus that on all other problems."
-    return table_of(title, heads, rows, f"{_ADJUSTED} {caption}" if any(test.contrast for test in tests) else _ADJUSTED)
+    return table_of(title, heads, rows, caption)
 
 
-def _answer_table(tests: Sequence[StrengthTest]) -> ReportTable:
+def _contrast_table(tests: Sequence[StrengthTest], caption: str) -> ReportTable:
+    heads = ("Part", "Problems", "Points", "Log odds", "p (Holm)", "Verdict")
+    rows: list[FieldValues] = []
+    for test in tests:
+        found = test.contrast
+        if found is None:
+            continue
+        odds_range = number_range(found.log_odds_low, found.log_odds_high, 2)
+        verdict = contrast_side(found) if found.distinguishable else NOT_DISTINGUISHABLE
+        rows.append(
+            (
+                test.title,
+                test.row.problems,
+                _difference(found.difference, found.low, found.high),
+                number_field(found.log_odds, f"{found.log_odds:+.2f}", odds_range),
+                number_field(found.p_value, p_text(found.p_value)),
+                text_field(verdict, "good" if found.distinguishable else ""),
+            )
+        )
+    return table_of(
+        "Difference to the field in a part, against all other problems", heads, rows, f"{_SCALES} {caption}"
+    )
+
+
+def _answer_table(tests: Sequence[StrengthTest], caption: str) -> ReportTable:
     heads = ("Answers that …", "Problems", "Model", "Field", "Difference", "p (Holm)", "Finding")
     rows = [
         (
@@ -127,7 +163,7 @@ def _answer_table(tests: Sequence[StrengthTest]) -> ReportTable:
         )
         for test in tests
     ]
-    return table_of("Against the field, kinds of answers", heads, rows, _ADJUSTED)
+    return table_of("Against the field, kinds of answers", heads, rows, caption)
 
 
 def _finding(test: StrengthTest) -> str:
@@ -171,6 +207,5 @@ def _language_table(languages: Sequence[LanguageNumbers]) -> ReportTable:
 def _difference(value: float, low: float | None, high: float | None, *, passes: bool = True) -> TableField:
     """Return a difference with its interval: in points for rates, plain for similarities."""
     if passes:
-        return number_field(value, f"{100 * value:+.1f} points", points_interval(low, high).strip(" []"))
-    interval = "" if low is None or high is None else f"{low:.3f} to {high:.3f}"
-    return number_field(value, f"{value:+.3f}", interval)
+        return number_field(value, f"{100 * value:+.1f} points", points_range(low, high))
+    return number_field(value, f"{value:+.3f}", number_range(low, high, 3))

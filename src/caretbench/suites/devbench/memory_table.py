@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from caretbench.metrics.paired import Comparison, compare, with_holm
 from caretbench.problem import Problem
 from caretbench.suites.suite_types import Table
+from caretbench.text_tables import p_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -79,9 +80,8 @@ def _means(rows: pl.DataFrame) -> dict[str, float]:
 def _row(one: _Memory, comparison: Comparison) -> tuple[str, ...]:
     low, high = 100 * comparison.interval.low, 100 * comparison.interval.high
     note = f"\n{low:+.1f} to {high:+.1f}" if math.isfinite(low) and math.isfinite(high) else ""
-    p_text = "< 0.001" if comparison.p_value < 0.001 else f"{comparison.p_value:.3f}"
     return (
         one.model, str(comparison.n), f"{100 * one.originals:.1f}%", f"{100 * one.siblings:.1f}%",
-        f"{100 * comparison.difference:+.1f}{note}", p_text,
+        f"{100 * comparison.difference:+.1f}{note}", p_text(comparison.p_value),
         comparison.verdict("better on the originals", "better on the siblings"),
     )  # fmt: skip

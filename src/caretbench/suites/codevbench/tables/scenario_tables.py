@@ -23,6 +23,7 @@ from caretbench.suites.codevbench.tables.result_rows import (
     percent,
 )
 from caretbench.suites.suite_types import Table
+from caretbench.text_tables import p_text
 
 _INTERVALS = "Percentages with 95% intervals, resampled by repository."
 
@@ -140,7 +141,7 @@ def _retrieval_table(run: ScoredRun) -> Table:
     rows = [
         (
             one.model, str(one.comparison.n), percent(one.first), percent(one.second), _difference(one.comparison),
-            "< 0.001" if one.comparison.p_value < 0.001 else f"{one.comparison.p_value:.3f}", one.verdict,
+            p_text(one.comparison.p_value), one.verdict,
         )
         for one in effects
     ]  # fmt: skip
