@@ -76,7 +76,7 @@ def test_figures_of_the_problems(places: dict[str, Path], part: str) -> None:
         },
         "scenarios": {
             name: counted(row["scenario"][name] for row in rows)
-            for name in ("kind", "domain", "language_construct", "band", "documentation", "mode", "place")
+            for name in ("kind", "domain", "language_construct", "band", "documentation", "mode", "boundary")
         },
         "siblings": sum(row["sibling"] in ids for row in rows),
         "checks": {

@@ -18,7 +18,7 @@ from caretbench.validation.texts.private_texts import private_texts
 ALL: Final = "all"
 FAULT: Final = "fault"
 _COMPOSITION: Final = ("mode", "boundary", "direction", "kind", "band", "origin")
-_SCENARIO: Final = ("kind", "domain", "language_construct", "band", "documentation", "mode", "place")
+_SCENARIO: Final = ("kind", "domain", "language_construct", "band", "documentation", "mode", "boundary")
 _MOST_VALUES: Final = 60
 """Number of distinct values above which a field of scenarios is not broken down."""
 

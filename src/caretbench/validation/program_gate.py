@@ -128,12 +128,28 @@ class ProgramGate(ResumableGate):
             tried = {problem.id for problem, _ in answers}
             waiting = [one for one in waiting if one.id in tried and _killer(outcomes[one.id]) is None]
         for problem in problems:
-            outcome = outcomes[problem.id]
-            objections = _objections(problem, outcome, self.policy)
-            if problem.id in repeated:
-                objections.append(f"near_duplicate: {repeated[problem.id]}")
-            weak = weak_checks(outcome) if self.strict else ""
-            yield _verdict(problem, outcome, objections, [weak] if weak else [])
+            yield self._verdict(problem, outcomes[problem.id], repeated.get(problem.id))
+
+    def _verdict(self, problem: Problem, outcomes: GateOutcomes, repeats: str | None) -> Validity:
+        objections, doubts = _objections(problem, outcomes, self.policy), _machine(outcomes)
+        if repeats is not None:
+            objections.append(f"near_duplicate: {repeats}")
+        killer = _killer(outcomes)
+        tried = sum(answer.name not in _FIRST for answer in outcomes)
+        if not objections and not doubts and (killer is None or killer in REACH_ONLY_MUTANTS):
+            # A throw at top level stops every program, whatever its assertions are.
+            doubts.append(
+                f"no_killing_mutant: {tried} tried" if killer is None else f"only_reached: killed by {killer}"
+            )
+        if not objections and not doubts and self.strict and (weak := weak_checks(outcomes)):
+            doubts.append(weak)
+        details = {"mutants_tried": str(tried)} | ({"killed_by": killer} if killer else {})
+        return Validity(
+            problem_id=problem.id,
+            verdict="invalid" if objections else "unverified" if doubts else "valid",
+            reasons=tuple(objections + doubts),
+            details=details,
+        )
 
     def _try(self, answers: Sequence[tuple[Problem, GateAnswer]], outcomes: _Tried) -> None:
         submitted: dict[str, tuple[Problem, GateAnswer]] = {}
@@ -249,19 +265,3 @@ def weak_checks(outcomes: GateOutcomes) -> str:
     if values and not any(one.killed for one in values.values()):
         return f"weak_checks: no changed value fails ({', '.join(sorted(answer.name for answer in values))})"
     return ""
-
-
-def _verdict(problem: Problem, outcomes: GateOutcomes, objections: list[str], doubts: Sequence[str]) -> Validity:
-    doubts = [*_machine(outcomes), *doubts]
-    killer = _killer(outcomes)
-    tried = sum(answer.name not in _FIRST for answer in outcomes)
-    if not objections and not doubts and (killer is None or killer in REACH_ONLY_MUTANTS):
-        # A throw at top level stops every program, whatever its assertions are.
-        doubts.append(f"no_killing_mutant: {tried} tried" if killer is None else f"only_reached: killed by {killer}")
-    details = {"mutants_tried": str(tried)} | ({"killed_by": killer} if killer else {})
-    return Validity(
-        problem_id=problem.id,
-        verdict="invalid" if objections else "unverified" if doubts else "valid",
-        reasons=tuple(objections + doubts),
-        details=details,
-    )

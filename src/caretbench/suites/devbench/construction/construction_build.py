@@ -25,7 +25,8 @@ from caretbench.suites.devbench.construction.build_folder import (
 from caretbench.suites.devbench.construction.build_rows import ConstructionManifest, InstanceRequest
 from caretbench.suites.devbench.construction.build_summary import build_summary
 from caretbench.suites.devbench.construction.cell_counts import Cell, counts_to_restore, instances_per_cell
-from caretbench.suites.devbench.construction.examination.candidates import InstanceExamination, ProgramOfAnswer
+from caretbench.suites.devbench.construction.examination.candidates import InstanceExamination
+from caretbench.suites.devbench.construction.examination.gate_runs import GateRuns, ProgramOfAnswer
 from caretbench.suites.devbench.construction.generator_prompt import PAPER_SAMPLING, GeneratorTemplate, read_template
 from caretbench.suites.devbench.construction.instance_store import InstanceStore, RowFacts, attempt_end
 from caretbench.suites.devbench.construction.options import GENERATOR_ROLE, ConstructionOptions
@@ -82,9 +83,8 @@ def build_instances(
         store = InstanceStore(folder, tracks, RowFacts(template.key, options.licence))
         executor = open_executor(values["jobs"])
         opened = gate(lambda: executor, lambda _count: None)
-        examination = InstanceExamination(
-            opened, executor.programs, program, output / VALIDITY_FILE, store.twins, store.related, options.unverified
-        )
+        runs = GateRuns(opened, executor.programs, program, output / VALIDITY_FILE, options.unverified)
+        examination = InstanceExamination(runs, store.twins, store.related)
         build = InstanceBuild(options, folder, manifest, counts, template, models, progress, tracks, store, examination)
         return build.run()
 

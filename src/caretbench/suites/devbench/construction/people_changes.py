@@ -57,9 +57,9 @@ def edited_instances(
             update |= {"text_hash": text_hash, "problem_hash": problem_hash(problems[name])}
             edited.append(row.model_copy(update=update))
     gated = [problems[row.id].model_copy(update={"id": f"{row.id}#{row.text_hash[:12]}"}) for row in edited]
-    verdicts = examination.gate.run(gated, examination.verdicts) if gated else []
-    for row, verdict in zip(edited, verdicts, strict=True):
-        gate = PASSED if verdict.verdict == "valid" else "; ".join(verdict.reasons)
+    results = examination.runs.results(gated)
+    for row, problem in zip(edited, gated, strict=True):
+        gate = results[problem.id].fault or PASSED
         checks = {**examination.edited_checks(problems[row.id], row.scenario, row.library), "gate": gate}
         faults = [f"{check}: {fault}" for check, fault in checks.items() if fault != PASSED]
         about = "edited by hand; " + ("; ".join(faults) if faults else "it passes all checks")

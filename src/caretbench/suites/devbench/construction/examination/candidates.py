@@ -5,22 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor, Status
 from caretbench.problem import InlineSplice, PredicateCheck, Problem
-from caretbench.redaction import redact
 from caretbench.suites.devbench.cells.cell_tables import cell_categories
 from caretbench.suites.devbench.construction.build_folder import InstanceFile, StoredAnswer, predicate_file
 from caretbench.suites.devbench.construction.build_rows import AttemptOutcome, InstanceRequest
 from caretbench.suites.devbench.construction.examination.caret_moves import moved_instances
+from caretbench.suites.devbench.construction.examination.gate_runs import GateRuns
 from caretbench.suites.devbench.construction.examination.generated_answer import (
     GeneratedInstance,
     UnusableAnswer,
     read_answer,
 )
-from caretbench.suites.devbench.construction.examination.rewrites import rewrite_faults
 from caretbench.suites.devbench.construction.scenario_grid import Scenario
 from caretbench.suites.devbench.documentation import DocumentationCheck
 from caretbench.suites.devbench.instance_rules.instance_checks import (
@@ -34,7 +31,6 @@ from caretbench.suites.devbench.instance_rules.instance_checks import (
 from caretbench.suites.devbench.instance_rules.program_view import ProgramView, nesting_depth
 from caretbench.suites.devbench.instance_rules.rule_measures import RULE_MEASURES
 from caretbench.suites.devbench.starter import problem_of_text
-from caretbench.suites.suite_types import ProblemGate
 from caretbench.syntax.caret_boundary import caret_boundary
 from caretbench.syntax.parse_probe import PROBE_MB, PROBE_SECONDS, takes_too_much
 from caretbench.validation.texts.twins import TwinIndex
@@ -74,30 +70,17 @@ class ExaminedAnswer(NamedTuple):
     killed_by: str = ""
 
 
-class ProgramOfAnswer(Protocol):
-    """Returns the program of an answer to a problem."""
-
-    def __call__(self, problem: Problem, text: str) -> ExecutionRequest | None:
-        """Return the program, or None if the answer fails without one."""
-        ...
-
-
 @dataclass
 class InstanceExamination:
     """Examination of answers: texts, twins, then the gate in the sandbox.
 
     ``twins`` is the index of all known programs; candidates that pass are added to it under their problems' ids.
-    ``related`` returns the ids that share a scenario, which may have the same words. ``unverified`` accepts instances
-    that this machine cannot run.
+    ``related`` returns the ids that share a scenario, which may have the same words.
     """
 
-    gate: ProblemGate
-    executor: Executor
-    program: ProgramOfAnswer
-    verdicts: Path
+    runs: GateRuns
     twins: TwinIndex
     related: Callable[[Scenario], Sequence[str]]
-    unverified: bool = False
 
     def examine(self, answers: Sequence[tuple[InstanceRequest, StoredAnswer]]) -> Iterator[ExaminedAnswer]:
         """Yield the result of each answer, those without a usable text first."""
@@ -139,54 +122,15 @@ class InstanceExamination:
         return checks | {"twin": self._twin_fault(problem, scenario) or PASSED}
 
     def _gated(self, waiting: Sequence[tuple[InstanceCandidate, Mapping[str, str]]]) -> Iterator[ExaminedAnswer]:
-        failed = self._failed_references([candidate.problem for candidate, _ in waiting])
-        problems = [candidate.problem for candidate, _ in waiting if candidate.problem.id not in failed]
-        verdicts = {row.problem_id: row for row in self.gate.run(problems, self.verdicts)} if problems else {}
-        fit = [one for one in problems if verdicts[one.id].verdict == "valid"]
-        rewritten = rewrite_faults(fit, self.program, self.executor)
+        results = self.runs.results([candidate.problem for candidate, _ in waiting])
         for candidate, checks in waiting:
-            name, verdict = candidate.problem.id, verdicts.get(candidate.problem.id)
-            fault, said = failed.get(name, (rewritten.get(name, ""), ""))
-            reasons = verdict.reasons if verdict is not None and not fault else ()
-            is_unrun = any(reason.startswith("reference_not_run") for reason in reasons)
-            if verdict is not None and not fault and (not reasons or (is_unrun and self.unverified)):
-                passed = {**checks, "gate": "; ".join(reasons) or PASSED}
-                killed_by = verdict.details.get("killed_by", "")
-                yield ExaminedAnswer(candidate.request, "instance", "", passed, candidate, killed_by)
+            result = results[candidate.problem.id]
+            checks = {**checks, "gate": result.fault or PASSED}
+            if result.outcome == "instance":
+                yield ExaminedAnswer(candidate.request, "instance", "", checks, candidate, result.killed_by)
                 continue
-            self.twins.remove(name)
-            fault = fault or "; ".join(map(_in_words, reasons))
-            outcome: AttemptOutcome = "unverified" if is_unrun else "gate"
-            detail = f"{fault}: {said}" if said else fault
-            yield ExaminedAnswer(candidate.request, outcome, detail, {**checks, "gate": fault})
-
-    def _failed_references(self, problems: Sequence[Problem]) -> dict[str, tuple[str, str]]:
-        """Return the problems whose reference fails: id → fault and diagnostics.
-
-        One run of each, before the gate makes ten: most faulty answers end here, and some use all time and memory.
-        """
-        asked = {problem.id: self.program(problem, problem.reference) for problem in problems}
-        requests = [one.model_copy(update={"id": name}) for name, one in asked.items() if one is not None]
-        found = {}
-        for result in self.executor.submit(requests):
-            status = result.status.for_reference
-            if status is not Status.PASSED and not status.is_machine_fault:
-                found[result.id] = f"reference_fails: {status}", _said(result)
-        return found
-
-
-def _in_words(reason: str) -> str:
-    """Return a reason of the gate, with what it means for a generator."""
-    if reason.startswith(("no_killing_mutant", "weak_checks")):
-        return f"{reason}: assert results that a mistake changes, with their exact values"
-    if reason.startswith("answerable_without_answer"):
-        return f"{reason}: the assertions do not need the reference"
-    return reason
-
-
-def _said(result: ExecutionResult) -> str:
-    text = result.diagnostics or result.stderr.text or result.stdout.text
-    return redact(" ".join(text.split())[-_DIAGNOSTIC_CHARACTERS:])
+            self.twins.remove(candidate.problem.id)
+            yield ExaminedAnswer(candidate.request, result.outcome, result.detail, checks)
 
 
 def _indexed(problem: Problem, scenario: Scenario) -> tuple[str, str, str]:
