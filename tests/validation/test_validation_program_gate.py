@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from caretbench.execution.execution_types import ExecutionRequest, Status
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Status
 from caretbench.extraction.policies import policy
 from caretbench.problem import Problem
 from caretbench.suites import load_suite
@@ -151,3 +151,20 @@ def test_stored_verdicts_are_not_made_again(tmp_path: Path, make_problem: MakePr
     again, executor = judge(tmp_path, make_problem(), decide)
     assert again == first
     assert executor.asked == []
+
+
+def test_the_killing_answer_does_not_depend_on_the_order_of_results(tmp_path: Path, make_problem: MakeProblem) -> None:
+    class Backwards(FakeExecutor):
+        def submit(self, requests: Iterable[ExecutionRequest]) -> Iterator[ExecutionResult]:
+            yield from reversed(list(super().submit(requests)))
+
+    house = load_suite("devbench")
+    killers = []
+    for executor in (FakeExecutor, Backwards):
+        gate = ProgramGate(
+            executor(lambda request: Status.PASSED if reference(request) else Status.FAILED), policy(),
+            lambda p, text: house.request(p, text, "default"), house.failed_predicates,
+        )  # fmt: skip
+        [verdict] = gate.run([make_problem()], tmp_path / executor.__name__)
+        killers.append(verdict.details["killed_by"])
+    assert killers == ["empty", "empty"]

@@ -126,6 +126,15 @@ class Suite(ABC):
         del source, models, progress
         raise ValueError(f"nothing to pull for {self.name!r}: it has no released data")
 
+    def check_build_options(self, options: Mapping[str, Any]) -> None:
+        """Raise an error if the value of a build's option is wrong; called before models and sources are opened.
+
+        Raises:
+            ValueError: a value is wrong.
+            DataError: a file that an option names is malformed.
+        """
+        del options
+
     def build(
         self,
         sources: Sequence[str],

@@ -171,6 +171,10 @@ class ProgramGate(ResumableGate):
         for result in self.executor.submit(requests()):
             problem, answer = submitted[result.id]
             outcomes[problem.id][answer] = self._outcome(problem, answer, result)
+        for problem, answer in answers:  # results come as they end; the answers keep the order in which they were made
+            tried = outcomes[problem.id]
+            if answer in tried:
+                tried[answer] = tried.pop(answer)
 
     def _repeat_alone(self, problems: Sequence[Problem], outcomes: _Tried) -> None:
         """Replace the outcomes of references by those of runs in which nothing else runs."""

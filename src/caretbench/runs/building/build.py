@@ -22,7 +22,8 @@ def resolve_build_options(
     """Return the sources and the option values of a build; deprecated options are converted, with a note.
 
     Raises:
-        ValueError: the suite has no such option.
+        ValueError: the suite has no such option, or a value is wrong.
+        DataError: a file that an option names is malformed.
     """
     known = {option.name: option for option in suite.build_options}
     if unknown := sorted(option_values.keys() - known.keys()):
@@ -36,7 +37,9 @@ def resolve_build_options(
             note(f"{old} is replaced by {option.replacement}; it works for one release more")
             before = values[option.field]
             values[option.field] = [*before, *value] if isinstance(before, list) else value
-    return values.pop("sources"), values
+    stated_sources = values.pop("sources")
+    suite.check_build_options(values)
+    return stated_sources, values
 
 
 def build(

@@ -97,6 +97,16 @@ class DevBench(Suite):
             return ProblemSet.of(root.resolve().name, problems)
         return ProblemSet.of(root.name, starter.load(root, source=root.name))
 
+    def check_build_options(self, options: Mapping[str, Any]) -> None:
+        """Raise an error if a cell, the template or the weights are wrong."""
+        from caretbench.suites.devbench.construction.cell_counts import instances_per_cell
+        from caretbench.suites.devbench.construction.generator_prompt import read_template
+        from caretbench.suites.devbench.construction.options import ConstructionOptions
+
+        chosen = ConstructionOptions.of(options)
+        instances_per_cell(chosen)
+        read_template(chosen.template)
+
     def build(
         self,
         sources: Sequence[str],

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.files import DataError
-from caretbench.suites.devbench.construction.cell_counts import instances_per_cell
+from caretbench.suites.devbench.construction.cell_counts import instances_per_cell, weights_notes
 from caretbench.suites.devbench.construction.options import ConstructionOptions
 from caretbench.suites.devbench.construction.public_sets import add_public_sets
 from caretbench.validation.texts.twins import TwinIndex
@@ -36,12 +36,28 @@ def test_weights_share_the_same_total_among_the_cells(tmp_path: Path) -> None:
     assert sum(counts.values()) == 24
 
 
-@pytest.mark.parametrize("table", ["", "[language]\nrust = 1\n"])
-def test_weights_that_give_no_cell_anything_are_refused(tmp_path: Path, table: str) -> None:
+@pytest.mark.parametrize(
+    ("table", "complaint"),
+    [
+        ("", r"weights\.toml: neither a table"),
+        ("[language]\nrust = 1\n", r"weights\.toml: \[language\] has no language of a cell, but rust; known: python"),
+        ("[category]\nloops = 1\n", r"\[category\] has no category of a cell, but loops; known: api_usage"),
+        ("[language]\ngo = 1\n[category]\nlow_context = 1\n", r"the weight 0 in \[language\]; choose others"),
+    ],
+)
+def test_weights_that_give_no_cell_anything_are_refused(tmp_path: Path, table: str, complaint: str) -> None:
     file = tmp_path / "weights.toml"
     file.write_text(WEIGHTS + table)
-    with pytest.raises(DataError, match=r"weights\.toml"):
-        instances_per_cell(ConstructionOptions(weights=file))
+    with pytest.raises(DataError, match=complaint):
+        instances_per_cell(ConstructionOptions(weights=file, languages=("python",)))
+
+
+def test_the_share_of_names_without_cells_is_noted(tmp_path: Path) -> None:
+    file = tmp_path / "weights.toml"
+    file.write_text(WEIGHTS + "[language]\npyton = 3\ngo = 1\n")
+    [note] = weights_notes(ConstructionOptions(weights=file))
+    assert "[language] no cell has pyton; 75.0% of the table is left out; known: python" in note
+    assert weights_notes(ConstructionOptions()) == []
 
 
 def test_public_sets_are_compared_and_unknown_ones_refused() -> None:
@@ -72,6 +88,14 @@ def test_bad_input_ends_with_one_line(tmp_path: Path, words: list[str], complain
     assert complaint in ran.stderr
     assert "Traceback" not in ran.stderr
     assert len(ran.stderr.strip().splitlines()) == 1
+
+
+def test_a_wrong_option_is_reported_before_a_missing_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    command = [sys.executable, "-m", "caretbench", "build", "devbench", "-m", "generator=openai/gpt-4o",
+               "--language", "pyhton", "-o", str(tmp_path / "out")]  # fmt: skip
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "--language pyhton: no such cells" in ran.stderr
 
 
 def test_a_build_needs_a_generator_and_a_folder_of_its_own(tmp_path: Path) -> None:

@@ -195,6 +195,67 @@ def test_an_instance_whose_file_was_not_written_yet_is_restored(tmp_path: Path) 
     assert folder.instances()[name].model_copy(update={"created": row.created}) == row
 
 
+def test_a_build_that_ends_short_fails_and_says_last_how_to_go_on(tmp_path: Path) -> None:
+    result = build(tmp_path, MadeModels(tmp_path, lambda *_: "I cannot help with that."), per_cell=2, patience=1)
+    assert not result.usable
+    assert result.lines[-1].endswith(
+        "left for python/low_context: 0 of 2. Go on with the same command and a higher --patience (now 1)"
+    )
+    result = build(tmp_path, MadeModels(tmp_path, fitting), per_cell=2)
+    assert result.usable
+    assert "no scenario" not in result.lines[-1]
+
+
+def test_another_seed_than_the_folders_is_refused(tmp_path: Path) -> None:
+    build(tmp_path, MadeModels(tmp_path, fitting), per_cell=1)
+    with pytest.raises(ValueError, match=r"--scenario-seed 99: the scenarios of .* have the seed 3; leave the option"):
+        build(tmp_path, MadeModels(tmp_path, fitting), per_cell=1, scenario_seed=99)
+
+
+def test_a_build_without_a_generator_names_those_of_the_folder(tmp_path: Path) -> None:
+    class NoModels(MadeModels):
+        roles = frozenset()
+
+    with pytest.raises(ValueError, match="build devbench needs a generator"):
+        build(tmp_path, NoModels(tmp_path, fitting), per_cell=1)
+    build(tmp_path, MadeModels(tmp_path, fitting, "toy"), per_cell=1)
+    with pytest.raises(ValueError, match=r"its generators are toy; name them again \(-m generator=.*somebody else"):
+        build(tmp_path, NoModels(tmp_path, fitting), per_cell=1)
+
+
+def test_a_review_that_rejects_nothing_here_is_told(tmp_path: Path) -> None:
+    class Notes(Progress):
+        def note(self, line: str) -> None:
+            notes.append(line)
+
+    notes: list[str] = []
+    review = tmp_path / "rejections.jsonl"
+    review.write_text("")
+    again: dict[str, Any] = {"again": review, "language": None, "category": None}
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    with pytest.raises(DataError, match=r"--again .*: .*mine has no instances; -o names the folder"):
+        build(mine, MadeModels(mine, fitting), **again)
+    build(mine, MadeModels(mine, fitting), per_cell=1)
+    assert build(mine, MadeModels(mine, fitting), progress=Notes(), **again).usable
+    assert any(line.startswith(f"--again {review}: no rejection is of an instance of {mine}") for line in notes)
+
+
+def test_the_hours_of_a_killed_build_count(tmp_path: Path) -> None:
+    calls = iter(range(100))
+
+    def killed(name: str, request: BuildRequest) -> str:
+        if next(calls) == 3:
+            raise KeyboardInterrupt
+        return "I cannot help with that."
+
+    with pytest.raises(KeyboardInterrupt):
+        build(tmp_path, MadeModels(tmp_path, killed), per_cell=1)
+    manifest = BuildFolder(tmp_path).manifest()
+    assert manifest is not None
+    assert manifest.wall_hours > 0
+
+
 def test_a_second_build_of_the_folder_is_refused(tmp_path: Path) -> None:
     def nested(name: str, request: BuildRequest) -> str:
         with pytest.raises(DataError, match="another caretbench is writing"):

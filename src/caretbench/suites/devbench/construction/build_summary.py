@@ -5,12 +5,15 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
 
 from caretbench.suites.devbench.construction.build_folder import BuildFolder
 from caretbench.suites.devbench.construction.build_rows import ConstructionManifest
 from caretbench.suites.devbench.construction.cell_counts import Cell
 from caretbench.suites.suite_types import BuildResult
 from caretbench.text_tables import align_columns
+
+_SHOWN_CELLS: Final = 6
 
 
 def build_summary(
@@ -48,9 +51,19 @@ def build_summary(
         f"{place}: {total} instances; {cost}, {manifest.hours:.2f} hours of requests; "
         f"caretbench run devbench --data {place} -m …",
     ]
-    notes = (f"no scenario is left for: {'; '.join(short)}; a higher --patience draws more",) if short else ()
+    if short:
+        text.append(_missing(place, short, manifest))
     numbers = {**manifest.model_dump(mode="json"), "output": str(folder.path), "short": short}
-    return BuildResult(tuple(text), numbers, notes, usable=total > 0)
+    return BuildResult(tuple(text), numbers, usable=total > 0 and not short)
+
+
+def _missing(place: str, short: Sequence[str], manifest: ConstructionManifest) -> str:
+    """Return the last line of a build that did not fill each cell: what is missing, and how to go on."""
+    more = f" and {len(short) - _SHOWN_CELLS} more" if len(short) > _SHOWN_CELLS else ""
+    return (
+        f"{place}: no scenario is left for {'; '.join(short[:_SHOWN_CELLS])}{more}. Go on with the same command and a "
+        f"higher --patience (now {manifest.options.get('patience')})"
+    )
 
 
 def _table(manifest: ConstructionManifest, counts: Mapping[Cell, int]) -> Iterator[str]:

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from caretbench.errors import DataError
+from caretbench.suites.devbench.cells.cell_tables import cell_categories, cell_languages
 from caretbench.suites.devbench.construction.build_rows import BuiltInstance, ConstructionManifest
 from caretbench.suites.devbench.construction.options import ConstructionOptions
 from caretbench.suites.devbench.construction.scenario_grid import cells
-from caretbench.suites.usage_weights import read_weights
+from caretbench.suites.usage_weights import Weights, read_weights
 
 Cell = tuple[str, str]
 """Language and category."""
@@ -52,10 +53,52 @@ def instances_per_cell(options: ConstructionOptions) -> dict[Cell, int]:
         raise DataError(
             f"{options.weights}: neither a table [language] nor [category]; without them, leave --weights out"
         )
-    shares = {cell: _share(weights.language, cell[0]) * _share(weights.category, cell[1]) for cell in chosen}
-    if not sum(shares.values()):
-        raise DataError(f"{options.weights}: all chosen cells have the weight 0")
-    return _apportioned(shares, per_cell * len(chosen))
+    for table, shares, known in _tables(weights):
+        if shares and not shares.keys() & set(known):
+            raise DataError(
+                f"{options.weights}: [{table}] has no {table} of a cell, but {', '.join(shares)}; "
+                f"known: {', '.join(known)}"
+            )
+    products = {cell: _share(weights.language, cell[0]) * _share(weights.category, cell[1]) for cell in chosen}
+    if not sum(products.values()):
+        zero = [
+            f"[{table}]"
+            for index, (table, values, _) in enumerate(_tables(weights))
+            if not any(_share(values, cell[index]) for cell in chosen)
+        ]
+        place = " and ".join(zero) or "[language] or [category]"
+        raise DataError(
+            f"{options.weights}: all chosen cells have the weight 0 in {place}; choose others with "
+            "--language and --category, or change the file"
+        )
+    return _apportioned(products, per_cell * len(chosen))
+
+
+def weights_notes(options: ConstructionOptions) -> list[str]:
+    """Return one line for each table of the weights with names that no cell has: the names and their share.
+
+    Raises:
+        DataError: the weights are malformed.
+    """
+    if options.weights is None:
+        return []
+    lines = []
+    for table, shares, known in _tables(read_weights(str(options.weights))):
+        if strange := [name for name in shares if name not in known]:
+            share = sum(shares[name] for name in strange) / sum(shares.values())
+            lines.append(
+                f"{options.weights}: [{table}] no cell has {', '.join(strange)}; {share:.1%} of the table is left out; "
+                f"known: {', '.join(known)}"
+            )
+    return lines
+
+
+def _tables(weights: Weights) -> tuple[tuple[str, Mapping[str, float], list[str]], ...]:
+    """Return the tables of languages and categories: name, shares and known names."""
+    return (
+        ("language", weights.language, list(cell_languages())),
+        ("category", weights.category, list(cell_categories())),
+    )
 
 
 def _share(table: Mapping[str, float], name: str) -> float:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from caretbench.execution.dispatcher import Dispatcher, open_executor
 from caretbench.files import RowAppender
@@ -23,8 +22,9 @@ from caretbench.suites.devbench.construction.build_folder import (
     total_cost,
 )
 from caretbench.suites.devbench.construction.build_rows import ConstructionManifest, InstanceRequest
+from caretbench.suites.devbench.construction.build_start import start_of_build
 from caretbench.suites.devbench.construction.build_summary import build_summary
-from caretbench.suites.devbench.construction.cell_counts import Cell, counts_to_restore, instances_per_cell
+from caretbench.suites.devbench.construction.cell_counts import Cell, weights_notes
 from caretbench.suites.devbench.construction.examination.candidates import InstanceExamination
 from caretbench.suites.devbench.construction.examination.gate_runs import GateRuns, ProgramOfAnswer
 from caretbench.suites.devbench.construction.generator_prompt import PAPER_SAMPLING, GeneratorTemplate, read_template
@@ -36,6 +36,8 @@ from caretbench.suites.devbench.construction.track_list import TrackList
 from caretbench.suites.suite_types import BuildResult, ProblemGate
 from caretbench.versions import versions
 
+_STORED_EVERY_S: Final = 10.0
+"""Seconds after which the hours of a build are stored again."""
 GateOpener = Callable[[Callable[[], Dispatcher], Callable[[int], None]], ProblemGate]
 """Returns the suite's gate for an executor and a receiver of progress."""
 
@@ -55,30 +57,15 @@ def build_instances(
         DataError: a file is malformed, the folder holds something else, or another process builds into it.
         AnswersMissingError: a generator did not answer; what came is examined and stored.
     """
-    options = ConstructionOptions.of(values)
-    if GENERATOR_ROLE not in models.roles:
-        raise ValueError(f"build devbench needs a generator: -m {GENERATOR_ROLE}=PROVIDER/MODEL")
     folder = BuildFolder(output)
-    known = folder.manifest()
-    seed = options.scenario_seed
-    if seed is None:
-        seed = known.seed if known is not None else secrets.randbelow(1 << 31)
-    restores = options.again is not None and not (options.per_cell or options.languages or options.categories)
-    if options.per_cell is None and known is not None:
-        options = options.model_copy(update={"per_cell": known.options.get("per_cell")})
-    if options.licence is None and known is not None:  # the licence of a folder holds for what is added
-        options = options.model_copy(update={"licence": known.options.get("licence")})
-    if restores and options.weights is None:
-        counts = counts_to_restore(known, folder.instances(), every_generator=options.every_generator)
-    else:
-        counts = instances_per_cell(options)
-    manifest = known or ConstructionManifest(seed=seed, canary=f"caretbench canary {secrets.token_hex(16)}")
-    manifest = manifest.model_copy(update={"seed": seed, "options": options.model_dump(mode="json")})
+    options, counts, manifest = start_of_build(
+        ConstructionOptions.of(values), folder, has_generator=GENERATOR_ROLE in models.roles
+    )
     template = read_template(options.template)
     output.mkdir(parents=True, exist_ok=True)
     with RowAppender(output / LOCK_FILE):  # one build of a folder at a time
         folder.write_manifest(manifest)
-        tracks = TrackList(options, models.names(GENERATOR_ROLE), counts, seed)
+        tracks = TrackList(options, models.names(GENERATOR_ROLE), counts, manifest.seed)
         tracks.read(folder.requests(), folder.attempts())
         store = InstanceStore(folder, tracks, RowFacts(template.key, options.licence))
         executor = open_executor(values["jobs"])
@@ -103,10 +90,11 @@ class InstanceBuild:
     tracks: TrackList
     store: InstanceStore
     examination: InstanceExamination
+    _stored_at: float = field(default_factory=time.monotonic)
+    """Time up to which the manifest counts the hours of the build."""
 
     def run(self) -> BuildResult:
         """Ask, examine and store in rounds; return the result."""
-        started = time.monotonic()
         self._open()
         counters = self.tracks.counters
         self.progress("instances", 0, sum(self.counts.values()) * len(counters))
@@ -117,8 +105,9 @@ class InstanceBuild:
             if not requests:
                 break
             complaint = self._ask(requests)
+            self._store_hours()
             self._examine(requests)
-        self._finish(time.monotonic() - started)
+        self._finish()
         if complaint is not None:
             raise complaint
         return build_summary(self.folder, self.manifest, self.counts, counters, self._held)
@@ -130,9 +119,14 @@ class InstanceBuild:
             rejected, lines = rejected_instances(self.options.again, self.store.problems, self.store.rows)
             for line in lines:
                 self.progress.note(line)
+            if not rejected:
+                self.progress.note(
+                    f"--again {self.options.again}: no rejection is of an instance of {self.folder.path}; the results "
+                    "are of another set, of changed texts, or accept the instances"
+                )
             for row, detail in rejected:
                 known = self.store.reject(row, f"reviewers rejected it: {detail}")
-                rest = "it is asked for again" if known else "no attempt of this folder made it; delete its file"
+                rest = "it is asked for again" if known else "it was not built in this folder: delete its file yourself"
                 self.progress.note(f"{row.id}: rejected ({detail}); {rest}")
         for edit in list(edited_instances(self.folder, self.store.rows, self.store.problems, self.examination)):
             if edit.row is None:
@@ -149,6 +143,8 @@ class InstanceBuild:
                 self.progress.note(
                     f"--licence {self.options.licence}: {error}; a release of these instances is refused"
                 )
+        for line in weights_notes(self.options):
+            self.progress.note(line)
         for line in add_public_sets(self.store.twins, self.options.compare):
             self.progress.note(line)
 
@@ -191,6 +187,8 @@ class InstanceBuild:
         ready = [(one, answers[one.generator, one.key]) for one in requests if (one.generator, one.key) in answers]
         for result in self.examination.examine(ready):
             request = result.request
+            if time.monotonic() - self._stored_at > _STORED_EVERY_S:
+                self._store_hours()
             if result.candidate is not None:
                 self.store.accept(result.candidate, result.checks, result.killed_by)
                 self.progress("instances", 0 if request.scenario.sibling_of else 1, None)
@@ -198,7 +196,15 @@ class InstanceBuild:
             answer = answers[request.generator, request.key]
             self.store.end(attempt_end(request, result.outcome, result.detail, result.checks, answer=answer))
 
-    def _finish(self, wall_s: float) -> None:
+    def _store_hours(self) -> None:
+        """Add the time since the last call to the hours of the manifest, so that a kill loses little of it."""
+        now = time.monotonic()
+        hours = self.manifest.wall_hours + (now - self._stored_at) / 3600
+        self._stored_at = now
+        self.manifest = self.manifest.model_copy(update={"wall_hours": hours})
+        self.folder.write_manifest(self.manifest)
+
+    def _finish(self) -> None:
         self.folder.write_instances(self.store.rows)
         yields: dict[str, Counter[str]] = {}
         last = {end.request: end for end in self.folder.attempts()}  # a rejection replaces the first end
@@ -213,8 +219,7 @@ class InstanceBuild:
                 "models": self.models.names(GENERATOR_ROLE),
                 "cost": total_cost(answers),
                 "hours": sum(answer.latency.last_s for answer in answers if answer.latency is not None) / 3600,
-                "wall_hours": self.manifest.wall_hours + wall_s / 3600,
                 "versions": versions(),
             }
         )
-        self.folder.write_manifest(self.manifest)
+        self._store_hours()
