@@ -79,7 +79,22 @@ def test_weighted_means(tmp_path: Path, tables: dict[str, dict[str, float]], val
 def test_notes_say_what_is_used_and_what_is_omitted(tmp_path: Path) -> None:
     _, note = by_usage(make_run(tmp_path / "run"), weights(category={"api_usage": 1, "syntax_completion": 3}))
     assert note.startswith("Weights mine: 9 events. Used: category;")
-    assert note.endswith("Groups without problems are omitted: 75.0% of category.")
+    assert note.endswith("Groups without problems are omitted: 75.0% of category (syntax_completion).")
+
+
+def test_names_of_one_language_are_added(tmp_path: Path) -> None:
+    """Python has twice the usage of Java; 6 of its 8 problems pass, and none of Java."""
+    shares = {"py": 1, "python": 1, "java": 1, "cobol": 0.5, "fortran": 0.5}
+    row, note = by_usage(make_run(tmp_path / "run"), weights(language=shares))
+    assert row[1] == "50.0"
+    assert note.endswith("Groups without problems are omitted: 25.0% of language (cobol, fortran).")
+
+
+def test_a_table_that_no_problem_matches_is_named(tmp_path: Path) -> None:
+    tables = {"category": {"api_usage": 1.0}, "language": {"typescriptreact": 1.0, "cobol": 3.0}}
+    _, note = by_usage(make_run(tmp_path / "run"), weights(**tables))
+    assert "Used: category;" in note
+    assert note.endswith("Groups without problems are omitted: 100.0% of language (cobol, typescript).")
 
 
 def test_weights_of_other_labels_are_an_error(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def with_usage_table(run: LoadedRun, summary: Summary, weights: Weights) -> Summ
     rows = [_row(run, summary, column, groups, cells) for column in summary.columns if column.overall.pass_at]
     notes = (
         f"Weights {weights.name}: {weights.source}. Used: {', '.join(shares)}; shares of several are multiplied. "
-        f"Groups without problems are omitted: {_omitted(run.problems, shares)}.",
+        f"Groups without problems are omitted: {_omitted(run.problems, _tables(weights), shares)}.",
     )
     table = SuiteTable(
         name="usage_weights",
@@ -51,8 +51,7 @@ def with_usage_table(run: LoadedRun, summary: Summary, weights: Weights) -> Summ
 
 def _shares(problems: Sequence[Problem], weights: Weights) -> dict[str, Mapping[str, float]]:
     """Return the tables of weights, by label, that the problems have labels for."""
-    tables: dict[str, Mapping[str, float]] = weights.model_dump(by_alias=True, include={*_TABLES})
-    tables["language"] = {_language(name): share for name, share in weights.language.items()}
+    tables = _tables(weights)
     labels = [_labels(problem) for problem in problems]
     found = {
         name: tables[name]
@@ -66,6 +65,15 @@ def _shares(problems: Sequence[Problem], weights: Weights) -> dict[str, Mapping[
             f"{known}); they need a table of one of them"
         )
     return found
+
+
+def _tables(weights: Weights) -> dict[str, Mapping[str, float]]:
+    """Return the tables of shares by label; those of several names of one language are added."""
+    tables: dict[str, Mapping[str, float]] = weights.model_dump(by_alias=True, include={*_TABLES})
+    languages: dict[str, float] = {}
+    for name, share in weights.language.items():
+        languages[_language(name)] = languages.get(_language(name), 0.0) + share
+    return tables | {"language": languages}
 
 
 def _labels(problem: Problem) -> dict[str, str]:
@@ -95,14 +103,20 @@ def _weight(group: str, shares: Mapping[str, Mapping[str, float]]) -> float:
     return math.prod(of_label.get(value, 0.0) / math.fsum(of_label.values()) for value, of_label in values)
 
 
-def _omitted(problems: Sequence[Problem], shares: Mapping[str, Mapping[str, float]]) -> str:
-    """Return the share of usage in each table that no problem has."""
+def _omitted(
+    problems: Sequence[Problem], tables: Mapping[str, Mapping[str, float]], used: Mapping[str, Mapping[str, float]]
+) -> str:
+    """Return the share of usage in each table that no problem has, with its names, the greatest first.
+
+    A table without any of them is not used; it is named if the problems have its label.
+    """
     parts = []
-    for name, of_label in shares.items():
-        there = {_labels(problem).get(name) for problem in problems}
-        share = math.fsum(value for key, value in of_label.items() if key not in there) / math.fsum(of_label.values())
-        if share:
-            parts.append(f"{share:.1%} of {name}")
+    for name, of_label in tables.items():
+        there = {label for problem in problems if (label := _labels(problem).get(name)) is not None}
+        missing = {key: value for key, value in of_label.items() if value and key not in there}
+        if missing and (name in used or there):
+            share = math.fsum(missing.values()) / math.fsum(of_label.values())
+            parts.append(f"{share:.1%} of {name} ({', '.join(sorted(missing, key=lambda key: -missing[key]))})")
     return ", ".join(parts) or "none"
 
 
