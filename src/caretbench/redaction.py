@@ -5,28 +5,56 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple
+
+from caretbench.files import read_packaged_toml
 
 REDACTED = "[redacted]"
 
 _SECRET_NAME = re.compile(r"(?:^|_)(?:API)?(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)(?:_|$)", re.IGNORECASE)
 _SHORTEST = 8  # shorter values occur by chance in ordinary text
 
-# Each shape keeps the text before the secret (group 1), so that the message still shows what it was.
-_SHAPES: tuple[re.Pattern[str], ...] = (
-    re.compile(r"(\b(?:Bearer|Basic)\s+)[^\s\"',;}]{8,}", re.IGNORECASE),
-    re.compile(r"(://[^\s:/@]*:)[^\s@/]+(?=@)"),
-    re.compile(
-        r"((?:^|[?&\s\"'{,;])(?:x-)?(?:(?:access|auth|api|secret|client)[_-]?)?(?:key|token|secret|password|passwd)"
-        r"[\"']?\s*[=:]\s*[\"']?)[^\s\"'&,;}]{4,}",
-        re.IGNORECASE,
-    ),
-    re.compile(r"(\b)(?:sk|pk|rk)-[A-Za-z0-9_*-]{8,}"),
-    re.compile(r"(\b)(?:hf|gsk|ghp|gho|ghs|glpat|xai|r8|nvapi|pplx|fw)[_-][A-Za-z0-9_-]{12,}"),
-    re.compile(r"(\b)github_pat_[A-Za-z0-9_]{12,}"),
-    re.compile(r"(\b)AIza[A-Za-z0-9_-]{20,}"),
-    re.compile(r"(\b)(?:AKIA|ASIA)[A-Z0-9]{12,}"),
-    re.compile(r"(\b)eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
-)
+
+class SecretShape(NamedTuple):
+    """Shape of a secret: kind, description in words, pattern, placeholders, and texts of which each match has one.
+
+    ``in_code``: ordinary programs have no such text. The groups ``shown`` and ``after`` of the pattern are no secret.
+    """
+
+    kind: str
+    description: str
+    pattern: re.Pattern[str]
+    allowed: re.Pattern[str] | None
+    holds: tuple[str, ...]
+    in_code: bool
+
+    def may_occur(self, folded: str) -> bool:
+        """Return whether a text, which is case-folded, can have a match."""
+        return any(part in folded for part in self.holds)
+
+    @property
+    def replacement(self) -> str:
+        """Text that replaces a match; what is around the secret stays, so that a message still shows what it was."""
+        kept = self.pattern.groupindex
+        return "".join((r"\g<shown>" * ("shown" in kept), REDACTED, r"\g<after>" * ("after" in kept)))
+
+
+@cache
+def secret_shapes() -> tuple[SecretShape, ...]:
+    """Return the shapes of secrets, from ``secret_texts.toml``."""
+    table = read_packaged_toml("caretbench", "secret_texts.toml")
+    return tuple(
+        SecretShape(
+            name,
+            entry["text"],
+            re.compile(entry["pattern"]),
+            re.compile(entry["allowed"]) if "allowed" in entry else None,
+            tuple(entry["holds"]),
+            entry.get("in_code", True),
+        )
+        for name, entry in table.items()
+    )
 
 
 def is_secret_name(name: str) -> bool:
@@ -49,6 +77,13 @@ def redact(text: str) -> str:
     """Return ``text`` without the keys of the environment, and without texts in the shape of a key or a password."""
     for value in secret_values():
         text = text.replace(value, REDACTED)
-    for shape in _SHAPES:
-        text = shape.sub(rf"\g<1>{REDACTED}", text)
+    folded = text.casefold()
+    for shape, replacement in _replacements():
+        if shape.may_occur(folded):
+            text = shape.pattern.sub(replacement, text)
     return text
+
+
+@cache
+def _replacements() -> tuple[tuple[SecretShape, str], ...]:
+    return tuple((shape, shape.replacement) for shape in secret_shapes())

@@ -69,12 +69,12 @@ def test_figures_of_the_problems(places: dict[str, Path], part: str) -> None:
         "cells": counted(f"{row['language']}/{row['category']}" for row in rows),
         "composition": {
             "mode": counted("suffix" if row["suffix"].strip() else "no_suffix" for row in rows),
-            "boundary": {"indentation": len(rows)},
+            "boundary": {"declaration": len(rows)},
             "kind": counted(row["kind"] for row in rows),
             "band": counted(row["band"] for row in rows),
             "origin": counted("sibling" if row["sibling"] else "original" for row in rows),
         },
-        "scenarios": {
+        "requested": {
             name: counted(row["scenario"][name] for row in rows)
             for name in ("kind", "domain", "language_construct", "band", "documentation", "mode", "boundary")
         },
@@ -234,3 +234,14 @@ def test_private_texts_are_counted_and_named(tmp_path: Path) -> None:
     found = release_set(built, tmp_path / "out", ReleaseOptions())
     assert found.public.figures.private_texts == 16
     assert any("secret or a name" in line for line in found.notes)
+
+
+def test_what_scenarios_asked_for_is_not_printed_as_a_property(places: dict[str, Path]) -> None:
+    page = (places["public"] / "datasheet.md").read_text("utf-8")
+    labels, requested = page.split("## Labels, measured")[1].split("## Requested by the scenarios")
+    requested = requested.split("##")[0]
+    assert "| boundary | declaration |" in labels
+    assert "not checked" in requested
+    for name in ("documentation", "domain", "language_construct"):
+        assert f"| {name} |" in requested
+        assert f"| {name} |" not in labels

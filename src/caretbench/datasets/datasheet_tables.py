@@ -137,13 +137,18 @@ def _sizes(sheet: Datasheet) -> Iterator[Table]:
 
 
 def _labels(sheet: Datasheet) -> Iterator[Table]:
-    for title, tables in (("Labels", sheet.figures.composition), ("Scenarios", sheet.figures.scenarios)):
+    requested = "Requested by the scenarios"
+    note = "Kind, band and mode are checked, and their labels are measured. The rest was asked for and not checked."
+    for name, title, tables, notes in (
+        ("labels", "Labels, measured", sheet.figures.composition, ()),
+        ("requested", requested, sheet.figures.requested, (note,)),
+    ):
         rows = [
-            (name, value, str(count), f"{count / sheet.figures.problems:.1%}")
-            for name, counts in tables.items()
+            (label, value, str(count), f"{count / sheet.figures.problems:.1%}")
+            for label, counts in tables.items()
             for value, count in counts.items()
         ]
-        yield Table(title.lower(), title, ("Label", "Value", "Problems", "Share"), tuple(rows))
+        yield Table(name, title, ("Label", "Value", "Problems", "Share"), tuple(rows), notes)
 
 
 def _generation(sheet: Datasheet) -> Table:

@@ -13,12 +13,13 @@ from caretbench.metrics.complexity import paper_statistics
 from caretbench.problem import Caret, Problem, Row
 from caretbench.suites.devbench.construction.build_rows import BuiltInstance
 from caretbench.suites.devbench.instance_rules.instance_checks import PASSED
+from caretbench.syntax.caret_boundary import caret_boundary
 from caretbench.validation.texts.private_texts import private_texts
 
 ALL: Final = "all"
 FAULT: Final = "fault"
-_COMPOSITION: Final = ("mode", "boundary", "direction", "kind", "band", "origin")
-_SCENARIO: Final = ("kind", "domain", "language_construct", "band", "documentation", "mode", "boundary")
+_COMPOSITION: Final = ("mode", "direction", "kind", "band", "origin")
+_REQUESTED: Final = ("kind", "domain", "language_construct", "band", "documentation", "mode", "boundary")
 _MOST_VALUES: Final = 60
 """Number of distinct values above which a field of scenarios is not broken down."""
 
@@ -39,8 +40,9 @@ class PartFigures(Row):
     """Figures of the problems of one part.
 
     ``sizes`` counts by the syntax of the language, ``sizes_paper`` as the script behind the paper's Table 4; both by
-    language, with ``all``. ``edited`` counts files that changed since their checks, ``checks`` results by check,
-    ``marked`` source files with the canary. ``created`` are the first and the last date of the rows.
+    language, with ``all``. ``composition`` counts labels of the problems, ``requested`` what their scenarios asked for.
+    ``edited`` counts files that changed since their checks, ``checks`` results by check, ``marked`` source files with
+    the canary. ``created`` are the first and the last date of the rows.
     """
 
     problems: int
@@ -48,7 +50,7 @@ class PartFigures(Row):
     edited: int
     cells: Mapping[str, int]
     composition: Mapping[str, Mapping[str, int]]
-    scenarios: Mapping[str, Mapping[str, int]]
+    requested: Mapping[str, Mapping[str, int]]
     siblings: int
     sizes: Mapping[str, SizeFigures]
     sizes_paper: Mapping[str, SizeFigures]
@@ -72,12 +74,8 @@ def part_figures(built: BuiltSet, problems: Sequence[Problem], marked: int) -> P
         without_row=len(problems) - len(rows),
         edited=sum(map(built.is_edited, rows)),
         cells=sorted_counts(map(cell_of, problems)),
-        composition={
-            name: sorted_counts(one.label(name) for one in problems if name in one.labels)
-            for name in _COMPOSITION
-            if any(name in one.labels for one in problems)
-        },
-        scenarios=_scenarios(rows),
+        composition=_composition(problems),
+        requested=_requested(rows),
         siblings=sum(row.sibling in known for row in rows if row.sibling),
         sizes=_sizes(problems, as_released=False),
         sizes_paper=_sizes(problems, as_released=True),
@@ -95,9 +93,20 @@ def _text(problem: Problem, row: BuiltInstance | None) -> str:
     return f"{shown}\n{row.justification}" if row else shown
 
 
-def _scenarios(rows: Sequence[BuiltInstance]) -> dict[str, dict[str, int]]:
+def _composition(problems: Sequence[Problem]) -> dict[str, dict[str, int]]:
+    """Return the counts of the labels of problems, and of the boundaries of their carets."""
+    found = {name: [one.label(name) for one in problems if name in one.labels] for name in _COMPOSITION}
+    found["boundary"] = [
+        caret_boundary(caret.prefix, one.reference, caret.suffix)
+        for one in problems
+        if isinstance(caret := one.shown, Caret)
+    ]
+    return {name: sorted_counts(values) for name, values in found.items() if values}
+
+
+def _requested(rows: Sequence[BuiltInstance]) -> dict[str, dict[str, int]]:
     """Return the counts of the fields of scenarios with few distinct values."""
-    counted = {name: sorted_counts(str(getattr(row.scenario, name)) for row in rows) for name in _SCENARIO}
+    counted = {name: sorted_counts(str(getattr(row.scenario, name)) for row in rows) for name in _REQUESTED}
     return {name: counts for name, counts in counted.items() if 0 < len(counts) <= _MOST_VALUES}
 
 

@@ -38,7 +38,13 @@ def test_placeholders_are_not(text: str) -> None:
     assert list(private_texts(text)) == []
 
 
-@pytest.mark.parametrize("text", ["a+" * 30_000 + "@", "a.1-" * 15_000, "x://" + "a:" * 30_000, "1 " + "Aa " * 20_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a+" * 30_000 + "@", "a.1-" * 15_000, "x://" + "a:" * 30_000, "1 " + "Aa " * 20_000, "sk-" * 20_000,
+        "-----BEGIN PRIVATE " + "KEY-----" + "\n" * 30_000, "password = '" * 5_000, "a_" * 30_000 + "password",
+    ],
+)  # fmt: skip
 def test_hostile_texts_take_no_time(text: str) -> None:
     started = time.process_time()
     list(private_texts(text))
