@@ -60,6 +60,11 @@ def test_words_that_pass(field: str, word: str) -> None:
     assert extracted_event(event(**{field: word})).model_dump()[field] == word
 
 
+def test_a_word_with_the_name_of_the_user_is_replaced() -> None:
+    assert replaced_words(event(user="Ann.Smith", category="team-ann.smith")) == {"category": "other"}
+    assert replaced_words(event(user="a", category="team-a")) == {}
+
+
 def test_events_without_texts_are_examined_too() -> None:
     found = extracted_event(made_event(model="ann@corp.example", language="klingon"), SaltedHashes(b"0123456789abcdef"))
     assert (found.model, found.language) == ("other", "other")

@@ -22,18 +22,21 @@ WORD_FIELDS: Final = ("language", "trigger", "model", "category")
 _PART: Final = re.compile(r"\w{6,}")
 """Part of a word that is searched in the code too; shorter ones are in names of models by chance (``small``)."""
 
+_SHORTEST_USER: Final = 3
+"""Minimum number of characters of a name of a user that is searched in words."""
+
 
 def replaced_words(event: CompletionEvent) -> dict[str, str]:
     """Return ``other`` for each field whose word could be text of the code or of a person.
 
-    Known words are never replaced. Others are where they have the shape of a secret or an ``@``, or where the event's
-    own texts have the word, or a long part of it. A language that is not known is always replaced.
+    Known words are never replaced. Others are where they have the shape of a secret, an ``@`` or the name of the
+    event's user, or where the event's own texts have the word, or a long part of it. A language that is not known is always replaced.
     """
     words = {name: getattr(event, name) for name in WORD_FIELDS}
     return {
         name: OTHER
         for name, word in words.items()
-        if word is not None and word not in _known()[name] and _is_private(name, word, event.texts)
+        if word is not None and word not in _known()[name] and _is_private(name, word, event)
     }
 
 
@@ -56,10 +59,12 @@ def _known() -> Mapping[str, frozenset[str]]:
     }
 
 
-def _is_private(name: str, word: str, texts: EventTexts | None) -> bool:
+def _is_private(name: str, word: str, event: CompletionEvent) -> bool:
     if name == "language" or "@" in word or _has_secret(word):
         return True
-    return texts is not None and _is_in(word, texts)
+    if len(event.user) >= _SHORTEST_USER and event.user.casefold() in word.casefold():
+        return True
+    return event.texts is not None and _is_in(word, event.texts)
 
 
 def _is_in(word: str, texts: EventTexts) -> bool:
