@@ -30,7 +30,8 @@ def replaced_words(event: CompletionEvent) -> dict[str, str]:
     """Return ``other`` for each field whose word could be text of the code or of a person.
 
     Known words are never replaced. Others are where they have the shape of a secret, an ``@`` or the name of the
-    event's user, or where the event's own texts have the word, or a long part of it. A language that is not known is always replaced.
+    event's user, or where the event's own texts have the word, or a long part of it. A language that is not known is
+    always replaced.
     """
     words = {name: getattr(event, name) for name in WORD_FIELDS}
     return {
