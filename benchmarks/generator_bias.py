@@ -33,6 +33,12 @@ class Setting(NamedTuple):
     """Log odds by which models of the first family are better."""
     difficulty: float = 0.0
     """Log odds by which problems of the first family are harder."""
+    spreads: tuple[float, float] = (0.8, 0.8)
+    """Standard deviations of the difficulties of each family's problems within a scenario."""
+    discriminations: tuple[float, float] = (1.0, 1.0)
+    """Factors of the log odds on each family's problems: how well they separate good models from others."""
+    taste: float = 0.0
+    """Standard deviation of each model's own preference for problems of the first family, in log odds."""
 
 
 SETTINGS = (
@@ -41,6 +47,9 @@ SETTINGS = (
     Setting("no favour"),
     Setting("no favour, unequal families", skill=0.8, difficulty=-0.6),
     Setting("no favour, very unequal families", skill=1.5, difficulty=1.0),
+    Setting("no favour, problems of unequal spread", skill=1.5, spreads=(0.3, 2.5)),
+    Setting("no favour, problems of unequal discrimination", skill=1.0, discriminations=(1.5, 0.7)),
+    Setting("no favour, tastes of single models", taste=0.4),
 )
 
 
@@ -48,8 +57,13 @@ def simulated(setting: Setting, generator: np.random.Generator, scenarios: int =
     """Return one sample of all models on all problems: the first family's problems, then the second's."""
     abilities = np.concatenate([generator.normal(0.8 + side * setting.skill / 2, 0.5, MODELS) for side in (1, -1)])
     shared = generator.normal(0.0, 0.8, scenarios)
-    problems = [shared + generator.normal(side * setting.difficulty / 2, 0.8, scenarios) for side in (1, -1)]
-    chances = 1 / (1 + np.exp(np.concatenate(problems)[None, :] - abilities[:, None]))
+    problems = [
+        shared + generator.normal(side * setting.difficulty / 2, spread, scenarios)
+        for side, spread in zip((1, -1), setting.spreads, strict=True)
+    ]
+    tastes = generator.normal(0.0, setting.taste, 2 * MODELS)[:, None] * np.repeat((0.5, -0.5), scenarios)
+    log_odds = (abilities[:, None] - np.concatenate(problems)) * np.repeat(setting.discriminations, scenarios)
+    chances = 1 / (1 + np.exp(-log_odds - tastes))
     models = [family for family in FAMILIES for _ in range(MODELS)]
     written = [family for family in FAMILIES for _ in range(scenarios)]
     own = np.asarray(models)[:, None] == np.asarray(written)[None, :]

@@ -33,9 +33,9 @@ def test_the_bias_is_a_difference_of_differences_in_each_scenario() -> None:
     assert not found.claimed  # two scenarios decide nothing
     # 1.96 + 0.84 standard errors of two values 0.75 and 0.25
     assert found.smallest == pytest.approx((1.959964 + 0.841621) * 0.25, rel=1e-5)
-    odds = math.log((1.5 + 0.5) / (0.5 + 0.5)) - math.log((0.5 + 0.5) / (1.5 + 0.5))
-    others = math.log((1.25 + 0.5) / (0.75 + 0.5)) - math.log((1.25 + 0.5) / (0.75 + 0.5))
-    assert found.log_odds.difference == pytest.approx(odds - others)
+    # A alone solves 0.625 problems of A and 0.125 of B, B alone 0.375 and 0.875; half a problem is added
+    odds = math.log(1.125 / 0.875) - math.log(0.625 / 1.375)
+    assert found.log_odds.difference == pytest.approx(odds)
 
 
 def test_problems_of_one_family_in_a_scenario_are_averaged() -> None:
@@ -93,6 +93,9 @@ def test_a_favour_is_found_and_unequal_families_are_not_mistaken_for_one() -> No
     claimed, by_points = shares(BY_NAME["no favour, very unequal families"], 30)
     assert claimed <= 0.1
     assert by_points >= 0.3  # the difference of rates alone would mislead
+    claimed, by_points = shares(BY_NAME["no favour, problems of unequal spread"], 30)
+    assert claimed <= 0.1
+    assert by_points >= 0.7
 
 
 def test_the_smallest_bias_falls_with_the_scenarios() -> None:
@@ -108,5 +111,5 @@ def test_the_smallest_bias_falls_with_the_scenarios() -> None:
 @pytest.mark.long
 def test_power_and_false_claims_over_400_runs() -> None:
     assert shares(BY_NAME["favoured by 5 points"], 400)[0] >= 0.9
-    for name in ("no favour", "no favour, unequal families"):
+    for name in ("no favour", "no favour, unequal families", "no favour, problems of unequal spread"):
         assert shares(BY_NAME[name], 400)[0] <= 0.08, name

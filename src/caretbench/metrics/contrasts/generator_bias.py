@@ -4,8 +4,11 @@ A model's gain in a scenario is its rate on the problems of one family of genera
 other families. The bias is the gain of the family's own models minus that of the others: a difference of differences,
 one for each scenario. Skill of a model and difficulty of a generator's problems cancel.
 
-Differences of rates depend on the scale: where one family's models are near 100 %, no difficulty shows. So a bias is
-claimed only if it is distinguishable in points and in log odds, in the same direction.
+Differences of rates depend on the scale: where problems are very easy or very hard, no skill shows, and a family's
+problems may be so more often. So a bias is claimed only if it is distinguishable in points and in log odds, in the same
+direction. The log odds are those of discordant answers: of the problems that exactly one of two models solves, the
+odds that it is the first. They do not depend on the difficulty of the problems (Rasch; Mantel and Haenszel 1959 for
+pairs): it cancels problem by problem. Problems that separate good models better than others do not cancel.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ class BiasEstimate(NamedTuple):
     points: Comparison
     """Own gain minus the gain of others, over scenarios; rates run from 0 to 1."""
     log_odds: Comparison
-    """The same of pooled rates in log odds, with a jackknife over scenarios."""
+    """The same in log odds of discordant answers, with a jackknife over scenarios."""
     smallest: float
     """Smallest bias that so many scenarios find in 80 % of cases."""
 
@@ -61,6 +64,9 @@ class _Gains(NamedTuple):
     """Rates on problems of the other families."""
     present: NDArray[np.bool_]
     """Scenarios in which every model has both."""
+    discordant: Floats
+    """Numbers of discordant answers by scenario: problems of the family and of others × solved by the first and by the
+    second of two models × the family's own models × other models × scenarios."""
 
 
 def own_family_bias(answered: AnsweredProblems, *, seed: int) -> BiasEstimate | None:
@@ -89,7 +95,9 @@ def bias_by_model(answered: AnsweredProblems, *, seed: int) -> dict[int, BiasEst
         gains, own = _family(answered, family)
         for row in np.flatnonzero(own):
             kept = ~own | (np.arange(len(own)) == row)
-            part = _Gains(gains.own[kept], gains.other[kept], gains.present)
+            first = int(own[:row].sum())
+            discordant = gains.discordant[:, :, first : first + 1]
+            part = _Gains(gains.own[kept], gains.other[kept], gains.present, discordant)
             estimate = _estimate([(part, own[kept])], seed)
             if estimate is not None:
                 found[int(row)] = estimate
@@ -135,8 +143,24 @@ def _family(answered: AnsweredProblems, family: str) -> tuple[_Gains, NDArray[np
     others[place] = False
     number = others.sum(axis=0)
     other = (means * others).sum(axis=1) / np.maximum(number, 1)
-    gains = _Gains(means[:, place], other, there[place] & (number > 0))
-    return gains, np.asarray(answered.model_families) == family
+    own = np.asarray(answered.model_families) == family
+    written = np.asarray(answered.problem_families) == family
+    discordant = np.stack([_discordant(answered.rates * np.where(part, 1, np.nan), own, scenarios, count)
+                           for part in (written, ~written)])  # fmt: skip
+    return _Gains(means[:, place], other, there[place] & (number > 0), discordant), own
+
+
+def _discordant(rates: Floats, own: NDArray[np.bool_], scenarios: NDArray[np.int64], count: int) -> Floats:
+    """Return how often one of two models solves a problem and the other does not, by scenario.
+
+    Of several answers to a problem, each of one model is compared with each of the other. Problems that are NaN for one
+    of the two do not count.
+    """
+    first, second = rates[own][:, None], rates[~own][None]
+    found = np.stack([np.nan_to_num(first * (1 - second)), np.nan_to_num(second * (1 - first))])
+    sums: Floats = np.zeros((*found.shape[:3], count))
+    np.add.at(np.moveaxis(sums, -1, 0), scenarios, np.moveaxis(found, -1, 0))
+    return sums
 
 
 def _estimate(sides: Sequence[tuple[_Gains, NDArray[np.bool_]]], seed: int) -> BiasEstimate | None:
@@ -164,30 +188,24 @@ def _mean_gain(gains: _Gains, rows: NDArray[np.bool_]) -> Floats:
 
 
 def _log_odds(sides: Sequence[tuple[_Gains, NDArray[np.bool_]]], scenarios: int) -> Comparison:
-    """Return the bias in log odds of rates that are pooled over scenarios, with a jackknife over scenarios."""
+    """Return the bias in log odds of discordant answers: the mean over pairs of models, with a jackknife."""
     whole, without = [], []
-    for gains, own in sides:
-        signs = np.where(own, 1 / own.sum(), -1 / (~own).sum())
-        size = gains.present.sum()
-        left = np.maximum(size - gains.present, 1)
-        full, partial = np.zeros(len(own)), np.zeros(gains.own.shape)
-        for rates, sign in ((gains.own, 1), (gains.other, -1)):
-            kept = rates * gains.present
-            totals = kept.sum(axis=1)
-            full += sign * _logit(totals, np.asarray(size))
-            partial += sign * _logit(totals[:, None] - kept, left)
-        whole.append(float(signs @ full))
-        without.append(signs @ partial)
+    for gains, _ in sides:
+        counts = gains.discordant * gains.present
+        totals = counts.sum(axis=-1, keepdims=True)
+        whole.append(float(_log_odds_ratio(totals).mean()))
+        without.append(_log_odds_ratio(totals - counts).mean(axis=(0, 1)))
     estimate, parts = math.fsum(whole) / len(whole), np.mean(without, axis=0)
     count = len(parts)
     error = math.sqrt(float(((parts - parts.mean()) ** 2).sum()) * (count - 1) / count)
     return normal_comparison(estimate, error, n=scenarios, groups=scenarios)
 
 
-def _logit(passes: Floats, number: NDArray[np.int64]) -> Floats:
-    """Return the log odds of rates; half a pass and half a failure are added, so that they are finite."""
-    odds: Floats = np.log((passes + 0.5) / (number - passes + 0.5))
-    return odds
+def _log_odds_ratio(counts: Floats) -> Floats:
+    """Return the log odds on a family's problems minus those on others, by pair of models; 1/2 is added to counts."""
+    odds = np.log((counts[:, 0] + 0.5) / (counts[:, 1] + 0.5))
+    ratio: Floats = odds[0] - odds[1]
+    return ratio
 
 
 def _adjusted(found: dict[KeyT, BiasEstimate]) -> dict[KeyT, BiasEstimate]:
