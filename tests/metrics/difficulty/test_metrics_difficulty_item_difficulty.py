@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from benchmarks.difficulty_coverage import DifficultySetting, answers, coverage
-from caretbench.metrics.difficulty.item_difficulty import fit_difficulties, rate_at, rate_at_equal_difficulty
+from caretbench.metrics.difficulty.item_difficulty import (
+    are_copies,
+    fit_difficulties,
+    rate_at,
+    rate_at_equal_difficulty,
+)
+from caretbench.metrics.difficulty.item_likelihood import OWN_MOST
 
 FIVE = DifficultySetting(models=5, samples=5, spread=1.1)
 
@@ -55,20 +61,22 @@ def test_more_samples_tell_more_of_a_problem_and_little_of_the_mean() -> None:
     assert many.difficulty.high - many.difficulty.low > 2 * 1.96 * 1.1 / math.sqrt(300) * 0.9
 
 
-def test_samples_that_always_agree_count_as_one() -> None:
-    """Copies of an answer tell no more than the answer does; nearly always the same is nearly the same."""
+def test_samples_that_nearly_always_agree_are_copies() -> None:
+    passes, samples = np.asarray([[5.0, 0, 5, 0, 1]]), np.full((1, 5), 5.0)
+    assert are_copies(passes, samples)  # four of five
+    assert not are_copies(passes[:, 1:], samples[:, 1:])
+    assert not are_copies(np.minimum(passes, 1), np.ones((1, 5)))  # one sample copies none
+    simulated, all_samples, _ = answers(FIVE, 0.0, np.random.default_rng(3))
+    assert not are_copies(simulated, all_samples)
+
+
+def test_alike_samples_leave_estimates_finite_and_the_rate_as_it_is() -> None:
+    """Five samples that are all the same: their own spread is at its bound."""
     passes, samples, _ = answers(FIVE._replace(samples=1, models=3), 0.0, np.random.default_rng(2))
-    once, copied = (fit_difficulties(passes * copies, samples * copies, names(300)) for copies in (1, 5))
-    assert copied.abilities == once.abilities
-    assert copied.difficulty == once.difficulty
-    assert once.own_spread == 0
-    mixed = 5 * passes
-    mixed[:, :30] = np.random.default_rng(3).integers(0, 6, (3, 30))
-    nearly = fit_difficulties(mixed, 5 * samples, names(300))
-    assert nearly.own_spread > 2
-    found = rate_at_equal_difficulty([nearly], 0)
-    assert found.value == pytest.approx((mixed[0] / 5).mean(), abs=0.02)
-    assert found.high - found.low == pytest.approx(2 * 1.96 * (mixed[0] / 5).std() / math.sqrt(300), rel=0.15)
+    model = fit_difficulties(5 * passes, 5 * samples, names(300))
+    assert model.own_spread == pytest.approx(OWN_MOST, rel=1e-3)
+    assert all(math.isfinite(value) for one in (*model.abilities, *model.problems) for value in one)
+    assert rate_at_equal_difficulty([model], 0).value == pytest.approx(passes[0].mean(), abs=0.03)
 
 
 def test_harder_problems_do_not_make_a_model_worse() -> None:

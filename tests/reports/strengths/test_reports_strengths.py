@@ -206,29 +206,40 @@ def test_harder_problems_of_a_language_are_told_from_a_weaker_model() -> None:
     assert java.skill.value == pytest.approx((java.rate.value - java.empty) / (1 - java.empty))
 
 
-def test_all_samples_of_a_problem_tell_the_ability() -> None:
-    """Five samples a problem of two models 1.5 log odds apart, whose problems differ much in difficulty."""
+def sampled_run(samples: int, *, copies: bool = False) -> LoadedRun:
+    """A run of two models 1.5 log odds apart on Python problems whose difficulties have the spread 2."""
     rng = random.Random(5)  # noqa: S311  # made-up data
     problems = [one for one in PROBLEMS if one.label("language") == "python"]
     scores, completions = [], []
     for problem in problems:
         difficulty = rng.gauss(-0.7, 2)
         for model, ability in (("a", 0.75), ("b", -0.75)):
-            for sample in range(5):
-                passed = rng.random() < 1 / (1 + math.exp(difficulty - ability))
+            chances = [rng.random() for _ in range(5)]
+            for sample in range(samples):
+                passed = chances[0 if copies else sample] < 1 / (1 + math.exp(difficulty - ability))
                 common = {"problem_id": problem.id, "model": model, "sample": sample, "policy": "syntax"}
                 outcome = {"outcome": "passed" if passed else "failed", "values": {"passed": float(passed)}}
                 scores.append(Score.model_validate(common | {"profile": "default", "scorer": "execution@1"} | outcome))
                 completions.append(Completion(problem_id=problem.id, model=model, sample=sample, text="x = 1\n"))
     manifest = {"suite": "devbench", "policy": "syntax", "profile": "default", "seed": 0, "models": []}
-    run = LoadedRun("planted", manifest, problems, completions, build_frame(problems, scores))
-    [python] = strengths_of(run, "a").languages
+    return LoadedRun("planted", manifest, problems, completions, build_frame(problems, scores))
+
+
+def test_all_samples_of_a_problem_tell_the_ability() -> None:
+    [python] = strengths_of(sampled_run(5), "a").languages
     assert python.ability is not None
     assert python.ability.low is not None
     assert python.ability.high is not None
     assert python.ability.low < 0.75 < python.ability.high
     assert python.at_equal_difficulty is not None
     assert python.at_equal_difficulty.value == pytest.approx(python.rate.value, abs=0.02)
+
+
+def test_samples_that_are_copies_count_as_one() -> None:
+    [once], [copied] = (strengths_of(sampled_run(number, copies=True), "a").languages for number in (1, 5))
+    assert copied.ability == once.ability
+    assert copied.difficulty == once.difficulty
+    assert copied.at_equal_difficulty == once.at_equal_difficulty
 
 
 def test_few_sources_have_no_difficulty() -> None:

@@ -3,7 +3,8 @@
 The log odds that a model's sample passes a problem are its ability minus the problem's difficulty. Abilities have the
 mean 0, so the difficulties are those for the average model. Difficulties are normal, and integrated over; the passes of
 several samples are binomial. Samples of one model on one problem may be more alike than that: then the problem is
-harder or easier for this model than for others, by an own normal value. Samples that always agree count as one.
+harder or easier for this model than for others, by an own normal value. Samples that nearly
+always agree tell no log odds of a sample, and should count as one answer (:func:`are_copies`).
 
 Source: Rasch, "Probabilistic models for some intelligence and attainment tests" (1960), with the likelihood of
 :mod:`caretbench.metrics.difficulty.item_likelihood`; intervals from the full matrix of all parameters by clusters
@@ -26,6 +27,7 @@ from caretbench.metrics.resampling import Floats
 
 _Z = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
 _NODES = 61
+_ALIKE = 0.8
 
 
 class Scaled(NamedTuple):
@@ -58,6 +60,17 @@ class DifficultyModel(NamedTuple):
         return math.hypot(self.spread, self.own_spread)
 
 
+def are_copies(passes: Floats, samples: Floats) -> bool:
+    """Return whether several samples of a model on a problem are nearly copies: in 80 % of cases all of them agree.
+
+    Then their rate should count as one answer. Log odds of a sample would be beyond ± 5 for most problems, where five
+    samples cannot tell them.
+    """
+    several = samples > 1
+    agree = (passes == 0) | (passes == samples)
+    return bool(several.any()) and float(agree[several].mean()) >= _ALIKE
+
+
 def fit_difficulties(passes: Floats, samples: Floats, clusters: Sequence[str]) -> DifficultyModel:
     """Return the item-difficulty model of numbers of passes; the spread of whole clusters gives the intervals.
 
@@ -77,9 +90,6 @@ def fit_difficulties(passes: Floats, samples: Floats, clusters: Sequence[str]) -
         raise ValueError(f"{len(clusters)} clusters do not fit {passes.shape[1]} problems")
     if not ((passes >= 0) & (passes <= samples)).all():
         raise ValueError("the number of passes lies between 0 and the number of samples")
-    if ((passes == 0) | (passes == samples)).all():
-        # All samples of a model on a problem agree, as in greedy decoding: they tell as much as one.
-        passes, samples = np.minimum(passes, 1.0), np.minimum(samples, 1.0)
     likelihood = AnswerLikelihood(passes, samples)
     found = likelihood.maximum()
     curvature, slopes = likelihood.curvature(found)

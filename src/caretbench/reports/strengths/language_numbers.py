@@ -12,6 +12,7 @@ import polars as pl
 from caretbench.metrics.difficulty.item_difficulty import (
     DifficultyModel,
     Scaled,
+    are_copies,
     fit_difficulties,
     rate_at_equal_difficulty,
 )
@@ -49,7 +50,7 @@ def language_numbers(source: ReportSource, model: str) -> tuple[LanguageNumbers,
     ordered = [own, *(one for one in rates if one is not own)]
     baselines = [EMPTY] if EMPTY in source.run.baselines else []
     empty = next(iter(model_rates(source.run, baselines)), None) if baselines else None
-    parts = list(_parts(ordered, empty))
+    parts = _answers(list(_parts(ordered, empty)))
     fits = {part.language: _fit(part) for part in parts} if len(ordered) > 1 else {}
     scale = {language: fit for language, fit in fits.items() if fit is not None}
     equal = {language: rate_at_equal_difficulty(list(scale.values()), place) for place, language in enumerate(scale)}
@@ -70,6 +71,16 @@ def _parts(ordered: Sequence[ModelRates], empty: ModelRates | None) -> Iterator[
             ) if empty is not None else rows.clear()  # fmt: skip
             passes, samples = (rows.select(chosen).to_numpy().T.astype(np.float64) for chosen in columns)
             yield _LanguageAnswers(str(language), rows, passes, samples, floor)
+
+
+def _answers(parts: Sequence[_LanguageAnswers]) -> list[_LanguageAnswers]:
+    """Return the parts with one answer a problem, where samples are nearly copies: in all, so that scales agree."""
+    if not parts:
+        return []
+    passes = np.concatenate([part.passes.ravel() for part in parts])
+    if not are_copies(passes, np.concatenate([part.samples.ravel() for part in parts])):
+        return list(parts)
+    return [part._replace(passes=part.passes / part.samples, samples=np.ones_like(part.samples)) for part in parts]
 
 
 def _fit(part: _LanguageAnswers) -> DifficultyModel | None:
