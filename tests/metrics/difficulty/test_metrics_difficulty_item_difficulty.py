@@ -9,6 +9,7 @@ from benchmarks.difficulty_coverage import DifficultySetting, answers, coverage
 from caretbench.metrics.difficulty.item_difficulty import (
     are_copies,
     fit_difficulties,
+    majorities,
     rate_at,
     rate_at_equal_difficulty,
 )
@@ -68,6 +69,17 @@ def test_samples_that_nearly_always_agree_are_copies() -> None:
     assert not are_copies(np.minimum(passes, 1), np.ones((1, 5)))  # one sample copies none
     simulated, all_samples, _ = answers(FIVE, 0.0, np.random.default_rng(3))
     assert not are_copies(simulated, all_samples)
+
+
+def test_a_majority_is_the_answer_of_copies() -> None:
+    """Samples that differ in one of twenty answers leave the estimates as they are; rates would pull them to 0."""
+    generator = np.random.default_rng(8)
+    passes, samples, _ = answers(FIVE._replace(samples=1, models=2, spread=2.0), 0.0, generator)
+    differing = np.where(generator.random(passes.shape) < 0.05, np.abs(5 * passes - 2), 5 * passes)
+    assert majorities(differing, 5 * samples).tolist() == passes.tolist()
+    assert majorities(np.asarray([[1.0, 2, 3, 4]]), np.full((1, 4), 4.0)).tolist() == [[0, 0.5, 1, 1]]
+    once, rates = (fit_difficulties(one, samples, names(300)) for one in (passes, differing / 5))
+    assert rates.spread < 0.95 * once.spread
 
 
 def test_alike_samples_leave_estimates_finite_and_the_rate_as_it_is() -> None:

@@ -240,6 +240,8 @@ def test_samples_that_are_copies_count_as_one() -> None:
     assert copied.ability == once.ability
     assert copied.difficulty == once.difficulty
     assert copied.at_equal_difficulty == once.at_equal_difficulty
+    assert once.ability is not None
+    assert once.ability.value > 0
 
 
 def test_few_sources_have_no_difficulty() -> None:

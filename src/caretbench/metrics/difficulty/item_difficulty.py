@@ -63,12 +63,22 @@ class DifficultyModel(NamedTuple):
 def are_copies(passes: Floats, samples: Floats) -> bool:
     """Return whether several samples of a model on a problem are nearly copies: in 80 % of cases all of them agree.
 
-    Then their rate should count as one answer. Log odds of a sample would be beyond ± 5 for most problems, where five
-    samples cannot tell them.
+    Then their majority should count as one answer (:func:`majorities`). Log odds of a sample would be beyond ± 5 for
+    most problems, where five samples cannot tell them.
     """
     several = samples > 1
     agree = (passes == 0) | (passes == samples)
     return bool(several.any()) and float(agree[several].mean()) >= _ALIKE
+
+
+def majorities(passes: Floats, samples: Floats) -> Floats:
+    """Return 1 where most samples pass, 0 where most fail, and ½ where as many pass as fail.
+
+    Rates in place of majorities would pull abilities and the spread of difficulties to 0: a rate of ½ is no answer of
+    a problem of middle difficulty.
+    """
+    found: Floats = (np.sign(2 * passes - samples) + 1) / 2
+    return found
 
 
 def fit_difficulties(passes: Floats, samples: Floats, clusters: Sequence[str]) -> DifficultyModel:

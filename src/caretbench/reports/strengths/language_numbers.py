@@ -14,6 +14,7 @@ from caretbench.metrics.difficulty.item_difficulty import (
     Scaled,
     are_copies,
     fit_difficulties,
+    majorities,
     rate_at_equal_difficulty,
 )
 from caretbench.metrics.intervals import Interval
@@ -74,13 +75,16 @@ def _parts(ordered: Sequence[ModelRates], empty: ModelRates | None) -> Iterator[
 
 
 def _answers(parts: Sequence[_LanguageAnswers]) -> list[_LanguageAnswers]:
-    """Return the parts with one answer a problem, where samples are nearly copies: in all, so that scales agree."""
+    """Return the parts; with one answer a problem in all of them, on one scale, if samples are nearly copies."""
     if not parts:
         return []
     passes = np.concatenate([part.passes.ravel() for part in parts])
     if not are_copies(passes, np.concatenate([part.samples.ravel() for part in parts])):
         return list(parts)
-    return [part._replace(passes=part.passes / part.samples, samples=np.ones_like(part.samples)) for part in parts]
+    return [
+        part._replace(passes=majorities(part.passes, part.samples), samples=np.ones_like(part.samples))
+        for part in parts
+    ]
 
 
 def _fit(part: _LanguageAnswers) -> DifficultyModel | None:
