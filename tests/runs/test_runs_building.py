@@ -23,7 +23,7 @@ from caretbench.runs.model_under_test import prompt_text
 from caretbench.runs.plans.config import SamplingConfig
 from caretbench.runs.plans.prices import Prices
 from caretbench.suites.base import Suite
-from caretbench.suites.build_models import NO_MODELS, AnswersMissingError, BuildModels, BuildRequest
+from caretbench.suites.build_models import NO_MODELS, AnswersMissingError, BuildModels, BuildRequest, ExpectedRequests
 from caretbench.suites.suite_types import BuildResult, ProblemSet
 from tests.support.fakes import FakeClient, Reply, failure
 
@@ -456,3 +456,55 @@ def test_a_dry_run_lists_each_model_of_a_role(tmp_path: Path) -> None:
     assert [(text.row, text.key) for text in found.texts] == [
         (f"generator={name}", key) for name in ("fake/a", "gguf/b") for key in ("x", "y")
     ]
+
+
+class Rounds(TwoSteps):
+    """Knows how many requests it needs in all."""
+
+    def build(
+        self,
+        sources: Sequence[str],
+        output: Path,
+        options: Mapping[str, Any],
+        progress: Progress,
+        *,
+        models: BuildModels = NO_MODELS,
+    ) -> BuildResult:
+        try:
+            return super().build(sources, output, options, progress, models=models)
+        except AnswersMissingError as error:
+            error.expected = ExpectedRequests(
+                "generator", int(options["n"]), 4 * int(options["n"]), "least", "most", 10
+            )
+            raise
+
+
+def test_a_dry_run_prices_the_whole_build(tmp_path: Path) -> None:
+    prices = Prices.parse({"models": {"fake/*": {"input_per_million": 1e6, "output_per_million": 1e6}}}, "here")
+    chosen = models_config(*BOTH, prices=prices, sampling=SamplingConfig(max_tokens=5))
+    found = [
+        dry_run(Rounds(), ["x", "y"], tmp_path / "out", {"n": count}, chosen, Opened(), Progress()).whole
+        for count in (5, 50)
+    ]
+    assert [one and (one.least_requests, one.most_requests) for one in found] == [(5, 20), (50, 200)]
+    # 3 tokens of the prompt and 5 of an answer; at most 4 bytes for each of the 7 + 10 characters, a token each.
+    assert [one and (one.least_cost, one.most_cost) for one in found] == [(5 * 8, 20 * 73), (50 * 8, 200 * 73)]
+    unpriced = dry_run(Rounds(), ["x"], tmp_path / "out", {"n": 5}, models_config(), Opened(), Progress()).whole
+    assert unpriced is not None
+    assert (unpriced.least_cost, unpriced.most_cost) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [
+        ("generator=server/toy@http://10.0.0.9:8000/v1", "server/toy"),
+        ("generator=server/@http://10.0.0.9", "server"),
+        ("generator=own=server/toy@http://10.0.0.9", "own"),
+        ("generator=command//home/ann/bin/model --key 1", "command/model"),
+        ("generator=gguf//home/ann/tiny.gguf", "gguf/tiny.gguf"),
+        ("generator=openai/gpt-4o", "openai/gpt-4o"),
+    ],
+)
+def test_the_name_of_a_model_has_no_address(option: str, name: str) -> None:
+    [model] = models_config(option).models["generator"]
+    assert model.name == name

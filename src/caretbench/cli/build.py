@@ -28,7 +28,7 @@ from caretbench.runs.plans.options import COST, OPTIONS_BY_NAME, OUTPUT, SAMPLIN
 if TYPE_CHECKING:
     from caretbench.options import Option
     from caretbench.runs.building.config import BuildModelsConfig
-    from caretbench.runs.building.dry_run import BuildForecast
+    from caretbench.runs.building.dry_run import BuildForecast, WholeForecast
     from caretbench.suites.base import Suite
 
 _OUTPUT = Annotated[
@@ -236,7 +236,7 @@ def _print_dry_run(forecast: BuildForecast, *, as_json: bool) -> None:
         print_json(asdict(forecast) | {"texts": [text._asdict() for text in forecast.texts]})
         return
     header = ("role", "model", "sent to", "requests", "stored", "to ask", "characters", "tokens in, about",
-              "tokens out, at most", "cost, at most")  # fmt: skip
+              "tokens out, at most", "cost of these, at most")  # fmt: skip
     rows = [
         (
             row.role, row.model, _place(row.place, row.address), str(row.requests), str(row.stored),
@@ -263,8 +263,21 @@ def _print_dry_run(forecast: BuildForecast, *, as_json: bool) -> None:
         print_line(f"--max-cost ${forecast.max_cost:g}: stops before a request that could exceed it")
     if forecast.complete:
         print_line("all answers are stored: the build sends no request")
-    else:
-        print_line("Requests that depend on these answers are not known yet. Nothing was sent.")
+        return
+    if forecast.whole is not None:
+        for line in _whole_lines(forecast.whole):
+            print_line(line)
+    print_line("Requests that depend on these answers are not known yet. Nothing was sent.")
+
+
+def _whole_lines(whole: WholeForecast) -> tuple[str, str]:
+    """Return the bounds of all requests of a build, each with what it assumes."""
+    least, most = ("no price" if cost is None else f"${cost:,.2f}" for cost in (whole.least_cost, whole.most_cost))
+    return (
+        f"whole build, at least: {whole.least_requests:,} requests, {least} with answers of full length: "
+        f"{whole.least_about}",
+        f"whole build, at most: {whole.most_requests:,} requests, {most}: {whole.most_about}",
+    )
 
 
 def _place(place: str, address: str) -> str:

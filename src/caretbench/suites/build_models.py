@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from caretbench.models import Prompt, Sampling
 
@@ -34,8 +34,28 @@ class BuildRequest:
     about: str = ""
 
 
+class ExpectedRequests(NamedTuple):
+    """Numbers of requests of one role that a build still needs, those with missing answers included.
+
+    ``least_about`` and ``most_about`` say what the numbers assume. A later request may be longer than those that are
+    known now, by up to ``growth`` characters.
+    """
+
+    role: str
+    least: int
+    most: int
+    least_about: str
+    most_about: str
+    growth: int = 0
+
+
 class AnswersMissingError(RuntimeError):
-    """Answers of models are missing: requests failed, the budget is spent, or nothing may be sent."""
+    """Answers of models are missing: requests failed, the budget is spent, or nothing may be sent.
+
+    ``expected`` are the requests of the whole build, if the suite knows their number.
+    """
+
+    expected: ExpectedRequests | None = None
 
 
 class BuildModels(Protocol):

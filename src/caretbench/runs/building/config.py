@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
+from caretbench.local.server_spec import SERVER
 from caretbench.models import AccessCheck, ClientOptions, Sampling
+from caretbench.redaction import redact
 from caretbench.runs.plans.config import SamplingConfig, validation_message
 from caretbench.runs.plans.plan import override_sampling
 from caretbench.runs.plans.prices import Price, Prices
@@ -90,6 +93,28 @@ class BuildModelsConfig:
             raise ValueError(f"sampling: {validation_message(error)}") from None
 
 
+def name_without_address(name: str) -> str:
+    """Return the name of a model without the address of its server, the folder of its file, or its command's options.
+
+    Rows and releases of a build show it: ``server/toy@http://10.0.0.9`` is ``server/toy``.
+    """
+    provider, _, model = name.partition("/")
+    if provider == SERVER:
+        model = re.sub(r"@(?:https?://.*|[^@]*)\Z", "", model)
+    elif provider == "command":
+        model = (model.split() or [model])[0].rpartition("/")[2]
+    elif provider == "gguf":
+        model = model.rpartition("/")[2]
+    return f"{provider}/{model}" if model else provider
+
+
+def _without_address(model: NamedModel) -> NamedModel:
+    """Return a model whose name, unless the user gave it one, has no address."""
+    if model.name != redact(model.spec):
+        return model
+    return model._replace(name=name_without_address(model.name))
+
+
 def models_by_role(
     suite: str, roles: Mapping[str, str], options: Iterable[str], several: Collection[str] = ()
 ) -> dict[str, tuple[NamedModel, ...]]:
@@ -112,7 +137,7 @@ def models_by_role(
     found: dict[str, tuple[NamedModel, ...]] = {}
     for option in options:
         try:
-            model = parse_model_option(option)
+            model = _without_address(parse_model_option(option))
         except ValueError as error:
             raise ValueError(f"{error}; roles of build {suite}: {known}") from None
         if model.role is None or model.role not in roles:

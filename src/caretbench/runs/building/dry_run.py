@@ -16,7 +16,7 @@ from caretbench.runs.building.stored_models import OpenModels
 from caretbench.runs.model_under_test import count_or_estimate_tokens, prompt_text
 from caretbench.runs.plans.roles import is_local
 from caretbench.suites.base import Suite
-from caretbench.suites.build_models import AnswersMissingError, BuildRequest
+from caretbench.suites.build_models import AnswersMissingError, BuildRequest, ExpectedRequests
 from caretbench.temporary import temporary_folder
 
 
@@ -52,11 +52,28 @@ class RoleForecast:
 
 
 @dataclass
+class WholeForecast:
+    """Numbers and costs of all requests that a build still needs, and what they assume.
+
+    ``least_cost`` is that of the least number of requests with answers of full length; ``most_cost`` an upper bound.
+    Costs are in US dollars, None where no price is known.
+    """
+
+    least_requests: int
+    most_requests: int
+    least_about: str
+    most_about: str
+    least_cost: float | None = None
+    most_cost: float | None = None
+
+
+@dataclass
 class BuildForecast:
     """Forecast of a build's requests, up to the first answer that is missing.
 
     ``complete``: all answers are stored, so that the same build asks nothing. ``spent`` is the cost of all stored
-    answers in US dollars. The keys of ``roles`` are roles, or ``ROLE=NAME`` where a role has several models.
+    answers in US dollars. The keys of ``roles`` are roles, or ``ROLE=NAME`` where a role has several models. ``whole``
+    counts all requests of the build, if the suite knows their number.
     """
 
     spent: float = 0.0
@@ -64,6 +81,7 @@ class BuildForecast:
     complete: bool = False
     roles: dict[str, RoleForecast] = field(default_factory=dict)
     texts: list[RequestText] = field(default_factory=list)
+    whole: WholeForecast | None = None
 
 
 class _Rehearsal:
@@ -113,6 +131,24 @@ class _Rehearsal:
             raise AnswersMissingError(f"{role}: {missing} answers are not there yet")
         return found
 
+    def whole(self, expected: ExpectedRequests) -> WholeForecast:
+        """Return the forecast of all requests, priced by those that are known; the models have equal shares."""
+        rows = [row for row in self._forecast.roles.values() if row.role == expected.role and row.requests > row.stored]
+        found = WholeForecast(expected.least, expected.most, expected.least_about, expected.most_about)
+        prices = [self._models.models_config.price(model) for model in self._models.models_config.models[expected.role]]
+        known = [price for price in prices if price is not None]
+        if not rows or len(known) < len(prices):
+            return found
+        pending = sum(row.requests - row.stored for row in rows)
+        tokens_in, tokens_out = (sum(row.tokens_in for row in rows), sum(row.tokens_out for row in rows))
+        found.least_cost = sum(price.token_cost(tokens_in, tokens_out) for price in known) / len(known) / pending
+        found.least_cost *= expected.least
+        # A character is at most four bytes, and no token is less than a byte.
+        longest = 4 * (expected.growth + max(len(text.text) for text in self._forecast.texts))
+        full = -(-tokens_out // pending)
+        found.most_cost = sum(price.token_cost(longest, full) for price in known) / len(known) * expected.most
+        return found
+
 
 def _forecast_of(work: BuildStageRequests) -> RoleForecast:
     named = work.named
@@ -158,9 +194,12 @@ def dry_run(
         copy = place / (output.resolve().name or "output")
         if output.exists():
             shutil.copytree(output, copy, symlinks=True)
+        rehearsal = _Rehearsal(models, AnswerFiles(output), forecast)
         try:
-            suite.build(sources, copy, options, progress, models=_Rehearsal(models, AnswerFiles(output), forecast))
-        except AnswersMissingError:
+            suite.build(sources, copy, options, progress, models=rehearsal)
+        except AnswersMissingError as error:
+            if error.expected is not None:
+                forecast.whole = rehearsal.whole(error.expected)
             return forecast
     forecast.complete = not forecast.texts  # of several sources, one that lacks an answer does not end the others
     return forecast

@@ -34,7 +34,9 @@ def caretbench(*words: object) -> str:
     ran = subprocess.run(
         [sys.executable, "-m", "caretbench", *map(str, words)], capture_output=True, text=True, check=False
     )
-    assert ran.returncode == 0, f"{words}: {ran.stderr[-3000:]}"
+    # A build ends with 1 where the program has no more answers for the scenarios of a cell.
+    is_short = words[0] == "build" and "no scenario is left for" in ran.stdout
+    assert ran.returncode == int(is_short), f"{words}: {ran.stderr[-3000:]}"
     return ran.stdout
 
 

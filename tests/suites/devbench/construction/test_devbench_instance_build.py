@@ -20,7 +20,7 @@ from caretbench.suites.suite_types import BuildResult
 from caretbench.validation.validity import Validity
 from tests.support.replayed_answers import answer_entry, written_answers
 
-SEED = 5
+SEED = 7
 ANSWERS = [answer_entry(one) for one in written_answers() if one.id.startswith("python/low_context/")]
 
 
@@ -254,6 +254,41 @@ def test_the_hours_of_a_killed_build_count(tmp_path: Path) -> None:
     manifest = BuildFolder(tmp_path).manifest()
     assert manifest is not None
     assert manifest.wall_hours > 0
+
+
+def test_a_diagnosis_is_bounded_in_rows_and_requests(tmp_path: Path) -> None:
+    def odd(name: str, request: BuildRequest) -> str:
+        return json.dumps({"name": "a", "k" * 30_000: 1})
+
+    build(tmp_path, MadeModels(tmp_path, odd), per_cell=1, patience=1)
+    folder = BuildFolder(tmp_path)
+    assert [len(one.detail) <= 1000 for one in folder.attempts()] == [True, True]
+    assert len(folder.requests()[1].prompt.messages[-1].text) < 1300
+
+
+def test_missing_answers_tell_how_many_requests_the_whole_build_may_need(tmp_path: Path) -> None:
+    def expected(folder: Path, *names: str, **options: Any) -> tuple[int, int]:
+        folder.mkdir()
+        with pytest.raises(AnswersMissingError) as caught:
+            build(folder, MadeModels(folder, lambda *_: None, *names), **options)
+        assert caught.value.expected is not None
+        return caught.value.expected.least, caught.value.expected.most
+
+    # Scenarios for each instance, times generators, times 1 + repairs.
+    assert expected(tmp_path / "a", per_cell=50, patience=3) == (50, 50 * 3 * 2)
+    assert expected(tmp_path / "b", per_cell=5, patience=3, repairs=0) == (5, 15)
+    assert expected(tmp_path / "c", "x", "y", per_cell=5, patience=3) == (5, 5 * 3 * 2 * 2)
+    assert expected(tmp_path / "d", "x", "y", per_cell=5, patience=1, every_generator=True) == (10, 5 * 2 * 2)
+    assert expected(tmp_path / "e", per_cell=5, patience=1, siblings=True) == (10, 20)
+
+
+def test_the_expected_requests_are_those_that_are_left(tmp_path: Path) -> None:
+    given = iter(range(1000))
+    refusing = MadeModels(tmp_path, lambda *_: "I cannot help." if next(given) < 3 else None)
+    with pytest.raises(AnswersMissingError) as caught:
+        build(tmp_path, refusing, per_cell=2, patience=2)
+    assert caught.value.expected is not None
+    assert (caught.value.expected.least, caught.value.expected.most) == (2, 2 * 2 * 2 - 3)
 
 
 def test_a_second_build_of_the_folder_is_refused(tmp_path: Path) -> None:

@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.suites.devbench.cells.cell_tables import cell_categories, cell_languages, domains
-from caretbench.suites.devbench.construction.scenario_grid import Scenario, cells, scenario, sibling_scenario
+from caretbench.suites.devbench.construction.scenario_grid import (
+    Scenario,
+    cells,
+    fitting_bands,
+    fitting_boundaries,
+    scenario,
+    sibling_scenario,
+)
 
 
 def test_seven_languages_times_six_categories_are_42_cells() -> None:
@@ -34,6 +41,44 @@ def test_each_value_of_an_axis_occurs_before_one_occurs_again(cell: tuple[str, s
     assert Counter(one.kind for one in drawn) == dict.fromkeys(kinds, 2)
     many = [scenario(*cell, number, seed).domain for number in range(1, len(domains().domains) + 1)]
     assert len(set(many)) == len(many)
+
+
+@given(st.sampled_from(list(cells())), st.integers(1, 300), st.integers(0, 2**31))
+def test_the_parts_of_a_scenario_do_not_contradict_each_other(cell: tuple[str, str], number: int, seed: int) -> None:
+    one, category = scenario(*cell, number, seed), cell_categories()[cell[1]]
+    rules = {**category.rules, **category.kinds[one.kind].rules}
+    if rules["reference_lines"][0] > 1 or "documentation_words" in rules or "statement_lines" in rules:
+        assert one.boundary in {"new_line", "declaration", "line"}
+    assert one.mode == "suffix" or one.boundary != "call"
+    low, high = category.bands[one.band]
+    assert low <= 30 * rules["reference_lines"][1]
+    assert high >= 2 * rules["reference_lines"][0]
+
+
+def test_the_kind_decides_about_boundaries_and_bands() -> None:
+    assert set(fitting_boundaries("low_context", "block", "suffix")) == {"new_line", "declaration", "line"}
+    assert set(fitting_boundaries("low_context", "expression", "no_suffix")) == {
+        "new_line", "declaration", "line", "operator", "word",
+    }  # fmt: skip
+    assert "call" in fitting_boundaries("low_context", "expression", "suffix")
+    assert fitting_bands("low_context", "expression") == ("low", "medium")  # one line has no 45 tokens
+    assert fitting_bands("low_context", "block") == ("low", "medium", "high")
+    for name, category in cell_categories().items():
+        for kind in category.kinds:
+            assert len(fitting_bands(name, kind)) >= 2
+            assert len(fitting_boundaries(name, kind, "no_suffix")) >= 3
+
+
+@given(st.sampled_from(list(cells())), st.integers(0, 2**31))
+def test_the_bands_modes_and_boundaries_of_a_kind_are_balanced(cell: tuple[str, str], seed: int) -> None:
+    kinds = cell_categories()[cell[1]].kinds
+    drawn = [scenario(*cell, number, seed) for number in range(1, 12 * len(kinds) + 1)]
+    for kind in kinds:
+        own = [one for one in drawn if one.kind == kind]
+        bands = fitting_bands(cell[1], kind)
+        assert Counter(one.band for one in own) == dict.fromkeys(bands, len(own) // len(bands))
+        modes = Counter(one.mode for one in own)
+        assert modes["no_suffix"] in {0, 3}
 
 
 def test_another_seed_gives_other_scenarios() -> None:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
 
 from caretbench.models import ChatPrompt
 from caretbench.problem import SCHEMA_VERSION, Row
 from caretbench.suites.devbench.construction.scenario_grid import Scenario
+from caretbench.suites.devbench.construction.shown_texts import quoted_line
+
+SUMMARY_CHARACTERS: Final = 120
+"""Maximum number of characters of a justification in the requests of the same cell."""
+LONGEST_SUMMARY: Final = 400
+"""Largest number of characters of such a line: id, domain, construct and justification."""
 
 AttemptOutcome = Literal[
     "instance", "empty", "cut_off", "refused", "malformed", "text", "twin", "gate", "unverified", "rejected"
@@ -103,11 +109,9 @@ class BuiltInstance(Row):
 
     @property
     def summary(self) -> str:
-        """One line for the requests of the same cell."""
-        words = " ".join(self.justification.split())
-        return (
-            f"{self.id.rpartition('/')[2]} ({self.scenario.domain}; {self.scenario.language_construct}): {words[:120]}"
-        )
+        """One line for the requests of the same cell; the justification, which a model wrote, is quoted."""
+        words = quoted_line(self.justification, SUMMARY_CHARACTERS)
+        return f"{self.id.rpartition('/')[2]} ({self.scenario.domain}; {self.scenario.language_construct}): {words}"
 
 
 class ConstructionManifest(Row):

@@ -47,14 +47,29 @@ def build_summary(
     text = [
         *_table(manifest, counts),
         "",
-        "Attempts: " + ", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common()),
-        f"{place}: {total} instances; {cost}, {manifest.hours:.2f} hours of requests; "
+        _attempts(outcomes),
+        f"{place}: {counted(total, 'instance')}; {cost}, {manifest.hours:.2f} hours of requests; "
         f"caretbench run devbench --data {place} -m …",
     ]
     if short:
         text.append(_missing(place, short, manifest))
     numbers = {**manifest.model_dump(mode="json"), "output": str(folder.path), "short": short}
     return BuildResult(tuple(text), numbers, usable=total > 0 and not short)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless there is one."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def _attempts(outcomes: Mapping[str, int]) -> str:
+    """Return the sum of the attempts: how many became instances, and why the others did not."""
+    made = outcomes.get("instance", 0)
+    rest = ", ".join(
+        f"{count} {outcome}" for outcome, count in Counter(outcomes).most_common() if outcome != "instance"
+    )
+    why = f"; {rest} (attempts.jsonl has the diagnoses)" if rest else ""
+    return f"{counted(sum(outcomes.values()), 'answer')}: {counted(made, 'instance')}{why}"
 
 
 def _missing(place: str, short: Sequence[str], manifest: ConstructionManifest) -> str:

@@ -13,7 +13,7 @@ from caretbench.execution.dispatcher import Dispatcher, open_executor
 from caretbench.files import RowAppender
 from caretbench.progress import Progress
 from caretbench.sources.redistribution import RedistributionError, redistribution_terms
-from caretbench.suites.build_models import AnswersMissingError, BuildModels, BuildRequest
+from caretbench.suites.build_models import AnswersMissingError, BuildModels, BuildRequest, ExpectedRequests
 from caretbench.suites.devbench.construction.build_folder import (
     LOCK_FILE,
     REQUESTS_FILE,
@@ -21,7 +21,7 @@ from caretbench.suites.devbench.construction.build_folder import (
     BuildFolder,
     total_cost,
 )
-from caretbench.suites.devbench.construction.build_rows import ConstructionManifest, InstanceRequest
+from caretbench.suites.devbench.construction.build_rows import LONGEST_SUMMARY, ConstructionManifest, InstanceRequest
 from caretbench.suites.devbench.construction.build_start import start_of_build
 from caretbench.suites.devbench.construction.build_summary import build_summary
 from caretbench.suites.devbench.construction.cell_counts import Cell, weights_notes
@@ -32,7 +32,9 @@ from caretbench.suites.devbench.construction.instance_store import InstanceStore
 from caretbench.suites.devbench.construction.options import GENERATOR_ROLE, ConstructionOptions
 from caretbench.suites.devbench.construction.people_changes import edited_instances, rejected_instances
 from caretbench.suites.devbench.construction.public_sets import add_public_sets
+from caretbench.suites.devbench.construction.shown_texts import LONGEST_DIAGNOSIS
 from caretbench.suites.devbench.construction.track_list import TrackList
+from caretbench.suites.devbench.construction.tracks import SHOWN_CHARACTERS
 from caretbench.suites.suite_types import BuildResult, ProblemGate
 from caretbench.versions import versions
 
@@ -109,8 +111,26 @@ class InstanceBuild:
             self._examine(requests)
         self._finish()
         if complaint is not None:
+            complaint.expected = self._expected()
             raise complaint
         return build_summary(self.folder, self.manifest, self.counts, counters, self._held)
+
+    def _expected(self) -> ExpectedRequests:
+        """Return the numbers of requests that are still needed."""
+        least, most = self.tracks.expected(self.store.rows.values())
+        generators = len(self.models.names(GENERATOR_ROLE))
+        instances = sum(self.counts.values()) * len(self.tracks.counters)
+        # A later request lists the cell's instances; a repair quotes the answer and its diagnosis.
+        listed = max(self.counts.values(), default=0) * len(self.tracks.counters) * LONGEST_SUMMARY
+        return ExpectedRequests(
+            GENERATOR_ROLE,
+            least,
+            most,
+            f"each of {instances:,} instances accepted at its first answer",
+            f"{self.options.patience} scenarios for each instance (--patience), {1 + self.options.repairs} answers of "
+            f"each generator to each scenario (--repairs {self.options.repairs}; generators: {generators})",
+            listed * (2 if self.options.siblings else 1) + SHOWN_CHARACTERS + LONGEST_DIAGNOSIS,
+        )
 
     def _open(self) -> None:
         """Read the folder; take over what people rejected, edited or deleted."""

@@ -28,6 +28,7 @@ from caretbench.suites.devbench.construction.examination.candidates import (
 )
 from caretbench.suites.devbench.construction.examination.generated_answer import GeneratedInstance, read_answer
 from caretbench.suites.devbench.construction.scenario_grid import Scenario
+from caretbench.suites.devbench.construction.shown_texts import bounded_diagnosis
 from caretbench.suites.devbench.construction.track_list import TrackList
 from caretbench.suites.devbench.construction.tracks import Answers, Track
 from caretbench.suites.devbench.instance_rules.program_view import ProgramView
@@ -188,8 +189,8 @@ def attempt_end(
             "generator": request.generator,
             "attempt": request.attempt,
             "outcome": outcome,
-            "detail": detail,
-            "checks": dict(checks or {}),
+            "detail": bounded_diagnosis(detail),
+            "checks": {name: bounded_diagnosis(result) for name, result in (checks or {}).items()},
             "instance": instance,
             "killed_by": killed_by,
             "cost": answer.cost if answer is not None else None,

@@ -23,26 +23,27 @@ OPTIONS: Final = (
            metavar="NAME", help_group=_CELLS),
     Option("category", StringList, "Category of the instances; may be repeated. Default: all.", "build",
            metavar="NAME", help_group=_CELLS),
-    Option("per_cell", int, "Number of instances of each cell (a language and a category), those of earlier builds "
-           "included. Default: the folder's, at first 10; with --again as many as there were.", "build",
+    Option("per_cell", int, "Number of instances up to which each cell (a language and a category) is filled; what the "
+           "folder has already counts. Default: the folder's, at first 10; with --again as many as there were.",
+           "build",
            flags=("--per-cell", "-n"), minimum=1, metavar="N", help_group=_CELLS),
-    Option("weights", Path, "File of weights by language and category: cells share --per-cell times their number.",
-           "build", metavar="FILE", help_group=_CELLS),
+    Option("weights", Path, "File of weights by language and category: cells with a higher share get more of "
+           "the same total.", "build", metavar="FILE", help_group=_CELLS),
     Option("siblings", bool, "Also write a sibling of each instance: the same shape in another domain.", "build",
            flags=("--siblings",), default=False, help_group=_CELLS),
-    Option("scenario_seed", int, "Random seed of the scenarios. Default: the folder's, at first a random one.", "build",
+    Option("scenario_seed", int, "Random seed of the scenarios of a new folder. Default: a random one.", "build",
            minimum=0, metavar="N", help_group=_REQUESTS),
     Option("template", Path, "Folder with a template of the requests, template.toml. Default: the shipped one.",
            "build", metavar="DIR", help_group=_REQUESTS),
-    Option("every_generator", bool, "Give each scenario to every generator, to measure their bias; by default they "
-           "take turns, and one takes over what another could not do.", "build", flags=("--every-generator",),
-           default=False, help_group=_REQUESTS),
-    Option("repairs", int, "Number of further answers of a generator after one with a fault, each with its diagnosis.",
-           "build", default=1, minimum=0, metavar="N", help_group=_REQUESTS),
-    Option("patience", int, "Number of scenarios that may be tried for each instance.", "build", default=3, minimum=1,
-           metavar="N", help_group=_REQUESTS),
-    Option("again", Path, "Export of a review by people: what they rejected is taken out and asked for again, with "
-           "their reasons.", "build", metavar="PATH", help_group=_CHECKS),
+    Option("every_generator", bool, "Request each scenario from every generator, to measure generator bias. "
+           "Default: one generator per scenario; the next one follows if it fails.", "build",
+           flags=("--every-generator",), default=False, help_group=_REQUESTS),
+    Option("repairs", int, "Maximum number of retries per generator after an unusable answer; each retry quotes the "
+           "diagnosis.", "build", default=1, minimum=0, metavar="N", help_group=_REQUESTS),
+    Option("patience", int, "Maximum number of scenarios that are tried for each instance.", "build", default=3,
+           minimum=1, metavar="N", help_group=_REQUESTS),
+    Option("again", Path, "Export of a review: removes the rejected instances and requests replacements, quoting the "
+           "reviewers' reasons.", "build", metavar="PATH", help_group=_CHECKS),
     Option("compare", StringList, "Public set in which twins are searched: starter, released, humaneval-infilling, "
            "none, or a folder; may be repeated. Default: those that are in the cache.", "build",
            metavar="SET", help_group=_CHECKS),

@@ -25,6 +25,14 @@ _BOUNDARIES: Final[tuple[CaretBoundary, ...]] = (
     "new_line", "operator", "new_line", "call", "declaration", "new_line", "line", "operator", "new_line", "call",
     "declaration", "word",
 )  # fmt: skip
+_IN_LINE: Final = frozenset({"operator", "call", "word"})
+"""Boundaries within a line, which fit no reference of whole lines."""
+_SEVERAL_LINES: Final = ("reference_lines", "statement_lines", "control_depth")
+"""Rules whose lowest value, if it is more than 1, asks for several lines."""
+_COMMENTS: Final = ("documentation_words", "reference_comment_lines")
+"""Rules whose lowest value, if it is more than 0, asks for a comment or documentation."""
+_TOKENS_OF_LINE: Final = (2, 30)
+"""Fewest and most tokens of a line that scenarios ask for: longer lines are not what developers write."""
 _MODES: Final[tuple[Mode, ...]] = ("suffix", "suffix", "suffix", "no_suffix")
 _NAMES: Final = 3
 _NUMBERS: Final = 3
@@ -71,31 +79,70 @@ def scenario(language: str, category: str, number: int, seed: int) -> Scenario:
     Raises:
         KeyError: the tables have no such category or language.
     """
-    table, kinds = cell_languages()[language], cell_categories()[category].kinds
+    table = cell_languages()[language]
     cell = f"{language}/{category}"
 
     def drawn(axis: str, values: Sequence[ValueT]) -> ValueT:
         return _in_turn(values, number, f"{seed} {cell} {axis}")
 
+    kind, turn = _drawn_kind(category, number, f"{seed} {cell} kind")
+    mode: Mode = "suffix" if table.has_assertions_in_suffix else _in_turn(_MODES, turn, f"{seed} {cell} mode {kind}")
+    boundaries = fitting_boundaries(category, kind, mode)
     rng = random.Random(f"{seed} {cell} {number}")  # noqa: S311  # a draw, no secret
     return Scenario(
         id=f"{cell}/{number}",
         language=language,
         category=category,
         number=number,
-        kind=drawn("kind", _by_share(kinds)),
+        kind=kind,
         domain=_in_turn(
             domains().domains, number, f"{seed} {language}", offset=list(cell_categories()).index(category)
         ),
         language_construct=drawn("construct", table.constructs[category]),
-        band=drawn("band", tuple(cell_categories()[category].bands)),
+        band=_in_turn(fitting_bands(category, kind), turn, f"{seed} {cell} band {kind}"),
         documentation=drawn("documentation", table.documentation_styles),
-        mode="suffix" if table.has_assertions_in_suffix else drawn("mode", _MODES),
-        boundary=drawn("boundary", _BOUNDARIES),
+        mode=mode,
+        boundary=_in_turn(boundaries, turn, f"{seed} {cell} boundary {kind} {mode}"),
         names=tuple(_name(rng) for _ in range(_NAMES)),
         numbers=tuple(rng.randint(11, 997) for _ in range(_NUMBERS)),
         seed=seed,
     )
+
+
+def fitting_boundaries(category: str, kind: str, mode: Mode) -> tuple[CaretBoundary, ...]:
+    """Return the boundaries that a kind can have, each as often as it shall occur.
+
+    A reference of several lines, or a comment, follows no operator, bracket or part of a word. Without a suffix
+    nothing closes the bracket of a call.
+    """
+    whole = _lowest(category, kind, _SEVERAL_LINES) > 1 or _lowest(category, kind, _COMMENTS) > 0
+    refused = {*(_IN_LINE if whole else ()), *(() if mode == "suffix" else ("call",))}
+    return tuple(one for one in _BOUNDARIES if one not in refused)
+
+
+def fitting_bands(category: str, kind: str) -> tuple[str, ...]:
+    """Return the bands of difficulty whose numbers of tokens fit the numbers of lines of a kind."""
+    table = cell_categories()[category]
+    rules = {**table.rules, **table.kinds[kind].rules}
+    most = rules["reference_lines"][1] * _TOKENS_OF_LINE[1]
+    least = max(1, _lowest(category, kind, _SEVERAL_LINES)) * _TOKENS_OF_LINE[0]
+    return tuple(name for name, (low, high) in table.bands.items() if low <= most and high >= least)
+
+
+def _lowest(category: str, kind: str, names: Sequence[str]) -> int:
+    """Return the largest of the lowest values of some rules of a kind; 0 without them."""
+    table = cell_categories()[category]
+    rules = {**table.rules, **table.kinds[kind].rules}
+    return max((rules[name][0] for name in names if name in rules), default=0)
+
+
+def _drawn_kind(category: str, number: int, seed: str) -> tuple[str, int]:
+    """Return the kind of a scenario, and how many scenarios up to this one have the kind."""
+    kinds = _by_share(cell_categories()[category].kinds)
+    kind = _in_turn(kinds, number, seed)
+    lap, index = divmod(number - 1, len(kinds))
+    own = sum(_in_turn(kinds, lap * len(kinds) + one, seed) == kind for one in range(1, index + 2))
+    return kind, lap * kinds.count(kind) + own
 
 
 def sibling_scenario(original: Scenario, instance_id: str) -> Scenario:

@@ -18,8 +18,8 @@ ROUND_PER_CELL: Final = 5
 class TrackList:
     """Tracks of a folder by id.
 
-    Instances are counted by *counters*: one for all generators together, or with ``every_generator`` one for each. A
-    track of one generator has its name behind ``@``.
+    The number of instances per cell applies to all generators together, or with ``every_generator`` to each: a
+    *counter* is one of these. The id of a track of one generator ends with ``@GENERATOR``.
     """
 
     def __init__(
@@ -75,6 +75,33 @@ class TrackList:
     def held(self, cell: Cell, counter: str, instances: Iterable[BuiltInstance]) -> int:
         """Return the number of instances of a cell, siblings not counted."""
         return sum(1 for row in _originals(cell, instances) if counter in {"", row.generator})
+
+    def expected(self, instances: Iterable[BuiltInstance]) -> tuple[int, int]:
+        """Return the least and the largest number of requests that are still needed.
+
+        The least is one for each instance that is missing; the largest all repairs of all generators, and all scenarios
+        that may be drawn.
+        """
+        rows, least, most = list(instances), 0, 0
+        for cell, count in self._counts.items():
+            originals = _originals(cell, rows)
+            for counter in self.counters:
+                turns = (1 if counter else len(self._generators)) * (1 + self._options.repairs)
+                missing = max(0, count - self.held(cell, counter, rows))
+                own = [track for track in self._tracks.values() if _belongs(track, cell, counter)]
+                if missing:
+                    drawn = max((track.scenario.number for track in own), default=0)
+                    left = sum(track.requests_left(self._options.repairs) for track in own)
+                    least += missing
+                    most += left + max(0, self._options.patience * count - drawn) * turns
+                if self._options.siblings:
+                    held = [row for row in originals if counter in {"", row.generator}]
+                    known = [self._tracks.get(f"{row.track}-sibling") for row in held]
+                    found = [track for track in known if track is not None]
+                    least += missing + len(known) - sum(track.instance is not None for track in found)
+                    most += sum(track.requests_left(self._options.repairs) for track in found)
+                    most += (missing + len(known) - len(found)) * turns
+        return least, most
 
     def open_tracks(self, cell: Cell, instances: Iterable[BuiltInstance]) -> list[Track]:
         """Return the tracks of a cell to go on with: open ones, then new ones, as many as instances are missing."""

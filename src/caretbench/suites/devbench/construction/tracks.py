@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from caretbench.problem import Problem
 from caretbench.suites.devbench.construction.build_folder import StoredAnswer
@@ -15,7 +16,7 @@ from caretbench.suites.devbench.construction.generator_prompt import (
 )
 from caretbench.suites.devbench.construction.scenario_grid import Scenario
 
-_SHOWN_CHARACTERS = 20_000
+SHOWN_CHARACTERS: Final = 20_000
 """Characters of a faulty answer that are sent back."""
 Answers = Mapping[tuple[str, str], StoredAnswer]
 """Stored answers by model and request."""
@@ -25,8 +26,8 @@ Answers = Mapping[tuple[str, str], StoredAnswer]
 class Track:
     """Attempts at one scenario by some generators, in the order of the requests.
 
-    A generator that fails is asked again with the diagnosis; then the next one has its turn. After a rejection by
-    people all have new turns, beginning with the author of the rejected instance.
+    Each generator gets one request and up to ``repairs`` retries, which quote the diagnosis; then the next generator
+    follows. A rejection by reviewers resets all counts and starts with the generator of the rejected problem.
     """
 
     id: str
@@ -65,6 +66,13 @@ class Track:
                 return name, failed
         return None
 
+    def requests_left(self, repairs: int) -> int:
+        """Return the largest number of answers that the track may still need; 0 if it has an instance."""
+        if self.instance is not None:
+            return 0
+        recent, _ = self._recent()
+        return sum(max(0, 1 + repairs - sum(one.generator == name for one in recent)) for name in self.generators)
+
     def _recent(self) -> tuple[list[InstanceRequest], InstanceRequest | None]:
         """Return the examined requests since the last rejection, and the request of the rejected instance."""
         recent: list[InstanceRequest] = []
@@ -101,7 +109,7 @@ class Track:
         else:
             answer = answers.get((name, failed.key))
             first = failed.prompt.model_copy(update={"messages": failed.prompt.messages[:2]})
-            text = (answer.text or "")[:_SHOWN_CHARACTERS] if answer is not None else ""
+            text = (answer.text or "")[:SHOWN_CHARACTERS] if answer is not None else ""
             prompt = repeated_request(template, first, text, self.ends[failed.key].detail)
         number = len(self.requests) + 1
         request = InstanceRequest(

@@ -63,7 +63,7 @@ def test_a_good_instance_has_no_fault() -> None:
         ({"reference": "len(values"}, "parse", "does not parse"),
         ({"reference": "low"}, "difficulty", "too easy"),
         ({"reference": "place(values, value)"}, "rules", "that the program does not define itself"),
-        ({"reference": "bisect.bisect(values, min(value, value))"}, "kind", "calls 1 to 1"),
+        ({"reference": "bisect.bisect(values, min(value, value))"}, "kind", "calls exactly one"),
         ({"suffix": f"\n    index = {REFERENCE}\n    return index\n", "reference": f"low\n    index = {REFERENCE}"},
          "suffix", "stand in the suffix"),
         ({"prefix": "import os\n" + PREFIX}, "imports", "os"),

@@ -62,6 +62,18 @@ def test_an_unusable_answer_says_why(text: str, finish: str | None, fault: str) 
     assert "\n" not in found.diagnosis
 
 
+@pytest.mark.parametrize("mark", ["\u061c", "\u200b", "\u200e", "\u200f", "\u202e", "\u2060", "\U000e0041", "a\u200db"])
+def test_marks_that_nobody_sees_are_refused(mark: str) -> None:
+    found = read_answer(json.dumps(GOOD | {"justification": f"It tests{mark} a."}), "stop")
+    assert isinstance(found, UnusableAnswer)
+    assert "hidden marks" in found.diagnosis
+
+
+def test_the_joiner_of_an_emoji_is_allowed() -> None:
+    text = "print('\U0001f469\u200d\U0001f4bb \u2764\ufe0f\u200d\U0001f525')\n"
+    assert isinstance(read_answer(json.dumps(GOOD | {"prefix": text}), "stop"), GeneratedInstance)
+
+
 _TEXTS = st.text(st.characters(exclude_characters="⟦⟧\r\x00", exclude_categories=["Cs"]))
 
 
@@ -87,4 +99,4 @@ def test_a_name_of_a_file_is_plain(name: str) -> None:
 def test_an_endless_answer_is_not_read() -> None:
     found = read_answer(json.dumps(GOOD | {"tests": "a" * 60_000}), "stop")
     assert isinstance(found, UnusableAnswer)
-    assert "40000 are the most" in found.diagnosis
+    assert "at most 40000 are allowed" in found.diagnosis

@@ -21,7 +21,12 @@ _REFUSAL: Final = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_REFUSAL: Final = 1200
-_UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
+_EMOJI: Final = "\u2190-\u2bff\ufe0f\U0001f000-\U0001faff"
+_UNPRINTABLE: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff"
+    f"\U000e0000-\U000e007f]|(?<![{_EMOJI}])\u200d|\u200d(?![{_EMOJI}])"
+)
+"""Control characters, marks of direction, invisible spaces and tags; a joiner is allowed within an emoji."""
 _LONGEST_ANSWER: Final = 40_000
 _MOST_LINES: Final = 600
 """Maximum number of lines of a program; the longest of the released ones has 365, and 10,787 characters."""
@@ -68,7 +73,7 @@ def read_answer(text: str, finish_reason: str | None) -> GeneratedInstance | Unu
         return UnusableAnswer(fault="cut_off", diagnosis=diagnosis)
     if len(text) > _LONGEST_ANSWER:
         diagnosis = (
-            f"the answer has {len(text)} characters, and {_LONGEST_ANSWER} are the most; write a shorter program"
+            f"the answer has {len(text)} characters; at most {_LONGEST_ANSWER} are allowed; write a shorter program"
         )
         return UnusableAnswer(fault="malformed", diagnosis=diagnosis)
     try:
@@ -81,7 +86,7 @@ def read_answer(text: str, finish_reason: str | None) -> GeneratedInstance | Unu
         return UnusableAnswer(fault="malformed", diagnosis=describe_validation_error(error))
     except ValueError as error:
         if len(text) <= _LONGEST_REFUSAL and _REFUSAL.search(text):
-            diagnosis = "it is a refusal; nothing harmful is wanted, only a small program with a gap"
+            diagnosis = "the answer is a refusal; the request is for a small, harmless program with a gap"
             return UnusableAnswer(fault="refused", diagnosis=diagnosis)
         return UnusableAnswer(fault="malformed", diagnosis=str(error))
     diagnosis = _text_fault(found)
@@ -97,9 +102,9 @@ def _text_fault(found: GeneratedInstance) -> str:
         return f"the texts hold {TESTS.strip()}, a mark of the file format"
     lines = found.file_text.count("\n")
     if lines > _MOST_LINES:
-        return f"the program has {lines} lines, and {_MOST_LINES} are the most; write a shorter program"
+        return f"the program has {lines} lines; at most {_MOST_LINES} are allowed; write a shorter program"
     if strange := next((name for name, value in found.model_dump().items() if _UNPRINTABLE.search(value)), None):
-        return f"the field {strange} holds control characters, carriage returns or marks of direction"
+        return f"the field {strange} holds control characters, carriage returns, marks of direction or hidden marks"
     if next(private_texts(f"{found.name}\n{found.library}\n{found.justification}"), None) is not None:
         return "name, library or justification hold a secret, the name of a person or an address"
     return ""
