@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from benchmarks.part_contrasts import LEVELS, SETTINGS, Setting, contrasts
 from caretbench.metrics.contrasts.part_contrast import (
     log_odds_contrast,
     normal_comparison,
@@ -13,7 +14,6 @@ from caretbench.metrics.contrasts.part_contrast import (
     smallest_effect,
 )
 from caretbench.metrics.paired import Comparison, with_holm
-from caretbench.metrics.resampling import Floats
 
 
 def test_single_problems_give_the_spread_of_two_independent_means() -> None:
@@ -100,53 +100,21 @@ def test_a_contrast_on_both_scales_needs_both_and_one_direction() -> None:
     assert (opposite.p_value, opposite.distinguishable) == (1.0, False)
 
 
-LEVELS = (-2.06, -1.69, -1.67, -1.16, -0.25, -0.28)
-"""Mean difficulty of DevBench's languages for the recorded models, in log odds."""
-
-
-def claims(
-    rng: np.random.Generator, skills: tuple[float, ...], problems: int, samples: int, strength: float = 0.0
-) -> tuple[list[bool], list[bool]]:
-    """Claimed contrasts by part, in points alone and on both scales; the first model has ``strength`` in one part."""
-    parts = np.repeat(np.arange(len(LEVELS)), problems)
-    hard = np.asarray(LEVELS)[parts] + 1.7 * rng.normal(size=len(parts))
-
-    def rates(skill: float, extra: float) -> Floats:
-        return rng.binomial(samples, 1 / (1 + np.exp(hard - skill - extra * (parts == 4)))) / samples
-
-    own, *others = [rates(skill, 0.0 if place else strength) for place, skill in enumerate(skills)]
-    clusters = [str(place) for place in range(len(parts))]
-    points, both = [], []
-    for part in range(len(LEVELS)):
-        inside = (parts == part).tolist()
-        points.append(part_contrast(own - np.mean(others, axis=0), inside, clusters))
-        both.append(on_both_scales(points[-1], log_odds_contrast(own, others, inside, clusters)))
-    by_points, claimed = ([one.distinguishable for one in with_holm(tests)] for tests in (points, both))
-    return by_points, claimed
-
-
-@pytest.mark.parametrize(
-    ("skills", "problems", "samples"),
-    [
-        ((1.1, -1.1), 272, 5),
-        ((1.1, -1.1, 0.0, 1.5), 272, 5),
-        ((1.1, -1.1), 272, 1),
-        ((3.0, -1.0), 60, 5),
-        ((1.75, -1.75), 30, 1),
-    ],
-)
-def test_the_same_lead_in_every_part_is_rarely_claimed(skills: tuple[float, ...], problems: int, samples: int) -> None:
-    """Parts differ in difficulty only. In points alone, most runs of the first and fourth case claim a contrast."""
-    rng = np.random.default_rng(3)
-    found = [claims(rng, skills, problems, samples) for _ in range(60)]
-    by_points, claimed = (sum(any(one[scale]) for one in found) / len(found) for scale in (0, 1))
+@pytest.mark.parametrize("setting", [one for one in SETTINGS if not one.strength], ids=lambda one: one.name)
+def test_the_same_lead_in_every_part_is_rarely_claimed(setting: Setting) -> None:
+    """Parts differ in difficulty only. In points alone, most runs with a lead and several samples claim a contrast."""
+    found = [contrasts(setting, np.random.default_rng([3, run])) for run in range(40)]
+    by_points, claimed = (
+        sum(any(one.distinguishable for one in with_holm(both[scale])) for both in found) / len(found)
+        for scale in (0, 1)
+    )
     assert claimed <= 0.08
-    if samples == 5:
+    if setting.name in ("lead 2.2", "lead 1.5", "field of 3 models"):
         assert by_points > 0.6
 
 
 def test_a_planted_strength_is_found() -> None:
-    """A strength of 1.2 log odds in one part of 272 problems, which are as hard as the ability of the models."""
-    rng = np.random.default_rng(4)
-    found = [claims(rng, (0.5, -0.5), 272, 5, strength=1.2)[1][4] for _ in range(30)]
-    assert sum(found) >= 27
+    [setting] = [one for one in SETTINGS if one.name == "lead 1, +1.2 in Python"]
+    place = list(LEVELS).index(setting.language)
+    found = [with_holm(contrasts(setting, np.random.default_rng([4, run]))[1])[place] for run in range(30)]
+    assert sum(one.distinguishable and one.difference > 0 for one in found) >= 27

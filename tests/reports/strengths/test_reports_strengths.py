@@ -18,6 +18,8 @@ from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.output.export import to_json, to_markdown
 from caretbench.reports.output.page import render_html
 from caretbench.reports.run_summary import summarise
+from caretbench.reports.strengths import strength_tests
+from caretbench.reports.strengths.strength_sentences import strength_sentences
 from caretbench.reports.strengths.strength_values import ModelStrengths
 from caretbench.reports.summary import Summary
 from caretbench.suites.suite_types import DEFAULT_STRATIFICATION
@@ -136,6 +138,23 @@ def test_p_values_are_adjusted_for_the_parts() -> None:
     assert number > len(found.passes) + len(found.overall)
     assert least.p_value >= number / 10_001 * 0.99
     assert found.notes[0].startswith(f"P values are adjusted (Holm) together for all {number} tests and contrasts")
+
+
+def test_a_strength_that_is_smaller_than_elsewhere_is_not_above_all() -> None:
+    """Low context is better than the field too, but less so than elsewhere: it is to keep, and not above all."""
+    found = strengths_of(planted_run(CHANCES), "patterns")
+    passes = [
+        test.model_copy(
+            update={"row": test.row.model_copy(update={"difference": 0.1, "distinguishable": True, "groups": 80})}
+        )
+        if test.title == "category low context"
+        else test
+        for test in found.passes
+    ]
+    tested = strength_tests.TestedStrengths(found.field, found.overall, tuple(passes))
+    [keep] = [text for text in strength_sentences("patterns", tested) if text.startswith("To keep")]
+    assert keep.startswith("To keep in patterns: above all category pattern matching; in all, ")
+    assert "category low context" in keep
 
 
 def test_the_same_lead_in_hard_and_easy_problems_is_no_strength() -> None:
