@@ -38,8 +38,8 @@ def test_a_built_set_is_released_with_the_figures_of_its_manifest(tmp_path: Path
     sheet = release_set(built, tmp_path / "out", ReleaseOptions(holdout=0.5, licence="MIT")).public
     manifest = json.loads((built / "manifest.json").read_text("utf-8"))
     found = sheet.generation
-    assert (found.hours, found.dollars) == (manifest["wall_hours"], manifest["cost"])
-    assert found.request_hours == pytest.approx(manifest["hours"])
+    assert (found.wall_hours, found.cost) == (manifest["wall_hours"], manifest["cost"])
+    assert found.request_hours == pytest.approx(manifest["request_hours"])
     assert {cell: dict(one.reasons) | {"instance": one.instances} for cell, one in found.cells.items()} == manifest[
         "yields"
     ]

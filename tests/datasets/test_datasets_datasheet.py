@@ -65,7 +65,6 @@ def test_figures_of_the_problems(places: dict[str, Path], part: str) -> None:
     expected = {
         "problems": len(rows),
         "without_row": 0,
-        "edited": 0,
         "cells": counted(f"{row['language']}/{row['category']}" for row in rows),
         "composition": {
             "mode": counted("suffix" if row["suffix"].strip() else "no_suffix" for row in rows),
@@ -81,7 +80,7 @@ def test_figures_of_the_problems(places: dict[str, Path], part: str) -> None:
         "siblings": sum(row["sibling"] in ids for row in rows),
         "checks": {
             name: counted("ok" if row["checks"][name] == "ok" else "fault" for row in rows)
-            for name in ("parse", "twins")
+            for name in ("parse", "gate")
         },
         "private_texts": 0,
         "marked": sum(CANARY in path.read_text("utf-8") for path in places[part].glob("*/*/*")),
@@ -110,9 +109,9 @@ def test_figures_of_the_generation(places: dict[str, Path], part: str) -> None:
         "attempts": len(attempts),
         "instances": len(accepted),
         "scenarios": len({row["scenario"] for row in attempts}),
-        "hours": 1.25,
+        "wall_hours": 1.25,
         "request_hours": sum(seconds) / 3600,
-        "dollars": sum(row["cost"] or 0 for row in answers),
+        "cost": None,
         "unpriced": 1,
         "prompt_versions": counted(str(row["prompt_version"]) for row in instances),
         "attempts_per_instance": mean(row["attempts"] for row in instances),
@@ -135,7 +134,7 @@ def test_figures_of_the_generation(places: dict[str, Path], part: str) -> None:
                 "family": name.partition("/")[2].removesuffix("-x"),
                 "attempts": sum(row["generator"] == name for row in attempts),
                 "instances": sum(row["generator"] == name for row in instances),
-                "dollars": sum(row["cost"] or 0 for row in own),
+                "cost": None if any(row["cost"] is None for row in own) else sum(row["cost"] for row in own),
                 "request_hours": sum(row["latency"]["last_s"] for row in own) / 3600,
             }
         )
@@ -218,7 +217,7 @@ def test_costs_of_attempts_stand_in_for_missing_answers(tmp_path: Path) -> None:
     (built / "asked.jsonl").unlink()
     found = release_set(built, tmp_path / "out", ReleaseOptions()).public.generation
     assert found.attempts is not None
-    assert found.dollars == pytest.approx(0.5 * found.attempts)
+    assert found.cost == pytest.approx(0.5 * found.attempts)
     assert found.request_hours == pytest.approx(2.0 * found.attempts / 3600)
 
 
@@ -226,14 +225,16 @@ def test_numbers_of_the_manifest_are_used_where_no_row_has_them(tmp_path: Path) 
     built = write_programs(tmp_path / "mine")
     (built / "manifest.json").write_text('{"wall_hours": 2.5, "cost": 4.0}')
     found = release_set(built, tmp_path / "out", ReleaseOptions(licence="MIT")).public.generation
-    assert (found.hours, found.dollars) == (2.5, 4.0)
+    assert (found.wall_hours, found.cost) == (2.5, 4.0)
 
 
 def test_private_texts_are_counted_and_named(tmp_path: Path) -> None:
     built = write_set(tmp_path / "mine", lambda row: row | {"justification": "ask jane.roe@corp-mail.com"})
     found = release_set(built, tmp_path / "out", ReleaseOptions())
     assert found.public.figures.private_texts == 16
-    assert any("secret or a name" in line for line in found.notes)
+    (note,) = (line for line in found.notes if "unknown" not in line)
+    assert note.startswith("16 problems (go/api_usage/program-0, ")
+    assert note.endswith("(instances.jsonl, go/api_usage/program-0, justification:1: a mail address)")
 
 
 def test_what_scenarios_asked_for_is_not_printed_as_a_property(places: dict[str, Path]) -> None:

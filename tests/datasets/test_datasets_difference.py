@@ -5,7 +5,7 @@ import pytest
 
 from caretbench.datasets.difference import folder_difference
 from caretbench.datasets.release import ReleaseOptions, holdout_folder, release_set
-from tests.support.built_sets import every_id, write_set
+from tests.support.built_sets import every_id, read_jsonl, write_programs, write_set
 
 
 def difference(old: Path, new: Path):  # type: ignore[no-untyped-def]
@@ -62,3 +62,19 @@ def test_problems_that_change_their_part_are_named(tmp_path: Path) -> None:
     assert found.published == found.added
     assert found.held
     assert found.facts == {"version": ("1.0.0", "1.1.0")}
+
+
+def test_a_renamed_problem_that_changes_its_part_is_named(tmp_path: Path) -> None:
+    built = write_programs(tmp_path / "mine")
+    release_set(built, tmp_path / "1.0.0", ReleaseOptions(licence="MIT", holdout=0.25))
+    for path in [*built.rglob("*.py"), *built.rglob("*.go")]:
+        path.rename(path.with_stem(f"new-{path.stem}"))
+    for seed in range(3):
+        later = tmp_path / f"later-{seed}"
+        release_set(built, later, ReleaseOptions("1.1.0", 0.25, 10 + seed, licence="MIT"))
+        found = difference(tmp_path / "1.0.0", later)
+        before, after = ({row["id"] for row in read_jsonl(one / "texts.jsonl")} for one in (tmp_path / "1.0.0", later))
+        renamed = {name.replace("program", "new-program") for name in before}
+        assert {*found.published} == after - renamed
+        assert found.held
+        assert not {*found.held} - renamed

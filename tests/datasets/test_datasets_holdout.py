@@ -92,3 +92,16 @@ def test_without_a_share_nothing_is_held_out(single: BuiltSet) -> None:
 def test_single_problems_of_cells_stay_public(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no cell has two independent groups"):
         split_set(BuiltSet(write_programs(tmp_path / "mine", 1)), 0.5, 0)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_hold_out_never_leaves_its_share_further_than_without_the_last_group(tmp_path: Path, seed: int) -> None:
+    """Groups of four siblings and near-duplicates: of 32 problems 5 are asked for, and 4 are nearer than 8."""
+    root = write_programs(tmp_path / "mine", 8)
+    for path in [*root.rglob("*.py"), *root.rglob("*.go")]:
+        mark = "#" if path.suffix == ".py" else "//"
+        group = int(path.stem[-1]) // 4
+        words = " ".join(f"{path.parent.name}{group}x{n} and" for n in range(150))
+        path.write_text(f"{mark} {words}\n{path.read_text('utf-8')}", "utf-8")
+    assert len(split_set(BuiltSet(root), 5 / 32, seed).holdout) == 4
+    assert len(split_set(BuiltSet(root), 7 / 32, seed).holdout) == 8

@@ -99,19 +99,6 @@ def test_rows_have_the_texts_and_the_facts(tmp_path: Path) -> None:
         assert row["canary"] == CANARY
 
 
-def test_an_edited_file_keeps_the_hash_of_its_checks(tmp_path: Path) -> None:
-    built = write_set(tmp_path / "mine")
-    file = built / "go/api_usage/program-0.go"
-    file.write_text(file.read_text("utf-8").replace("a*b", "b*a"), "utf-8")
-    found = release_set(built, tmp_path / "out", ReleaseOptions())
-    assert found.public.figures.edited == 1
-    rows = {row["id"]: row for row in read_jsonl(built / "instances.jsonl")}
-    released = read_jsonl(tmp_path / "out" / "instances.jsonl")
-    assert [row["id"] for row in released if row["text_hash"] == rows[row["id"]]["text_hash"]] == [
-        "go/api_usage/program-0"
-    ]
-
-
 def test_checksums_name_every_file(tmp_path: Path) -> None:
     release_set(write_set(tmp_path / "mine"), tmp_path / "out", HALF)
     for folder in (tmp_path / "out", tmp_path / "out-holdout"):
@@ -224,6 +211,36 @@ def test_a_failure_leaves_no_half_release(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(OSError, match="no space"):
         release_set(write_set(tmp_path / "mine"), tmp_path / "out", HALF)
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_text_with_an_unusual_line_separator_is_released(tmp_path: Path) -> None:
+    built = write_programs(tmp_path / "mine")
+    file = built / "python/api_usage/program-0.py"
+    file.write_text(f"# first\u2028second\x85third\n{file.read_text('utf-8')}", "utf-8")
+    release_set(built, tmp_path / "out", ReleaseOptions(licence="MIT"))
+    row = next(one for one in rows_of_file(tmp_path / "out/texts.jsonl") if one["id"] == "python/api_usage/program-0")
+    assert row["prefix"].startswith("# first\u2028second\x85third\n")
+
+
+def rows_of_file(path: Path) -> list[dict[str, str]]:
+    return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
+
+
+@pytest.mark.parametrize("licence", ["Apache-2.0", "MIT"])
+def test_the_licence_option_says_to_which_problems_it_applies(tmp_path: Path, licence: str) -> None:
+    built = write_set(tmp_path / "mine", lambda row: row | {"licence": None if row["id"].endswith("-3") else "MIT"})
+    found = release_set(built, tmp_path / "out", ReleaseOptions(licence=licence))
+    about = "4 problems (go/api_usage/program-3, go/low_context/program-3, python/api_usage/program-3, …)"
+    assert f"--licence {licence} holds for {about}" in found.lines
+    stated = write_set(tmp_path / "stated")
+    found = release_set(stated, tmp_path / "out2", ReleaseOptions(licence=licence))
+    assert f"--licence {licence} holds for no problem: all state theirs" in found.lines
+
+
+def test_the_licence_option_is_examined_where_all_problems_state_theirs(tmp_path: Path) -> None:
+    built = write_set(tmp_path / "mine")
+    with pytest.raises(DataError, match="--licence GPL: the licence 'GPL' is not known to allow passing on"):
+        release_set(built, tmp_path / "out", ReleaseOptions(licence="GPL"))
 
 
 @pytest.mark.parametrize("tests", ["⟦tests⟧\nassert f() == 1\n", "⟦tests⟧\nassert f() == 1", ""])

@@ -45,8 +45,17 @@ def release(
         ),
     ] = None,
     previous: Annotated[
-        Path | None, typer.Option(help="Earlier release, whose problems stay in their part.", rich_help_panel=_CONTENT)
+        Path | None,
+        typer.Option(
+            help="Earlier release, whose problems stay in their part, renamed ones too.", rich_help_panel=_CONTENT
+        ),
     ] = None,
+    publish_holdout: Annotated[
+        bool,
+        typer.Option(
+            "--publish-holdout", help="Release a folder that is the hold-out of a release.", rich_help_panel=_CONTENT
+        ),
+    ] = False,
     set_version: Annotated[str, typer.Option(help="Version of the set.", rich_help_panel=_STATED)] = "1.0.0",
     licence: Annotated[
         str | None,
@@ -65,7 +74,7 @@ def release(
     """
     from caretbench.datasets.release import ReleaseOptions, release_set
 
-    options = ReleaseOptions(set_version, holdout, seed, licence, url, review, previous)
+    options = ReleaseOptions(set_version, holdout, seed, licence, url, review, previous, publish_holdout)
     found = release_set(folder, output, options)
     for line in found.notes:
         print_note(line)

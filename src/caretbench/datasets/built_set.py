@@ -159,6 +159,12 @@ def sorted_counts(values: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(values).items()))
 
 
+def first_ids(identities: Sequence[str]) -> str:
+    """Return the number of problems and the first ids, for messages: ``4 problems (a, b, c, …)``."""
+    word = "problem" if len(identities) == 1 else "problems"
+    return f"{len(identities)} {word} ({', '.join(identities[:3])}{', …' if len(identities) > 3 else ''})"
+
+
 def hidden_tests(problem: Problem) -> str:
     """Return the hidden tests of a program; empty for problems of other kinds."""
     splice = problem.splice

@@ -46,8 +46,12 @@ def unknown_facts(built: BuiltSet, review: ReviewFigures | None) -> tuple[str, .
     facts = {
         "generator, scenario, checks and cost of the instances: the folder has no instances.jsonl": not built.instances,
         "attempts and yields: the folder has no attempts.jsonl": generation.attempts is None,
-        "dollars of the generation": generation.dollars is None,
-        "hours of the generation on the clock: the manifest has none": generation.hours is None,
+        f"cost of the generation{_unpriced(generation)}": generation.cost is None,
+        "hours of the generation on the clock: the manifest has none": generation.wall_hours is None,
         "results of a review by people: none was given with --review": review is None,
     }
     return tuple(text for text, missing in facts.items() if missing)
+
+
+def _unpriced(generation: GenerationFigures) -> str:
+    return f": {generation.unpriced} answers have no known price" if generation.unpriced else ""

@@ -16,7 +16,7 @@ def limits(sheet: Datasheet) -> Iterator[str]:
     """Yield the limits of a set, one sentence each."""
     yield from _of_problems(sheet.figures)
     yield from _of_making(sheet)
-    if sheet.suite != "devbench":
+    if sheet.figures.marked is None:
         yield "The canary is in the datasheet and in the metadata alone."
     elif sheet.figures.marked < sheet.figures.problems:
         yield f"{sheet.figures.problems - sheet.figures.marked} source files have no canary."
@@ -32,13 +32,10 @@ def _of_problems(figures: PartFigures) -> Iterator[str]:
         yield f"Of {figures.without_row} problems nothing but their texts is known: no generator, check or date."
     if figures.checks:
         yield "The checks are those of the build; a release does not repeat them."
-    if figures.edited:
-        yield f"{figures.edited} files were edited since their checks."
-    faults = [f"{name} {counts[FAULT]}" for name, counts in figures.checks.items() if counts.get(FAULT)]
-    if faults:
-        yield f"Problems with a fault that a check found: {', '.join(faults)}."
+    if unrun := figures.checks.get("gate", {}).get(FAULT):
+        yield f"{unrun} programs never ran: the machine of the build could not run them."
     if figures.private_texts:
-        yield f"{figures.private_texts} problems contain a text in the shape of a secret, a name or an address."
+        yield f"{figures.private_texts} problems contain a text in the shape of a person's name or an address."
 
 
 def _of_making(sheet: Datasheet) -> Iterator[str]:
@@ -49,7 +46,7 @@ def _of_making(sheet: Datasheet) -> Iterator[str]:
         if len({one.family or name for name, one in generators.items()}) == 1:
             yield "One family of models wrote all of them: a gain of this family on its own texts cannot be seen."
     if sheet.generation.unpriced:
-        yield f"The cost of {sheet.generation.unpriced} answers is not known: the sum is too low."
+        yield f"{sheet.generation.unpriced} answers have no known price, so the cost of the whole is not known."
     if review is None:
         yield "No results of a review by people are part of this datasheet."
     elif review.settled < review.items:

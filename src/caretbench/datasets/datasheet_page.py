@@ -41,11 +41,10 @@ def _escaped(text: str) -> str:
 
 
 def _contamination(sheet: Datasheet) -> str:
-    files = (
-        "the datasheet"
-        if sheet.suite != "devbench"
-        else (f"every row of `texts.jsonl` and {sheet.figures.marked} source files, behind the hidden tests")
-    )
+    marked = sheet.figures.marked
+    files = f"every row of `texts.jsonl` and {marked} source files, behind the hidden tests"
+    if marked is None:
+        files = "the datasheet"
     return (
         f"Canary, in {files}: `{_escaped(sheet.canary)}`. Do not train on texts that contain it. "
         f"{sheet.holdout_problems} problems ({sheet.holdout_share:.1%} of the set) are held out; `caretbench dataset "

@@ -158,10 +158,10 @@ def _generation(sheet: Datasheet) -> Table:
         ("attempts", _number(found.attempts, "d")),
         ("instances that were built", _number(found.instances, "d")),
         ("mean attempts of an instance", _number(found.attempts_per_instance, ".2f")),
-        ("hours on the clock", _number(found.hours, ".2f")),
+        ("hours on the clock", _number(found.wall_hours, ".2f")),
         ("hours of requests", _number(found.request_hours, ".2f")),
-        ("US dollars", _number(found.dollars, ".4f")),
-        ("answers without a known cost", _number(found.unpriced, "d")),
+        ("cost in US dollars", _number(found.cost, ".4f")),
+        ("answers without a known price", _number(found.unpriced, "d")),
         ("prompt versions", ", ".join(f"{name} ({count})" for name, count in found.prompt_versions.items()) or UNKNOWN),
     )
     known = tuple(row for row in rows if row[1] != UNKNOWN)
@@ -172,11 +172,11 @@ def _generation(sheet: Datasheet) -> Table:
 
 def _generators(sheet: Datasheet) -> Table:
     rows = [
-        (name, one.family or UNKNOWN, str(one.attempts), str(one.instances), _number(one.dollars, ".4f"),
+        (name, one.family or UNKNOWN, str(one.attempts), str(one.instances), _number(one.cost, ".4f"),
          _number(one.request_hours, ".2f"))
         for name, one in sheet.generation.generators.items()
     ]  # fmt: skip
-    columns = ("Generator", "Family", "Attempts", "Instances", "US dollars", "Hours of requests")
+    columns = ("Generator", "Family", "Attempts", "Instances", "Cost in US dollars", "Hours of requests")
     return Table("generators", "Generators", columns, tuple(rows))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from caretbench.datasets.built_set import BuiltSet
+from caretbench.datasets.earlier_parts import earlier_parts
 from caretbench.files import sha256_text
 from caretbench.problem import Caret, FileSplice, InlineSplice, Problem, Row
 
@@ -35,14 +36,15 @@ def folder_difference(old: Path, new: Path, old_holdout: Path, new_holdout: Path
     """
     before, after = BuiltSet(old), BuiltSet(new)
     found = set_difference(before, after)
-    held_before, held_after = (_ids(BuiltSet(path)) if path.is_dir() else set() for path in (old_holdout, new_holdout))
-    return found.model_copy(
-        update={"published": tuple(sorted(held_before & _ids(after))), "held": tuple(sorted(held_after & _ids(before)))}
-    )
+    hidden = [BuiltSet(path) if path.is_dir() else None for path in (old_holdout, new_holdout)]
+    return found.model_copy(update={"published": _repeated(after, hidden[0]), "held": _repeated(hidden[1], before)})
 
 
-def _ids(built: BuiltSet) -> set[str]:
-    return {one.id for one in built.problems}
+def _repeated(later: BuiltSet | None, earlier: BuiltSet | None) -> tuple[str, ...]:
+    """Return the ids of problems that another part of the earlier version had, under any name."""
+    if later is None or earlier is None:
+        return ()
+    return tuple(sorted(earlier_parts(later.problems, [earlier]).public))
 
 
 def set_difference(before: BuiltSet, after: BuiltSet) -> SetDifference:

@@ -9,6 +9,7 @@ from typing import Final
 
 from caretbench.datasets.built_set import BuiltSet, sorted_counts
 from caretbench.problem import Row
+from caretbench.suites.devbench.construction.build_folder import sum_of_costs
 from caretbench.suites.devbench.construction.build_rows import InstanceAttempt
 
 ACCEPTED: Final = "instance"
@@ -16,12 +17,12 @@ ACCEPTED: Final = "instance"
 
 
 class GeneratorFigures(Row):
-    """Attempts and instances of one generator; ``dollars`` and ``request_hours`` are sums over its answers."""
+    """Attempts and instances of one generator; ``cost`` and ``request_hours`` are sums over its answers."""
 
     family: str | None
     attempts: int
     instances: int
-    dollars: float | None
+    cost: float | None
     request_hours: float | None
 
 
@@ -36,16 +37,17 @@ class YieldFigures(Row):
 class GenerationFigures(Row):
     """Generation of the whole set, held-out problems included. None: the folder does not tell.
 
-    ``scenarios`` counts the scenarios with attempts, ``hours`` is the time on the clock that the manifest states,
-    ``request_hours`` the sum over answers, and ``unpriced`` the number of answers without a known cost.
+    ``scenarios`` counts the scenarios with attempts. ``wall_hours`` is the time on the clock that the manifest states,
+    ``request_hours`` the sum over answers. ``cost`` is in US dollars, None if the cost of an answer is unknown;
+    ``unpriced`` is the number of these answers.
     """
 
     attempts: int | None
     instances: int | None
     scenarios: int | None
-    hours: float | None
+    wall_hours: float | None
     request_hours: float | None
-    dollars: float | None
+    cost: float | None
     unpriced: int | None
     prompt_versions: Mapping[str, int]
     attempts_per_instance: float | None
@@ -63,9 +65,9 @@ def generation_figures(built: BuiltSet) -> GenerationFigures:
         attempts=len(attempts) if attempts else None,
         instances=accepted if attempts else len(rows) or None,
         scenarios=len({one.scenario for one in attempts}) if attempts else None,
-        hours=_stated(built, "wall_hours"),
-        request_hours=_sum(seconds, 3600),
-        dollars=_sum(costs) if costs else _stated(built, "cost"),
+        wall_hours=_stated(built, "wall_hours"),
+        request_hours=_hours(seconds),
+        cost=sum_of_costs(costs) if costs else _stated(built, "cost"),
         unpriced=sum(cost is None for cost in costs) if costs else None,
         prompt_versions=sorted_counts(row.prompt_version for row in rows),
         attempts_per_instance=fmean(row.attempts for row in rows) if rows else None,
@@ -108,8 +110,8 @@ def _generators(built: BuiltSet) -> dict[str, GeneratorFigures]:
             family=families.get(name),
             attempts=sum(one.generator == name for one in built.attempts),
             instances=sum(row.generator == name for row in rows),
-            dollars=_sum(costs),
-            request_hours=_sum(seconds, 3600),
+            cost=sum_of_costs(costs),
+            request_hours=_hours(seconds),
         )
     return found
 
@@ -120,6 +122,6 @@ def _stated(built: BuiltSet, name: str) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _sum(values: Sequence[float | None], unit: float = 1) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / unit if known else None
+def _hours(seconds: Sequence[float | None]) -> float | None:
+    known = [value for value in seconds if value is not None]
+    return sum(known) / 3600 if known else None

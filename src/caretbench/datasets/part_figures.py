@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
 from typing import Final
 
@@ -14,7 +14,6 @@ from caretbench.problem import Caret, Problem, Row
 from caretbench.suites.devbench.construction.build_rows import BuiltInstance
 from caretbench.suites.devbench.instance_rules.instance_checks import PASSED
 from caretbench.syntax.caret_boundary import caret_boundary
-from caretbench.validation.texts.private_texts import private_texts
 
 ALL: Final = "all"
 FAULT: Final = "fault"
@@ -41,13 +40,12 @@ class PartFigures(Row):
 
     ``sizes`` counts by the syntax of the language, ``sizes_paper`` as the script behind the paper's Table 4; both by
     language, with ``all``. ``composition`` counts labels of the problems, ``requested`` what their scenarios asked for.
-    ``edited`` counts files that changed since their checks, ``checks`` results by check, ``marked`` source files with
-    the canary. ``created`` are the first and the last date of the rows.
+    ``checks`` counts results by check, ``private_texts`` the problems with a name or an address of a person, ``marked``
+    the source files with the canary (None: problems are rows). ``created`` are the first and the last date of the rows.
     """
 
     problems: int
     without_row: int
-    edited: int
     cells: Mapping[str, int]
     composition: Mapping[str, Mapping[str, int]]
     requested: Mapping[str, Mapping[str, int]]
@@ -56,12 +54,14 @@ class PartFigures(Row):
     sizes_paper: Mapping[str, SizeFigures]
     checks: Mapping[str, Mapping[str, int]]
     private_texts: int
-    marked: int
+    marked: int | None
     created: tuple[str, str] | None
 
 
-def part_figures(built: BuiltSet, problems: Sequence[Problem], marked: int) -> PartFigures:
-    """Return the figures of some problems of a set."""
+def part_figures(
+    built: BuiltSet, problems: Sequence[Problem], marked: int | None, private: Collection[str]
+) -> PartFigures:
+    """Return the figures of some problems of a set; ``private`` are the ids of those with private texts."""
     rows = [row for one in problems if (row := built.row(one)) is not None]
     known = {row.id for row in rows}
     dates = sorted(row.created for row in rows)
@@ -72,7 +72,6 @@ def part_figures(built: BuiltSet, problems: Sequence[Problem], marked: int) -> P
     return PartFigures(
         problems=len(problems),
         without_row=len(problems) - len(rows),
-        edited=sum(map(built.is_edited, rows)),
         cells=sorted_counts(map(cell_of, problems)),
         composition=_composition(problems),
         requested=_requested(rows),
@@ -80,17 +79,10 @@ def part_figures(built: BuiltSet, problems: Sequence[Problem], marked: int) -> P
         sizes=_sizes(problems, as_released=False),
         sizes_paper=_sizes(problems, as_released=True),
         checks={name: dict(sorted(counts.items())) for name, counts in sorted(checks.items())},
-        private_texts=sum(any(private_texts(_text(one, built.row(one)))) for one in problems),
+        private_texts=sum(one.id in private for one in problems),
         marked=marked,
         created=(dates[0], dates[-1]) if dates else None,
     )
-
-
-def _text(problem: Problem, row: BuiltInstance | None) -> str:
-    if not isinstance(problem.shown, Caret):
-        return problem.shown.text
-    shown = f"{problem.shown.prefix}{problem.reference}{problem.shown.suffix}"
-    return f"{shown}\n{row.justification}" if row else shown
 
 
 def _composition(problems: Sequence[Problem]) -> dict[str, dict[str, int]]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from caretbench.datasets.built_set import BuiltSet
+from caretbench.datasets.built_set import BuiltSet, first_ids
 from caretbench.datasets.datasheet import Datasheet, Part, unknown_facts
 from caretbench.datasets.difference import set_difference
+from caretbench.datasets.earlier_parts import earlier_parts
 from caretbench.datasets.generation_figures import generation_figures
 from caretbench.datasets.holdout import SetParts, split_set
 from caretbench.datasets.part_figures import part_figures
+from caretbench.datasets.private_finds import PrivateFind, private_finds
+from caretbench.datasets.release_checks import check_rows, check_secrets, check_source
 from caretbench.datasets.release_files import write_description, write_problems
 from caretbench.datasets.review_figures import ReviewFigures, review_figures
 from caretbench.datasets.set_licences import SetLicence, set_licence
@@ -36,6 +39,7 @@ class ReleaseOptions(NamedTuple):
         url: Address at which the set will be found.
         review: Folder that ``caretbench review export`` wrote; rejected problems are not released.
         previous: Earlier release of the set, whose problems stay in their part.
+        publish_holdout: Release a folder that is the hold-out of a release.
     """
 
     version: str = "1.0.0"
@@ -45,6 +49,7 @@ class ReleaseOptions(NamedTuple):
     url: str | None = None
     review: Path | None = None
     previous: Path | None = None
+    publish_holdout: bool = False
 
 
 class ReleaseResult(NamedTuple):
@@ -85,26 +90,34 @@ def release_set(root: Path, output: Path, options: ReleaseOptions) -> ReleaseRes
     version_key(options.version)
     _check_places(root, output)
     built, review, lines = _reviewed(root, options.review)
+    # All of these refuse before anything is written.
+    check_source(built, publish_holdout=options.publish_holdout)
+    licence = part_licence(built, built.problems, options.licence)
+    check_rows(built)
+    private = private_finds(built, built.problems)
+    check_secrets(built, private)
     earlier = _earlier(options)
     canary = built.stated_canary or (earlier[0].canary if earlier else built.canary)
-    licence = part_licence(built, built.problems, options.licence)  # refuses before anything is written
-    parts = split_set(
-        built,
-        options.holdout,
-        options.seed,
-        public={one.id for one in earlier[0].problems} if earlier else (),
-        held={one.id for one in earlier[1].problems} if len(earlier) > 1 else (),
-    )
-    writer = _Writer(built, parts, review, canary, options, earlier)
+    known = earlier_parts(built.problems, earlier)
+    known.check(str(root))
+    parts = split_set(built, options.holdout, options.seed, public=known.public, held=known.held)
+    writer = _Writer(built, parts, review, canary, options, earlier, private)
     public, hidden = writer.write_parts(output.resolve())
+    if options.licence is not None:
+        applied = first_ids(licence.unstated) if licence.unstated else "no problem: all state theirs"
+        lines.append(f"--licence {options.licence} holds for {applied}")
     lines.append(f"{output}: {len(parts.public)} problems in {len(public.figures.cells)} cells, {licence.expression}")
     if hidden is not None:
         held = f"{len(parts.holdout)} problems ({hidden.holdout_share:.1%})"
         lines.append(f"{holdout_folder(output)}: {held}; keep this folder to yourself")
-    notes = [f"unknown: {line}" for line in public.unknown]
-    if public.figures.private_texts:
-        notes.append(f"{public.figures.private_texts} problems contain a text in the shape of a secret or a name")
-    return ReleaseResult(output, public, hidden, lines, notes)
+    return ReleaseResult(output, public, hidden, lines, [*_notes(public, private)])
+
+
+def _notes(public: Datasheet, private: Mapping[str, Sequence[PrivateFind]]) -> Iterator[str]:
+    yield from (f"unknown: {line}" for line in public.unknown)
+    if private:
+        first = next(iter(private.values()))[0]
+        yield f"{first_ids([*private])} with a name or an address of a person ({first.place}: {first.description})"
 
 
 def part_licence(built: BuiltSet, problems: Sequence[Problem], own: str | None) -> SetLicence:
@@ -125,6 +138,7 @@ class _Writer(NamedTuple):
     canary: str
     options: ReleaseOptions
     earlier: Sequence[BuiltSet]
+    private: Mapping[str, Sequence[PrivateFind]]
 
     def write_parts(self, output: Path) -> tuple[Datasheet, Datasheet | None]:
         """Write both folders or none, and return the datasheets."""
@@ -163,7 +177,7 @@ class _Writer(NamedTuple):
                 "url": self.options.url,
                 "holdout_problems": len(number[1]),
                 "holdout_share": len(number[1]) / sum(map(len, number)),
-                "figures": part_figures(self.built, problems, marked),
+                "figures": part_figures(self.built, problems, marked, self.private),
                 "generation": generation_figures(self.built),
                 "review": self.review,
                 "changes": self._changes(folder) if part == "public" and self.earlier else None,

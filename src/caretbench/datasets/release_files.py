@@ -58,8 +58,10 @@ class ReleasedText(Row):
 _FACTS: Final = tuple(name for name, field in ReleasedText.model_fields.items() if not field.is_required())
 
 
-def write_problems(built: BuiltSet, problems: Sequence[Problem], folder: Path, canary: str, licence: str | None) -> int:
-    """Write the problems of a part; return the number of source files with the canary.
+def write_problems(
+    built: BuiltSet, problems: Sequence[Problem], folder: Path, canary: str, licence: str | None
+) -> int | None:
+    """Write the problems of a part; return the number of source files with the canary, None if problems are rows.
 
     ``licence`` is that of problems whose rows state none.
     """
@@ -67,7 +69,7 @@ def write_problems(built: BuiltSet, problems: Sequence[Problem], folder: Path, c
         write_rows(folder / PROBLEMS_FILE, problems)
         for name in snapshots_of(problems):
             _copy_snapshot(built.root / SNAPSHOTS_FOLDER, folder / SNAPSHOTS_FOLDER, name)
-        return 0
+        return None
     marked, rows = 0, []
     for one in problems:
         source, *others = built.source_paths(one)
@@ -78,8 +80,8 @@ def write_problems(built: BuiltSet, problems: Sequence[Problem], folder: Path, c
         for path in others:
             write_atomically(folder / path, (built.root / path).read_bytes())
         if (row := built.row(one)) is not None:
-            checked = row.text_hash if built.is_edited(row) else sha256_text(with_canary)
-            rows.append(row.model_copy(update={"licence": row.licence or licence, "text_hash": checked}))
+            update = {"licence": row.licence or licence, "text_hash": sha256_text(with_canary)}
+            rows.append(row.model_copy(update=update))
     if rows:
         write_rows(folder / INSTANCES_FILE, rows)
     write_rows(folder / TEXTS_FILE, (released_text(built, one, canary, licence) for one in problems))
@@ -130,7 +132,8 @@ def write_description(sheet: Datasheet, folder: Path) -> None:
     write_atomically(folder / PAGE_FILE, render_datasheet(sheet))
     if sheet.part == "public":
         rows_file = next(name for name in (TEXTS_FILE, PROBLEMS_FILE) if (folder / name).exists())
-        rows = [json.loads(line) for line in (folder / rows_file).read_text("utf-8").splitlines()]
+        # Not splitlines: a text of a row may have U+2028.
+        rows = [json.loads(line) for line in (folder / rows_file).read_text("utf-8").split("\n") if line]
         metadata = croissant(sheet, rows_file, rows, file_hashes(folder))
         write_atomically(folder / CROISSANT_FILE, json.dumps(metadata, indent=2, ensure_ascii=False) + "\n")
     lines = (f"{digest}  {path}\n" for path, digest in sorted(file_hashes(folder).items()))

@@ -6,16 +6,21 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from caretbench.datasets.built_set import first_ids
 from caretbench.errors import DataError
 from caretbench.sources.redistribution import RedistributionError, redistribution_terms
 
 
 class SetLicence(NamedTuple):
-    """Licence of a set: one expression, and the number of problems and the terms by licence."""
+    """Licence of a set: one expression, the number of problems and the terms by licence.
+
+    ``unstated`` are the ids of the problems that state none.
+    """
 
     expression: str
     problems: Mapping[str, int]
     terms: Mapping[str, str]
+    unstated: tuple[str, ...] = ()
 
 
 def set_licence(licences: Mapping[str, str | None], own: str | None, place: str) -> SetLicence:
@@ -23,30 +28,31 @@ def set_licence(licences: Mapping[str, str | None], own: str | None, place: str)
 
     Args:
         licences: Licence of each problem by id; None: its row states none.
-        own: Licence of the problems without one.
+        own: Licence of the problems without one; it is examined even if all problems state theirs.
         place: Name of the set, for messages.
 
     Raises:
-        DataError: a problem has no licence, or one that does not allow passing on; the message has the first ids.
+        DataError: a problem has no licence, or it or ``own`` is one that does not allow passing on; the message has
+            the first ids.
     """
+    if own is not None:
+        try:
+            redistribution_terms(own)
+        except RedistributionError as error:
+            raise DataError(f"{place}: --licence {own}: {error}; choose another") from None
     holders: dict[str, list[str]] = defaultdict(list)
     for identity, licence in licences.items():
         holders[licence or own or ""].append(identity)
     if unknown := holders.get(""):
         raise DataError(
-            f"{place}: {_named(unknown)} without a licence; state that of texts of your own with --licence MIT"
+            f"{place}: {first_ids(unknown)} without a licence; state that of texts of your own with --licence MIT"
         )
     terms = {}
     for expression, found in sorted(holders.items()):
         try:
             terms[expression] = redistribution_terms(expression)
         except RedistributionError as error:
-            raise DataError(f"{place}: {_named(found)} may not be passed on: {error}; remove them") from None
+            raise DataError(f"{place}: {first_ids(found)} may not be passed on: {error}; remove them") from None
     names = [f"({name})" if " OR " in name and len(terms) > 1 else name for name in terms]
-    return SetLicence(" AND ".join(names), {name: len(holders[name]) for name in terms}, terms)
-
-
-def _named(identities: list[str]) -> str:
-    shown = ", ".join(identities[:3])
-    word = "problem" if len(identities) == 1 else "problems"
-    return f"{len(identities)} {word} ({shown}{', …' if len(identities) > 3 else ''})"
+    unstated = tuple(identity for identity, licence in licences.items() if licence is None)
+    return SetLicence(" AND ".join(names), {name: len(holders[name]) for name in terms}, terms, unstated)

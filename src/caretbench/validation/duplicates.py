@@ -31,34 +31,71 @@ def near_duplicates(problems: Sequence[Problem], threshold: float = JACCARD_THRE
     Two problems are near-duplicates when the Jaccard index of their token 5-grams (prefix, reference and suffix
     together) is at least ``threshold``.
     """
+    found: dict[str, str] = {}
+    for group in _by_language(problems).values():
+        found.update(near_duplicate_texts(group, threshold))
+    return found
+
+
+def repeated_problems(
+    problems: Sequence[Problem], earlier: Sequence[Problem], threshold: float = JACCARD_THRESHOLD
+) -> dict[str, str]:
+    """Return the problems that are near-duplicates of a problem of another set: id → id of that problem."""
+    found: dict[str, str] = {}
+    others = _by_language(earlier)
+    for name, group in _by_language(problems).items():
+        index = _ShingleIndex(threshold)
+        for identity, text in others.get(name, ()):
+            index.add(identity, shingles(text))
+        matches = ((identity, index.match(shingles(text))) for identity, text in group)
+        found |= {identity: match for identity, match in matches if match is not None}
+    return found
+
+
+def _by_language(problems: Sequence[Problem]) -> dict[str, list[tuple[str, str]]]:
+    """Return ids and texts of problems with a caret, by language."""
     groups: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for problem in problems:
         if isinstance(problem.shown, Caret):
             caret = problem.shown
             groups[caret.language].append((problem.id, f"{caret.prefix}{problem.reference}{caret.suffix}"))
-    found: dict[str, str] = {}
-    for group in groups.values():
-        found.update(near_duplicate_texts(group, threshold))
-    return found
+    return groups
 
 
 def near_duplicate_texts(texts: Iterable[tuple[str, str]], threshold: float = JACCARD_THRESHOLD) -> dict[str, str]:
     """Return the near-duplicates of earlier texts, by the rule of :func:`near_duplicates`; texts come with names."""
     found: dict[str, str] = {}
-    earlier: list[tuple[str, frozenset[int]]] = []
-    holders: dict[int, list[int]] = defaultdict(list)
+    index = _ShingleIndex(threshold)
     for name, text in texts:
         grams = shingles(text)
-        shared = Counter(index for gram in grams if len(holders[gram]) < _COMMON for index in holders[gram])
-        for index, _ in shared.most_common(5):
-            identity, other = earlier[index]
-            if len(grams & other) >= threshold * len(grams | other):
-                found[name] = found.get(identity, identity)
-                break
-        for gram in grams:
-            holders[gram].append(len(earlier))
-        earlier.append((name, grams))
+        if (match := index.match(grams)) is not None:
+            found[name] = found.get(match, match)
+        index.add(name, grams)
     return found
+
+
+class _ShingleIndex:
+    """Texts by their shingles."""
+
+    def __init__(self, threshold: float) -> None:
+        self._threshold = threshold
+        self._texts: list[tuple[str, frozenset[int]]] = []
+        self._holders: dict[int, list[int]] = defaultdict(list)
+
+    def add(self, name: str, grams: frozenset[int]) -> None:
+        for gram in grams:
+            self._holders[gram].append(len(self._texts))
+        self._texts.append((name, grams))
+
+    def match(self, grams: frozenset[int]) -> str | None:
+        """Return the name of a text that is a near-duplicate; None if there is none."""
+        held = (self._holders.get(gram, ()) for gram in grams)
+        shared = Counter(index for holders in held if len(holders) < _COMMON for index in holders)
+        for index, _ in shared.most_common(5):
+            name, other = self._texts[index]
+            if len(grams & other) >= self._threshold * len(grams | other):
+                return name
+        return None
 
 
 _WINDOW_LINES = 5

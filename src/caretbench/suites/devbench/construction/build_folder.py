@@ -18,7 +18,7 @@ Rows are appended before and after each step, so that a killed build goes on whe
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -71,7 +71,11 @@ class StoredAnswer(BaseModel):
 
 def total_cost(answers: Iterable[StoredAnswer]) -> float | None:
     """Return the cost of answers in US dollars; None if that of one is not known."""
-    costs = [answer.cost for answer in answers]
+    return sum_of_costs([answer.cost for answer in answers])
+
+
+def sum_of_costs(costs: Sequence[float | None]) -> float | None:
+    """Return the sum of costs; None if one is not known: the sum of the others would be too low."""
     known = [cost for cost in costs if cost is not None]
     return sum(known) if len(known) == len(costs) else None
 

@@ -115,10 +115,11 @@ class BuiltInstance(Row):
 
 
 class ConstructionManifest(Row):
-    """Manifest of a built set: seed, canary, options of the last build, generators, yields, hours and dollars.
+    """Manifest of a built set: seed, canary, options of the last build, generators, yields, hours and cost.
 
     ``models`` are the ``-m`` options of the last build that had some. ``yields`` count attempts by cell and outcome.
-    ``hours`` are the sum of the waiting times of all requests; ``wall_hours`` the time of the builds.
+    ``cost`` is in US dollars, None if that of an answer is unknown. ``request_hours`` are the sum of the waiting times
+    of all requests, ``wall_hours`` the time of the builds.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -130,6 +131,6 @@ class ConstructionManifest(Row):
     instances: Mapping[str, int] = Field(default_factory=dict)
     yields: Mapping[str, Mapping[str, int]] = Field(default_factory=dict)
     cost: float | None = None
-    hours: float = 0.0
+    request_hours: float = 0.0
     wall_hours: float = 0.0
     versions: Mapping[str, str] = Field(default_factory=dict)

@@ -48,7 +48,7 @@ def build_summary(
         *_table(manifest, counts),
         "",
         _attempts(outcomes),
-        f"{place}: {counted(total, 'instance')}; {cost}, {manifest.hours:.2f} hours of requests; "
+        f"{place}: {counted(total, 'instance')}; {cost}, {manifest.request_hours:.2f} hours of requests; "
         f"caretbench run devbench --data {place} -m …",
     ]
     if short:

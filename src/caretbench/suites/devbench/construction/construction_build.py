@@ -238,7 +238,7 @@ class InstanceBuild:
                 "yields": {cell: dict(sorted(counts.items())) for cell, counts in sorted(yields.items())},
                 "models": self.models.names(GENERATOR_ROLE),
                 "cost": total_cost(answers),
-                "hours": sum(answer.latency.last_s for answer in answers if answer.latency is not None) / 3600,
+                "request_hours": sum(answer.latency.last_s for answer in answers if answer.latency is not None) / 3600,
                 "versions": versions(),
             }
         )
