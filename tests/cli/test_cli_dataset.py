@@ -12,6 +12,7 @@ def test_release_prints_its_folders_and_what_is_unknown(tmp_path: Path) -> None:
     done = caretbench("dataset", "release", str(built), "-o", str(out), "--holdout", "0.5", "--licence", "MIT")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
+        "--licence MIT holds for 16 problems (go/api_usage/program-0, go/api_usage/program-1, go/api_usage/program-2, …)",
         f"{out}: 8 problems in 4 cells, MIT",
         f"{out}-holdout: 8 problems (50.0%); keep this folder to yourself",
     ]
@@ -26,9 +27,9 @@ def test_json_is_the_datasheet(tmp_path: Path) -> None:
 
 
 def test_diff_prints_what_changed(tmp_path: Path) -> None:
-    built = write_set(tmp_path / "mine")
+    built = write_programs(tmp_path / "mine")
     for version in ("1.0.0", "1.1.0"):
-        options = ("--set-version", version)
+        options = ("--set-version", version, "--licence", "MIT")
         assert not caretbench("dataset", "release", str(built), "-o", str(tmp_path / version), *options).returncode
         file = built / "go/api_usage/program-0.go"
         file.write_text(file.read_text("utf-8").replace("package main", "package main\n"), "utf-8")
@@ -42,6 +43,17 @@ def test_diff_prints_what_changed(tmp_path: Path) -> None:
     assert lines[-1][0] == "14"
     found = json.loads(caretbench("dataset", "diff", str(tmp_path / "1.0.0"), str(tmp_path / "1.1.0"), "--json").stdout)
     assert "go/api_usage/program-1" in found["removed"]
+
+
+def test_a_hold_out_is_published_in_plain_words_alone(tmp_path: Path) -> None:
+    built, out = write_set(tmp_path / "mine"), tmp_path / "1.0.0"
+    caretbench("dataset", "release", str(built), "-o", str(out), "--holdout", "0.5")
+    again = ("dataset", "release", f"{out}-holdout", "-o", str(tmp_path / "open"))
+    done = caretbench(*again)
+    assert done.returncode == 2
+    assert "--publish-holdout" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert caretbench(*again, "--publish-holdout").returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from caretbench.datasets.earlier_parts import EarlierParts, earlier_parts
 from caretbench.datasets.release import ReleaseOptions, holdout_folder, release_set
 from caretbench.errors import DataError
 from caretbench.files import write_rows
-from caretbench.problem import ChoiceCheck, Problem, Provenance, Question
+from caretbench.problem import ChoiceCheck, NoSplice, Problem, Provenance, Question
 from tests.support.built_sets import read_jsonl, write_programs
 
 NEXT = ReleaseOptions("1.1.0", 0.5, licence="MIT")
@@ -70,13 +70,10 @@ def test_a_held_out_problem_that_becomes_a_public_one_is_refused(tmp_path: Path,
 
 def test_a_question_is_recognised_by_its_texts(tmp_path: Path) -> None:
     def write(root: Path, *names: str) -> BuiltSet:
-        questions = (
-            Problem(
-                id=name, suite="c3bench", shown=Question(text=f"Which is {name[-1]}?", choices=("A", "B")),
-                reference="A", checks=(ChoiceCheck(correct=0),), cluster=name, provenance=Provenance(source="x", licence="MIT"),
-            )
-            for name in names
-        )  # fmt: skip
+        facts = {"suite": "c3bench", "cluster": "c", "splice": NoSplice(), "checks": (ChoiceCheck(correct=0),)}
+        source = Provenance(source="x", licence="MIT")
+        shown = {name: Question(text=f"Which is {name[-1]}?", choices=("A", "B")) for name in names}
+        questions = (Problem(id=name, shown=shown[name], reference="A", provenance=source, **facts) for name in names)
         write_rows(root / "problems.jsonl", questions)
         return BuiltSet(root)
 

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from caretbench.datasets.built_set import BuiltSet, first_ids
+from caretbench.datasets.checks.private_finds import PrivateFind, private_finds
+from caretbench.datasets.checks.release_checks import check_rows, check_secrets, check_source
+from caretbench.datasets.checks.set_licences import SetLicence, set_licence
 from caretbench.datasets.datasheet import Datasheet, Part, unknown_facts
 from caretbench.datasets.difference import set_difference
 from caretbench.datasets.earlier_parts import earlier_parts
 from caretbench.datasets.generation_figures import generation_figures
 from caretbench.datasets.holdout import SetParts, split_set
 from caretbench.datasets.part_figures import part_figures
-from caretbench.datasets.private_finds import PrivateFind, private_finds
-from caretbench.datasets.release_checks import check_rows, check_secrets, check_source
 from caretbench.datasets.release_files import write_description, write_problems
 from caretbench.datasets.review_figures import ReviewFigures, review_figures
-from caretbench.datasets.set_licences import SetLicence, set_licence
 from caretbench.errors import DataError, check_folder_is_writable
 from caretbench.problem import Problem
 from caretbench.validation.reviewed import reviewed_problems

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from caretbench.datasets.built_set import BuiltSet, first_ids
-from caretbench.datasets.private_finds import PrivateFind
+from caretbench.datasets.checks.private_finds import PrivateFind
 from caretbench.errors import DataError
 from caretbench.suites.devbench.construction.build_rows import BuiltInstance
 from caretbench.suites.devbench.instance_rules.instance_checks import PASSED

@@ -1,6 +1,6 @@
 import pytest
 
-from caretbench.datasets.set_licences import set_licence
+from caretbench.datasets.checks.set_licences import set_licence
 from caretbench.errors import DataError
 
 

@@ -1,0 +1,1 @@
+"""Checks of a set before its release: sources, rows, secrets and licences."""
