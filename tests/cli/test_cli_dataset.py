@@ -11,8 +11,9 @@ def test_release_prints_its_folders_and_what_is_unknown(tmp_path: Path) -> None:
     built, out = write_programs(tmp_path / "mine"), tmp_path / "1.0.0"
     done = caretbench("dataset", "release", str(built), "-o", str(out), "--holdout", "0.5", "--licence", "MIT")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
-        "--licence MIT holds for 16 problems (go/api_usage/program-0, go/api_usage/program-1, go/api_usage/program-2, …)",
+    first, *others = done.stdout.splitlines()
+    assert first.startswith("--licence MIT holds for 16 problems (go/api_usage/program-0, go/api_usage/program-1, ")
+    assert others == [
         f"{out}: 8 problems in 4 cells, MIT",
         f"{out}-holdout: 8 problems (50.0%); keep this folder to yourself",
     ]
