@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 
@@ -55,3 +56,26 @@ def test_a_program_is_no_twin_of_itself_and_a_removed_one_of_nobody() -> None:
     assert index.twin_of("new", "python", "a", "alpha beta gamma") is not None
     index.remove("one")
     assert index.twin_of("new", "python", "a", "alpha beta gamma") is None
+
+
+_PROGRAM = """def ledger(rows, limit):
+    total = 0
+    for row in rows:
+        if row.amount > limit:
+            total += row.amount - limit
+        elif row.amount < 0:
+            raise ValueError(row.amount)
+    return total, len(rows)
+"""
+_RENAMED = {"ledger": "harbour", "rows": "ships", "limit": "draft", "total": "sum_of", "row": "ship", "amount": "depth"}
+
+
+def test_a_copy_with_other_names_is_a_twin_and_a_sibling_may_be_one() -> None:
+    renamed = re.sub(r"\w+", lambda word: _RENAMED.get(word[0], word[0]), _PROGRAM)
+    index = index_of(("one", "a", _PROGRAM))
+    twin = index.twin_of("new", "python", "b", renamed)
+    assert twin is not None
+    assert (twin.name, twin.kind, twin.similarity) == ("one", "5-grams without names", 1.0)
+    assert index.twin_of("new", "python", "b", renamed, related=["one"]) is None
+    other = "def f(a):\n    with open(a) as b:\n        return [c.strip() for c in b if c][1:-1]\n" * 2
+    assert index.twin_of("new", "python", "b", other) is None

@@ -1,4 +1,4 @@
-"""Search for twins of a program among others: by words within a group, by 5-grams, and by shared runs of tokens."""
+"""Search for twins of a program among others: by words within a group, 5-grams, renamed 5-grams, runs of tokens."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ WORD_COSINE: Final = 0.5
 """TF-IDF cosine of words above which two programs of one group are twins."""
 RUN_TOKENS: Final = 60
 """Length of a run of tokens that two programs of one language may not share."""
+
+FORM_JACCARD: Final = 0.4
+"""Jaccard index of 5-grams without names from which two programs are twins; of our 120 none has more than 0.1."""
+_FEWEST_FORMS: Final = 30
+_FURTHEST: Final = 99
 
 _WORD: Final = re.compile(r"\w\w+")
 _TOKEN: Final = re.compile(r"\w+|[^\w\s]")
@@ -36,6 +41,7 @@ class _Program(NamedTuple):
     group: str
     words: Counter[str]
     grams: frozenset[int]
+    forms: frozenset[int]
     runs: frozenset[int]
 
 
@@ -43,9 +49,10 @@ class TwinIndex:
     """Index of programs by language, in which twins are searched.
 
     Two programs are twins if their words have a TF-IDF cosine above :data:`WORD_COSINE` and both are in the same group,
-    if the Jaccard index of their token 5-grams is at least that of near-duplicates, or if they share a run of
-    :data:`RUN_TOKENS` tokens outside imports. A word counts 1 + ln of its number, times ln((1 + programs) / programs
-    with it), over the programs of the language in the index.
+    if the Jaccard index of their token 5-grams is at least that of near-duplicates, if that of their 5-grams without
+    names is at least :data:`FORM_JACCARD`, or if they share a run of :data:`RUN_TOKENS` tokens outside imports. A word
+    counts 1 + ln of its number, times ln((1 + programs) / programs with it), over the programs of the language in the
+    index.
     """
 
     def __init__(self) -> None:
@@ -74,7 +81,7 @@ class TwinIndex:
     def twin_of(self, name: str, language: str, group: str, text: str, *, related: Sequence[str] = ()) -> Twin | None:
         """Return the nearest twin of a program among the others; None if it has none.
 
-        ``related`` ones share its scenario: the same words make them no twins.
+        ``related`` ones share its scenario: the same words or the same form make them no twins.
         """
         one = _program(name, group, text)
         found = self._twins(one, language, frozenset(related))
@@ -90,7 +97,12 @@ class TwinIndex:
                 yield Twin(other.name, "5-grams", grams)
             if one.runs & other.runs:
                 yield Twin(other.name, f"a run of {RUN_TOKENS} tokens, 5-grams", grams)
-            if one.group == other.group and other.name not in related:
+            if other.name in related:
+                continue
+            form = len(one.forms & other.forms) / len(one.forms | other.forms)
+            if form >= FORM_JACCARD and min(len(one.forms), len(other.forms)) >= _FEWEST_FORMS:
+                yield Twin(other.name, "5-grams without names", form)
+            if one.group == other.group:
                 cosine = _cosine(weights, self._weights(other, language))
                 if cosine > WORD_COSINE:
                     yield Twin(other.name, "words", cosine)
@@ -107,7 +119,23 @@ class TwinIndex:
 def _program(name: str, group: str, text: str) -> _Program:
     tokens = _TOKEN.findall(_IMPORT.sub("", text))
     runs = frozenset(hash(tuple(tokens[start : start + RUN_TOKENS])) for start in range(len(tokens) - RUN_TOKENS + 1))
-    return _Program(name, group, Counter(_WORD.findall(text.lower())), shingles(text), runs)
+    return _Program(name, group, Counter(_WORD.findall(text.lower())), shingles(text), _forms(tokens), runs)
+
+
+def _forms(tokens: Sequence[str]) -> frozenset[int]:
+    """Return the hashes of all 5-grams of tokens in which each word is the distance to its last occurrence.
+
+    A program and a copy with other names have the same (parameterized matching; Baker 1997).
+    """
+    last: dict[str, int] = {}
+    encoded: list[str | int] = []
+    for index, token in enumerate(tokens):
+        if token.isidentifier() or token.isalnum():
+            encoded.append(min(index - last.get(token, index), _FURTHEST))
+            last[token] = index
+        else:
+            encoded.append(token)
+    return frozenset(hash(tuple(encoded[start : start + 5])) for start in range(max(1, len(encoded) - 4)))
 
 
 def _cosine(one: Mapping[str, float], other: Mapping[str, float]) -> float:

@@ -4,7 +4,7 @@ import pytest
 
 from caretbench.suites import load_suite
 from caretbench.suites.devbench.instance_rules.documentation_facts import documentation_facts
-from caretbench.suites.devbench.instance_rules.import_use import unused_imports
+from caretbench.suites.devbench.instance_rules.import_use import mentions_library, unused_imports
 from caretbench.suites.devbench.instance_rules.instance_checks import (
     PASSED,
     made_documentation_check,
@@ -122,3 +122,28 @@ def test_facts_of_other_languages() -> None:
 """
     made = documentation_facts(view_of(cpp, "cpp"), "half")
     assert (made.parameters, made.returns, made.throws) == (("value",), True, ("std::invalid_argument",))
+
+
+@pytest.mark.parametrize(
+    ("reference", "suffix", "repeated"),
+    [
+        ("total = price + tax", "\ntotal = price + tax\n", True),
+        ("total = price + tax", "\n    total  =  price+tax  # again\n", True),
+        ("const total = price;", "\nconst total = price // again\n", True),
+        ("total = price + tax", "\ntotal = price - tax\n", False),
+        ("a = b + c", "\na = b + c\n", False),  # shorter than 13 characters
+        ("url = 'http://a.example'", "\nurl = 'http://b.example'\n", False),
+    ],
+)
+def test_repeated_lines(reference: str, suffix: str, repeated: bool) -> None:
+    assert bool(repeated_lines(reference, suffix)) is repeated
+
+
+def test_the_last_name_of_a_library_is_in_the_code() -> None:
+    view = ProgramView("python", "import os.path\n# the heapq module\nx = 'json'\n", "os.path.join(x)", "\n")
+    assert [name for name in ("os", "os.path", "the", "heapq", "json", "") if mentions_library(view, name)] == [
+        "os",
+        "os.path",
+    ]
+    script = ProgramView("javascript", "const c = require('node:crypto');\n", "c.createHash('md5')", "\n")
+    assert mentions_library(script, "node:crypto")

@@ -134,3 +134,30 @@ def test_the_outermost_part_with_two_examples_is_the_pattern() -> None:
     last = program.rindex("    box.add(six, 3)")
     # Two functions before it, and three statements of its own.
     assert measured("pattern_examples", "python", f"{program[:last]}⟦{program[last:]}⟧") == 2
+
+
+@pytest.mark.parametrize(
+    ("language", "reference", "number"),
+    [
+        ("python", "x = 1  # we raise the price, except on Sundays, finally", 0),
+        ("python", 'x = "except"', 0),
+        ("python", "raise ValueError(f'{x}')", 1),
+        ("python", "x = f'{f(lambda: None)} raise'", 0),
+        ("java", 'String s = "catch (E e) throw";', 0),
+        ("java", "throw new Error();", 1),
+        ("javascript", "const s = `throw ${x}`;", 0),
+        ("go", 'x := "if err != nil { panic(1) }"', 0),
+    ],
+)
+def test_words_in_comments_and_strings_handle_nothing(language: str, reference: str, number: int) -> None:
+    start = {"python": "", "java": "class A { void f() {\n", "javascript": "", "go": "package a\nfunc f() {\n"}[
+        language
+    ]
+    end = {"python": "\n", "java": "\n} }\n", "javascript": "\n", "go": "\n}\n"}[language]
+    assert measured("handlers", language, f"{start}⟦{reference}⟧{end}") == number
+
+
+def test_a_local_variable_with_the_name_of_a_member_is_no_reuse() -> None:
+    prefix = "class A:\n    def __init__(self):\n        self.rate = 2\n\n    def f(self, value):\n"
+    assert measured("reused_members", "python", f"{prefix}        ⟦rate = 3\n        return rate * value⟧\n") == 0
+    assert measured("reused_members", "python", f"{prefix}        ⟦return self.rate * value⟧\n") == 1

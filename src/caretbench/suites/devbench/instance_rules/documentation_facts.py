@@ -17,6 +17,12 @@ from caretbench.syntax.queries import matches
 _RAISES: Final = frozenset({"raise_statement", "throw_statement", "throw_expression"})
 _FUNCTION: Final = re.compile(r"function|method|constructor|declarator")
 _NAME: Final = re.compile(r"(?:new\s+)?([A-Za-z_][\w.:]*)\s*[({<]?")
+_INNER: Final = re.compile(
+    r"^(?:function_definition|function_declaration|function_expression|method_declaration|"
+    r"method_definition|lambda|lambda_expression|arrow_function|func_literal|"
+    r"local_function_statement)$"
+)
+_TRIED: Final = frozenset({"try_statement", "try_with_resources_statement"})
 _NOT_NAMED: Final = frozenset({"self", "cls", "this"})
 
 
@@ -96,14 +102,32 @@ def _returns(node: tree_sitter.Node) -> bool:
 
 
 def _raised(node: tree_sitter.Node) -> list[str]:
-    """Return the names of the error types that the function raises itself."""
+    """Return the names of the error types that leave the function: those of inner functions and tried ones do not."""
     names = []
     for one in _descendants(_body(node)):
+        if _is_inside(one, _body(node)):
+            continue
         if one.type in _RAISES and one.named_children:
             found = _NAME.match(text_of(one.named_children[0]))
             if (found and found[1][:1].isupper()) or (found and "::" in found[1]):
                 names.append(found[1])
     return names
+
+
+def _is_inside(node: tree_sitter.Node, whole: tree_sitter.Node) -> bool:
+    """Return whether a node is in an inner function, or in a tried block, of a function."""
+    above = node.parent
+    while above is not None and above.id != whole.id:
+        if _INNER.search(above.type) or (above.type in _TRIED and node.id in _first_part(above)):
+            return True
+        node, above = above, above.parent
+    return False
+
+
+def _first_part(node: tree_sitter.Node) -> list[int]:
+    """Return the id of the block that is tried."""
+    body = node.child_by_field_name("body")
+    return [] if body is None else [body.id]
 
 
 def _mentions(code: str) -> tuple[tuple[str, ...], ...]:

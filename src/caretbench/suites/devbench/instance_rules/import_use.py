@@ -13,7 +13,21 @@ from caretbench.syntax.parser import text_of
 from caretbench.syntax.queries import matches
 
 _IMPORTING = re.compile(r"(?:_statement|_declaration|_directive|preproc_include)$")
+_IMPORT_LINE = re.compile(r"^\s*(?:import|from|#\s*include|using|package|\"[\w./-]+\"$)|\brequire\(")
 _ALWAYS_USED = frozenset({"_", "*", "__future__", "annotations"})
+
+
+def mentions_library(view: ProgramView, library: str) -> bool:
+    """Return whether the code up to the end of the reference, or an import, has the last name of a library.
+
+    ``library`` is written as people do: ``bisect``, ``node:crypto``, ``std::ranges``, ``java.util.concurrent``.
+    """
+    names = [part for part in re.split(r"[^\w]+", library) if part]
+    if not names:
+        return False
+    imports = "\n".join(line for line in view.prefix.split("\n") if _IMPORT_LINE.search(line))
+    code = view.code[: view.end].decode("utf-8", "replace")
+    return re.search(rf"\b{re.escape(names[-1])}\b", f"{imports}\n{code}") is not None
 
 
 def unused_imports(view: ProgramView) -> list[str]:
@@ -38,8 +52,7 @@ def _unused_names(view: ProgramView) -> Iterator[str]:
 
 def _in_other_text(view: ProgramView, name: str, statement: tree_sitter.Node) -> bool:
     """Return whether the name occurs elsewhere, where the syntax tree shows no identifier: in a type, an annotation."""
-    data = view.program.encode("utf-8", "surrogatepass")
-    rest = data[: statement.start_byte] + data[statement.end_byte :]
+    rest = view.code[: statement.start_byte] + view.code[statement.end_byte :]
     return re.search(rf"\b{re.escape(name)}\b".encode(), rest) is not None
 
 
@@ -76,7 +89,6 @@ def _unused_headers(view: ProgramView) -> Iterator[str]:
         header = text_of(node).strip("\"'`<>")
         pattern = table.get(header)
         statement = _statement(node)
-        rest = view.program.encode("utf-8", "surrogatepass")
-        rest = rest[: statement.start_byte] + rest[statement.end_byte :]
+        rest = view.code[: statement.start_byte] + view.code[statement.end_byte :]
         if pattern is not None and re.search(pattern, rest.decode("utf-8", "surrogatepass")) is None:
             yield header

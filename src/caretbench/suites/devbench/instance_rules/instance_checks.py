@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -17,6 +18,7 @@ from caretbench.validation.texts.private_texts import private_texts
 
 REPEATED_LINE: Final = 13
 """Length from which a line of the reference may not stand in the suffix."""
+_REMARK: Final = re.compile(r"(?<=[\s;])(?://|#\s).*$|/\*.*\*/\s*$")
 PASSED: Final = "ok"
 """Entry of a check without a fault."""
 TEXT_CHECKS: Final = ("parse", "extraction", "suffix", "rules", "band", "imports", "private", "documentation")
@@ -47,11 +49,18 @@ def instance_band(view: ProgramView, category: CellCategory, asked: str = "") ->
 
 
 def repeated_lines(reference: str, suffix: str) -> list[str]:
-    """Return the lines of a reference, of at least 13 characters, that stand in the suffix."""
-    after = {line.strip() for line in suffix.split("\n")}
-    return [
-        line.strip() for line in reference.split("\n") if len(line.strip()) >= REPEATED_LINE and line.strip() in after
-    ]
+    """Return the lines of a reference, of at least 13 characters, that stand in the suffix.
+
+    Blanks, a semicolon at the end and a comment behind the line make no difference.
+    """
+    after = {_plain_line(line) for line in suffix.split("\n")}
+    lines = (line.strip() for line in reference.split("\n"))
+    return [line for line in lines if len(line) >= REPEATED_LINE and _plain_line(line) in after]
+
+
+def _plain_line(line: str) -> str:
+    code = _REMARK.sub("", line) if _REMARK.sub("", line).strip() else line
+    return "".join(code.split()).removesuffix(";")
 
 
 def made_documentation_check(view: ProgramView) -> DocumentationCheck | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import tree_sitter
 
@@ -13,6 +15,9 @@ from caretbench.syntax.docs.comments import Comment, comments_in
 from caretbench.syntax.parser import encode, parse
 from caretbench.syntax.uses.declarations import Declaration, DeclarationIndex
 from caretbench.syntax.uses.identifiers import Identifier, identifiers
+
+_STRING: Final = re.compile(r"string|char_literal|character_literal|rune_literal|regex")
+_CODE_IN_STRING: Final = re.compile(r"interpolation$|substitution$")
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,23 @@ class ProgramView:
         """Comments and docstrings, in text order."""
         return comments_in(self.tree, self.language)
 
+    @cached_property
+    def code(self) -> bytes:
+        """The program with blanks in the place of comments and of the text of strings; positions stay."""
+        found = bytearray(encode(self.program))
+        waiting = [self.tree.root_node]
+        while waiting:
+            node = waiting.pop()
+            if _is_text(node):
+                start, end = node.start_byte, node.end_byte
+                found[start:end] = bytes(one if one in b"\r\n" else 32 for one in found[start:end])
+            else:
+                waiting.extend(node.children)
+        for comment in self.comments:  # docstrings too
+            start, end = comment.start, comment.end
+            found[start:end] = bytes(one if one in b"\r\n" else 32 for one in found[start:end])
+        return bytes(found)
+
     def nodes(self) -> Iterator[tree_sitter.Node]:
         """Yield the nodes that begin in the reference, in text order."""
         waiting = [self.tree.root_node]
@@ -87,6 +109,13 @@ class ProgramView:
             if node.start_byte >= self.start:
                 yield node
             waiting.extend(reversed(node.children))
+
+
+def _is_text(node: tree_sitter.Node) -> bool:
+    """Return whether a node is a comment, or a string without a part that is code."""
+    if node.type.endswith("comment"):
+        return True
+    return _STRING.search(node.type) is not None and not any(_CODE_IN_STRING.search(one.type) for one in node.children)
 
 
 def filled_lines(text: str) -> int:

@@ -35,6 +35,7 @@ _CALLS: Final = frozenset(
 )  # fmt: skip
 _STATEMENT: Final = re.compile(r"_statement$|declaration$|_definition$|^statement$|^return$")
 _BODIES: Final = re.compile(r"block|body|_list$|suite")
+_FUNCTION: Final = re.compile(r"function|method|constructor|lambda|func_literal")
 _MEMBERS: Final = frozenset({"function", "field", "constant", "typename"})
 
 
@@ -84,9 +85,31 @@ def reused_members(view: ProgramView) -> int:
         and (one.parameters is not None or (one.role == "local" and one.end >= root.end_byte))
     }
     members |= _member_names(view) | _declared_names(view)
-    used = {one.name for one in view.names if view.start <= one.start < view.end}
+    used = {
+        one.name
+        for one in view.names
+        if view.start <= one.start < view.end and not _is_local(view, one.name, one.syntactic_position)
+    }
     own = {one.name for one in view.declarations if view.start <= one.start < view.end and one.role in _MEMBERS}
     return len(used & (members - own))
+
+
+def _is_local(view: ProgramView, name: str, position: str) -> bool:
+    """Return whether a use is of a local variable or a parameter that has the name of a member."""
+    if "member" in position:
+        return False
+    return any(
+        one.name == name and one.role in {"local", "parameter"} and one.start >= _block_start(view)
+        for one in view.declarations
+    )
+
+
+def _block_start(view: ProgramView) -> int:
+    """Return the position at which the function around the reference begins; its end if there is none."""
+    node = view.tree.root_node.descendant_for_byte_range(view.start, view.end)
+    while node is not None and not _FUNCTION.search(node.type):
+        node = node.parent
+    return view.end if node is None else node.start_byte
 
 
 def _member_names(view: ProgramView) -> set[str]:
@@ -192,7 +215,7 @@ def _has_block(node: tree_sitter.Node) -> bool:
 
 def handlers(view: ProgramView) -> int:
     """Return the number of places in the reference that handle or raise errors, by the language's patterns."""
-    text = view.reference
+    text = view.code[view.start : view.end].decode("utf-8", "replace")
     return sum(len(re.findall(pattern, text)) for pattern in cell_languages()[view.language].handlers)
 
 

@@ -58,7 +58,7 @@ def test_a_good_instance_has_no_fault() -> None:
     ("changes", "check", "fault"),
     [
         ({"library": ""}, "library", "must name the library"),
-        ({"library": "heapq"}, "library", "does not mention the library 'heapq'"),
+        ({"library": "heapq"}, "library", "the code does not mention the library 'heapq'"),
         ({"suffix": "\n"}, "mode", "the suffix must not be empty"),
         ({"reference": "len(values"}, "parse", "does not parse"),
         ({"reference": "low"}, "difficulty", "too easy"),

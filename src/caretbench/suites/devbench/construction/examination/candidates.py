@@ -20,6 +20,7 @@ from caretbench.suites.devbench.construction.examination.generated_answer import
 )
 from caretbench.suites.devbench.construction.scenario_grid import Scenario
 from caretbench.suites.devbench.documentation import DocumentationCheck
+from caretbench.suites.devbench.instance_rules.import_use import mentions_library
 from caretbench.suites.devbench.instance_rules.instance_checks import (
     PASSED,
     instance_band,
@@ -210,14 +211,13 @@ def measured_properties(problem: Problem, scenario: Scenario) -> dict[str, str]:
 
 
 def _library(problem: Problem, scenario: Scenario, library: str) -> str:
-    """Return a fault if an instance about a library names none, or one that its prefix does not mention."""
+    """Return a fault if an instance about a library names none, or one that its code does not mention."""
     if "library_calls" not in cell_categories()[scenario.category].rules:
         return PASSED
-    parts = [part for part in re.split(r"[^\w]+", library) if part]
-    if not parts:
+    if not re.search(r"\w", library):
         return "the field `library` must name the library that the reference uses"
-    mentioned = any(re.search(rf"\b{re.escape(part)}\b", problem.caret.prefix) for part in parts)
-    return PASSED if mentioned else f"the prefix does not mention the library {library!r}"
+    is_named = mentions_library(ProgramView.of(problem), library)
+    return PASSED if is_named else f"the code does not mention the library {library!r}"
 
 
 def _difficulty(view: ProgramView, bands: Mapping[str, tuple[int, int]], asked: str) -> str:
