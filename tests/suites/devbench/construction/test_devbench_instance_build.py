@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 import json
+import keyword
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -148,8 +151,43 @@ def test_missing_answers_stop_the_build_and_what_came_is_kept(tmp_path: Path) ->
     assert not asked_before & set(again.asked)
 
 
-def test_siblings_have_the_scenario_of_their_original_and_its_cluster(tmp_path: Path) -> None:
+_TEXTS = ("prefix", "reference", "suffix", "tests")
+
+
+def _other_words(text: str) -> str:
+    """The text of a Python program with names of its own turned round."""
+    kept = {*keyword.kwlist, *dir(builtins), "self"}
+    imported = set(re.findall(r"(?:import|from) (\w+)", text)) | set(re.findall(r"\.(\w+)", text))
+
+    def other(found: re.Match[str]) -> str:
+        word = found[0]
+        return word if word in kept | imported or len(word) < 3 else f"{word[::-1]}q"
+
+    return re.sub(r"\b[a-z_]\w*\b", other, text)
+
+
+def test_an_unlike_sibling_is_refused(tmp_path: Path) -> None:
     build(tmp_path, MadeModels(tmp_path, fitting), per_cell=1, siblings=True, scenario_seed=SEED)
+    folder = BuildFolder(tmp_path)
+    assert not any(row.sibling for row in folder.instances().values())
+    details = [one.detail for one in folder.attempts() if one.scenario.endswith("-sibling") and one.outcome == "text"]
+    assert any("it has not the shape of the original" in one for one in details)
+
+
+def test_siblings_have_the_scenario_of_their_original_and_its_cluster(tmp_path: Path) -> None:
+    def sibling_or_fitting(name: str, request: BuildRequest) -> str:
+        """The program of an original with other words in place of its own; otherwise a fitting answer."""
+        text = fitting(name, request)
+        if "-sibling:" not in request.prompt.messages[1].text:  # type: ignore[union-attr]
+            given.append(text)
+            return text
+        original = json.loads(next(one for one in reversed(given) if one.startswith("{")))
+        return json.dumps(
+            {field: _other_words(value) if field in _TEXTS else value for field, value in original.items()}
+        )
+
+    given: list[str] = []
+    build(tmp_path, MadeModels(tmp_path, sibling_or_fitting), per_cell=1, siblings=True, scenario_seed=SEED)
     folder = BuildFolder(tmp_path)
     rows = folder.instances().values()
     original = next(row for row in rows if not row.sibling)

@@ -73,7 +73,7 @@ def build_instances(
         executor = open_executor(values["jobs"])
         opened = gate(lambda: executor, lambda _count: None)
         runs = GateRuns(opened, executor.programs, program, output / VALIDITY_FILE, options.unverified)
-        examination = InstanceExamination(runs, store.twins, store.related)
+        examination = InstanceExamination(runs, store.twins, store.related, store.problem)
         build = InstanceBuild(options, folder, manifest, counts, template, models, progress, tracks, store, examination)
         return build.run()
 

@@ -155,6 +155,10 @@ class InstanceStore:
         keys = [(one.generator, one.key) for one in track.requests] if track is not None else []
         return total_cost(self.answers[key] for key in keys if key in self.answers)
 
+    def problem(self, name: str) -> Problem | None:
+        """Return the problem of an accepted instance."""
+        return self.problems.get(name)
+
     def related(self, scenario: Scenario) -> list[str]:
         """Return the ids of the instances of the same scenario, siblings and rejected ones included."""
         own = scenario.original_id

@@ -65,13 +65,13 @@ def _inner(node: tree_sitter.Node, view: ProgramView) -> Iterator[tree_sitter.No
 
 def _example_count(view: ProgramView, part: tree_sitter.Node, shapes: dict[int, Shape]) -> int:
     """Return the number of parts beside a part, complete in the prefix, that have its shape; ``shapes`` is a cache."""
-    shape = _shape(part)
+    shape = tree_shape(part)
     if shape.total() < _SMALLEST:
         return 0
     beside = [node for node in _beside(part) if node.type == part.type and node.end_byte <= view.prefix_end]
     for node in beside:
         if node.id not in shapes:
-            shapes[node.id] = _shape(node)
+            shapes[node.id] = tree_shape(node)
     different = Counter(frozenset(shapes[node.id].items()) for node in beside)
     return sum(number for items, number in different.items() if _alike(shape, Counter(dict(items))))
 
@@ -92,7 +92,8 @@ def _alike(one: Shape, other: Shape) -> bool:
     return bag_overlap(one.elements(), other.elements()).f1 >= SIMILAR_SHAPES
 
 
-def _shape(part: tree_sitter.Node) -> Shape:
+def tree_shape(part: tree_sitter.Node) -> Shape:
+    """Return the number of each pair of neighbouring node kinds (parent and child), comments apart."""
     return Counter(f"{parent.type} {child.type}" for parent, child in _pairs(part))
 
 

@@ -18,6 +18,7 @@ from caretbench.suites.devbench.construction.examination.generated_answer import
     UnusableAnswer,
     read_answer,
 )
+from caretbench.suites.devbench.construction.examination.siblings import sibling_fault
 from caretbench.suites.devbench.construction.scenario_grid import Scenario
 from caretbench.suites.devbench.documentation import DocumentationCheck
 from caretbench.suites.devbench.instance_rules.import_use import mentions_library
@@ -76,12 +77,14 @@ class InstanceExamination:
     """Examination of answers: texts, twins, then the gate in the sandbox.
 
     ``twins`` is the index of all known programs; candidates that pass are added to it under their problems' ids.
-    ``related`` returns the ids that share a scenario, which may have the same words.
+    ``related`` returns the ids that share a scenario, which may have the same words; ``known`` the accepted problem of
+    an id.
     """
 
     runs: GateRuns
     twins: TwinIndex
     related: Callable[[Scenario], Sequence[str]]
+    known: Callable[[str], Problem | None]
 
     def examine(self, answers: Sequence[tuple[InstanceRequest, StoredAnswer]]) -> Iterator[ExaminedAnswer]:
         """Yield the result of each answer, those without a usable text first."""
@@ -95,6 +98,9 @@ class InstanceExamination:
                 yield ExaminedAnswer(request, "text", fault, {"parse": fault})
                 continue
             candidate, checks = examined_candidate(request, found)
+            original = self.known(request.scenario.sibling_of or "")
+            if original is not None:
+                checks = {**checks, "sibling": sibling_fault(original, candidate.problem) or PASSED}
             faults = [fault for fault in checks.values() if fault != PASSED]
             if faults:
                 yield ExaminedAnswer(request, "text", "; ".join(faults), checks)
