@@ -26,11 +26,11 @@ def main() -> None:
     band = re.search(r"- difficulty: (.*)", question)[1]
     repaired = any("could not be used" in message["text"] for message in request["messages"][2:])
     rejected = any("reviewers rejected" in message["text"] for message in request["messages"][2:])
-    held = question
+    existing = question
     hides = "the suffix is empty" in question
     fits = [one for one in index["cells"][cell] if kind in one["kinds"] and band in one["bands"]]
     fits = [one for one in fits if hides or one["answer"]["suffix"].strip()]
-    free = [one for one in fits if f"- {one['answer']['name']} (" not in held]
+    free = [one for one in fits if f"- {one['answer']['name']} (" not in existing]
     if rejected:  # the rejected instance is in the conversation, and no longer in the list
         free = [one for one in free if json.dumps(one["answer"]["name"]) not in request["messages"][-2]["text"]]
     text, finish = "I'm sorry, I cannot help with that.", "stop"

@@ -15,7 +15,7 @@ from caretbench.suites.devbench.construction.generator_prompt import (
 from caretbench.suites.devbench.construction.scenario_grid import cells, scenario, sibling_scenario
 from caretbench.suites.devbench.starter import problem_of_text
 
-USER = "$category $tests $scenario $rules $assertions $held $form"
+USER = "$category $tests $scenario $rules $assertions $existing $form"
 
 
 def test_each_cell_has_a_request_with_its_rules_and_no_place_is_left() -> None:
@@ -44,7 +44,7 @@ def test_equal_bounds_are_one_number() -> None:
     assert table["reference_tokens"].sentence((7, 7)) == "the reference has exactly 7 tokens"
 
 
-def test_held_instances_are_one_line_each_and_a_diagnosis_is_the_last_message() -> None:
+def test_existing_instances_are_one_line_each_and_a_diagnosis_is_the_last_message() -> None:
     drawn = scenario("go", "low_context", 2, 5)
     prompt = instance_request(read_template(), drawn, ["tide-gate (tide tables; defer): closes", "other"])
     assert "\n- tide-gate (tide tables; defer): closes\n- other" in prompt.messages[1].text

@@ -21,7 +21,7 @@ def build_summary(
     manifest: ConstructionManifest,
     counts: Mapping[Cell, int],
     counters: Sequence[str],
-    held: Callable[[Cell, str], int],
+    instance_count: Callable[[Cell, str], int],
 ) -> BuildResult:
     """Return the printed result: instances and attempts of the cells of this build, and what became of attempts.
 
@@ -30,14 +30,14 @@ def build_summary(
         manifest: Its manifest.
         counts: Number of instances to make, by cell.
         counters: Generators that are counted apart; one empty name if they are counted together.
-        held: Returns the instances of a cell by a generator.
+        instance_count: Returns the number of instances of a cell by a generator.
     """
     total = sum(manifest.instances.values())
     short = [
-        f"{'/'.join(cell)}{f' by {one}' if one else ''}: {held(cell, one)} of {count}"
+        f"{'/'.join(cell)}{f' by {one}' if one else ''}: {instance_count(cell, one)} of {count}"
         for cell, count in counts.items()
         for one in counters
-        if held(cell, one) < count
+        if instance_count(cell, one) < count
     ]
     outcomes: Counter[str] = Counter()
     for yields in manifest.yields.values():

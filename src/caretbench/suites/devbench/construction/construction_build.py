@@ -100,7 +100,9 @@ class InstanceBuild:
         self._open()
         counters = self.tracks.counters
         self.progress("instances", 0, sum(self.counts.values()) * len(counters))
-        self.progress("instances", sum(self._held(cell, one) for cell in self.counts for one in counters), None)
+        self.progress(
+            "instances", sum(self._instance_count(cell, one) for cell in self.counts for one in counters), None
+        )
         complaint: AnswersMissingError | None = None
         while complaint is None:
             requests = self._next_requests()
@@ -113,7 +115,7 @@ class InstanceBuild:
         if complaint is not None:
             complaint.expected = self._expected()
             raise complaint
-        return build_summary(self.folder, self.manifest, self.counts, counters, self._held)
+        return build_summary(self.folder, self.manifest, self.counts, counters, self._instance_count)
 
     def _expected(self) -> ExpectedRequests:
         """Return the numbers of requests that are still needed."""
@@ -168,18 +170,20 @@ class InstanceBuild:
         for line in add_public_sets(self.store.twins, self.options.compare):
             self.progress.note(line)
 
-    def _held(self, cell: Cell, counter: str) -> int:
-        return self.tracks.held(cell, counter, self.store.rows.values())
+    def _instance_count(self, cell: Cell, counter: str) -> int:
+        return self.tracks.instance_count(cell, counter, self.store.rows.values())
 
     def _next_requests(self) -> list[InstanceRequest]:
         """Return the requests of the next round, stored before they are sent."""
         found: list[InstanceRequest] = []
         stored = self.tracks.request_keys()
         for cell in self.counts:
-            held = list(self.store.summaries("/".join(cell)))
+            existing = list(self.store.summaries("/".join(cell)))
             for track in self.tracks.open_tracks(cell, self.store.rows.values()):
                 original = self.store.problems.get(track.scenario.sibling_of or "")
-                request = track.next_request(self.options.repairs, self.template, held, self.store.answers, original)
+                request = track.next_request(
+                    self.options.repairs, self.template, existing, self.store.answers, original
+                )
                 if request is not None:
                     found.append(request)
         new = [one for one in found if one.key not in stored]

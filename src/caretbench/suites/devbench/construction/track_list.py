@@ -72,7 +72,7 @@ class TrackList:
         """Generators whose instances are counted apart; one empty name if they are counted together."""
         return self._generators if self._options.every_generator else ("",)
 
-    def held(self, cell: Cell, counter: str, instances: Iterable[BuiltInstance]) -> int:
+    def instance_count(self, cell: Cell, counter: str, instances: Iterable[BuiltInstance]) -> int:
         """Return the number of instances of a cell, siblings not counted."""
         return sum(1 for row in _originals(cell, instances) if counter in {"", row.generator})
 
@@ -87,7 +87,7 @@ class TrackList:
             originals = _originals(cell, rows)
             for counter in self.counters:
                 turns = (1 if counter else len(self._generators)) * (1 + self._options.repairs)
-                missing = max(0, count - self.held(cell, counter, rows))
+                missing = max(0, count - self.instance_count(cell, counter, rows))
                 own = [track for track in self._tracks.values() if _belongs(track, cell, counter)]
                 if missing:
                     drawn = max((track.scenario.number for track in own), default=0)
@@ -95,8 +95,8 @@ class TrackList:
                     least += missing
                     most += left + max(0, self._options.patience * count - drawn) * turns
                 if self._options.siblings:
-                    held = [row for row in originals if counter in {"", row.generator}]
-                    known = [self._tracks.get(f"{row.track}-sibling") for row in held]
+                    existing = [row for row in originals if counter in {"", row.generator}]
+                    known = [self._tracks.get(f"{row.track}-sibling") for row in existing]
                     found = [track for track in known if track is not None]
                     least += missing + len(known) - sum(track.instance is not None for track in found)
                     most += sum(track.requests_left(self._options.repairs) for track in found)
@@ -113,7 +113,7 @@ class TrackList:
         ]
 
     def _main_tracks(self, cell: Cell, counter: str, rows: Sequence[BuiltInstance]) -> list[Track]:
-        missing = max(0, min(self._counts[cell] - self.held(cell, counter, rows), ROUND_PER_CELL))
+        missing = max(0, min(self._counts[cell] - self.instance_count(cell, counter, rows), ROUND_PER_CELL))
         own = [track for track in self._tracks.values() if _belongs(track, cell, counter)]
         found = [track for track in own if track.is_open(self._options.repairs)][:missing]
         drawn = max((track.scenario.number for track in own), default=0)

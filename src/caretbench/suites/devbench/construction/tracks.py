@@ -93,7 +93,7 @@ class Track:
         self,
         repairs: int,
         template: GeneratorTemplate,
-        held: Sequence[str],
+        existing: Sequence[str],
         answers: Answers,
         original: Problem | None = None,
     ) -> InstanceRequest | None:
@@ -105,7 +105,7 @@ class Track:
             return None
         name, failed = following
         if failed is None:
-            prompt = instance_request(template, self.scenario, held, original)
+            prompt = instance_request(template, self.scenario, existing, original)
         else:
             answer = answers.get((name, failed.key))
             first = failed.prompt.model_copy(update={"messages": failed.prompt.messages[:2]})

@@ -67,14 +67,18 @@ def _body(node: tree_sitter.Node) -> tree_sitter.Node:
 
 def _parameters(view: ProgramView, node: tree_sitter.Node) -> tuple[str, ...]:
     whole = _body(node)
-    held = next((one for one in _descendants(whole) if "parameter" in one.type and "list" in one.type), None)
-    held = held or next((one for one in _descendants(whole) if one.type in {"parameters", "formal_parameters"}), None)
-    if held is None:
+    parameter_list = next((one for one in _descendants(whole) if "parameter" in one.type and "list" in one.type), None)
+    parameter_list = parameter_list or next(
+        (one for one in _descendants(whole) if one.type in {"parameters", "formal_parameters"}), None
+    )
+    if parameter_list is None:
         return ()
     names = [
         one.name
         for one in view.declarations
-        if one.role == "parameter" and held.start_byte <= one.start < held.end_byte and one.name not in _NOT_NAMED
+        if one.role == "parameter"
+        and parameter_list.start_byte <= one.start < parameter_list.end_byte
+        and one.name not in _NOT_NAMED
     ]
     return tuple(name for name in names if not name.startswith("_"))
 
