@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -32,11 +33,14 @@ def read_scores(path: Path) -> list[EventScore]:
     """Return the scores of a file.
 
     Raises:
-        DataError: a line is no score, or the file has none.
+        DataError: a line is no score, an event has two scores by one criterion, or the file has none.
     """
     found = list(read_rows(path, EventScore))
     if not found:
         raise DataError(f"{path}: no scores; the file is empty")
+    (event, criterion), times = Counter((one.event, one.name) for one in found).most_common(1)[0]
+    if times > 1:
+        raise DataError(f"{path}: {times} scores of event {event!r} by {criterion}; keep one of them")
     return found
 
 

@@ -141,3 +141,10 @@ def test_scores_of_other_events_are_counted() -> None:
     found = acceptance_study(events, [*rows, EventScore(event="none", criterion="c", score=1)])
     assert found.unmatched_scores == 1
     assert acceptance_study(events, []).chosen is None
+
+
+def test_one_scored_event_shows_nothing() -> None:
+    events, _ = made(1, 1)
+    found = acceptance_study(events, [EventScore(event="e0", criterion=name, score=1) for name in ("c", "d")])
+    assert all(one.low is None and one.partial is None for one in found.rows)
+    assert not any(one.distinguishable for one in found.differences)

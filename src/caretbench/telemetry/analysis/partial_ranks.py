@@ -27,8 +27,9 @@ class UserDraws:
 
     def __init__(self, users: int, seed: int, resamples: int = RESAMPLES) -> None:
         rng = np.random.default_rng(seed)
-        shares = np.full(users, 1 / users) if users else np.zeros(0)
-        self.weights: Floats = rng.multinomial(users, shares, size=resamples).astype(np.float64)
+        self.weights: Floats = np.zeros((resamples, 0))
+        if users:
+            self.weights = rng.multinomial(users, np.full(users, 1 / users), size=resamples).astype(np.float64)
 
 
 class PartialRanks:
