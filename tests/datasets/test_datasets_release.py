@@ -325,3 +325,9 @@ def test_malformed_rows_are_named(tmp_path: Path, name: str, text: str, message:
     (built / name).write_text(text)
     with pytest.raises(DataError, match=message):
         release_set(built, tmp_path / "out", HALF)
+
+
+@pytest.mark.parametrize(("share", "said"), [(0.5, False), (0.9, True)])
+def test_a_share_that_cannot_be_held_out_is_said(tmp_path: Path, share: float, said: bool) -> None:
+    found = release_set(write_set(tmp_path / "mine"), tmp_path / "out", ReleaseOptions(holdout=share))
+    assert any(line.startswith(f"--holdout {share:g}: the share is another one") for line in found.lines) is said

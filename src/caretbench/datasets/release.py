@@ -25,6 +25,8 @@ from caretbench.problem import Problem
 from caretbench.validation.reviewed import reviewed_problems
 from caretbench.versions import versions
 
+_SHARE_NOTED: Final = 0.05
+"""Difference of the held-out share from the requested one that is said."""
 _VERSION: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
 
@@ -110,6 +112,11 @@ def release_set(root: Path, output: Path, options: ReleaseOptions) -> ReleaseRes
     if hidden is not None:
         held = f"{len(parts.holdout)} problems ({hidden.holdout_share:.1%})"
         lines.append(f"{holdout_folder(output)}: {held}; keep this folder to yourself")
+        if abs(hidden.holdout_share - options.holdout) > _SHARE_NOTED:
+            lines.append(
+                f"--holdout {options.holdout:g}: the share is another one, since problems that belong together stay "
+                "together and every cell keeps public ones"
+            )
     return ReleaseResult(output, public, hidden, lines, [*_notes(public, private)])
 
 
