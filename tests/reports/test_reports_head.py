@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from dataclasses import replace
 from itertools import product
 
@@ -15,9 +16,10 @@ from caretbench.reports.head.ranking import WIDTH, interval_drawing, ranking_tab
 from caretbench.reports.output.export import to_markdown
 from caretbench.reports.output.page import render_html
 from caretbench.reports.output.rate_tables import main_table
-from caretbench.reports.output.terminal import print_summary
+from caretbench.reports.output.terminal import print_summary, print_tables
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.summary import Summary
+from caretbench.reports.tables import table_of
 from caretbench.suites.suite_types import DEFAULT_STRATIFICATION
 from tests.reports.test_reports_compare import ALL, NONE, PROBLEMS, run_of
 from tests.support.report_runs import make_run
@@ -271,3 +273,20 @@ def test_times_stand_in_the_head_where_models_were_asked() -> None:
         assert "First token (s)" in text
         assert "0.25" in text
     assert "first token 0.25 s, answer 1.50 s" in render_html(summary, run, samples=0)
+
+
+def test_no_word_is_cut_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    heads = ("Part", "Rate", *(f"A column with the word inconsiderable{number}" for number in range(5)))
+    fields = ["category pattern matching", "75.3%", *["not distinguishable"] * 5]
+    table = table_of("Rates", heads, [fields], "Each row is a part.")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    shown = {}
+    for width in ("60", "200"):
+        monkeypatch.setenv("COLUMNS", width)
+        print_tables([table], stream=(stream := io.StringIO()))
+        shown[width] = re.sub(r"\x1b\[[\d;]*m", "", stream.getvalue())
+    lines = [line.rstrip() for line in shown["60"].splitlines()]
+    assert lines[:3] == ["Rates", "category pattern matching", "  Rate: 75.3%"]
+    assert "  A column with the word inconsiderable4: not" in lines
+    assert max(map(len, lines)) <= 60
+    assert any("category" in line and "75.3%" in line for line in shown["200"].splitlines())

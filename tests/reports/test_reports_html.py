@@ -17,12 +17,13 @@ from caretbench.reports.compare import compare_runs
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.output import page as page_module
 from caretbench.reports.output.chart_legends import with_legend
-from caretbench.reports.output.page import manifest_facts, render_comparison, render_html
+from caretbench.reports.output.page import manifest_facts, render_comparison, render_html, render_page
 from caretbench.reports.output.samples import pack_samples, to_script_json
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.section import Chart
 from caretbench.reports.sections import answer_charts, rate_charts
 from caretbench.reports.sections.answer_charts import NOT_THE_MODELS
+from caretbench.reports.strengths.printed_strengths import printed_strengths, printed_strengths_page
 from caretbench.reports.summary import Summary
 from tests.support.report_runs import XSS, make_run, to_svg
 
@@ -201,6 +202,24 @@ def test_nothing_is_cut_at_any_width(page, width: int, scheme: str) -> None:
         marks = view.locator(".ranking .plot b")
         assert marks.count() == view.locator(".ranking li:not(.axis)").count() == 6
         assert all(marks.nth(place).bounding_box()["width"] == 12 for place in range(6))
+    finally:
+        context.close()
+
+
+@needs_browser
+def test_on_a_phone_parts_are_closed_unless_there_is_one_alone(page, tmp_path: Path) -> None:
+    alone = tmp_path / "alone.html"
+    alone.write_text(render_page("Strengths", [printed_strengths_page(printed_strengths("DeepSeek-V3"))]), "utf-8")
+    context = page.context.browser.new_context(offline=True, viewport={"width": 400, "height": 900})
+    try:
+        view = context.new_page()
+        opened = {}
+        for name, url in (("several", page.url), ("alone", alone.as_uri())):
+            view.goto(url)
+            opened[name] = view.evaluate("[...document.querySelectorAll('details.part')].map((part) => part.open)")
+        assert len(opened["several"]) > 1
+        assert not any(opened["several"])
+        assert opened["alone"] == [True]
     finally:
         context.close()
 

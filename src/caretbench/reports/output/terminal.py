@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TextIO
 
 from rich import box
@@ -18,6 +19,8 @@ from caretbench.reports.sections.registry import SECTIONS, text_sections
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import ReportTable, TableField
 
+_BETWEEN = 2
+"""Number of blanks beside each column of a framed table."""
 _DRAWING_WIDTH = 120
 """Width of a terminal in characters from which intervals are drawn; a drawing that is wrapped misleads."""
 
@@ -75,10 +78,16 @@ def notes_on_request(summary: Summary) -> list[str]:
 
 
 def print_tables(found: Sequence[ReportTable], notes: Iterable[str] = (), stream: TextIO | None = None) -> None:
-    """Print tables and notes: framed on a terminal, else as aligned plain lines."""
+    """Print tables and notes: framed on a terminal, else as aligned plain lines.
+
+    On a terminal that is so narrow that words of a table would be cut, its rows are printed one below the other.
+    """
     console = Console(file=stream, highlight=False, soft_wrap=True)
     for table in found:
-        if console.is_terminal:
+        if console.is_terminal and least_width(table) > console.width:
+            for line in row_lines(table, console.width):
+                console.print(line)
+        elif console.is_terminal:
             console.print(_framed(table))
         else:
             console.out(plain_lines(table), highlight=False)
@@ -101,6 +110,27 @@ def _framed(table: ReportTable) -> RichTable:
     for row in table.rows:
         framed.add_row(*(_styled(field) for field in row))
     return framed
+
+
+def least_width(table: ReportTable) -> int:
+    """Return the width in characters in which no word of a framed table is cut."""
+    columns = zip(table.heads, *([_plain(field) for field in row] for row in table.rows), strict=True)
+    words = (max((len(word) for text in column for word in text.split()), default=0) for column in columns)
+    return sum(width + _BETWEEN for width in words)
+
+
+def row_lines(table: ReportTable, width: int) -> Iterator[Text]:
+    """Yield the rows of a table one below the other: the first field, then each other field with its head."""
+    yield Text(table.title, style="bold")
+    for row in table.rows:
+        for number, (head, field) in enumerate(zip(table.heads, row, strict=True)):
+            text = _plain(field) if number == 0 else f"{head}: {_plain(field)}"
+            if text.strip():
+                indent = "  " * min(number, 1)
+                lines = textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=f"{indent}  ")
+                yield Text("\n".join(lines), style=_STYLES.get(field.tone, "bold" if number == 0 else ""))
+    if table.caption:
+        yield Text(textwrap.fill(table.caption, width), style="italic")
 
 
 _STYLES = {"baseline": "dim", "warning": "yellow", "good": "green", "bad": "red"}

@@ -54,13 +54,13 @@
       .catch((error) => { document.getElementById(id).textContent = `This chart could not be drawn: ${error.message}`; });
   }
 
-  // On a phone the parts below the head are closed at first. Links and printing open them.
+  // On a phone the parts below the head are closed at first, unless there is one alone. Links and printing open them.
   const parts = [...document.querySelectorAll("details.part")];
   const reveal = (hash) => {
     const part = hash.length > 1 && document.getElementById(decodeURIComponent(hash.slice(1)))?.querySelector("details.part");
     if (part) part.open = true;
   };
-  if (phone) for (const part of parts) part.open = false;
+  if (phone && parts.length > 1) for (const part of parts) part.open = false;
   reveal(location.hash);
   document.addEventListener("click", (event) => reveal(event.target.closest?.("main a[href^='#'], nav a[href^='#']")?.hash || ""));
   let closed = [];
