@@ -1,4 +1,4 @@
-"""Texts of tables: aligned columns, and p values."""
+"""Texts of tables and messages: aligned columns, p values, counted nouns."""
 
 from __future__ import annotations
 
@@ -15,3 +15,8 @@ def align_columns(rows: Sequence[Sequence[str]], header: Sequence[str]) -> list[
 def p_text(value: float) -> str:
     """Return a p value with three digits: ``0.012``, ``< 0.001``."""
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless there is one."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")

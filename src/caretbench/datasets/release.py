@@ -22,6 +22,7 @@ from caretbench.datasets.release_files import write_description, write_problems
 from caretbench.datasets.review_figures import ReviewFigures, review_figures
 from caretbench.errors import DataError, check_folder_is_writable
 from caretbench.problem import Problem
+from caretbench.text_tables import counted
 from caretbench.validation.reviewed import reviewed_problems
 from caretbench.versions import versions
 
@@ -108,9 +109,10 @@ def release_set(root: Path, output: Path, options: ReleaseOptions) -> ReleaseRes
     if options.licence is not None:
         applied = first_ids(licence.unstated) if licence.unstated else "no problem: all state theirs"
         lines.append(f"--licence {options.licence} holds for {applied}")
-    lines.append(f"{output}: {len(parts.public)} problems in {len(public.figures.cells)} cells, {licence.expression}")
+    cells = counted(len(public.figures.cells), "cell")
+    lines.append(f"{output}: {counted(len(parts.public), 'problem')} in {cells}, {licence.expression}")
     if hidden is not None:
-        held = f"{len(parts.holdout)} problems ({hidden.holdout_share:.1%})"
+        held = f"{counted(len(parts.holdout), 'problem')} ({hidden.holdout_share:.1%})"
         lines.append(f"{holdout_folder(output)}: {held}; keep this folder to yourself")
         if abs(hidden.holdout_share - options.holdout) > _SHARE_NOTED:
             lines.append(

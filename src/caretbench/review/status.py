@@ -13,6 +13,7 @@ from caretbench.review.event import ReviewEvent
 from caretbench.review.queues import QueueEntry
 from caretbench.review.settlement import Settled
 from caretbench.review.state import ReviewState
+from caretbench.text_tables import counted
 from caretbench.validation.reviewed import REJECTED
 
 DISPUTED_ITEMS = 10
@@ -135,4 +136,4 @@ def _reasons(state: ReviewState, settled: Mapping[str, Settled]) -> StatusTable:
         share = f"{counts[option.value] / rejected:.0%}"
         paper = "" if option.paper_share is None else f"{option.paper_share:.0%}"
         rows.append((option.text, str(counts[option.value]), share, paper))
-    return StatusTable(f"Reasons of {rejected} rejections", ("Reason", "Items", "Share", "Paper"), rows)
+    return StatusTable(f"Reasons of {counted(rejected, 'rejection')}", ("Reason", "Items", "Share", "Paper"), rows)

@@ -11,7 +11,7 @@ from caretbench.suites.devbench.construction.build_folder import BuildFolder
 from caretbench.suites.devbench.construction.build_rows import ConstructionManifest
 from caretbench.suites.devbench.construction.cell_counts import Cell
 from caretbench.suites.suite_types import BuildResult
-from caretbench.text_tables import align_columns
+from caretbench.text_tables import align_columns, counted
 
 _SHOWN_CELLS: Final = 6
 
@@ -55,11 +55,6 @@ def build_summary(
         text.append(_missing(place, short, manifest))
     numbers = {**manifest.model_dump(mode="json"), "output": str(folder.path), "short": short}
     return BuildResult(tuple(text), numbers, usable=total > 0 and not short)
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, in the plural unless there is one."""
-    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def _attempts(outcomes: Mapping[str, int]) -> str:
