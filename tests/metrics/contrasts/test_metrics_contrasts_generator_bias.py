@@ -113,3 +113,13 @@ def test_power_and_false_claims_over_400_runs() -> None:
     assert shares(BY_NAME["favoured by 5 points"], 400)[0] >= 0.9
     for name in ("no favour", "no favour, unequal families", "no favour, problems of unequal spread"):
         assert shares(BY_NAME[name], 400)[0] <= 0.08, name
+
+
+def test_a_bias_on_one_scale_against_the_other_is_not_claimed() -> None:
+    found = own_family_bias(simulated(BY_NAME["favoured by 5 points"], np.random.default_rng(2)), seed=0)
+    assert found is not None
+    assert found.claimed
+    against = found.log_odds._replace(difference=-found.log_odds.difference)
+    assert not found._replace(log_odds=against).claimed
+    unknown = found.log_odds._replace(distinguishable=False)
+    assert not found._replace(log_odds=unknown).claimed

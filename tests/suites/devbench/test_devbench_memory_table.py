@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import polars as pl
+import pytest
 
 from caretbench.problem import Problem
 from caretbench.suites.devbench.memory_table import memory_tables
@@ -42,3 +43,21 @@ def test_a_model_that_remembers_passes_more_originals_than_siblings() -> None:
 def test_a_set_without_siblings_has_no_table() -> None:
     originals = {name: one for name, one in PROBLEMS.items() if one.label("origin") == "original"}
     assert memory_tables(pl.DataFrame(rows("one", 3)), originals, 0) == ()
+
+
+def test_scenarios_that_belong_together_are_no_further_evidence() -> None:
+    """Twenty pairs of two scenarios are two independent groups."""
+    together = {
+        name: one.model_copy(update={"cluster": f"half {int(name.rpartition('-')[2]) % 2}"})
+        for name, one in PROBLEMS.items()
+    }
+    (table,) = memory_tables(pl.DataFrame(rows("remembers", 5)), together, 0)
+    assert table.rows[0][6] not in {"better on the originals", "better on the siblings"}
+
+
+def test_p_values_are_adjusted_for_the_models_of_the_table() -> None:
+    p_value = [
+        memory_tables(pl.DataFrame([row for name in names for row in rows(name, 14)]), PROBLEMS, 0)[0].rows[0][5]
+        for names in (("a",), ("a", "b", "c"))
+    ]
+    assert float(p_value[1]) == pytest.approx(3 * float(p_value[0]), abs=0.002)

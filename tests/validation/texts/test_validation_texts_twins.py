@@ -79,3 +79,20 @@ def test_a_copy_with_other_names_is_a_twin_and_a_sibling_may_be_one() -> None:
     assert index.twin_of("new", "python", "b", renamed, related=["one"]) is None
     other = "def f(a):\n    with open(a) as b:\n        return [c.strip() for c in b if c][1:-1]\n" * 2
     assert index.twin_of("new", "python", "b", other) is None
+
+
+def test_one_changed_token_of_a_short_program_makes_no_other_program() -> None:
+    """No run is long enough, and related programs may have the same words; the 5-grams say that it is a copy."""
+    words = [f"word{number}" for number in range(2 * RUN_TOKENS - 10)]
+    changed = [*words[: RUN_TOKENS - 5], "other", *words[RUN_TOKENS - 4 :]]
+    index = index_of(("one", "a", " ".join(words)))
+    twin = index.twin_of("new", "python", "a", " ".join(changed), related=["one"])
+    assert twin is not None
+    assert (twin.name, twin.kind) == ("one", "5-grams")
+
+
+def test_a_removed_program_is_out_of_the_word_counts() -> None:
+    index, fresh = (index_of(("one", "a", "alpha beta gamma"), ("far", "a", "rho sigma")) for _ in range(2))
+    index.add("gone", "python", "a", "alpha alpha beta")
+    index.remove("gone")
+    assert index.twin_of("new", "python", "a", "alpha beta") == fresh.twin_of("new", "python", "a", "alpha beta")

@@ -92,6 +92,7 @@ def test_a_rejected_instance_is_replaced_and_an_edited_one_is_checked_again(tmp_
     assert len(rows) == 2
     assert first.id not in rows
     assert rows[second.id].text_hash == sha256_text(edited.read_text())
+    assert rows[second.id].problem_hash != second.problem_hash  # earlier reviews are of another text
     assert list((mine / "rejected").rglob("*.py"))
     requests = [one for one in folder.requests() if "a textbook case" in one.prompt.messages[-1].text]
     assert requests

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import json
 import keyword
 import re
@@ -17,6 +18,8 @@ from caretbench.problem import Problem
 from caretbench.progress import Progress
 from caretbench.suites.build_models import ANSWERS_FILE, AnswersMissingError, BuildRequest
 from caretbench.suites.devbench.construction.build_folder import BuildFolder
+from caretbench.suites.devbench.construction.build_rows import BuiltInstance
+from caretbench.suites.devbench.construction.cell_counts import counts_to_restore
 from caretbench.suites.devbench.construction.construction_build import build_instances
 from caretbench.suites.devbench.construction.options import OPTIONS
 from caretbench.suites.suite_types import BuildResult
@@ -336,3 +339,37 @@ def test_a_second_build_of_the_folder_is_refused(tmp_path: Path) -> None:
         return fitting(name, request)
 
     build(tmp_path, MadeModels(tmp_path, nested), per_cell=1, patience=3)
+
+
+def test_a_rejected_text_does_not_come_back(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    build(mine, MadeModels(mine, fitting), per_cell=1)
+    [(name, row)] = BuildFolder(mine).instances().items()
+    review = tmp_path / "rejections.jsonl"
+    rejection = {"item": "1", "problem_id": name, "suite": "devbench", "problem_hash": row.problem_hash,
+                 "state": "settled", "value": "reject"}  # fmt: skip
+    review.write_text(json.dumps(rejection) + "\n")
+    [answer] = [
+        one.text for one in BuildFolder(mine).answers().values() if one.text and one.request == _request_of(mine, row)
+    ]
+    with contextlib.suppress(DataError):
+        build(mine, MadeModels(mine, lambda _name, _request: answer), per_cell=1, again=review, patience=3)
+    assert not BuildFolder(mine).instances()
+    assert any(one.outcome == "twin" and name.rpartition("/")[2] in one.detail for one in BuildFolder(mine).attempts())
+
+
+def _request_of(folder: Path, row: BuiltInstance) -> str:
+    """The key of the request whose answer became the instance."""
+    return next(one.request for one in BuildFolder(folder).attempts() if one.instance == row.id)
+
+
+def test_a_restored_number_does_not_count_siblings(tmp_path: Path) -> None:
+    build(tmp_path, MadeModels(tmp_path, fitting), per_cell=2)
+    folder = BuildFolder(tmp_path)
+    manifest, rows = folder.manifest(), folder.instances()
+    assert manifest is not None
+    assert counts_to_restore(manifest, rows, every_generator=False) == {("python", "low_context"): 2}
+    first = next(iter(rows.values()))
+    scenario = first.scenario.model_copy(update={"sibling_of": "another"})
+    with_sibling = rows | {first.id: first.model_copy(update={"scenario": scenario})}
+    assert counts_to_restore(manifest, with_sibling, every_generator=False) == {("python", "low_context"): 1}
