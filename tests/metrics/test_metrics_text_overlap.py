@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.metrics.text_overlap import Overlap, bag_overlap, chrf, content_words, rouge_l, words
+from caretbench.metrics.text_overlap import (
+    Overlap,
+    bag_overlap,
+    chrf,
+    content_words,
+    dense_index,
+    dense_text,
+    rouge_l,
+    words,
+)
 
 TEXTS = st.text(st.sampled_from("abAB_1 é\n\t;()"), max_size=30)
 GO = "if err != nil {\n\treturn err\n}"
@@ -77,3 +86,9 @@ def test_all_lie_between_0_and_1_and_a_text_is_all_of_itself(first: str, second:
 def test_precision_is_recall_the_other_way_round(first: str, second: str) -> None:
     here, there = rouge_l(first, second), rouge_l(second, first)
     assert (here.precision, here.recall) == (there.recall, there.precision)
+
+
+@given(st.text("ab \n\t", max_size=20), st.integers(0, 20))
+def test_an_index_in_a_dense_text_is_one_in_the_text(text: str, characters: int) -> None:
+    index = dense_index(text, characters)
+    assert len(dense_text(text[:index])) == min(characters, len(dense_text(text)))

@@ -131,3 +131,17 @@ def chrf(answer: str, reference: str) -> float:
     precision, recall = precision / usable, recall / usable
     weight = CHRF_BETA * CHRF_BETA
     return (1 + weight) * precision * recall / (weight * precision + recall)
+
+
+def dense_text(text: str) -> str:
+    """Return a text without blanks and line ends."""
+    return "".join(text.split())
+
+
+def dense_index(text: str, characters: int) -> int:
+    """Return the index in a text behind a number of characters that are no blanks."""
+    for index, character in enumerate(text):
+        if characters == 0:
+            return index
+        characters -= not character.isspace()
+    return len(text)

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from caretbench.languages import language_of_grammar
 from caretbench.metrics.error_kinds.answer_structure import AnswerStructure
 from caretbench.metrics.error_kinds.structure_walk import reference_structure, structure_of
+from caretbench.metrics.text_overlap import dense_index, dense_text
 from caretbench.syntax.parser import grammar_name
 
 MAX_COMPARED_CHARACTERS: Final = 100_000
@@ -85,7 +86,7 @@ class ComparedAnswer:
     def same_code(self) -> bool:
         """True if answer and reference have the same tokens."""
         if self.structures is None:
-            return _dense(self.answer) == _dense(self.reference)
+            return dense_text(self.answer) == dense_text(self.reference)
         answered, expected = self.structures
         return bool(expected.words) and answered.words == expected.words
 
@@ -106,29 +107,16 @@ class ComparedAnswer:
                 return True
             if long.words and not short.words:
                 return False  # code against a comment
-        dense = _dense(part)
-        if not dense or len(dense) >= len(_dense(whole)) or not _dense(whole).startswith(dense):
+        dense = dense_text(part)
+        if not dense or len(dense) >= len(dense_text(whole)) or not dense_text(whole).startswith(dense):
             return False
-        rest = whole[_end_of(whole, len(dense)) :]
+        rest = whole[dense_index(whole, len(dense)) :]
         in_word = rest[:1].isidentifier() and dense[-1:].isidentifier()
         return cut_in_word if in_word else not _is_comment(rest, self.language)
 
 
 def _with_line_feeds(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _dense(text: str) -> str:
-    return "".join(text.split())
-
-
-def _end_of(text: str, characters: int) -> int:
-    """Return the index after the given number of characters that are no blanks."""
-    for index, character in enumerate(text):
-        if characters == 0:
-            return index
-        characters -= not character.isspace()
-    return len(text)
 
 
 def _is_comment(text: str, language: str) -> bool:

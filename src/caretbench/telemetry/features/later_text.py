@@ -8,6 +8,8 @@ from typing import Final
 
 from rapidfuzz.distance import LCSseq
 
+from caretbench.metrics.text_overlap import dense_index, dense_text
+
 _WORD: Final = re.compile(r"\w+")
 _TOKEN: Final = re.compile(r"\w+|[^\w\s]")
 _RUN: Final = 3
@@ -38,7 +40,7 @@ def kept_share(accepted: str | None, later: str | None) -> float | None:
     if _marked(_TOKEN.findall(accepted)) in _marked(_TOKEN.findall(later)):
         return 1.0
     if not words:
-        return float(_dense(accepted) in _dense(later))
+        return float(dense_text(accepted) in dense_text(later))
     kept = max(_in_runs(words, found), _together(words, found), _at_ends(words, found))
     return round(kept / len(words), 3)
 
@@ -48,18 +50,18 @@ def was_right(completion: str, later: str, prefix: str = "") -> bool:
 
     Blanks count between the text and a word that it follows.
     """
-    dense = _dense(completion)
-    if not dense or not _dense(later).startswith(dense):
+    dense = dense_text(completion)
+    if not dense or not dense_text(later).startswith(dense):
         return False
     if _continues_word(prefix, completion) is not _continues_word(prefix, later):
         return False
-    rest = later[_end_of(later, len(dense)) :].lstrip(" \t")
+    rest = later[dense_index(later, len(dense)) :].lstrip(" \t")
     return rest[:1] in ("", "\n", "\r")
 
 
 def typed_by_user(completion: str, later: str, prefix: str = "") -> bool:
     """Return whether a text that was not accepted is what the user then typed; more may follow in new lines."""
-    return len(_dense(completion)) >= _SHORTEST_TYPED and was_right(completion, later, prefix)
+    return len(dense_text(completion)) >= _SHORTEST_TYPED and was_right(completion, later, prefix)
 
 
 def _continues_word(prefix: str, text: str) -> bool:
@@ -94,16 +96,3 @@ def _at_ends(words: Sequence[str], later: Sequence[str]) -> int:
 def _marked(tokens: Sequence[str]) -> str:
     """Return tokens as a text in which one sequence contains another only at the bounds of tokens."""
     return "\0" + "".join(f"{token}\0" for token in tokens)
-
-
-def _dense(text: str) -> str:
-    return "".join(text.split())
-
-
-def _end_of(text: str, characters: int) -> int:
-    """Return the index after a number of characters that are no blanks."""
-    for index, character in enumerate(text):
-        if characters == 0:
-            return index
-        characters -= not character.isspace()
-    return len(text)
