@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
 
 
 def align_columns(rows: Sequence[Sequence[str]], header: Sequence[str]) -> list[str]:
@@ -10,6 +11,24 @@ def align_columns(rows: Sequence[Sequence[str]], header: Sequence[str]) -> list[
     table = [list(header), *[list(row) for row in rows]]
     widths = [max(len(row[column]) for row in table) for column in range(len(header))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
+
+
+def stacked_rows(rows: Sequence[Sequence[str]], header: Sequence[str], width: int) -> Iterator[str]:
+    """Yield the rows of a table one below the other: the first field, then each other field with its head.
+
+    Lines have at most ``width`` characters, where words allow it. Fields without text are left out.
+    """
+    for row in rows:
+        for number, (head, text) in enumerate(zip(header, row, strict=True)):
+            if text.strip():
+                yield stacked_field(head if number else "", text, width)
+
+
+def stacked_field(head: str, text: str, width: int) -> str:
+    """Return one field of a stacked row, wrapped: indented behind its head, or the first one without a head."""
+    indent = "  " if head else ""
+    whole = f"{head}: {text}" if head else text
+    return textwrap.fill(whole, width, initial_indent=indent, subsequent_indent=f"{indent}  ", break_long_words=False)
 
 
 def p_text(value: float) -> str:

@@ -1,11 +1,11 @@
-"""Progress of commands."""
+"""Progress of commands, and their tables."""
 
 import re
 import time
 
 import pytest
 
-from caretbench.cli.common import StepProgress
+from caretbench.cli.common import StepProgress, print_table
 
 
 def test_a_step_that_reports_nothing_is_shown_with_its_time(capsys: pytest.CaptureFixture[str]) -> None:
@@ -24,3 +24,15 @@ def test_a_quiet_command_shows_no_progress(capsys: pytest.CaptureFixture[str]) -
         steps("tests as they are", 1, 3)
         time.sleep(0.1)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("terminal", "width", "stacked"), [(True, "20", True), (True, "90", False), (False, "20", False)]
+)
+def test_a_table_that_is_wider_than_the_terminal_is_stacked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], terminal: bool, width: str, stacked: bool
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal, raising=False)
+    print_table([("python", "some words of a note")], ("Language", "Note"))
+    assert (capsys.readouterr().out == "python\n  Note: some words\n    of a note\n") is stacked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import threading
 import time
@@ -14,7 +15,7 @@ import typer
 
 from caretbench.progress import Progress
 from caretbench.runs.plans.options import OUTPUT
-from caretbench.text_tables import align_columns
+from caretbench.text_tables import align_columns, stacked_rows
 
 if TYPE_CHECKING:
     from caretbench.models import ClientOptions, ModelClient
@@ -65,8 +66,12 @@ def print_note(line: str) -> None:
 
 
 def print_table(rows: Sequence[Sequence[str]], head: Sequence[str]) -> None:
-    """Print aligned columns with their heads to standard output."""
-    for line in align_columns(rows, head):
+    """Print aligned columns with their heads to standard output; on a terminal that is too narrow, stacked rows."""
+    lines = align_columns(rows, head)
+    width = shutil.get_terminal_size().columns
+    if sys.stdout.isatty() and max(map(len, lines)) > width:
+        lines = [line for text in stacked_rows(rows, head, width) for line in text.split("\n")]
+    for line in lines:
         print_line(line)
 
 

@@ -18,6 +18,7 @@ from caretbench.reports.section import groups
 from caretbench.reports.sections.registry import SECTIONS, text_sections
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import ReportTable, TableField
+from caretbench.text_tables import stacked_field
 
 _BETWEEN = 2
 """Number of blanks beside each column of a framed table."""
@@ -124,11 +125,9 @@ def row_lines(table: ReportTable, width: int) -> Iterator[Text]:
     yield Text(table.title, style="bold")
     for row in table.rows:
         for number, (head, field) in enumerate(zip(table.heads, row, strict=True)):
-            text = _plain(field) if number == 0 else f"{head}: {_plain(field)}"
-            if text.strip():
-                indent = "  " * min(number, 1)
-                lines = textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=f"{indent}  ")
-                yield Text("\n".join(lines), style=_STYLES.get(field.tone, "bold" if number == 0 else ""))
+            if _plain(field).strip():
+                text = stacked_field(head if number else "", _plain(field), width)
+                yield Text(text, style=_STYLES.get(field.tone, "" if number else "bold"))
     if table.caption:
         yield Text(textwrap.fill(table.caption, width), style="italic")
 
