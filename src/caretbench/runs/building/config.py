@@ -96,7 +96,7 @@ class BuildModelsConfig:
 def name_without_address(name: str) -> str:
     """Return the name of a model without the address of its server, the folder of its file, or its command's options.
 
-    Rows and releases of a build show it: ``server/toy@http://10.0.0.9`` is ``server/toy``.
+    Rows and releases of a build show it: ``server/mine@http://10.0.0.9`` is ``server/mine``.
     """
     provider, _, model = name.partition("/")
     if provider == SERVER:
