@@ -16,7 +16,7 @@ def align_columns(rows: Sequence[Sequence[str]], header: Sequence[str]) -> list[
 def stacked_rows(rows: Sequence[Sequence[str]], header: Sequence[str], width: int) -> Iterator[str]:
     """Yield the rows of a table one below the other: the first field, then each other field with its head.
 
-    Lines have at most ``width`` characters, where words allow it. Fields without text are left out.
+    Lines have at most ``width`` characters, where words allow it. Fields without text are omitted.
     """
     for row in rows:
         for number, (head, text) in enumerate(zip(header, row, strict=True)):
