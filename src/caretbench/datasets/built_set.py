@@ -13,7 +13,7 @@ from typing import Any, Final
 from caretbench.errors import DataError
 from caretbench.files import read_rows, sha256_text
 from caretbench.languages import language
-from caretbench.problem import FileSplice, InlineSplice, Problem
+from caretbench.problem import FileSplice, Problem
 from caretbench.suites.devbench.construction.build_folder import MANIFEST_FILE, BuildFolder, StoredAnswer
 from caretbench.suites.devbench.construction.build_rows import BuiltInstance, InstanceAttempt
 
@@ -163,12 +163,6 @@ def first_ids(identities: Sequence[str]) -> str:
     """Return the number of problems and the first ids, for messages: ``4 problems (a, b, c, …)``."""
     word = "problem" if len(identities) == 1 else "problems"
     return f"{len(identities)} {word} ({', '.join(identities[:3])}{', …' if len(identities) > 3 else ''})"
-
-
-def hidden_tests(problem: Problem) -> str:
-    """Return the hidden tests of a program; empty for problems of other kinds."""
-    splice = problem.splice
-    return splice.after.removeprefix(problem.caret.suffix) if isinstance(splice, InlineSplice) else ""
 
 
 def snapshots_of(problems: Sequence[Problem]) -> list[str]:

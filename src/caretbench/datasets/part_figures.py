@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
 from typing import Final
 
-from caretbench.datasets.built_set import BuiltSet, cell_of, hidden_tests, sorted_counts
+from caretbench.datasets.built_set import BuiltSet, cell_of, sorted_counts
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.complexity import paper_statistics
 from caretbench.problem import Caret, Problem, Row
@@ -106,7 +106,7 @@ def _sizes(problems: Sequence[Problem], *, as_released: bool) -> dict[str, SizeF
     """Return mean sizes by language, and of all problems; empty if the problems have no caret."""
     count = paper_statistics if as_released else problem_statistics
     counted = [
-        (caret.language, count(caret.prefix, one.reference, caret.suffix, hidden_tests(one), caret.language))
+        (caret.language, count(caret.prefix, one.reference, caret.suffix, one.hidden_tests, caret.language))
         for one in problems
         if isinstance(caret := one.shown, Caret)
     ]

@@ -8,14 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from caretbench.datasets.built_set import (
-    DATASHEET_FILE,
-    PROBLEMS_FILE,
-    SNAPSHOTS_FOLDER,
-    BuiltSet,
-    hidden_tests,
-    snapshots_of,
-)
+from caretbench.datasets.built_set import DATASHEET_FILE, PROBLEMS_FILE, SNAPSHOTS_FOLDER, BuiltSet, snapshots_of
 from caretbench.datasets.croissant import CROISSANT_FILE, croissant
 from caretbench.datasets.datasheet import Datasheet
 from caretbench.datasets.datasheet_page import render_datasheet
@@ -119,7 +112,7 @@ def released_text(built: BuiltSet, problem: Problem, canary: str, licence: str |
         prefix=problem.caret.prefix,
         reference=problem.reference,
         suffix=problem.caret.suffix,
-        tests=hidden_tests(problem),
+        tests=problem.hidden_tests,
         licence=built.licence_of(problem) or licence,
         canary=canary,
         **facts,

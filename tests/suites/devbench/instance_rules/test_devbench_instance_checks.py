@@ -147,3 +147,29 @@ def test_the_last_name_of_a_library_is_in_the_code() -> None:
     ]
     script = ProgramView("javascript", "const c = require('node:crypto');\n", "c.createHash('md5')", "\n")
     assert mentions_library(script, "node:crypto")
+
+
+@pytest.mark.parametrize(
+    ("statement", "throws"),
+    [
+        ("raise ValueError(a)", ("ValueError",)),
+        ("try:\n        raise ValueError(a)\n    except ValueError:\n        return 0", ()),
+        ("try:\n        raise ValueError(a)\n    except Exception as error:\n        return 0", ()),
+        ("try:\n        raise ValueError(a)\n    except:\n        return 0", ()),
+        ("try:\n        raise ValueError(a)\n    except KeyError:\n        return 0", ("ValueError",)),
+        ("try:\n        raise ValueError(a)\n    finally:\n        a = 0", ("ValueError",)),
+        ("try:\n        a = 1\n    except KeyError:\n        raise TypeError(a)", ("TypeError",)),
+        ("def inner():\n        raise ValueError(a)\n    return inner", ()),
+    ],
+)
+def test_only_errors_that_leave_the_function_are_described(statement: str, throws: tuple[str, ...]) -> None:
+    text = f'def f(a):\n    ⟦"""Return a thing.\n\n    Args:\n        a: A number.\n    """⟧\n    {statement}\n'
+    assert documentation_facts(view_of(text, "python"), "f").throws == throws
+
+
+def test_a_caught_error_of_another_language_is_not_described() -> None:
+    doc = "/** Returns a thing.\n * @param a a number */"
+    body = "try { throw new IllegalStateException(a); } catch (%s error) { return 0; }"
+    for caught, throws in (("IllegalStateException", ()), ("IOException", ("IllegalStateException",))):
+        text = f"class A {{\n  ⟦{doc}⟧\n  int f(String a) {{ {body % caught} }}\n}}\n"
+        assert documentation_facts(view_of(text, "java"), "f").throws == throws

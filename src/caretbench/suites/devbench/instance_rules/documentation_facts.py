@@ -23,6 +23,9 @@ _INNER: Final = re.compile(
     r"local_function_statement)$"
 )
 _TRIED: Final = frozenset({"try_statement", "try_with_resources_statement"})
+_HANDLERS: Final = frozenset({"except_clause", "except_group_clause", "catch_clause"})
+_TYPE: Final = re.compile(r"[A-Za-z_]\w*")
+_GENERAL: Final = ("BaseException", "Exception", "Throwable")
 _NOT_NAMED: Final = frozenset({"self", "cls", "this"})
 
 
@@ -106,32 +109,39 @@ def _returns(node: tree_sitter.Node) -> bool:
 
 
 def _raised(node: tree_sitter.Node) -> list[str]:
-    """Return the names of the error types that leave the function: those of inner functions and tried ones do not."""
+    """Return the names of the error types that leave the function: not those of inner functions, nor caught ones."""
     names = []
-    for one in _descendants(_body(node)):
-        if _is_inside(one, _body(node)):
-            continue
+    whole = _body(node)
+    for one in _descendants(whole):
         if one.type in _RAISES and one.named_children:
             found = _NAME.match(text_of(one.named_children[0]))
-            if (found and found[1][:1].isupper()) or (found and "::" in found[1]):
+            is_type = found is not None and (found[1][:1].isupper() or "::" in found[1])
+            if found is not None and is_type and not _stays_inside(one, found[1], whole):
                 names.append(found[1])
     return names
 
 
-def _is_inside(node: tree_sitter.Node, whole: tree_sitter.Node) -> bool:
-    """Return whether a node is in an inner function, or in a tried block, of a function."""
+def _stays_inside(node: tree_sitter.Node, error: str, whole: tree_sitter.Node) -> bool:
+    """Return whether an error is raised in an inner function, or where a handler of the function catches it."""
     above = node.parent
     while above is not None and above.id != whole.id:
-        if _INNER.search(above.type) or (above.type in _TRIED and node.id in _first_part(above)):
+        if _INNER.search(above.type):
+            return True
+        body = above.child_by_field_name("body") if above.type in _TRIED else None
+        if body is not None and body.id == node.id and any(_catches(one, error) for one in above.named_children):
             return True
         node, above = above, above.parent
     return False
 
 
-def _first_part(node: tree_sitter.Node) -> list[int]:
-    """Return the id of the block that is tried."""
-    body = node.child_by_field_name("body")
-    return [] if body is None else [body.id]
+def _catches(node: tree_sitter.Node, error: str) -> bool:
+    """Return whether a part of a try statement is a handler of an error: by its name, a general one, or none."""
+    if node.type not in _HANDLERS:
+        return False
+    # The head of the handler: what it has before its block.
+    head = text_of(node)[: node.named_children[-1].start_byte - node.start_byte] if node.named_children else ""
+    names = {name for name in _TYPE.findall(head) if name[:1].isupper()}
+    return not names or bool(names & {error, *_GENERAL})
 
 
 def _mentions(code: str) -> tuple[tuple[str, ...], ...]:

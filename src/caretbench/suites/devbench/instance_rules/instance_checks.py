@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from caretbench.extraction.policies import policy
+from caretbench.metrics.text_overlap import dense_text
 from caretbench.problem import Caret, Problem
 from caretbench.suites.devbench.cells.cell_tables import CellCategory, Rules, cell_categories, rules
 from caretbench.suites.devbench.documentation import DocumentationCheck, documentation_faults
@@ -59,8 +60,8 @@ def repeated_lines(reference: str, suffix: str) -> list[str]:
 
 
 def _plain_line(line: str) -> str:
-    code = _REMARK.sub("", line) if _REMARK.sub("", line).strip() else line
-    return "".join(code.split()).removesuffix(";")
+    code = _REMARK.sub("", line)
+    return dense_text(code if code.strip() else line).removesuffix(";")
 
 
 def made_documentation_check(view: ProgramView) -> DocumentationCheck | None:

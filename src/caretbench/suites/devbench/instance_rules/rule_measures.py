@@ -85,31 +85,23 @@ def reused_members(view: ProgramView) -> int:
         and (one.parameters is not None or (one.role == "local" and one.end >= root.end_byte))
     }
     members |= _member_names(view) | _declared_names(view)
+    local = _local_names(view)
     used = {
         one.name
         for one in view.names
-        if view.start <= one.start < view.end and not _is_local(view, one.name, one.syntactic_position)
+        if view.start <= one.start < view.end and ("member" in one.syntactic_position or one.name not in local)
     }
     own = {one.name for one in view.declarations if view.start <= one.start < view.end and one.role in _MEMBERS}
     return len(used & (members - own))
 
 
-def _is_local(view: ProgramView, name: str, position: str) -> bool:
-    """Return whether a use is of a local variable or a parameter that has the name of a member."""
-    if "member" in position:
-        return False
-    return any(
-        one.name == name and one.role in {"local", "parameter"} and one.start >= _block_start(view)
-        for one in view.declarations
-    )
-
-
-def _block_start(view: ProgramView) -> int:
-    """Return the position at which the function around the reference begins; its end if there is none."""
+def _local_names(view: ProgramView) -> set[str]:
+    """Return the names of local variables and parameters of the function around the reference, and behind it."""
     node = view.tree.root_node.descendant_for_byte_range(view.start, view.end)
     while node is not None and not _FUNCTION.search(node.type):
         node = node.parent
-    return view.end if node is None else node.start_byte
+    start = view.end if node is None else node.start_byte
+    return {one.name for one in view.declarations if one.role in {"local", "parameter"} and one.start >= start}
 
 
 def _member_names(view: ProgramView) -> set[str]:

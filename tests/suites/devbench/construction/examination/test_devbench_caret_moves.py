@@ -17,7 +17,6 @@ def instance(prefix: str, reference: str, suffix: str) -> GeneratedInstance:
 @pytest.mark.parametrize(
     ("boundary", "prefix", "reference"),
     [
-        ("new_line", "x = 1\n    ", "total = sum(values)"),
         ("operator", "x = 1\n    total =", " sum(values)"),
         ("word", "x = 1\n    t", "otal = sum(values)"),
         ("line", "x = 1\n    total", " = sum(values)"),
@@ -27,6 +26,10 @@ def instance(prefix: str, reference: str, suffix: str) -> GeneratedInstance:
 def test_the_nearest_place_of_each_boundary_comes_first(boundary: CaretBoundary, prefix: str, reference: str) -> None:
     found = next(moved_instances(instance("x = 1\n    ", "total = sum(values)\nreturn max(total, 0)", "\n"), boundary))
     assert (found.prefix, found.reference) == (prefix, f"{reference}\nreturn max(total, 0)")
+
+
+def test_a_caret_at_the_boundary_stays() -> None:
+    assert not [*moved_instances(instance("x = 1\n    ", "total = sum(values)", "\n"), "new_line")]
 
 
 def test_a_caret_within_a_line_moves_to_its_beginning() -> None:

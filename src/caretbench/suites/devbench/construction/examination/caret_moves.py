@@ -13,13 +13,12 @@ _TRIED: Final = 6
 
 
 def moved_instances(found: GeneratedInstance, boundary: CaretBoundary) -> Iterator[GeneratedInstance]:
-    """Yield the instance with its caret at a boundary, nearest places first; itself alone if it is there already.
+    """Yield the instance with its caret moved to a boundary, nearest places first; nothing if it is there already.
 
     Places are tried on the line of the caret: on the first line of the reference, and at the beginning of the line. At
     most a third of the reference is given away. The program stays the same.
     """
     if _boundary(found) == boundary:
-        yield found
         return
     line = found.prefix.rpartition("\n")[2]
     indentation = len(line) - len(line.lstrip())
