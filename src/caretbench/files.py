@@ -31,6 +31,9 @@ from caretbench.file_locks import lock_file
 ANOTHER_CACHE: Final = "choose another cache (CARETBENCH_CACHE=/another/folder)"
 """Remedy where :func:`cache_folder` cannot be written."""
 
+_PARTIAL: Final = ".partial-"
+"""Start of the names of temporary files, beside the files that they replace."""
+
 RowT = TypeVar("RowT", bound=BaseModel)
 ValueT = TypeVar("ValueT")
 
@@ -87,10 +90,19 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     _write_parts(path, [content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content])
 
 
+def remove_partial_files(folder: Path) -> None:
+    """Remove the temporary files that writers killed within :func:`write_atomically` or :func:`write_rows` left.
+
+    Only who holds the folder's exclusive lock may call it: another writer's file is removed as well.
+    """
+    for path in folder.glob(f"{_PARTIAL}*"):
+        path.unlink(missing_ok=True)
+
+
 def _write_parts(path: Path, parts: Iterable[bytes]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        descriptor, name = tempfile.mkstemp(prefix=_PARTIAL, dir=path.parent)
     except OSError as error:  # names the temporary file
         raise OSError(error.errno, error.strerror, str(path)) from error
     try:

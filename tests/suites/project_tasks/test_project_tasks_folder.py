@@ -1,5 +1,7 @@
 """The folder of mined tasks."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import DataError, sha256_json, write_rows
 from caretbench.problem import Caret, FileSplice, NoSplice, Problem, Provenance
 from caretbench.suites import load_suite
-from caretbench.suites.project_tasks.task_folder import BuildManifest, TaskFolder
+from caretbench.suites.project_tasks.task_folder import BuildManifest, TaskFolder, folder_lock
 from caretbench.suites.suite_types import DEFAULT_STRATIFICATION
 from caretbench.validation.validity import Validity
 
@@ -91,3 +93,20 @@ def test_the_suite_says_how_reports_break_its_results_down(tmp_path: Path, monke
     splice = FileSplice(snapshot=SnapshotStore().add(project).id, path="a.py", start=0, end=8)
     inside = task(0).model_copy(update={"splice": splice})
     assert house.measure(inside, "return x", "default")[0].values["cosine"] == 1
+
+
+def test_the_next_build_removes_the_partial_file_of_a_killed_one(tmp_path: Path) -> None:
+    killed = """
+import os, pathlib, signal
+from caretbench.files import write_rows
+def rows():
+    os.kill(os.getpid(), signal.SIGKILL)
+    yield
+write_rows(pathlib.Path("problems.jsonl"), rows())
+"""
+    process = subprocess.run([sys.executable, "-c", killed], cwd=tmp_path, check=False)
+    assert process.returncode < 0
+    (tmp_path / ".gitignore").touch()
+    assert len(list(tmp_path.iterdir())) == 2
+    with folder_lock(tmp_path):
+        assert [path.name for path in tmp_path.iterdir()] == [".gitignore"]

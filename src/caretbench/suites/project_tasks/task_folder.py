@@ -25,7 +25,14 @@ from pydantic import Field, JsonValue, ValidationError
 
 from caretbench.errors import check_folder_is_writable
 from caretbench.file_locks import locked_folder
-from caretbench.files import DataError, describe_validation_error, read_rows, write_atomically, write_rows
+from caretbench.files import (
+    DataError,
+    describe_validation_error,
+    read_rows,
+    remove_partial_files,
+    write_atomically,
+    write_rows,
+)
 from caretbench.problem import SCHEMA_VERSION, FileSplice, Problem, Provenance, Row
 from caretbench.projects.agent.recipe_store import RECIPES_FILE
 from caretbench.projects.answer_requests import file_splice, store_projects
@@ -201,7 +208,7 @@ def _task_folders(root: Path) -> list[TaskFolder]:
 
 @contextmanager
 def folder_lock(folder: Path) -> Iterator[None]:
-    """Hold the exclusive lock of a build's folder, which is created if missing.
+    """Hold the exclusive lock of a build's folder, which is created if missing; a killed build's partial files go.
 
     Raises:
         DataError: another process holds the lock, or the path is a file.
@@ -212,4 +219,5 @@ def folder_lock(folder: Path) -> Iterator[None]:
             stack.enter_context(locked_folder(folder))
         except BlockingIOError:
             raise DataError(f"{folder}: another caretbench builds here; wait for it or stop it") from None
+        remove_partial_files(folder)
         yield
