@@ -37,6 +37,7 @@ FUNCTION_NODES: Final = frozenset({
     "function_item", "closure_expression", "method", "singleton_method", "generator_function_declaration",
     "generator_function", "accessor_declaration", "compact_constructor_declaration",
 })  # fmt: skip
+HANDLER_NODES: Final = frozenset({"catch_clause", "except_clause", "except_group_clause", "rescue"})
 CLASS_NODES: Final = frozenset({
     "class_definition", "class_declaration", "class", "class_specifier", "struct_specifier", "struct_declaration",
     "record_declaration", "enum_declaration", "interface_declaration", "impl_item", "module",

@@ -15,12 +15,11 @@ from caretbench.metrics.error_kinds.answer_structure import COMMENT
 from caretbench.metrics.error_kinds.node_table import kind_of, node_table
 from caretbench.metrics.error_kinds.structure_walk import structure_of
 from caretbench.syntax.parser import encode, grammar_name, parse, text_of
-from caretbench.syntax.uses.expression_contexts import ARGUMENT_LIST_NODES, FUNCTION_NODES
+from caretbench.syntax.uses.expression_contexts import ARGUMENT_LIST_NODES, FUNCTION_NODES, HANDLER_NODES
 from caretbench.telemetry.event_rows import EventBlock, EventCut
 
 _KINDS: Final[dict[str, EventBlock]] = {"function": "method", "condition": "if", "loop": "for", "exception": "try"}
 _WHILE: Final = ("while", "do", "until")
-_HANDLERS: Final = frozenset({"catch_clause", "except_clause", "except_group_clause", "rescue"})
 
 
 class DueBlock(NamedTuple):
@@ -106,7 +105,7 @@ class _Program:
         """Return the block of a text that begins with a statement of a list and ends with the list."""
         body = statement.parent
         owner = None if body is None else body.parent
-        is_body = owner is not None and (owner.type in FUNCTION_NODES or owner.type in _HANDLERS)
+        is_body = owner is not None and (owner.type in FUNCTION_NODES or owner.type in HANDLER_NODES)
         if body is None or owner is None or (single and not is_body):
             return DueBlock(_kind(statement), "block", partial)
         is_whole = is_body and listed[0].start_byte == statement.start_byte
@@ -163,7 +162,7 @@ def _owner_kind(body: tree_sitter.Node) -> EventBlock:
 
 def _kind(node: tree_sitter.Node) -> EventBlock:
     """Return the kind of a statement, or of the owner of a list."""
-    if node.type in _HANDLERS:
+    if node.type in HANDLER_NODES:
         return "catch"
     if node.type in FUNCTION_NODES:
         return "method"

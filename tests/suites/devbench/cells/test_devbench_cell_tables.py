@@ -51,11 +51,13 @@ def test_each_rule_has_a_measure_and_a_sentence() -> None:
         assert "2 to 7" in rule.sentence((2, 7))
 
 
-def test_features_are_node_kinds_of_some_grammar_of_the_language() -> None:
+def test_features_and_control_structures_are_node_kinds_of_the_language() -> None:
     for name, table in cell_languages().items():
         found: tree_sitter.Language = grammar(name)
         kinds = {found.node_kind_for_id(number) for number in range(found.node_kind_count)}
-        assert [one for one in table.features if one not in kinds] == [], name
+        named = {*table.features, *table.control, *table.control_parts}
+        assert named - kinds == set(), name
+        assert not table.control & table.control_parts, name
 
 
 @pytest.mark.parametrize(
@@ -79,7 +81,8 @@ def test_a_rule_without_bounds_is_refused_with_its_file(tmp_path: Path, rule: st
 def test_a_language_needs_constructs_for_each_category(tmp_path: Path) -> None:
     file = tmp_path / "odd.toml"
     file.write_text(
-        'documentation_styles = ["a"]\nassertions = "b"\nhandlers = ["("]\nfeatures = ["c"]\n[constructs]\n'
+        'documentation_styles = ["a"]\nassertions = "b"\nhandlers = ["("]\ncontrol = ["c"]\n'
+        'features = ["c"]\n[constructs]\n'
     )
     with pytest.raises(DataError, match="no regular expression"):
         read_cell_table(file, CellLanguage)

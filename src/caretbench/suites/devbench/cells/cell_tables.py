@@ -100,8 +100,9 @@ class CellLanguage(Row):
     """Adaptations of the categories to a language: the paper's Table 2.
 
     ``constructs`` are by category. ``handlers`` are regular expressions of places that handle or raise errors,
-    ``features`` the node kinds of complex features, ``imports`` regular expressions of names that show the use of an
-    import that binds no name.
+    ``control`` the node kinds of control structures, ``control_parts`` those of parts that are no deeper than their
+    structure (``else``), ``features`` the node kinds of complex features. ``imports`` are regular expressions of names
+    that show the use of an import that binds no name.
     """
 
     documentation_styles: tuple[str, ...] = Field(min_length=1)
@@ -109,6 +110,8 @@ class CellLanguage(Row):
     has_assertions_in_suffix: bool = False
     """True if assertions stand in the suffix, as in the released Java, C++ and C#."""
     handlers: tuple[Pattern, ...] = Field(min_length=1)
+    control: frozenset[str] = Field(min_length=1)
+    control_parts: frozenset[str] = frozenset()
     features: tuple[str, ...] = Field(min_length=1)
     constructs: Mapping[str, tuple[str, ...]]
     imports: Mapping[str, Pattern] = Field(default_factory=dict)

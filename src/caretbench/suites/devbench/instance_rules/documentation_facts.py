@@ -13,17 +13,12 @@ from caretbench.suites.devbench.instance_rules.program_view import ProgramView
 from caretbench.syntax.docs.documentation import documentation_of
 from caretbench.syntax.parser import text_of
 from caretbench.syntax.queries import matches
+from caretbench.syntax.uses.expression_contexts import FUNCTION_NODES, HANDLER_NODES
 
 _RAISES: Final = frozenset({"raise_statement", "throw_statement", "throw_expression"})
 _FUNCTION: Final = re.compile(r"function|method|constructor|declarator")
 _NAME: Final = re.compile(r"(?:new\s+)?([A-Za-z_][\w.:]*)\s*[({<]?")
-_INNER: Final = re.compile(
-    r"^(?:function_definition|function_declaration|function_expression|method_declaration|"
-    r"method_definition|lambda|lambda_expression|arrow_function|func_literal|"
-    r"local_function_statement)$"
-)
 _TRIED: Final = frozenset({"try_statement", "try_with_resources_statement"})
-_HANDLERS: Final = frozenset({"except_clause", "except_group_clause", "catch_clause"})
 _TYPE: Final = re.compile(r"[A-Za-z_]\w*")
 _GENERAL: Final = ("BaseException", "Exception", "Throwable")
 _NOT_NAMED: Final = frozenset({"self", "cls", "this"})
@@ -125,7 +120,7 @@ def _stays_inside(node: tree_sitter.Node, error: str, whole: tree_sitter.Node) -
     """Return whether an error is raised in an inner function, or where a handler of the function catches it."""
     above = node.parent
     while above is not None and above.id != whole.id:
-        if _INNER.search(above.type):
+        if above.type in FUNCTION_NODES:
             return True
         body = above.child_by_field_name("body") if above.type in _TRIED else None
         if body is not None and body.id == node.id and any(_catches(one, error) for one in above.named_children):
@@ -136,7 +131,7 @@ def _stays_inside(node: tree_sitter.Node, error: str, whole: tree_sitter.Node) -
 
 def _catches(node: tree_sitter.Node, error: str) -> bool:
     """Return whether a part of a try statement is a handler of an error: by its name, a general one, or none."""
-    if node.type not in _HANDLERS:
+    if node.type not in HANDLER_NODES:
         return False
     # The head of the handler: what it has before its block.
     head = text_of(node)[: node.named_children[-1].start_byte - node.start_byte] if node.named_children else ""

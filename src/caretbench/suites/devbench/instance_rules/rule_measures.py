@@ -14,25 +14,9 @@ from caretbench.suites.devbench.instance_rules.program_view import ProgramView, 
 from caretbench.syntax.docs.documentation import documentation_of, documented_declarations
 from caretbench.syntax.parser import text_of
 from caretbench.syntax.queries import matches
+from caretbench.syntax.uses.expression_contexts import CALL_NODES
 
-_CONTROL: Final = frozenset(
-    {
-        "if_statement", "elif_clause", "else_clause", "for_statement", "for_in_statement", "enhanced_for_statement",
-        "for_range_loop", "foreach_statement", "while_statement", "do_statement", "switch_statement",
-        "switch_expression", "expression_switch_statement", "type_switch_statement", "select_statement",
-        "match_statement", "try_statement", "try_with_resources_statement", "catch_clause", "except_clause",
-        "with_statement", "using_statement", "lock_statement", "synchronized_statement", "lambda_expression",
-        "arrow_function", "func_literal", "lambda", "function_expression", "anonymous_method_expression",
-        "list_comprehension", "set_comprehension", "dictionary_comprehension", "generator_expression",
-        "conditional_expression", "ternary_expression", "query_expression",
-    }
-)  # fmt: skip
-_CHAINED: Final = frozenset({"elif_clause", "else_clause", "catch_clause", "except_clause"})
-"""Parts of a structure that are no deeper than the structure itself."""
-_CALLS: Final = frozenset(
-    {"call", "call_expression", "method_invocation", "invocation_expression", "object_creation_expression",
-     "new_expression", "method_reference", "implicit_object_creation_expression", "template_function"}
-)  # fmt: skip
+_CALLS: Final = CALL_NODES | {"method_reference", "implicit_object_creation_expression", "template_function"}
 _STATEMENT: Final = re.compile(r"_statement$|declaration$|_definition$|^statement$|^return$")
 _BODIES: Final = re.compile(r"block|body|_list$|suite")
 _FUNCTION: Final = re.compile(r"function|method|constructor|lambda|func_literal")
@@ -156,14 +140,18 @@ def control_depth(view: ProgramView) -> int:
 
     A structure that the prefix opens counts only if a part of it, such as a handler, begins in the reference.
     """
-    return max((_depth(node, view) for node in view.nodes() if node.type in _CONTROL), default=0)
+    table = cell_languages()[view.language]
+    kinds = table.control | table.control_parts
+    return max(
+        (_depth(node, view, kinds, table.control_parts) for node in view.nodes() if node.type in kinds), default=0
+    )
 
 
-def _depth(node: tree_sitter.Node, view: ProgramView) -> int:
+def _depth(node: tree_sitter.Node, view: ProgramView, kinds: frozenset[str], parts: frozenset[str]) -> int:
     depth, current = 1, node.parent
     inner = node
     while current is not None:
-        counts = current.type in _CONTROL and inner.type not in _CHAINED
+        counts = current.type in kinds and inner.type not in parts
         is_else_if = (
             current.type == inner.type == "if_statement" and current.child_by_field_name("alternative") == inner
         )
