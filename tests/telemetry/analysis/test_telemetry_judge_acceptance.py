@@ -55,6 +55,13 @@ def planted_study() -> AcceptanceStudy:
     return study(*made(2_000, 120))
 
 
+def test_equal_criteria_do_not_differ() -> None:
+    events, scores = made(400, 40)
+    [difference] = study(events, {"one": scores["good"], "two": scores["good"]}).differences
+    assert (difference.difference, difference.low, difference.high) == (0.0, 0.0, 0.0)
+    assert (difference.p_value, difference.distinguishable) == (1.0, False)
+
+
 def row(found: AcceptanceStudy, criterion: str, users: str = "all", value: str = "all") -> CriterionAcceptance:
     [only] = [one for one in found.rows if (one.criterion, one.users, one.value) == (criterion, users, value)]
     return only

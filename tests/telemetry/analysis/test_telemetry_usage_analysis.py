@@ -15,9 +15,10 @@ from caretbench.suites.devbench.construction.options import ConstructionOptions
 from caretbench.suites.usage_weights import read_weights
 from caretbench.telemetry.analysis.event_table import EventTable, number_class
 from caretbench.telemetry.analysis.usage_analysis import ScenarioRow, StoredRate, UsageAnalysis, analyse_usage
-from caretbench.telemetry.analysis.user_intervals import UserRates
+from caretbench.telemetry.analysis.user_intervals import UserRate, UserRates
 from caretbench.telemetry.event_files import analyse_events
 from caretbench.telemetry.event_rows import CompletionEvent
+from tests.support.made_events import FEATURES, made_event
 from tests.support.synthetic_events import (
     PLANTED,
     Planted,
@@ -88,7 +89,7 @@ def test_known_rates() -> None:
     shares = rates.add_shares(np.array([0, 1, 1, 1]), 2, among)
     found = rates.rates()
     assert (found[place].value, found[place].events, found[place].users) == (2 / 3, 3, 2)
-    assert found[none].value is None
+    assert found[none] == UserRate(None, None, None, 0, 0, 0.0)
     assert [found[one].value for one in by_value] == [1.0, 0.5]
     assert [found[one].value for one in shares] == [1 / 3, 2 / 3]
 
@@ -98,15 +99,20 @@ def test_number_classes() -> None:
     assert [number_class(number, bounds) for number in (0, 1, 2, 3, 5, 6, 10, 11)] == [
         "1", "1", "2", "3-5", "3-5", "6-10", "6-10", "11+",
     ]  # fmt: skip
+    assert [number_class(number, (3, 5)) for number in (1, 3, 4, 6)] == ["1-3", "1-3", "4-5", "6+"]
+    assert [number_class(number, (0, 5)) for number in (0, 1)] == ["0", "1-5"]
 
 
 def test_the_folder_of_an_analysis(tmp_path: Path) -> None:
-    events = write_events(tmp_path / "events.jsonl", 800, 30)
+    events = write_events(tmp_path / "events.jsonl", 1_200, 30)
+    progress: list[tuple[str, int]] = []
     found = analyse_events(events, tmp_path / "usage")
+    analyse_events(events, tmp_path / "again", progress=lambda step, count, _: progress.append((step, count)))
+    assert sum(count for _, count in progress) == 1_200
     summary = json.loads((tmp_path / "usage/summary.json").read_text())
-    assert (summary["events"], summary["users"]) == (800, found.table.user_count)
+    assert (summary["events"], summary["users"]) == (1_200, found.table.user_count)
     weights = read_weights(str(tmp_path / "usage/weights.toml"))
-    assert weights.source == f"800 events of {found.table.user_count} users"
+    assert weights.source == f"1200 events of {found.table.user_count} users"
     seen = row(found.usage, "block", "statement").share
     assert seen.value is not None
     assert weights.block.statement == pytest.approx(100 * seen.value, abs=1e-3)
@@ -122,6 +128,34 @@ def test_the_folder_of_an_analysis(tmp_path: Path) -> None:
     again = analyse_events(events, tmp_path / "again")
     files = [sorted(path.read_text() for path in one.written[:3]) for one in (found, again)]
     assert files[0] == files[1]
+
+
+def test_weights_are_written_with_their_intervals(tmp_path: Path) -> None:
+    events = write_events(tmp_path / "events.jsonl", 300, 30)
+    folder = tmp_path / 'our "usage" \U0001f600\x7f'
+    found = analyse_events(events, folder)
+    seen = row(found.usage, "block", "statement").share
+    assert seen.value is not None
+    assert seen.low is not None
+    assert seen.high is not None
+    lines = (folder / "weights.toml").read_text("utf-8").splitlines()
+    known = f"statement = {100 * seen.value:.4f}  # {100 * seen.low:.2f} to {100 * seen.high:.2f}"
+    assert known in lines
+    assert "while = 0.0000" in lines
+    assert read_weights(str(folder / "weights.toml")).name == folder.name
+
+
+def test_values_without_examined_events_have_no_failures() -> None:
+    table = EventTable()
+    for number, language in enumerate(("python", "go", "python")):
+        failures = None if language == "go" else ("wrong_name",)
+        table.add(
+            made_event(number=number, language=language, outcome="rejected", features=FEATURES | {"failures": failures})
+        )
+    found = analyse_usage(table)
+    values = {one.value for one in found.failures if one.dimension == "language"}
+    assert values == {"python"}
+    assert all(one.share.events for one in found.failures)
 
 
 def test_names_beyond_the_limit_are_one_value() -> None:

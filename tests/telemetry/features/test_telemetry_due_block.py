@@ -26,6 +26,7 @@ BODY = 'def f(a):\n    """Docs."""\n    '
         ("python", BODY, "if a:\n        return 1", "\n    return 2\n", ("if", "block", False)),
         ("python", BODY + "b = 1\n    ", "for c in a:\n        b += c", "\n    return b\n", ("for", "block", False)),
         ("python", BODY + "for c in ", "a:\n        g(c)", "\n    return b\n", ("for", "token", True)),
+        ("python", BODY + "b =", " 1\n    c = 2", "\n    return b\n", ("statement", "operator", True)),
         ("python", BODY + "b =", " [\n        a,\n    ]", "\n    return b\n", ("statement", "operator", True)),
         (
             "python",

@@ -48,6 +48,10 @@ def test_the_text_alone_decides_where_nothing_is_known() -> None:
     assert not found("MOVE A TO B.", None, "", "", "cobol")
 
 
+def test_a_fence_alone_is_no_failure() -> None:
+    assert found("```python\nreturn width * height\n```", None) == set()
+
+
 def test_added_faults_are_syntax() -> None:
     place = CaretPlace(BODY, "\n", "python")
     assert "syntax" in failures_of("return width )", "return width", place, 1)

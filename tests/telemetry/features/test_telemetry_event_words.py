@@ -62,7 +62,8 @@ def test_words_that_pass(field: str, word: str) -> None:
 
 def test_a_word_with_the_name_of_the_user_is_replaced() -> None:
     assert replaced_words(event(user="Ann.Smith", category="team-ann.smith")) == {"category": "other"}
-    assert replaced_words(event(user="a", category="team-a")) == {}
+    assert replaced_words(event(user="ann", model="ann-7b")) == {"model": "other"}
+    assert replaced_words(event(user="al", category="team-al")) == {}
 
 
 def test_events_without_texts_are_examined_too() -> None:

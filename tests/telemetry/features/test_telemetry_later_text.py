@@ -24,6 +24,8 @@ from caretbench.telemetry.features.later_text import kept_share, typed_by_user, 
         ("if total > limit:", "def use():\n    if total >= most:\n        more()", 0.667),
         ("first = start(a, b)", "# start\nsecond = start(a, b)", 0.75),
         ("first = start(a, b)", "first = begin(a, c, d)", 0.5),
+        ("a b c d", "x a b q c d y", 1.0),  # one word more among them
+        ("x q b", "y z b", 0.333),
         (")", "x)", 1.0),
         (")", "", 0.0),
         (None, "a", None),

@@ -13,13 +13,7 @@ from numpy.typing import NDArray
 
 from caretbench.metrics.error_kinds.kind_table import edit_kind_names
 from caretbench.telemetry.event_rows import OTHER, CompletionEvent, EventFeatures
-from caretbench.telemetry.event_rules import (
-    COUNTED_OUTCOMES,
-    CountedOutcome,
-    TelemetryRules,
-    counted_outcome,
-    telemetry_rules,
-)
+from caretbench.telemetry.event_rules import COUNTED_OUTCOMES, TelemetryRules, counted_outcome, telemetry_rules
 
 DIMENSIONS: Final = (
     "language", "scenario", "block", "cut", "boundary", "line", "lines", "prompt_characters", "trigger", "model",
@@ -72,8 +66,8 @@ class EventTable:
     def __len__(self) -> int:
         return len(self._outcomes)
 
-    def add(self, event: CompletionEvent) -> CountedOutcome:
-        """Add an event with features; return its outcome as it counts."""
+    def add(self, event: CompletionEvent) -> None:
+        """Add an event with features."""
         outcome = counted_outcome(event, self._rules)
         found = event.features
         assert found is not None  # noqa: S101  checked by counted_outcome
@@ -90,7 +84,6 @@ class EventTable:
         self._examined.append(found.failures is not None)
         self._failures.append(sum(map(self._bits.__getitem__, found.failures or ())))
         self._secrets.append(found.secrets > 0)
-        return outcome
 
     def _values(self, event: CompletionEvent, found: EventFeatures) -> Sequence[tuple[str, str]]:
         classes = self._rules.classes

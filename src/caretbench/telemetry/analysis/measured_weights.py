@@ -65,8 +65,8 @@ def write_weights(folder: Path, shares: Sequence[MeasuredShare], *, events: int,
     """
     lines = [
         "# Shares of the completions that users saw, in percent; behind each its interval over users.",
-        f"name = {json.dumps(folder.resolve().name or 'usage')}",
-        f"source = {json.dumps(f'{events} events of {users} users')}",
+        f"name = {_string(folder.resolve().name or 'usage')}",
+        f'source = "{events} events of {users} users"',
     ]
     for table in _TABLES:
         own = [one for one in shares if one.table == table]
@@ -84,7 +84,13 @@ def write_weights(folder: Path, shares: Sequence[MeasuredShare], *, events: int,
 
 
 def _key(name: str) -> str:
-    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else json.dumps(name)
+    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else _string(name)
+
+
+def _string(text: str) -> str:
+    """Return a string of TOML: unlike in JSON, no half of a surrogate pair is escaped, and DEL is."""
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _interval(rate: StoredRate) -> str:
