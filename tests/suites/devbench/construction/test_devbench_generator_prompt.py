@@ -42,6 +42,8 @@ def test_equal_bounds_are_one_number() -> None:
     assert table["reference_lines"].sentence((1, 1)) == "the reference has exactly one non-blank line"
     assert table["prefix_functions"].sentence((0, 0)) == "the prefix defines no functions"
     assert table["reference_tokens"].sentence((7, 7)) == "the reference has exactly 7 tokens"
+    assert table["prefix_functions"].sentence((0, 0)) == "the prefix defines no functions"
+    assert table["documentation_words"].sentence((0, 0)) == "the reference is no documentation"
 
 
 def test_existing_instances_are_one_line_each_and_a_diagnosis_is_the_last_message() -> None:

@@ -48,15 +48,18 @@ Rules = Mapping[str, Bounds]
 
 
 class Rule(Row):
-    """Sentence of a rule, with places for its bounds; ``one`` is the sentence for exactly one."""
+    """Sentence of a rule, with places for its bounds; ``one`` is the sentence for exactly one, ``none`` that for zero."""
 
     text: str
     one: str = ""
+    none: str = ""
 
     def sentence(self, bounds: tuple[int, int]) -> str:
         """Return the rule with its bounds; equal ones are one number."""
         if bounds == (1, 1) and self.one:
             return self.one
+        if bounds == (0, 0) and self.none:
+            return self.none
         if bounds[0] == bounds[1]:
             return self.text.replace("$low to $high", f"exactly {bounds[0]}" if bounds[0] else "no")
         return Template(self.text).substitute(low=bounds[0], high=bounds[1])
