@@ -210,6 +210,9 @@ def test_the_page_has_the_tables_of_the_paper_and_its_printed_figures(places: di
     assert "| too-simple | 1 | 50.0% | 32% |" in page
     assert "| low-complexity | 0 | 0.0% | 28% |" in page
     assert "https://example.org/set" in page
+    assert "| decision | 16 | – | 100.0% | 1.00 |" in page
+    assert re.search(r"\| realism \| 16 \| \d\.\d\d \| \d+\.\d% \|", page)
+    assert re.search(r"Canary, in every row of `texts\.jsonl` and \d+ source files", page)
 
 
 def test_costs_of_attempts_stand_in_for_missing_answers(tmp_path: Path) -> None:

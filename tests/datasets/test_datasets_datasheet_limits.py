@@ -1,5 +1,6 @@
 """Limits of a set, and how costs that are not known are said."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,22 @@ def test_cells_with_few_problems_are_counted(sheet: Datasheet, number: int) -> N
     figures = sheet.figures.model_copy(update={"cells": {"a/b": number, "c/d": 50}})
     lines = [*limits(sheet.model_copy(update={"figures": figures}))]
     assert ("1 of 2 cells have fewer than 20 problems: their rates say little." in lines) is (number < 20)
+
+
+@pytest.mark.parametrize("number", [0, 3])
+def test_private_texts_are_a_limit(sheet: Datasheet, number: int) -> None:
+    figures = sheet.figures.model_copy(update={"private_texts": number})
+    said = [line for line in limits(sheet.model_copy(update={"figures": figures})) if "a person's name" in line]
+    assert said == [f"{number} problems contain a text in the shape of a person's name or an address."] * (number > 0)
+
+
+def test_the_hours_of_the_generation_are_unknown_without_a_manifest(tmp_path: Path) -> None:
+    built = write_set(tmp_path / "mine")
+    text = "hours of the generation on the clock: the manifest has none"
+    assert text not in release_set(built, tmp_path / "with", ReleaseOptions()).public.unknown
+    path = built / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"wall_hours": None}))
+    assert text in release_set(built, tmp_path / "without", ReleaseOptions()).public.unknown
 
 
 def test_an_unknown_cost_is_not_a_sum_of_the_known_ones(tmp_path: Path) -> None:

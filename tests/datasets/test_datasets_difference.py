@@ -53,6 +53,14 @@ def test_added_removed_and_renamed_problems(tmp_path: Path) -> None:
     assert found.same == len(every_id()) - 2
 
 
+def test_a_removed_copy_of_a_problem_that_stays_is_not_renamed(tmp_path: Path) -> None:
+    first, second = write_programs(tmp_path / "first"), write_programs(tmp_path / "second")
+    source = first / "python/api_usage/program-0.py"
+    (source.parent / "copy.py").write_bytes(source.read_bytes())
+    found = difference(first, second)
+    assert (found.removed, found.renamed) == (("python/api_usage/copy",), {})
+
+
 def test_problems_that_change_their_part_are_named(tmp_path: Path) -> None:
     built = write_set(tmp_path / "mine")
     for name, seed in (("1.0.0", 0), ("1.1.0", 1)):

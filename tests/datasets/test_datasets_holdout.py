@@ -89,6 +89,15 @@ def test_without_a_share_nothing_is_held_out(single: BuiltSet) -> None:
     assert split_set(single, 0, 0).holdout == []
 
 
+def test_a_larger_cell_gives_more(tmp_path: Path) -> None:
+    root = write_programs(tmp_path / "mine", 12)
+    for path in (root / "go").rglob("program-*.go"):
+        if int(path.stem.rpartition("-")[2]) >= 4:
+            path.unlink()
+    held = Counter(map(cell_of, split_set(BuiltSet(root), 0.25, 0).holdout))
+    assert sorted(held.values()) == [1, 1, 3, 3]
+
+
 def test_single_problems_of_cells_stay_public(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no cell has two independent groups"):
         split_set(BuiltSet(write_programs(tmp_path / "mine", 1)), 0.5, 0)

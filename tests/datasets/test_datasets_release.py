@@ -112,7 +112,7 @@ def test_a_folder_by_hand_is_released_and_says_what_is_unknown(tmp_path: Path) -
     built = write_programs(tmp_path / "mine")
     found = release_set(built, tmp_path / "out", ReleaseOptions(licence="MIT", holdout=0.25))
     assert found.public.figures.without_row == 12
-    assert found.public.generation.attempts is None
+    assert (found.public.generation.attempts, found.public.generation.instances) == (None, None)
     assert any("instances.jsonl" in line for line in found.public.unknown)
     assert "## Unknown" in (tmp_path / "out" / "datasheet.md").read_text()
     assert re.search(r"caretbench canary [0-9a-f-]{36}", found.public.canary)
@@ -270,6 +270,7 @@ def test_rows_of_other_suites_are_released(tmp_path: Path) -> None:
     clusters = [{row["cluster"] for row in part} for part in parts]
     assert not clusters[0] & clusters[1]
     assert found.public.suite == "c3bench"
+    assert "Canary, in the datasheet: " in (tmp_path / "out/datasheet.md").read_text()
 
 
 def project_problem(number: int, snapshot: str) -> Problem:

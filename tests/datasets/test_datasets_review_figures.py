@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,15 @@ def test_figures_of_an_export(exported: Path) -> None:
     decision = found.questions["decision"]
     assert (decision.items, decision.equal, decision.mean) == (2, 0.5, None)
     assert decision.alpha == pytest.approx(0.0)
+
+
+def test_reasons_of_equal_number_are_in_the_order_of_their_names(exported: Path) -> None:
+    path = exported / "settled.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    [rejected] = [row for row in rows if row["value"] == "reject"]
+    more = [rejected | {"reasons": names} for names in (["too-simple", "category"], ["ambiguous", "category"])]
+    path.write_text("".join(json.dumps(row) + "\n" for row in more))
+    assert list(review_figures(exported).rejections.items()) == [("category", 2), ("ambiguous", 1), ("too-simple", 1)]
 
 
 def test_without_decisions_people_are_unknown(exported: Path) -> None:

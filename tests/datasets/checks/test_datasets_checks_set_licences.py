@@ -11,6 +11,11 @@ def test_the_licence_of_a_set_joins_those_of_its_problems() -> None:
     assert found.terms["MIT OR GPL-2.0"] == "keep the copyright notice"
 
 
+def test_problems_with_a_licence_of_their_own_are_told_apart() -> None:
+    assert set_licence({"a": "MIT", "b": None}, "ISC", "set").unstated == ("b",)
+    assert set_licence({"a": "MIT OR GPL-2.0", "b": None}, "ISC", "set").expression == "ISC AND (MIT OR GPL-2.0)"
+
+
 def test_one_licence_is_not_put_in_brackets() -> None:
     assert set_licence({"a": "MIT OR GPL-2.0"}, None, "set").expression == "MIT OR GPL-2.0"
 

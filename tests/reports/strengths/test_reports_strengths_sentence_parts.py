@@ -31,9 +31,11 @@ def test_the_interval_of_a_size_has_no_sign() -> None:
     assert size_interval(0.012, 0.07) == size_interval(-0.07, -0.012) == " [1.2 to 7.0]"
     assert size_interval(-1.5, -0.25, digits=2) == " [0.25 to 1.50]"
     assert size_interval(-0.07, 0.01) == " [-1.0 to 7.0]"
+    assert size_interval(-0.02, 0.02) == " [-2.0 to 2.0]"
 
 
 def test_words() -> None:
     assert (p_words(0.0004), p_words(0.0123)) == ("p < 0.001", "p = 0.012")
+    assert p_words(0.001) == "p = 0.001"
     assert capitalised("kind even: API") == "Kind even: API"
     assert capitalised("") == ""

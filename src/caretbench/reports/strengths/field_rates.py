@@ -24,10 +24,8 @@ class Opponents(NamedTuple):
         return self.own, self.field
 
 
-def opponents(rates: Sequence[ModelRates], model: str) -> tuple[Opponents | None, tuple[str, ...]]:
-    """Return a model and the field on the problems that all have, and the names of the others.
-
-    None if there is no other model, or no common problem.
+def rates_of(rates: Sequence[ModelRates], model: str) -> ModelRates:
+    """Return the rates of a model by the name of the model or of a variant.
 
     Raises:
         DataError: there is no such model, or several variants have its name.
@@ -37,11 +35,23 @@ def opponents(rates: Sequence[ModelRates], model: str) -> tuple[Opponents | None
         listed = ", ".join(entry.name for entry in rates) or "none"
         problem = "several variants have this name" if own else "the run has no verdict of such a model"
         raise DataError(f"--strengths {model!r}: {problem}; models: {listed}")
-    others = [entry for entry in rates if entry is not own[0]]
+    return own[0]
+
+
+def opponents(rates: Sequence[ModelRates], model: str) -> tuple[Opponents | None, tuple[str, ...]]:
+    """Return a model and the field on the problems that all have, and the names of the others.
+
+    None if there is no other model, or no common problem.
+
+    Raises:
+        DataError: there is no such model, or several variants have its name.
+    """
+    own = rates_of(rates, model)
+    others = [entry for entry in rates if entry is not own]
     names = tuple(entry.name for entry in others)
     if not others:
         return None, names
-    shared = own[0].rates
+    shared = own.rates
     for entry in others:
         shared = shared.join(entry.rates, on="problem_id", how="semi")
     if shared.is_empty():
@@ -56,7 +66,7 @@ def opponents(rates: Sequence[ModelRates], model: str) -> tuple[Opponents | None
     field = shared.join(mean, on="problem_id").drop("rate").rename({"field_rate": "rate"})
     title = field_title(names)
     whole = ModelRates(title, field.select(shared.columns), title, None)
-    return Opponents(own[0]._replace(rates=shared), whole, kept), names
+    return Opponents(own._replace(rates=shared), whole, kept), names
 
 
 def field_title(names: Sequence[str]) -> str:

@@ -23,6 +23,7 @@ from caretbench.metrics.skill import skill, skill_interval
 from caretbench.reports.estimates import ReportedNumber, mean_estimate
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.paired_models import MIN_TESTED, ModelRates, model_rates
+from caretbench.reports.strengths.field_rates import rates_of
 from caretbench.reports.strengths.strength_values import LanguageNumbers
 
 EMPTY = "empty"
@@ -43,11 +44,13 @@ class _LanguageAnswers(NamedTuple):
 
 
 def language_numbers(source: ReportSource, model: str) -> tuple[LanguageNumbers, ...]:
-    """Return the numbers of a model by language, of languages with at least 20 problems that all models have."""
+    """Return the numbers of a model by language, of languages with at least 20 problems that all models have.
+
+    Raises:
+        DataError: there is no such model, or several variants have its name.
+    """
     rates = list(model_rates(source.run))
-    own = next((one for one in rates if one.name == model or one.model == model), None)
-    if own is None:
-        return ()
+    own = rates_of(rates, model)
     ordered = [own, *(one for one in rates if one is not own)]
     baselines = [EMPTY] if EMPTY in source.run.baselines else []
     empty = next(iter(model_rates(source.run, baselines)), None) if baselines else None

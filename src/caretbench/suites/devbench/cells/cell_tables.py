@@ -48,7 +48,7 @@ Rules = Mapping[str, Bounds]
 
 
 class Rule(Row):
-    """Sentence of a rule, with places for its bounds; ``one`` is the sentence for exactly one, ``none`` that for zero."""
+    """Sentence of a rule, with places for its bounds; ``one`` and ``none`` are the sentences for exactly one and zero."""
 
     text: str
     one: str = ""
