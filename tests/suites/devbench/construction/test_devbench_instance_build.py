@@ -22,6 +22,8 @@ from caretbench.suites.devbench.construction.build_rows import BuiltInstance
 from caretbench.suites.devbench.construction.cell_counts import counts_to_restore
 from caretbench.suites.devbench.construction.construction_build import build_instances
 from caretbench.suites.devbench.construction.options import OPTIONS
+from caretbench.suites.devbench.construction.shown_texts import LONGEST_DIAGNOSIS
+from caretbench.suites.devbench.construction.tracks import SHOWN_CHARACTERS
 from caretbench.suites.suite_types import BuildResult
 from caretbench.validation.validity import Validity
 from tests.support.replayed_answers import answer_entry, written_answers
@@ -198,6 +200,11 @@ def test_siblings_have_the_scenario_of_their_original_and_its_cluster(tmp_path: 
     assert sibling.sibling == original.id
     assert {problem.cluster for problem in folder.problems()} == {original.scenario.id}
     assert {problem.label("origin") for problem in folder.problems()} == {"original", "sibling"}
+    assert sibling.checks["sibling"] == "ok"
+    folder.file_of(sibling.id).write_bytes(folder.file_of(original.id).read_bytes())  # an edit by hand
+    build(tmp_path, MadeModels(tmp_path, fitting), per_cell=1, siblings=True, scenario_seed=SEED)
+    edited = folder.instances()[sibling.id].checks["sibling"]
+    assert edited.startswith("it has 100% of its words in common with the original")
 
 
 def test_every_generator_writes_each_scenario(tmp_path: Path) -> None:
@@ -245,6 +252,9 @@ def test_a_build_that_ends_short_fails_and_says_last_how_to_go_on(tmp_path: Path
     result = build(tmp_path, MadeModels(tmp_path, fitting), per_cell=2)
     assert result.usable
     assert "no scenario" not in result.lines[-1]
+    result = build(tmp_path, MadeModels(tmp_path, lambda *_: "I cannot help with that."), per_cell=3, patience=1)
+    assert not result.usable
+    assert re.search(r": 2 instances; \d+ refused \(attempts\.jsonl", "\n".join(result.lines))
 
 
 def test_another_seed_than_the_folders_is_refused(tmp_path: Path) -> None:
@@ -308,11 +318,14 @@ def test_a_diagnosis_is_bounded_in_rows_and_requests(tmp_path: Path) -> None:
 
 
 def test_missing_answers_tell_how_many_requests_the_whole_build_may_need(tmp_path: Path) -> None:
+    growth = {}
+
     def expected(folder: Path, *names: str, **options: Any) -> tuple[int, int]:
         folder.mkdir()
         with pytest.raises(AnswersMissingError) as caught:
             build(folder, MadeModels(folder, lambda *_: None, *names), **options)
         assert caught.value.expected is not None
+        growth[folder.name] = caught.value.expected.growth
         return caught.value.expected.least, caught.value.expected.most
 
     # Scenarios for each instance, times generators, times 1 + repairs.
@@ -321,6 +334,11 @@ def test_missing_answers_tell_how_many_requests_the_whole_build_may_need(tmp_pat
     assert expected(tmp_path / "c", "x", "y", per_cell=5, patience=3) == (5, 5 * 3 * 2 * 2)
     assert expected(tmp_path / "d", "x", "y", per_cell=5, patience=1, every_generator=True) == (10, 5 * 2 * 2)
     assert expected(tmp_path / "e", per_cell=5, patience=1, siblings=True) == (10, 20)
+    # A repair quotes an answer and its diagnosis; each request lists the cell's instances, siblings included.
+    quoted = SHOWN_CHARACTERS + LONGEST_DIAGNOSIS
+    assert growth["b"] > quoted
+    assert growth["a"] - quoted == 10 * (growth["b"] - quoted)
+    assert growth["e"] - quoted == growth["d"] - quoted == 2 * (growth["b"] - quoted)
 
 
 def test_the_expected_requests_are_those_that_are_left(tmp_path: Path) -> None:

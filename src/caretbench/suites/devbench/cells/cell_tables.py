@@ -48,7 +48,7 @@ Rules = Mapping[str, Bounds]
 
 
 class Rule(Row):
-    """Sentence of a rule, with places for its bounds; ``one`` and ``none`` are the sentences for exactly one and zero."""
+    """Sentence of a rule with places for its bounds; ``one`` and ``none`` are its sentences for exactly 1 and for 0."""
 
     text: str
     one: str = ""

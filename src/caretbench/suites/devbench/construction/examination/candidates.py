@@ -98,9 +98,7 @@ class InstanceExamination:
                 yield ExaminedAnswer(request, "text", fault, {"parse": fault})
                 continue
             candidate, checks = examined_candidate(request, found)
-            original = self.known(request.scenario.sibling_of or "")
-            if original is not None:
-                checks = {**checks, "sibling": sibling_fault(original, candidate.problem) or PASSED}
+            checks = {**checks, **self._sibling_check(candidate.problem, request.scenario)}
             faults = [fault for fault in checks.values() if fault != PASSED]
             if faults:
                 yield ExaminedAnswer(request, "text", "; ".join(faults), checks)
@@ -114,6 +112,11 @@ class InstanceExamination:
             waiting.append((candidate, {**checks, "twin": PASSED}))
         yield from self._gated(waiting)
 
+    def _sibling_check(self, problem: Problem, scenario: Scenario) -> dict[str, str]:
+        """Return the check of a sibling against its original; empty for other problems."""
+        original = self.known(scenario.sibling_of or "")
+        return {} if original is None else {"sibling": sibling_fault(original, problem) or PASSED}
+
     def _twin_fault(self, problem: Problem, scenario: Scenario, others: Sequence[str] = ()) -> str:
         """Return the fault of a problem that has a twin; ``others`` share its scenario besides the known ones."""
         related = [*self.related(scenario), *others]
@@ -125,7 +128,7 @@ class InstanceExamination:
         text = problem.splice.program(problem.reference) if isinstance(problem.splice, InlineSplice) else ""
         if fault := parse_fault(text, scenario.language):
             return {"parse": fault}
-        checks = scenario_checks(problem, scenario, library)
+        checks = {**scenario_checks(problem, scenario, library), **self._sibling_check(problem, scenario)}
         return checks | {"twin": self._twin_fault(problem, scenario) or PASSED}
 
     def _gated(self, waiting: Sequence[tuple[InstanceCandidate, Mapping[str, str]]]) -> Iterator[ExaminedAnswer]:
