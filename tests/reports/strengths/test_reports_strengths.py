@@ -10,6 +10,7 @@ from html import escape
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from caretbench.errors import DataError
@@ -17,8 +18,10 @@ from caretbench.problem import Completion, Problem, Score
 from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.output.export import to_json, to_markdown
 from caretbench.reports.output.page import render_html
+from caretbench.reports.results.paired_models import ModelRates
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.strengths import strength_tests
+from caretbench.reports.strengths.field_rates import rates_of
 from caretbench.reports.strengths.strength_sentences import strength_sentences
 from caretbench.reports.strengths.strength_values import ModelStrengths
 from caretbench.reports.summary import Summary
@@ -121,6 +124,7 @@ def test_a_weakness_is_the_other_side() -> None:
     [mend] = [text for text in found.sentences if text.startswith("To improve in plain-1: ")]
     assert "category pattern matching" in mend
     assert any("points less" in text for text in found.sentences)
+    assert not any(text.startswith("No part tells") for text in found.sentences)
 
 
 def test_equal_models_have_no_strengths() -> None:
@@ -276,6 +280,17 @@ def test_one_model_alone_has_no_field() -> None:
     assert found.sentences == ("A strength needs a second model: this run has no other one to compare alone with.",)
     assert found.notes == ()
     assert [one.difficulty for one in found.languages] == [None, None]
+
+
+def test_a_variant_is_named_by_its_own_name_or_by_its_model_if_it_is_alone() -> None:
+    warm, cold, other = (
+        ModelRates(name, pl.DataFrame(), model, None)
+        for name, model in (("m, warm", "m"), ("m, cold", "m"), ("n, cold", "n"))
+    )
+    assert rates_of([warm, cold, other], "m, cold") is cold
+    assert rates_of([warm, cold, other], "n") is other
+    with pytest.raises(DataError, match="'m': several variants have this name; models: m, warm, m, cold, n, cold"):
+        rates_of([warm, cold, other], "m")
 
 
 def test_an_unknown_model_is_named() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from caretbench.problem import PredicateCheck
 from caretbench.suites.devbench.construction.build_rows import InstanceRequest
 from caretbench.suites.devbench.construction.examination.candidates import (
     examined_candidate,
@@ -32,7 +33,7 @@ TESTS = "assert place([1, 3], 3) == 1\n"
 
 def request(category: str, boundary: str = "operator") -> InstanceRequest:
     drawn = scenario("python", category, 1, 1)
-    kind = {"api_usage": "call", "code_purpose": "step"}[category]
+    kind = {"api_usage": "call", "code_purpose": "step", "code2nl_nl2code": "documentation_styles"}[category]
     drawn = drawn.model_copy(update={"kind": kind, "band": "low", "mode": "suffix", "boundary": boundary})
     return InstanceRequest(key="k#1", track="k", scenario=drawn, generator="one", attempt=1,
                            prompt=instance_request(read_template(), drawn, []))  # fmt: skip
@@ -48,6 +49,25 @@ def checks(category: str, **changes: str) -> dict[str, str]:
     found = instance_candidate(request(category), instance(**changes))
     found = scenario_checks(found.problem, found.request.scenario, found.instance.library)
     return {name: fault for name, fault in found.items() if fault != "ok"}
+
+
+def test_documentation_has_a_predicate_made_from_the_code_and_code_has_none() -> None:
+    documentation = '"""Return the index of a value in sorted values, or -1."""'
+    changes = {
+        "prefix": PREFIX.partition('"""')[0],
+        "reference": documentation,
+        "suffix": PREFIX.rpartition('"""')[2] + REFERENCE + SUFFIX,
+        "library": "",
+    }
+    found = instance_candidate(request("code2nl_nl2code"), instance(**changes))
+    assert found.predicate is not None
+    assert found.predicate.documents == "place"
+    [check] = [one for one in found.problem.checks if isinstance(one, PredicateCheck)]
+    assert check.arguments == found.predicate.model_dump(mode="json")
+    for category, fields in (("code2nl_nl2code", {}), ("api_usage", changes)):
+        found = instance_candidate(request(category), instance(**fields))
+        assert found.predicate is None
+        assert not any(isinstance(one, PredicateCheck) for one in found.problem.checks)
 
 
 def test_a_good_instance_has_no_fault() -> None:
