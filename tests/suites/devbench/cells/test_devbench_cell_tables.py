@@ -67,6 +67,7 @@ def test_features_and_control_structures_are_node_kinds_of_the_language() -> Non
         ("shown_lines = 10", "rules.shown_lines"),
         ("shown_lines = []", "rules.shown_lines"),
         ("shown_pages = [1, 2]", "unknown rule 'shown_pages'"),
+        ("[kinds.two]\nabout = 'two'\nbands = ['highest']", "kinds.two: unknown band 'highest'; known: low"),
     ],
 )
 def test_a_rule_without_bounds_is_refused_with_its_file(tmp_path: Path, rule: str, complaint: str) -> None:

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,7 +29,10 @@ def test_the_same_seed_gives_the_same_scenario_with_known_values(cell: tuple[str
     category = cell_categories()[cell[1]]
     assert one.kind in category.kinds
     assert one.band in category.bands
-    assert one.language_construct in cell_languages()[cell[0]].constructs[cell[1]]
+    table = cell_languages()[cell[0]]
+    plain = one.kind == "code_only_prefix"
+    assert one.language_construct in (["none"] if plain else table.constructs[cell[1]])
+    assert one.documentation in (["none"] if plain else table.documentation_styles)
     assert one.domain in domains().domains
     assert len(set(one.names)) >= 2
     assert Scenario.model_validate_json(one.model_dump_json()) == one
@@ -51,8 +55,24 @@ def test_the_parts_of_a_scenario_do_not_contradict_each_other(cell: tuple[str, s
         assert one.boundary in {"new_line", "declaration", "line"}
     assert one.mode == "suffix" or one.boundary != "call"
     low, high = category.bands[one.band]
-    assert low <= 30 * rules["reference_lines"][1]
+    assert low <= 20 * rules["reference_lines"][1]
     assert high >= 2 * rules["reference_lines"][0]
+
+
+@pytest.mark.parametrize("language", cell_languages())
+def test_the_construct_of_documentation_and_of_code_fits_the_kind(language: str) -> None:
+    drawn = [scenario(language, "code2nl_nl2code", number, 11) for number in range(1, 101)]
+    by_kind: dict[str, set[str]] = defaultdict(set)
+    for one in drawn:
+        by_kind[one.kind].add(one.language_construct)
+    assert all(len(by_kind[kind]) == 2 for kind in ("nl_only_prefix", "mixed_prefix", "documentation_styles"))
+    assert all(one.startswith("code from") for kind in ("nl_only_prefix", "mixed_prefix") for one in by_kind[kind])
+    assert by_kind["code_only_prefix"] == {"none"}
+    assert len(by_kind["nl_forms"]) == 3
+    assert not any(one.startswith("code") for one in by_kind["nl_forms"] | by_kind["documentation_styles"])
+    formal = {one.documentation for one in drawn if one.kind == "documentation_styles"}
+    assert formal < {*cell_languages()[language].documentation_styles}
+    assert not any(word in one for one in formal for word in ("line comments", "block", "usage"))
 
 
 def test_the_kind_decides_about_boundaries_and_bands() -> None:
@@ -62,6 +82,9 @@ def test_the_kind_decides_about_boundaries_and_bands() -> None:
     }  # fmt: skip
     assert "call" in fitting_boundaries("low_context", "expression", "suffix")
     assert fitting_bands("low_context", "expression") == ("low", "medium")  # one line has no 45 tokens
+    assert fitting_bands("code_purpose", "step") == ("low", "medium")  # two lines have no 60
+    assert fitting_bands("api_usage", "call") == ("low", "medium")
+    assert fitting_bands("api_usage", "chain") == ("low", "medium", "high")
     assert fitting_bands("low_context", "block") == ("low", "medium", "high")
     for name, category in cell_categories().items():
         for kind in category.kinds:

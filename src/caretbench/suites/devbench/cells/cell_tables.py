@@ -66,10 +66,17 @@ class Rule(Row):
 
 
 class CellKind(Row):
-    """Subtype of a category: a label with a share of the instances and rules of its own."""
+    """Subtype of a category: a label with a share of the instances and rules of its own.
+
+    ``bands`` are all by default. ``constructs`` and ``documentation`` are regular expressions of the language's entries
+    that fit; a kind that none fits has none.
+    """
 
     about: str
     share: float = Field(default=1.0, gt=0)
+    bands: tuple[str, ...] = ()
+    constructs: Pattern = ""
+    documentation: Pattern = ""
     rules: Rules = Field(default_factory=dict)
 
 
@@ -94,6 +101,9 @@ class CellCategory(Row):
         for names in (self.rules, *(kind.rules for kind in self.kinds.values())):
             if strange := sorted(names.keys() - known.keys()):
                 raise ValueError(f"unknown rule {strange[0]!r}; known: {', '.join(known)}")
+        for name, kind in self.kinds.items():
+            if unknown := sorted({*kind.bands} - self.bands.keys()):
+                raise ValueError(f"kinds.{name}: unknown band {unknown[0]!r}; known: {', '.join(self.bands)}")
         if not self.bands or not self.kinds:
             raise ValueError("a category has at least one band and one kind")
         return self

@@ -18,7 +18,7 @@ from caretbench.languages import language
 from caretbench.models import ChatPrompt, Message, Sampling
 from caretbench.problem import Problem, Row
 from caretbench.suites.devbench.cells.cell_tables import cell_categories, cell_languages, rules
-from caretbench.suites.devbench.construction.scenario_grid import BOUNDARY_WORDS, Scenario
+from caretbench.suites.devbench.construction.scenario_grid import BOUNDARY_WORDS, NONE, Scenario
 
 TEMPLATE_FILE: Final = "template.toml"
 PAPER_SAMPLING: Final = Sampling(max_tokens=4000, temperature=0.7, top_p=0.95)
@@ -144,7 +144,7 @@ def _scenario_lines(scenario: Scenario, kind: str, original: Problem | None) -> 
     lines = [
         f"{scenario.id}:",
         f"- domain: {scenario.domain}",
-        f"- construct: {scenario.language_construct}",
+        *([f"- construct: {scenario.language_construct}"] if scenario.language_construct != NONE else []),
         f"- kind: {kind}",
         f"- difficulty: {scenario.band}",
         f"- documentation: {scenario.documentation}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeVar
 
@@ -11,6 +12,9 @@ from caretbench.suites.devbench.cells.cell_tables import CellKind, cell_categori
 from caretbench.syntax.caret_boundary import CaretBoundary
 
 Mode = Literal["suffix", "no_suffix"]
+
+NONE: Final = "none"
+"""Construct or documentation of a kind that none of the language's entries fits."""
 
 BOUNDARY_WORDS: Final[Mapping[CaretBoundary, str]] = {
     "operator": "directly behind an operator, such as = or +",
@@ -31,8 +35,8 @@ _SEVERAL_LINES: Final = ("reference_lines", "statement_lines", "control_depth")
 """Rules whose lowest value, if it is more than 1, asks for several lines."""
 _COMMENTS: Final = ("documentation_words", "reference_comment_lines")
 """Rules whose lowest value, if it is more than 0, asks for a comment or documentation."""
-_TOKENS_OF_LINE: Final = (2, 30)
-"""Fewest and most tokens of a line that scenarios ask for: longer lines are not what developers write."""
+_TOKENS_OF_LINE: Final = (2, 20)
+"""Fewest and most tokens of a line that scenarios ask for: 90 % of the release's references of 1 or 2 lines have 21."""
 _MODES: Final[tuple[Mode, ...]] = ("suffix", "suffix", "suffix", "no_suffix")
 _NAMES: Final = 3
 _NUMBERS: Final = 3
@@ -82,12 +86,16 @@ def scenario(language: str, category: str, number: int, seed: int) -> Scenario:
     table = cell_languages()[language]
     cell = f"{language}/{category}"
 
-    def drawn(axis: str, values: Sequence[ValueT]) -> ValueT:
-        return _in_turn(values, number, f"{seed} {cell} {axis}")
+    def drawn(axis: str, values: Sequence[str], pattern: str) -> str:
+        if not pattern:
+            return _in_turn(values, number, f"{seed} {cell} {axis}")
+        fitting = [one for one in values if re.search(pattern, one)]
+        return _in_turn(fitting or [NONE], turn, f"{seed} {cell} {axis} {kind}")
 
     kind, turn = _drawn_kind(category, number, f"{seed} {cell} kind")
     mode: Mode = "suffix" if table.has_assertions_in_suffix else _in_turn(_MODES, turn, f"{seed} {cell} mode {kind}")
     boundaries = fitting_boundaries(category, kind, mode)
+    own = cell_categories()[category].kinds[kind]
     rng = random.Random(f"{seed} {cell} {number}")  # noqa: S311  # a draw, no secret
     return Scenario(
         id=f"{cell}/{number}",
@@ -98,9 +106,9 @@ def scenario(language: str, category: str, number: int, seed: int) -> Scenario:
         domain=_in_turn(
             domains().domains, number, f"{seed} {language}", offset=list(cell_categories()).index(category)
         ),
-        language_construct=drawn("construct", table.constructs[category]),
+        language_construct=drawn("construct", table.constructs[category], own.constructs),
         band=_in_turn(fitting_bands(category, kind), turn, f"{seed} {cell} band {kind}"),
-        documentation=drawn("documentation", table.documentation_styles),
+        documentation=drawn("documentation", table.documentation_styles, own.documentation),
         mode=mode,
         boundary=_in_turn(boundaries, turn, f"{seed} {cell} boundary {kind} {mode}"),
         names=tuple(_name(rng) for _ in range(_NAMES)),
@@ -121,12 +129,13 @@ def fitting_boundaries(category: str, kind: str, mode: Mode) -> tuple[CaretBound
 
 
 def fitting_bands(category: str, kind: str) -> tuple[str, ...]:
-    """Return the bands of difficulty whose numbers of tokens fit the numbers of lines of a kind."""
+    """Return the bands of difficulty that a kind has, and whose numbers of tokens fit its numbers of lines."""
     table = cell_categories()[category]
     rules = {**table.rules, **table.kinds[kind].rules}
     most = rules["reference_lines"][1] * _TOKENS_OF_LINE[1]
     least = max(1, _lowest(category, kind, _SEVERAL_LINES)) * _TOKENS_OF_LINE[0]
-    return tuple(name for name, (low, high) in table.bands.items() if low <= most and high >= least)
+    own = table.kinds[kind].bands or tuple(table.bands)
+    return tuple(name for name, (low, high) in table.bands.items() if name in own and low <= most and high >= least)
 
 
 def _lowest(category: str, kind: str, names: Sequence[str]) -> int:
