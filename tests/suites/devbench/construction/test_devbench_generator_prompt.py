@@ -51,6 +51,18 @@ def test_a_scenario_without_a_construct_names_none() -> None:
     )
 
 
+def test_a_scenario_names_the_toolchain_if_it_is_known() -> None:
+    template = read_template().model_copy(update={"toolchains": {"go": "go1.19.8", "cpp": "g++ 12"}})
+    texts = {
+        name: instance_request(template, scenario(name, "api_usage", 1, 5), []).messages[1].text
+        for name in ("go", "cpp", "java")
+    }
+    assert "\n- toolchain: nothing newer than what it supports (go1.19.8)\n" in texts["go"]
+    assert "\n- toolchain: C++17 (g++ 12)\n" in texts["cpp"]
+    assert "- toolchain:" not in texts["java"]
+    assert template.key == read_template().key
+
+
 def test_equal_bounds_are_one_number() -> None:
     table = rules()
     assert table["reference_lines"].sentence((1, 1)) == "the reference has exactly one non-blank line"

@@ -130,6 +130,10 @@ def test_an_instance_has_its_row_and_its_labels(tmp_path: Path) -> None:
     assert sum(manifest.yields["python/low_context"].values()) == len(folder.attempts()) == len(models.asked)
     assert manifest.cost == 0.5 * len(models.asked)
     assert manifest.canary.startswith("caretbench canary ")
+    [version] = {
+        line for one in folder.requests() for line in one.prompt.messages[1].text.splitlines() if "toolchain:" in line
+    }
+    assert version.startswith("- toolchain: nothing newer than what it supports (Python 3.")
 
 
 def test_a_licence_that_a_release_refuses_is_noted(tmp_path: Path) -> None:

@@ -115,7 +115,8 @@ class CellLanguage(Row):
     ``constructs`` are by category. ``handlers`` are regular expressions of places that handle or raise errors,
     ``control`` the node kinds of control structures, ``control_parts`` those of parts that are no deeper than their
     structure (``else``), ``features`` the node kinds of complex features. ``imports`` are regular expressions of names
-    that show the use of an import that binds no name.
+    that show the use of an import that binds no name. ``standard`` is the version of the language that programs are
+    compiled with on all machines, if there is one.
     """
 
     documentation_styles: tuple[str, ...] = Field(min_length=1)
@@ -128,6 +129,7 @@ class CellLanguage(Row):
     features: tuple[str, ...] = Field(min_length=1)
     constructs: Mapping[str, tuple[str, ...]]
     imports: Mapping[str, Pattern] = Field(default_factory=dict)
+    standard: str = ""
 
     @model_validator(mode="after")
     def _all_categories(self) -> CellLanguage:

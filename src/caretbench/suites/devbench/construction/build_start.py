@@ -1,13 +1,14 @@
-"""Options of a build where its folder has a say: generators, seed, number of instances, licence."""
+"""Start of a build: options where its folder has a say, and the installed toolchains."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from caretbench.errors import DataError
+from caretbench.execution.toolchains import load_runtime
 from caretbench.suites.devbench.construction.build_folder import BuildFolder
 from caretbench.suites.devbench.construction.build_rows import ConstructionManifest
 from caretbench.suites.devbench.construction.cell_counts import Cell, counts_to_restore, instances_per_cell
@@ -54,6 +55,12 @@ def start_of_build(options: ConstructionOptions, folder: BuildFolder, *, has_gen
         counts = instances_per_cell(options)
     manifest = known.model_copy(update={"options": options.model_dump(mode="json")})
     return BuildStart(options, counts, manifest)
+
+
+def installed_toolchains(languages: Iterable[str]) -> dict[str, str]:
+    """Return the version of the installed toolchain of each language that has one."""
+    found = {name: load_runtime(name).toolchain() for name in languages}
+    return {name: toolchain.version for name, toolchain in found.items() if toolchain.available}
 
 
 def _without_generator(folder: BuildFolder) -> str:

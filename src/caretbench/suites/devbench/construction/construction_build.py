@@ -22,7 +22,7 @@ from caretbench.suites.devbench.construction.build_folder import (
     total_cost,
 )
 from caretbench.suites.devbench.construction.build_rows import LONGEST_SUMMARY, ConstructionManifest, InstanceRequest
-from caretbench.suites.devbench.construction.build_start import start_of_build
+from caretbench.suites.devbench.construction.build_start import installed_toolchains, start_of_build
 from caretbench.suites.devbench.construction.build_summary import build_summary
 from caretbench.suites.devbench.construction.cell_counts import Cell, weights_notes
 from caretbench.suites.devbench.construction.examination.candidates import InstanceExamination
@@ -63,7 +63,8 @@ def build_instances(
     options, counts, manifest = start_of_build(
         ConstructionOptions.of(values), folder, has_generator=GENERATOR_ROLE in models.roles
     )
-    template = read_template(options.template)
+    toolchains = installed_toolchains(dict.fromkeys(name for name, _ in counts))
+    template = read_template(options.template).model_copy(update={"toolchains": toolchains})
     output.mkdir(parents=True, exist_ok=True)
     with RowAppender(output / LOCK_FILE):  # one build of a folder at a time
         folder.write_manifest(manifest)

@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
-from pydantic import JsonValue, ValidationError
+from pydantic import Field, JsonValue, ValidationError
 
 from caretbench.errors import DataError
 from caretbench.files import describe_validation_error, sha256_text
@@ -49,12 +49,16 @@ ANSWER_SCHEMA: Final[Mapping[str, JsonValue]] = {
 
 
 class GeneratorTemplate(Row):
-    """Texts of a request: system message, request, and the request after an answer that cannot be used."""
+    """Texts of a request: system message, request, and the request after an answer that cannot be used.
+
+    ``toolchains`` are the versions that compile and run the programs, by language: a scenario names its own.
+    """
 
     version: int
     system: str
     user: str
     again: str
+    toolchains: Mapping[str, str] = Field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -114,7 +118,9 @@ def instance_request(
         "language": title,
         "category": category.title,
         "tests": category.tests,
-        "scenario": _scenario_lines(scenario, category.kinds[scenario.kind].about, original),
+        "scenario": _scenario_lines(
+            scenario, category.kinds[scenario.kind].about, template.toolchains.get(scenario.language, ""), original
+        ),
         "rules": "\n".join(f"- {line}" for line in (*category.instructions, *sentences)),
         "assertions": table.assertions,
         "existing": _existing_lines(existing),
@@ -134,7 +140,7 @@ def repeated_request(template: GeneratorTemplate, prompt: ChatPrompt, answer: st
     return prompt.model_copy(update={"messages": (*prompt.messages, *added)})
 
 
-def _scenario_lines(scenario: Scenario, kind: str, original: Problem | None) -> str:
+def _scenario_lines(scenario: Scenario, kind: str, toolchain: str, original: Problem | None) -> str:
     mode = (
         "the gap is followed by a suffix"
         if scenario.mode == "suffix"
@@ -152,6 +158,9 @@ def _scenario_lines(scenario: Scenario, kind: str, original: Problem | None) -> 
         f"- caret: {BOUNDARY_WORDS[scenario.boundary]}",
         f"- invented names to use: {', '.join(scenario.names)}; numbers to use: {numbers}",
     ]
+    if toolchain:
+        standard = cell_languages()[scenario.language].standard
+        lines.append(f"- toolchain: {standard or 'nothing newer than what it supports'} ({toolchain})")
     if original is not None:
         program = f"{original.caret.prefix}<<<{original.reference}>>>{original.caret.suffix}"
         lines.append(
