@@ -133,6 +133,7 @@ def test_two_models_stand_in_one_report_and_are_open_one_at_a_time(tmp_path: Pat
     [
         (("devbench",), "no model: say which with -m"),
         (("devbench", "-m", "gpt-4o"), "expected PROVIDER/MODEL"),
+        (("devbench", "-m", "empty"), "a baseline runs next to a model: -m PROVIDER/MODEL --baseline empty"),
         (("devbench", "-m", "grader=gpt-4o", "-m", "fake/a"), "expected PROVIDER/MODEL"),
         (("devbench", "-m", "fake/a", "-m", "fake/a"), "two models are called 'fake/a'"),
         (("devbench", "-m", "reference=fake/a"), "is the name of a baseline"),

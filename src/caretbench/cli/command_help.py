@@ -35,8 +35,10 @@ class _HelpLayout:
         super().__init__(**attributes)
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters of the command, with ``--version``."""
+        """Return the parameters of the command, with ``--version`` unless a version is one of its own options."""
         *params, help_option = super().get_params(ctx)  # type: ignore[misc] # defined by the other base class
+        if any(option.endswith("-version") for param in params for option in param.opts):
+            return [*params, help_option]
         if self._version is None:
             self._version = copy(help_option)
             self._version.name, self._version.opts = "version", ["--version"]

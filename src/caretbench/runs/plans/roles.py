@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from caretbench.local.server_spec import is_local_server, is_loopback
 from caretbench.redaction import redact
+from caretbench.suites.baselines import BASELINE_NAMES
 
 GRADER_ROLE: Final = "grader"
 """The role of a model that judges answers."""
@@ -43,6 +44,8 @@ def parse_model_option(option: str) -> NamedModel:
             raise ValueError(f"-m {option!r}: a model has one role, {found['name']} or {model.role}")
         return model._replace(role=found["name"])
     name, spec = (found["name"], found["spec"]) if found else (redact(option), option)
+    if spec in BASELINE_NAMES:
+        raise ValueError(f"-m {option!r}: a baseline runs next to a model: -m PROVIDER/MODEL --baseline {spec}")
     if "/" not in spec.strip("/"):
         raise ValueError(f"-m {option!r}: expected PROVIDER/MODEL, openai/gpt-4o-mini or gguf/model.gguf for example")
     return NamedModel(name, spec)
