@@ -14,6 +14,7 @@ from caretbench.datasets.review_figures import ReviewFigures
 from caretbench.files import read_packaged_toml
 from caretbench.languages import languages
 from caretbench.problem import Row
+from caretbench.suites.devbench.layout import categories
 from caretbench.suites.suite_types import Table
 
 _DASH: Final = "–"
@@ -68,7 +69,10 @@ def _title(language: str) -> str:
 
 def _cells(sheet: Datasheet) -> Table:
     cells = {tuple((*cell.split("/", 1), "")[:2]): count for cell, count in sheet.figures.cells.items()}
-    columns = list(dict.fromkeys(category for _, category in cells))
+    known = list(categories())
+    columns = sorted(
+        {category for _, category in cells}, key=lambda one: (known.index(one) if one in known else len(known), one)
+    )
     names = sorted({name for name, _ in cells}, key=_order)
     rows = [
         (_title(name), *(str(cells.get((name, category), 0)) for category in columns),

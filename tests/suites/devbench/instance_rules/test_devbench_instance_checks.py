@@ -82,6 +82,44 @@ def test_a_predicate_of_documentation_is_made_from_the_code() -> None:
     assert made.minimum_words >= 15
 
 
+@pytest.mark.parametrize(
+    ("body", "returns"),
+    [
+        ("    return first\n", True),
+        ("    if first:\n        return first\n    print(first)\n", True),
+        ("    return\n", False),
+        ("    def inner():\n        return 1\n\n    inner()\n", False),
+        ("    def inner():\n        return 1\n\n    return inner()\n", True),
+        ("    print(lambda: first)\n", False),
+    ],
+)
+def test_a_returned_value_is_one_of_the_function_itself(body: str, returns: bool) -> None:
+    text = f'def use(first):\n    ⟦"""Use it.\n\n    Args:\n        first: A value.\n    """⟧\n{body}'
+    assert documentation_facts(view_of(text), "use").returns is returns
+
+
+def test_documentation_has_half_of_the_words_of_the_reference_at_least_four_or_five() -> None:
+    words = " ".join(["word"] * 30)
+    for head, name, least in (("class Place:", "Place", 4), ("def place():", "place", 5)):
+        short, long = (
+            documentation_facts(view_of(f'{head}\n    ⟦"""{text}."""⟧\n    pass\n'), name) for text in ("One", words)
+        )
+        assert (short.minimum_words, long.minimum_words) == (least, 15)
+
+
+def test_a_reference_that_extraction_changes_or_that_does_not_parse_is_a_fault() -> None:
+    def checked(reference: str) -> dict[str, str]:
+        text = f"def first(values):\n    ⟦{reference}⟧\n\n\nprint(first([1]))\n"
+        return text_checks(problem_of_text(text, "python/low_context/x", "t"))
+
+    good = checked("return values[0]")
+    assert (good["parse"], good["extraction"]) == (PASSED, PASSED)
+    assert checked("```python\nreturn values[0]\n```")["extraction"] == (
+        "the reference does not survive as an answer: it would be cut or stripped"
+    )
+    assert checked("return values[0")["parse"] == "the reference does not parse in its place"
+
+
 def test_code_with_a_docstring_has_no_predicate() -> None:
     assert made_documentation_check(view_of('⟦def f(a):\n    """Return a."""\n    return a⟧\n')) is None
 
