@@ -114,10 +114,11 @@ def test_a_reference_that_extraction_changes_or_that_does_not_parse_is_a_fault()
 
     good = checked("return values[0]")
     assert (good["parse"], good["extraction"]) == (PASSED, PASSED)
-    assert checked("```python\nreturn values[0]\n```")["extraction"] == (
+    assert checked("return values[0")["parse"] == "the reference does not parse in its place"
+    fence = "function fenced(code) {\n  ⟦return `\n```\n${code}`;⟧\n}\nconsole.log(fenced(1));\n"
+    assert text_checks(problem_of_text(fence, "javascript/low_context/x", "t"))["extraction"] == (
         "the reference does not survive as an answer: it would be cut or stripped"
     )
-    assert checked("return values[0")["parse"] == "the reference does not parse in its place"
 
 
 def test_code_with_a_docstring_has_no_predicate() -> None:
