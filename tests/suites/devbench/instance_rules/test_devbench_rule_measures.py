@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.suites.devbench.instance_rules.program_view import ProgramView
+from caretbench.suites.devbench.instance_rules.program_view import ProgramView, nesting_depth
 from caretbench.suites.devbench.instance_rules.rule_measures import RULE_MEASURES
 
 
@@ -60,6 +60,12 @@ def test_members_of_the_prefix_are_counted_once_each() -> None:
     assert measured("reused_members", "python", program) == 2
     go = "package main\n\ntype box struct{ width int }\n\nfunc (b box) area() int { return ⟦b.width * b.width⟧ }\n"
     assert measured("reused_members", "go", go) == 1
+
+
+def test_a_global_variable_of_the_prefix_is_reused_and_a_local_one_of_another_function_is_not() -> None:
+    program = "def f():\n    limit = 3\n    return limit\n\n\ndef g():\n    ⟦return limit⟧\n"
+    assert measured("reused_members", "python", program) == 0
+    assert measured("reused_members", "python", f"limit = 3\n\n\n{program}") == 1
 
 
 @pytest.mark.parametrize(
@@ -161,3 +167,10 @@ def test_a_local_variable_with_the_name_of_a_member_is_no_reuse() -> None:
     prefix = "class A:\n    def __init__(self):\n        self.rate = 2\n\n    def f(self, value):\n"
     assert measured("reused_members", "python", f"{prefix}        ⟦rate = 3\n        return rate * value⟧\n") == 0
     assert measured("reused_members", "python", f"{prefix}        ⟦return self.rate * value⟧\n") == 1
+
+
+def test_the_depth_of_a_tree_counts_each_level() -> None:
+    assert nesting_depth("", "python") == 1
+    assert nesting_depth("a", "python") == 3  # module, statement, name
+    assert nesting_depth("((a))", "python") == 5
+    assert nesting_depth("[" * 50 + "]" * 50, "python") > 50
