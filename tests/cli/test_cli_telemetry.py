@@ -40,6 +40,11 @@ def test_extracted_events_are_analysed_as_those_with_texts(tmp_path: Path) -> No
     assert found.returncode == 0, found.stderr
     assert "a new salt; keep it" in found.stderr
     given = tmp_path / "given/events.jsonl"
+    assert "hashes of hashes" not in found.stderr
+    twice = caretbench("telemetry", "extract", str(given), "--salt", salt, "-o", str(tmp_path / "twice"))
+    assert "20 events had no texts before: their users and ids are hashes of hashes now" in " ".join(
+        twice.stderr.split()
+    )
     assert "secret_name" not in given.read_text()
     assert "ann" not in given.read_text()
     analysed = []

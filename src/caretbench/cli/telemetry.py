@@ -79,6 +79,11 @@ def extract(
     print_line(f"{found.path}: {found.reader.used} events without texts")
     if found.replaced:
         print_note(f"words that could be code or name a person were replaced by other: {join_counts(found.replaced)}")
+    if found.hashed_again:
+        print_note(
+            f"{found.hashed_again} events had no texts before: their users and ids are hashes of hashes now, which no "
+            "other file has"
+        )
     if found.new_salt:
         print_note(f"{salt}: a new salt; keep it, so that later files have the same hashes, and show it to nobody")
     _print_refused(found.reader)

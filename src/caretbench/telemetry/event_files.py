@@ -75,13 +75,14 @@ def check_events(path: Path, *, now: datetime | None = None, progress: Progress 
 class Extraction(NamedTuple):
     """Result of an extraction: the reader, the written file, whether the salt was made, and words that were replaced.
 
-    ``replaced`` is the number of words by field.
+    ``replaced`` is the number of words by field, ``hashed_again`` the number of events that had been extracted before.
     """
 
     reader: EventReader
     path: Path
     new_salt: bool
     replaced: Counter[str]
+    hashed_again: int
 
 
 def extract_events(
@@ -103,15 +104,18 @@ def extract_events(
     reader = EventReader(path, now=now)
     hashes, new_salt = salted_hashes(salt)
     replaced: Counter[str] = Counter()
+    hashed_again = 0
 
     def extracted() -> Iterator[CompletionEvent]:
+        nonlocal hashed_again
         for event in _with_progress(reader, "extracted", progress):
             found = extracted_event(event, hashes)
             replaced.update(name for name in WORD_FIELDS if getattr(found, name) != getattr(event, name))
+            hashed_again += event.features is not None
             yield found
 
     write_rows(target, extracted())
-    return Extraction(reader, target, new_salt, replaced)
+    return Extraction(reader, target, new_salt, replaced, hashed_again)
 
 
 class AnalysedEvents(NamedTuple):
