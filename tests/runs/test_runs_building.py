@@ -366,6 +366,29 @@ def test_later_questions_may_be_made_of_earlier_answers(tmp_path: Path) -> None:
     assert (tmp_path / "problems").read_text() == "[check [write x]]\n[check [write y]]"
 
 
+def test_a_model_that_never_answers_is_not_kept_for_later_builds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TwoSteps, "remembers_models", True)
+    models = ("generator=openai/gpt-4o", "checker=openai/gpt-4p")
+    fails = {"openai/gpt-4p"}
+
+    def opened(spec: str, _options: ClientOptions) -> FakeClient:
+        return FakeClient(lambda *_: failure("no such model", "provider") if spec in fails else "fine", name=spec)
+
+    place = tmp_path / "models.json"
+    with pytest.raises(AnswersMissingError, match="no such model"):
+        build(TwoSteps(), ["x"], tmp_path, {}, models_config(*models), opened, Progress())
+    assert not place.exists()
+    fails.clear()
+    build(TwoSteps(), ["x"], tmp_path, {}, models_config(*models), opened, Progress())
+    assert "gpt-4p" in place.read_text()
+    fails.add("openai/gpt-4p")  # a bad day of a model that has answered
+    with pytest.raises(AnswersMissingError):
+        build(TwoSteps(), ["x", "y"], tmp_path, {}, models_config(*models), opened, Progress())
+    assert place.exists()
+
+
 def test_a_missing_key_is_reported_before_a_source_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("caretbench.api.load_suite", lambda _name: TwoSteps())
     monkeypatch.chdir(tmp_path)

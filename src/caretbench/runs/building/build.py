@@ -10,9 +10,10 @@ from caretbench.errors import check_folder_is_writable
 from caretbench.models import ClientOpener
 from caretbench.progress import Progress
 from caretbench.runs.building.config import BuildModelsConfig
-from caretbench.runs.building.remembered_models import remember_models
+from caretbench.runs.building.remembered_models import forget_models, remember_models
 from caretbench.runs.building.stored_models import StoredBuildModels
 from caretbench.suites.base import Suite
+from caretbench.suites.build_models import AnswersMissingError
 from caretbench.suites.suite_types import BuildResult
 
 
@@ -63,4 +64,9 @@ def build(
         return suite.build(sources, output, options, progress)
     remember_models(suite, output, models_config)
     with StoredBuildModels(models_config, output, opener, progress) as models:
-        return suite.build(sources, output, options, progress, models=models)
+        try:
+            return suite.build(sources, output, options, progress, models=models)
+        except (AnswersMissingError, ValueError):
+            if not models.all_answered():  # a misspelled one, for instance
+                forget_models(output)
+            raise

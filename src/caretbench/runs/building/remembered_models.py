@@ -64,3 +64,8 @@ def remember_models(suite: Suite, output: Path, models_config: BuildModelsConfig
     plain = all(redact(option) == option and _is_hosted(option) for option in options)
     if suite.remembers_models and options and plain:
         write_atomically(output / MODELS_FILE, json.dumps(options, indent=2) + "\n")
+
+
+def forget_models(output: Path) -> None:
+    """Remove the models of a folder: the next build has to name them."""
+    (output / MODELS_FILE).unlink(missing_ok=True)

@@ -77,11 +77,16 @@ class StoredBuildModels:
         self._stack = ExitStack()
         self._totals: dict[str, int] = {}
         self._missed: set[BuildAnswerKey] = set()
+        self._has_answered: dict[tuple[str, str | None], bool] = {}
         self.roles = frozenset(models_config.models)
 
     def names(self, role: str) -> tuple[str, ...]:
         """Return the names of a role's models."""
         return tuple(model.name for model in self._models.models_config.models.get(role, ()))
+
+    def all_answered(self) -> bool:
+        """Return whether each model that was asked has a stored answer."""
+        return all(self._has_answered.values())
 
     def __enter__(self) -> Self:
         self._stack.enter_context(self._models)
@@ -131,6 +136,7 @@ class StoredBuildModels:
         return found
 
     def _ask(self, role: str, name: str | None, requests: Iterable[BuildRequest]) -> Mapping[str, str]:
+        has_answered = self._has_answered.setdefault((role, name), False)
         work, questions = self._models.questions(role, name, requests)
         rows, answers, budget = self._rows, self._answers, self._budget  # in this order: the first one locks
         pending = [entry for entry in questions if entry.key not in answers]
@@ -142,6 +148,9 @@ class StoredBuildModels:
             report(stage.tally.stored, stage.tally)
             stage.ask(PendingRequest(entry.request.key, entry, (0,), entry.prompt) for entry in pending)
         answers |= work.answers
+        self._has_answered[role, name] = (
+            has_answered or not questions or any(entry.key in answers for entry in questions)
+        )
         self._missed |= {entry.key for entry in questions if entry.key not in answers}
         errors.rewrite(errors.stored_keys - self._missed)  # what is missing now, and nothing of earlier builds
         self._note(work)
