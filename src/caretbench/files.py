@@ -90,13 +90,18 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     _write_parts(path, [content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content])
 
 
-def remove_partial_files(folder: Path) -> None:
+def remove_partial_files(folder: Path, *below: str) -> None:
     """Remove the temporary files that writers killed within :func:`write_atomically` or :func:`write_rows` left.
 
     Only who holds the folder's exclusive lock may call it: another writer's file is removed as well.
+
+    Args:
+        folder: The folder; the folders in it are not searched.
+        below: Patterns of folders in it that are searched too, ``*/`` for instance.
     """
-    for path in folder.glob(f"{_PARTIAL}*"):
-        path.unlink(missing_ok=True)
+    for place in ("", *below):
+        for path in folder.glob(f"{place}{_PARTIAL}*"):
+            path.unlink(missing_ok=True)
 
 
 def _write_parts(path: Path, parts: Iterable[bytes]) -> None:

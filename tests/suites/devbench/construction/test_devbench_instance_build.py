@@ -238,11 +238,15 @@ def test_an_instance_whose_file_was_not_written_yet_is_restored(tmp_path: Path) 
     before = folder.instances()
     name, row = next(iter(before.items()))
     text = folder.file_of(name).read_text()
+    partial = [tmp_path / ".partial-abc", folder.file_of(name).with_name(".partial-abc")]
+    for path in partial:
+        path.touch()
     folder.file_of(name).unlink()
     folder.write_instances({other: one for other, one in before.items() if other != name})  # as after a kill
     models = MadeModels(tmp_path, fitting)
     build(tmp_path, models, per_cell=2)
     assert models.asked == []
+    assert not any(path.exists() for path in partial)
     assert folder.file_of(name).read_text() == text
     assert folder.instances()[name].model_copy(update={"created": row.created}) == row
 

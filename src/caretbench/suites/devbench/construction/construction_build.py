@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from caretbench.execution.dispatcher import Dispatcher, open_executor
-from caretbench.files import RowAppender
+from caretbench.files import RowAppender, remove_partial_files
 from caretbench.progress import Progress
 from caretbench.sources.redistribution import RedistributionError, redistribution_terms
 from caretbench.suites.build_models import AnswersMissingError, BuildModels, BuildRequest, ExpectedRequests
@@ -67,6 +67,7 @@ def build_instances(
     template = read_template(options.template).model_copy(update={"toolchains": toolchains})
     output.mkdir(parents=True, exist_ok=True)
     with RowAppender(output / LOCK_FILE):  # one build of a folder at a time
+        remove_partial_files(output, "*/*/")
         folder.write_manifest(manifest)
         tracks = TrackList(options, models.names(GENERATOR_ROLE), counts, manifest.seed)
         tracks.read(folder.requests(), folder.attempts())
