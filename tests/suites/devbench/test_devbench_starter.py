@@ -86,9 +86,29 @@ def test_what_a_comment_lacks_is_named() -> None:
         documents="mean", minimum_words=4, parameters=("values",), returns=True, throws=("ZeroDivisionError",),
         mentions=(("average", "mean of"),),
     )  # fmt: skip
-    faults = documentation_faults(program, "python", check)
+    faults = documentation_faults(program, "python", check, 0, 0)
     assert len(faults) == 5
-    assert documentation_faults("def other(): pass\n", "python", check) == ["mean has no documentation comment"]
+    other = "def other(): pass\n"
+    assert documentation_faults(other, "python", check, 0, len(other)) == ["mean has no documentation comment"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "faults"),
+    [
+        ("# Trucks that are too heavy for the bridge wait.\n", []),
+        ("# Trucks that are too heavy\n    # wait for the ferry.\n", []),
+        ("", ["the answer has no comment"]),
+        ("pass\n", ["the answer has no comment"]),
+        ("# Trucks wait.\n", ["2 words, at least 4 required"]),
+        ("# This is a comment of some length.\n", ["none of these words occurs: truck, heavy"]),
+    ],
+)
+def test_a_comment_without_a_declaration_is_the_answers_own(answer: str, faults: list[str]) -> None:
+    before, after = "def cross(trucks):\n    # Trucks are heavy, as all know.\n    ", "    return 1  # heavy trucks\n"
+    check = DocumentationCheck(minimum_words=4, mentions=(("truck", "heavy"),))
+    start = len(before.encode())
+    found = documentation_faults(before + answer + after, "python", check, start, start + len(answer.encode()))
+    assert found == faults
 
 
 def test_problems_of_ones_own_claim_no_licence_of_ours(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Predicates over documentation comments: required parameters, return values, exceptions and words.
+"""Predicates over comments: required parameters, return values, exceptions and words.
 
 A comment cannot be executed, so with the released tests every comment passes. Here it is parsed out of the program
 with the answer in it.
@@ -10,19 +10,20 @@ import re
 
 from pydantic import BaseModel, ConfigDict
 
-from caretbench.syntax.docs.documentation import documentation_of
+from caretbench.syntax.docs.documentation import comments_between, documentation_of
 
 
 class DocumentationCheck(BaseModel):
     """Required contents of the documentation comment of ``documents``, a function or class.
 
+    Without ``documents`` they are required of the comments that the answer consists of, wherever it stands.
     ``parameters`` and ``throws`` are names that it describes; ``returns``: it describes the returned value;
     ``mentions``: it contains at least one word of each group (compared by beginning, ignoring case).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    documents: str
+    documents: str = ""
     minimum_words: int = 5
     parameters: tuple[str, ...] = ()
     returns: bool = False
@@ -39,11 +40,24 @@ def _unqualified(name: str) -> str:
     return re.split(r"\.|::", name)[-1]
 
 
-def documentation_faults(program: str, language: str, check: DocumentationCheck) -> list[str]:
-    """Return a line for each requirement that the comment in ``program`` does not meet."""
-    comment = documentation_of(program, language, check.documents)
+def documentation_faults(program: str, language: str, check: DocumentationCheck, start: int, end: int) -> list[str]:
+    """Return a line for each requirement that the comment does not meet.
+
+    Args:
+        program: The program with the answer in it.
+        language: Its language.
+        check: The requirements.
+        start: Byte of the program at which the answer begins.
+        end: Byte behind the answer.
+    """
+    if check.documents:
+        comment = documentation_of(program, language, check.documents)
+        missing = f"{check.documents} has no documentation comment"
+    else:
+        comment = comments_between(program, language, start, end)
+        missing = "the answer has no comment"
     if comment is None:
-        return [f"{check.documents} has no documentation comment"]
+        return [missing]
     faults = []
     if comment.word_count < check.minimum_words:
         faults.append(f"{comment.word_count} words, at least {check.minimum_words} required")

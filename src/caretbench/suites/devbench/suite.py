@@ -30,6 +30,7 @@ from caretbench.suites.devbench.documentation import DocumentationCheck, documen
 from caretbench.suites.devbench.memory_table import memory_tables
 from caretbench.suites.devbench.sizes import statistics
 from caretbench.suites.suite_types import BuildResult, Measurement, ProblemGate, ProblemSet, Table
+from caretbench.syntax.parser import encode
 from caretbench.validation.program_gate import ProgramGate
 
 if TYPE_CHECKING:
@@ -206,11 +207,10 @@ class DevBench(Suite):
         if not checks or not isinstance(problem.splice, InlineSplice):
             return []
         program, name = problem.splice.program(text), problem.caret.language
-        return [
-            fault
-            for check in checks
-            for fault in documentation_faults(program, name, DocumentationCheck.model_validate(dict(check.arguments)))
-        ]
+        start = len(encode(problem.splice.before))
+        end = start + len(encode(text))
+        found = [DocumentationCheck.model_validate(dict(check.arguments)) for check in checks]
+        return [fault for check in found for fault in documentation_faults(program, name, check, start, end)]
 
     def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
         """Return lines, tokens and cyclomatic complexity (the paper's Table 4)."""

@@ -149,6 +149,15 @@ def documentation_of(source: str, language: str, name: str) -> Documentation | N
     return next((documentation for _, documentation in documented_declarations(source, language, name)), None)
 
 
+def comments_between(source: str, language: str, start: int, end: int) -> Documentation | None:
+    """Return the comments that begin in a part of a program, from byte ``start`` to ``end``, as one text; or None."""
+    run = [comment for comment in comments_in(parse(source, language), language) if start <= comment.start < end]
+    if not run:
+        return None
+    texts = (_docstring(comment) if comment.kind == "docstring" else _strip_marks(comment.text) for comment in run)
+    return Documentation(**read_tags("\n".join(texts).strip())._asdict(), start=run[0].start, end=run[-1].end)
+
+
 def documented_declarations(source: str, language: str, name: str = "") -> Iterator[tuple[str, Documentation]]:
     """Yield the names and documentation of the declarations that have some, in text order; with ``name`` only of these.
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from caretbench.suites import load_suite
+from caretbench.suites.devbench.documentation import documentation_faults
 from caretbench.suites.devbench.instance_rules.documentation_facts import documentation_facts
 from caretbench.suites.devbench.instance_rules.import_use import mentions_library, unused_imports
 from caretbench.suites.devbench.instance_rules.instance_checks import (
@@ -83,6 +84,36 @@ def test_a_predicate_of_documentation_is_made_from_the_code() -> None:
 
 
 @pytest.mark.parametrize(
+    ("language", "marked", "word"),
+    [
+        (
+            "python",
+            "def f(cargo):\n    ⟦# Heavy cargo goes first, since it needs a crane.⟧\n    cargo.sort()\n",
+            "cargo",
+        ),
+        ("python", "rate = 3  ⟦# Percent, as in the contract of the port.⟧\nother = 4\n", "rate"),
+        (
+            "java",
+            "class A { void f() {\n⟦/* The crane is slow, so that ships wait. */⟧\ncrane();\n\nquay(); } }\n",
+            "crane",
+        ),
+        ("typescript", "⟦// Ships by the length of their hull.⟧\nconst ships = hulls();\n", "ships"),
+        ("cpp", "int f() {\n⟦// Without a pilot nobody enters the port.⟧\nreturn pilot(); }\n", "pilot"),
+    ],
+)
+def test_a_comment_on_statements_has_a_predicate_of_their_names(language: str, marked: str, word: str) -> None:
+    view = view_of(marked, language)
+    made = made_documentation_check(view)
+    assert made is not None
+    assert (made.documents, made.parameters, made.returns) == ("", (), False)
+    assert made.minimum_words == 4
+    [group] = made.mentions
+    assert word[:5] in group
+    assert not {"other", "quay"} & {*group}
+    assert documentation_faults(view.program, language, made, view.start, view.end) == []
+
+
+@pytest.mark.parametrize(
     ("body", "returns"),
     [
         ("    return first\n", True),
@@ -115,6 +146,13 @@ def test_a_reference_that_does_not_parse_is_the_first_fault() -> None:
     good = checked("return values[0]")
     assert (good["parse"], good["extraction"]) == (PASSED, PASSED)
     assert checked("return values[0")["parse"] == "the reference does not parse in its place"
+
+
+def test_code_with_comments_has_no_predicate() -> None:
+    assert made_documentation_check(view_of("⟦total = 0  # of all parcels⟧\nuse(total)\n")) is None
+    assert made_documentation_check(view_of("⟦a(); // first\nb(); /* second */⟧\n", "javascript")) is None
+    assert made_documentation_check(view_of("total = ⟦0⟧  # of all parcels\n")) is None
+    assert made_documentation_check(view_of('use(⟦"all"  # parcels of the day⟧\n)\n')) is None
 
 
 def test_code_with_a_docstring_has_no_predicate() -> None:

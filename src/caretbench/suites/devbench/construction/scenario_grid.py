@@ -93,7 +93,8 @@ def scenario(language: str, category: str, number: int, seed: int) -> Scenario:
         return _in_turn(fitting or [NONE], turn, f"{seed} {cell} {axis} {kind}")
 
     kind, turn = _drawn_kind(category, number, f"{seed} {cell} kind")
-    mode: Mode = "suffix" if table.has_assertions_in_suffix else _in_turn(_MODES, turn, f"{seed} {cell} mode {kind}")
+    needs_suffix = table.has_assertions_in_suffix or _lowest(category, kind, _COMMENTS) > 0  # comments are about code
+    mode: Mode = "suffix" if needs_suffix else _in_turn(_MODES, turn, f"{seed} {cell} mode {kind}")
     boundaries = fitting_boundaries(category, kind, mode)
     own = cell_categories()[category].kinds[kind]
     rng = random.Random(f"{seed} {cell} {number}")  # noqa: S311  # a draw, no secret

@@ -1,4 +1,4 @@
-"""Facts about a declaration that its documentation must describe, read from the code."""
+"""Facts about code that its documentation or comment must describe, read from the code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import tree_sitter
 from caretbench.metrics.text_overlap import content_words
 from caretbench.suites.devbench.documentation import DocumentationCheck
 from caretbench.suites.devbench.instance_rules.program_view import ProgramView
-from caretbench.syntax.docs.documentation import documentation_of
+from caretbench.syntax.docs.documentation import comments_between, documentation_of
 from caretbench.syntax.parser import text_of
 from caretbench.syntax.queries import matches
 from caretbench.syntax.uses.expression_contexts import FUNCTION_NODES, HANDLER_NODES
@@ -44,6 +44,26 @@ def documentation_facts(view: ProgramView, name: str) -> DocumentationCheck:
         throws=tuple(dict.fromkeys(_raised(node))) if tagged else (),
         mentions=_mentions(f"{name} {text_of(_body(node))}"),
     )
+
+
+def comment_facts(view: ProgramView) -> DocumentationCheck:
+    """Return the predicate that a comment which documents no declaration must satisfy.
+
+    It has at least half of the words of the reference, and one of its words or of the names in the code that it is
+    about: a good comment says what the names do not.
+    """
+    found = comments_between(view.program, view.language, view.start, view.end)
+    words, text = (found.word_count, found.text) if found else (0, "")
+    return DocumentationCheck(minimum_words=max(4, words // 2), mentions=_mentions(f"{_code_beside(view)} {text}"))
+
+
+def _code_beside(view: ProgramView) -> str:
+    """Return the code that a comment is about: before it in its line, else the paragraph behind it, else before it."""
+    line = view.prefix.rpartition("\n")[2]
+    if line.strip():
+        return line
+    paragraphs = [re.split(r"\n[ \t]*\n", text.strip()) for text in (view.suffix, view.prefix)]
+    return paragraphs[0][0] or paragraphs[1][-1]
 
 
 def _declaration(view: ProgramView, name: str) -> tree_sitter.Node | None:

@@ -11,10 +11,11 @@ from caretbench.metrics.text_overlap import dense_text
 from caretbench.problem import Caret, Problem
 from caretbench.suites.devbench.cells.cell_tables import CellCategory, Rules, cell_categories, rules
 from caretbench.suites.devbench.documentation import DocumentationCheck, documentation_faults
-from caretbench.suites.devbench.instance_rules.documentation_facts import documentation_facts
+from caretbench.suites.devbench.instance_rules.documentation_facts import comment_facts, documentation_facts
 from caretbench.suites.devbench.instance_rules.import_use import unused_imports
 from caretbench.suites.devbench.instance_rules.program_view import ProgramView
 from caretbench.suites.devbench.instance_rules.rule_measures import RULE_MEASURES, documented_name
+from caretbench.syntax.parser import encode
 from caretbench.validation.texts.private_texts import private_texts
 
 REPEATED_LINE: Final = 13
@@ -65,16 +66,26 @@ def _plain_line(line: str) -> str:
 
 
 def made_documentation_check(view: ProgramView) -> DocumentationCheck | None:
-    """Return the predicate of a reference that is documentation, made from the code; None if it is none.
+    """Return the predicate of a reference that is documentation or a comment, made from the code; None for code.
 
     The documentation must describe the parameters, the returned value and the errors that the reference describes, as
     far as the declaration has them; it must have half of its words, and a word of a name in the code.
     """
     lines = RULE_MEASURES["reference_comment_lines"](view)
-    if lines < RULE_MEASURES["reference_lines"](view):
+    if not lines or lines < RULE_MEASURES["reference_lines"](view):
         return None  # it is code, which may hold comments of its own
     name = documented_name(view)
-    return None if name is None else documentation_facts(view, name)
+    if name is not None:
+        return documentation_facts(view, name)
+    return comment_facts(view) if _is_comment(view) else None
+
+
+def _is_comment(view: ProgramView) -> bool:
+    """Return whether the reference consists of comments."""
+    rest = bytearray(encode(view.program))
+    for comment in view.comments:
+        rest[comment.start : comment.end] = bytes(comment.end - comment.start)
+    return not rest[view.start : view.end].strip(b"\0 \t\r\n")
 
 
 def _parse(view: ProgramView, _category: CellCategory) -> str:
@@ -131,7 +142,7 @@ def _documentation(view: ProgramView, _category: CellCategory) -> str:
     check = made_documentation_check(view)
     if check is None:
         return ""
-    return "; ".join(documentation_faults(view.program, view.language, check))
+    return "; ".join(documentation_faults(view.program, view.language, check, view.start, view.end))
 
 
 _CHECKS: Final[Mapping[str, Callable[[ProgramView, CellCategory], str]]] = {
