@@ -192,10 +192,7 @@ def _refuse_own_input(path: Path, targets: Sequence[Path]) -> None:
 
 
 def _with_progress(reader: EventReader, step: str, progress: Progress | None) -> Iterator[CompletionEvent]:
-    number = 0
     for number, event in enumerate(reader, start=1):
         yield event
         if progress is not None and number % _STEP == 0:
             progress(step, _STEP, None)
-    if progress is not None and number % _STEP:
-        progress(step, number % _STEP, None)
