@@ -55,7 +55,7 @@ BAD: Final = {
     "test_flaky": (
         "flaky",
         "def test_flaky():\n    assert shop.label('nut', 100) == 'NUT 100 !'\n"
-        "    assert random.SystemRandom().random() < 0.3\n",
+        "    assert random.SystemRandom().random() < 0.1\n",
     ),
     "test_ends_the_process": (
         "touches_the_runner",
