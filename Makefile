@@ -7,8 +7,10 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# A worker that dies ends the run: with loadfile, its other files would be waited for without end.
-PYTEST_ARGUMENTS ?= -n auto --dist loadfile --no-loadscope-reorder --max-worker-restart 0
+# More workers than processors: tests wait for programs and servers during two fifths of their time (15.5 CPU minutes took
+# 13.4 by the clock with two workers on two). A worker that dies ends the run: with loadfile, its other files would be
+# waited for without end.
+PYTEST_ARGUMENTS ?= -n $$(($$(nproc) * 3 / 2)) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 # What `make demo` shows: a small model on this machine next to the baselines, on problems that it can solve: the Python
 # problems of C3-Bench's starter set whose answer is a part of one line. Its answers are cut at the end of the line.
@@ -17,7 +19,7 @@ DEMO_MODEL ?= smollm2
 DEMO_COMMAND ?= $(BIN)/caretbench run c3bench -m gguf/$(DEMO_MODEL) --temperature 0 --max-tokens 32 --policy first_line \
 	--select task=scc,category=span,language=python --output $(DEMO_RUN)
 
-.PHONY: help setup demo test test-all lint types site packages changelog check bundles clean
+.PHONY: help setup demo test test-most test-long quick lint types site packages changelog check bundles clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -37,11 +39,18 @@ demo: $(READY) ## run a small local model on 23 starter problems and write a rep
 	  '  a repository  caretbench run codevbench --project path/to/repository -m gguf/smollm2' \
 	  '  outputs       caretbench score devbench --completions answers.jsonl'
 
-test: $(READY) ## run the tests that are short: a real path through every room
+# One process: to import all test files takes 23 s of CPU in each.
+test: $(READY) ## smoke test: a real path through every room
+	@$(BIN)/pytest -m smoke
+
+test-most: $(READY) ## run all tests but the long ones, as `make check` does
 	@$(BIN)/pytest -m 'not long' $(PYTEST_ARGUMENTS)
 
-test-all: $(READY) ## run all tests
-	@$(BIN)/pytest $(PYTEST_ARGUMENTS)
+test-long: $(READY) ## run the long tests: twenty kills, every combination of attacks, released data
+	@$(BIN)/pytest -m long $(PYTEST_ARGUMENTS)
+
+quick: lint types ## lint, types, and the tests of rooms that differ from main (or BASE=REVISION), but the long ones
+	@$(BIN)/pytest -m 'not long' $(PYTEST_ARGUMENTS) $$(bash scripts/changed_tests.sh $(BASE))
 
 lint: $(READY) ## ruff: lint and format
 	@$(BIN)/ruff check
@@ -62,11 +71,12 @@ packages: $(READY) ## build the source distribution and the wheel into dist/
 changelog: $(READY) ## print the changes since the last release, from the files of changelog.d/
 	@$(BIN)/towncrier build --draft
 
-# Each part is timed, and the first that fails ends it.
-check: $(READY) ## everything that must be green before a commit
-	@for part in lint types site packages test-all; do \
+# Each part is timed, and the first that fails ends it. The tests come last: their summary, with their time, ends it all.
+check: $(READY) ## everything that must be green before a commit: all but the long tests
+	@for part in lint types site packages; do \
 	  begin=$$SECONDS; $(MAKE) --no-print-directory $$part || exit; \
 	  printf '== %s: %d min %02d s\n' $$part $$(((SECONDS - begin) / 60)) $$(((SECONDS - begin) % 60)); done
+	@$(MAKE) --no-print-directory test-most
 
 bundles: $(READY) ## build the dependency bundles of all suites (says which system packages it needs)
 	@$(BIN)/caretbench deps build

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from caretbench import suites
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
+from caretbench.judging import criteria
 from tests.support.make_problem import MakeProblem, make_problem
 from tests.support.project_files import open_folder
 
@@ -23,10 +25,34 @@ settings.register_profile("caretbench", deadline=None)
 settings.load_profile("caretbench")
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by -m
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with long tests first: with several workers, none is left alone with one at the end."""
+    """Mark a smoke test of each file that has none: its first test that is not long. Files with long tests run first.
+
+    With several workers, none is left alone with such a file at the end.
+    """
+    marked = {item.path for item in items if item.get_closest_marker("smoke")}
     long = {item.path for item in items if item.get_closest_marker("long")}
+    for item in items:
+        if item.path not in marked and not item.get_closest_marker("long"):
+            item.add_marker("smoke")
+            marked.add(item.path)
     items.sort(key=lambda item: item.path not in long)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered_suites() -> Iterator[None]:
+    """Forget the suites, and their criteria, that the tests of a file registered: others would find them."""
+    known, folders = dict(suites._registered), [*criteria._added]
+    yield
+    added = suites._registered.keys() - known.keys() - set(suites._OURS)
+    if added or len(criteria._added) > len(folders):
+        for name in added:
+            del suites._registered[name]
+        ours = [one.criteria_folder for one in suites._registered.values() if one.criteria_folder is not None]
+        criteria._added[:] = [folder for folder in criteria._added if folder in folders or folder in ours]
+        criteria.criteria.cache_clear()
+        suites.load_suite.cache_clear()
 
 
 @pytest.fixture(scope="session")

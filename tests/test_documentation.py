@@ -59,15 +59,15 @@ def links(page: Path) -> list[str]:
     return [link for link in _LINK.findall(prose(page)) if not re.match(r"[a-z]+:", link)]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_leads_somewhere(page: Path) -> None:
-    for link in links(page):
+def test_every_link_leads_somewhere() -> None:
+    for page, link in [(one, link) for one in PAGES for link in links(one)]:
         place, _, anchor = link.partition("#")
         target = (page.parent / place).resolve() if place else page
-        assert target.is_relative_to(ROOT), f"{link} leads out of the repository"
-        assert target.exists(), f"{link} leads nowhere"
+        named = f"{page.relative_to(ROOT)}: {link}"
+        assert target.is_relative_to(ROOT), f"{named} leads out of the repository"
+        assert target.exists(), f"{named} leads nowhere"
         if anchor:
-            assert anchor in anchors(target), f"{link}: no such heading in {target.name}"
+            assert anchor in anchors(target), f"{named}: no such heading in {target.name}"
 
 
 def test_the_index_leads_to_every_page() -> None:
@@ -114,12 +114,16 @@ def test_every_verb_has_a_section() -> None:
     assert {words[0] for words in COMMANDS if words} <= anchors(page)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_command_that_is_shown_exists(page: Path) -> None:
+def commands(page: Path) -> list[str]:
+    """The commands that a page shows, without the program's name."""
     text = re.sub(r"^```python.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
     text = text.replace("\\\n", " ")
     shown = re.findall(r"^ *(?:\$ )?caretbench +([a-z].*)$|`caretbench +([a-z][^`]*)`", text, re.MULTILINE)
-    for line in ("".join(parts) for parts in shown):
+    return ["".join(parts) for parts in shown]
+
+
+def test_every_command_that_is_shown_exists() -> None:
+    for page, line in [(one, line) for one in PAGES for line in commands(one)]:
         spoken = re.sub(r"\s(?:#|&&|;|\|)\s.*$", "", line)
         words = shlex.split(re.sub(r"[\[\]|…]", " ", spoken))
         called = next(tuple(words[:length]) for length in (2, 1, 0) if tuple(words[:length]) in COMMANDS)

@@ -17,10 +17,10 @@ import pytest
 from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox import bubblewrap as walls
 from tests.support.attack_table import GOOD, NO_VERDICT, tables
+from tests.support.language_rows import language_rows
 from tests.support.other_user import PYTHON, USER, attack_home
 
 pytestmark = [
-    pytest.mark.long,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user"),
     pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed"),
 ]
@@ -48,7 +48,7 @@ def home() -> Iterator[Path]:
         yield folder
 
 
-@pytest.mark.parametrize("language", tables())
+@pytest.mark.parametrize("language", language_rows(tables()))
 def test_attacks_of_an_ordinary_user(language: str, home: Path, tmp_path: Path) -> None:
     secret = home / "cache" / "secret"
     secret.write_text("planted")

@@ -123,7 +123,6 @@ def test_paper_takes_exit_status_0_for_a_pass() -> None:
     }
 
 
-@pytest.mark.long
 def test_bounds() -> None:
     need_toolchain("go")
     programs = {

@@ -126,7 +126,6 @@ def results() -> Mapping[str, ExecutionResult]:
     return run_programs("rust", {name: source for name, (source, _) in PROGRAMS.items()})
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("name", "status"), [(name, status) for name, (_, status) in PROGRAMS.items()])
 def test_outcome(results: Mapping[str, ExecutionResult], name: str, status: Status) -> None:
     assert results[name].status is status, results[name]
@@ -158,7 +157,6 @@ def test_paper_takes_exit_status_0_for_a_pass() -> None:
     }
 
 
-@pytest.mark.long
 def test_bounds() -> None:
     need_toolchain("rust")
     programs = {

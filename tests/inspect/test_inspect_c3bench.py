@@ -28,7 +28,6 @@ def answer(problem: Problem, place: int) -> str:
     return (problem.reference, other, f"Here it is:\n```python\n{problem.reference}```\nDone.")[place % 3]
 
 
-@pytest.mark.long
 def test_row_by_row_the_same(tmp_path: Path) -> None:
     try:
         Sandbox().probe()

@@ -86,7 +86,6 @@ def rows_of(folder: RunFolder, problems: dict[str, Problem]) -> dict[tuple[str, 
     return rows
 
 
-@pytest.mark.long
 def test_row_by_row_the_same(log: EvalLog, folders: list[RunFolder], problems: dict[str, Problem]) -> None:
     theirs = {}
     for sample in read_eval_log(log.location).samples or []:

@@ -1,4 +1,4 @@
-"""Parameters of tests that take every language: Python's and C++'s are short, the others' long.
+"""Parameters of tests that take every language: those of Python and C++ are in `make check`, the others are long.
 
 An interpreted and a compiled language take the same paths as the others through sandbox, scan and verdict.
 """

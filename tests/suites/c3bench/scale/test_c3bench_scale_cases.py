@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 from caretbench.suites.c3bench.scale import verify
-from tests.support.scale_cases import ScaleCase, read_cases
+from tests.support.scale_cases import read_cases
 
 CASES = [case for path in sorted(Path(__file__).with_name("cases").glob("*.txt")) for case in read_cases(path)]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_the_verdict_is_the_one_decided_first(case: ScaleCase) -> None:
-    verdict = verify(case.prefix, case.middle, case.suffix, case.specification)
-    assert verdict.ok is case.ok, verdict
-    assert bool(verdict.reason) is not case.ok
+def test_verdicts_are_those_decided_first() -> None:
+    assert len(CASES) > 500
+    for case in CASES:
+        verdict = verify(case.prefix, case.middle, case.suffix, case.specification)
+        assert verdict.ok is case.ok, (case.name, verdict)
+        assert bool(verdict.reason) is not case.ok, case.name
 
 
 def test_names_of_cases_are_unique() -> None:
