@@ -27,14 +27,17 @@ settings.load_profile("caretbench")
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by -m
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark a smoke test of each file that has none: its first test that is not long. Files with long tests run first.
+    """Mark a smoke test of each file of a room or a suite that has none: its first test that is not long.
 
-    With several workers, none is left alone with such a file at the end.
+    Files in folders below are left out: with them, it would be 450 tests. Files with long tests run first: with several
+    workers, none is left alone with one at the end.
     """
     marked = {item.path for item in items if item.get_closest_marker("smoke")}
     long = {item.path for item in items if item.get_closest_marker("long")}
     for item in items:
-        if item.path not in marked and not item.get_closest_marker("long"):
+        folders = item.nodeid.partition("::")[0].split("/")[:-1]
+        of_room = len(folders) <= (3 if "suites" in folders else 2)
+        if of_room and item.path not in marked and not item.get_closest_marker("long"):
             item.add_marker("smoke")
             marked.add(item.path)
     items.sort(key=lambda item: item.path not in long)

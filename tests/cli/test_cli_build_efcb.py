@@ -139,6 +139,7 @@ def test_a_wrong_date_leaves_an_earlier_build_alone(records: Path, tmp_path: Pat
     assert folder.problems_path.read_bytes() == before
 
 
+@pytest.mark.smoke
 def test_no_repository_and_an_empty_one(tmp_path: Path) -> None:
     (tmp_path / "nothing").mkdir()
     History(tmp_path / "empty")

@@ -144,6 +144,7 @@ def test_a_noisy_and_truthful_grader_passes(task: str, tasks: Path, tmp_path: Pa
     assert task == "reverse-qa-hallu" or grader["consistency"]["same"] < 0.9
 
 
+@pytest.mark.smoke
 def test_too_few_controls_are_said(tasks: Path, tmp_path: Path) -> None:
     code, section, err = judged(tasks, tmp_path / "run", TRUE, "reverse-qa", "--control-problems", "9")
     assert (code, section["graders"][0]["state"]) == (0, "too_few")

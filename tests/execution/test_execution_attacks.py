@@ -19,7 +19,6 @@ from caretbench.execution.scan.tamper import tamper_flags
 from caretbench.files import cache_folder
 from tests.support.attack_table import GOOD, NO_VERDICT, Attack, run, tables
 from tests.support.compiled_programs import need_toolchain
-from tests.support.language_rows import language_rows
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
 
@@ -97,12 +96,13 @@ def test_attacks_are_contained_and_classified(language: str, places: dict[str, s
     assert _faults(attacks, _results(language, places)) == []
 
 
-@pytest.mark.parametrize("language", language_rows(TABLES))
+@pytest.mark.parametrize("language", TABLES)
 def test_attacks_under_paper(language: str, places: dict[str, str]) -> None:
     attacks = [(attack, attack.paper) for attack in TABLES[language].attacks if attack.paper]
     assert _faults(attacks, _results(language, places, "paper")) == []
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("language", TABLES)
 def test_what_may_pass_is_flagged(language: str) -> None:
     for attack in TABLES[language].attacks:

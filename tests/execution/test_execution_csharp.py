@@ -91,6 +91,7 @@ def test_a_missing_package_is_named_and_lines_are_the_programs(results: Mapping[
     assert "program.cs(6," in results["type"].diagnostics
 
 
+@pytest.mark.smoke
 def test_paper_leaves_assertions_out_of_releases_only() -> None:
     programs = {name: PROGRAMS[name] for name in ("failed", "early exit", "passed")}
     debug = run_programs("csharp", programs, profile="paper")

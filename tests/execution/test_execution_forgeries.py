@@ -14,7 +14,6 @@ from caretbench.execution.scan.dead_checks import program_flags
 from caretbench.execution.scan.tamper import tamper_flags
 from tests.support.compiled_programs import need_toolchain
 from tests.support.forgery_table import Forgery, tables
-from tests.support.language_rows import language_rows
 
 TABLES = tables()
 
@@ -68,7 +67,7 @@ def _results(language: str) -> Mapping[str, ExecutionResult]:
 
 
 @pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
-@pytest.mark.parametrize("language", language_rows(TABLES))
+@pytest.mark.parametrize("language", TABLES)
 def test_forgeries_pass_as_references_and_honest_answers_do(language: str) -> None:
     expected = {f"forged-{name}": one.passes for name, one in TABLES[language].forgeries.items()}
     found = {

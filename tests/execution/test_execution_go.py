@@ -112,6 +112,7 @@ def test_the_compilers_words_name_the_line(results: Mapping[str, ExecutionResult
     assert "main.go:5" in results["type"].diagnostics
 
 
+@pytest.mark.smoke
 def test_paper_takes_exit_status_0_for_a_pass() -> None:
     names = ("passed", "failed", "early exit", "missing module")
     results = run_programs("go", {name: PROGRAMS[name] for name in names}, profile="paper")

@@ -83,6 +83,7 @@ def test_a_stack_trace_shows_nothing_of_the_harness(language: str) -> None:
     assert ran["paper"].count("\n") > 1
 
 
+@pytest.mark.smoke
 def test_a_python_base_exception_and_a_text_that_does_not_parse_look_as_ever() -> None:
     for source in ("class Stop(BaseException): pass\nraise Stop('now')\n", "def f(:\n"):
         ran = [run_programs("python", {"p": source}, profile)["p"] for profile in ("default", "paper")]  # type: ignore[arg-type]

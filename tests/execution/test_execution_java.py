@@ -87,6 +87,7 @@ def test_a_missing_package_is_named(results: Mapping[str, ExecutionResult]) -> N
     assert results["missing package"].missing_module == "com.nowhere.Thing"
 
 
+@pytest.mark.smoke
 def test_paper_takes_the_first_public_class_and_the_exit_status() -> None:
     programs = {
         "early exit": PROGRAMS["early exit"],

@@ -341,6 +341,7 @@ def test_the_file_of_a_class_that_hangs_is_named_and_can_be_excluded(workspace_r
     assert check_project(engine, without).test_count == 1
 
 
+@pytest.mark.smoke
 @sandboxed
 def test_one_project_is_prepared_once_and_what_fails_to_prepare_stays_as_it_is(
     workspace_runner: WorkspaceRunner,

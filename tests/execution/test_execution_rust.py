@@ -146,6 +146,7 @@ def test_a_panic_shows_its_place(results: Mapping[str, ExecutionResult]) -> None
     assert "main.rs:2" in results["panic"].stderr.text
 
 
+@pytest.mark.smoke
 def test_paper_takes_exit_status_0_for_a_pass() -> None:
     names = ("passed", "failed", "early exit", "missing crate")
     results = run_programs("rust", {name: PROGRAMS[name][0] for name in names}, profile="paper")

@@ -71,6 +71,7 @@ def test_a_missing_module_is_named(results: Mapping[str, ExecutionResult]) -> No
     assert "TS2322" in results["missing module and type error"].diagnostics
 
 
+@pytest.mark.smoke
 def test_paper_runs_a_program_whose_modules_are_missing() -> None:
     names = ("early exit", "missing module", "type of a missing module", "type")
     results = run_programs("typescript", {name: PROGRAMS[name] for name in names}, profile="paper")

@@ -187,6 +187,7 @@ def test_other_languages_take_the_same_way(engine: WorkspaceExecutor, tmp_path: 
     assert {problem.label("language") for problem in problems} == {language}
 
 
+@pytest.mark.smoke
 def test_the_starter_set_is_complete() -> None:
     problems = load_suite("codevbench").load("starter").problems
     counts = Counter(problem.label("scenario") for problem in problems)

@@ -1,0 +1,86 @@
+"""What all tests share by tests/conftest.py: the three sets, and suites that are forgotten behind each file."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+FILES = {
+    "test_length.py": """
+import pytest
+@pytest.mark.long
+def test_far(): ...
+def test_near(): ...
+def test_next(): ...
+""",
+    "test_marks.py": """
+import pytest
+def test_first(): ...
+@pytest.mark.smoke
+def test_chosen(): ...
+""",
+    "test_registers.py": """
+from caretbench.suites import load_suite, register
+from tests.support.instructed import Instructed
+def test_registers():
+    register(Instructed)
+    assert load_suite("instructed").name == "instructed"
+    assert load_suite("efcb").name == "efcb"
+""",
+    "test_sees.py": """
+from caretbench.suites import load_suite, suite_names
+def test_sees():
+    assert "instructed" not in suite_names()
+    assert load_suite("efcb").name == "efcb"
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of four files with tests, which share our conftest.py."""
+    made = tmp_path_factory.mktemp("sets")
+    for name, text in FILES.items():
+        (made / name).write_text(text)
+    (made / "pytest.ini").write_text("[pytest]\nmarkers =\n    long\n    smoke\n")
+    return made
+
+
+def outcomes(folder: Path, *arguments: str) -> list[tuple[str, str]]:
+    """The names of the tests that ran, in order, each with its outcome."""
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "tests.conftest", "-p", "no:cacheprovider", *arguments]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert re.search(r"=+ .*passed.* in [\d.]+s.* =+$", done.stdout.rstrip().splitlines()[-1]), (
+        done.stdout + done.stderr
+    )
+    return re.findall(r"::test_(\w+) (\w+)", done.stdout)
+
+
+def test_smoke_is_what_a_file_marks_or_its_first_test_that_is_not_long(folder: Path) -> None:
+    assert [name for name, _ in outcomes(folder, "-m", "smoke")] == ["near", "chosen", "registers", "sees"]
+
+
+def test_no_test_is_in_none_of_the_sets_and_a_file_leaves_no_suite_behind(folder: Path) -> None:
+    most = outcomes(folder, "-m", "not long")
+    names = ["near", "next", "first", "chosen", "registers", "sees"]
+    assert most == [(name, "PASSED") for name in names]
+    assert outcomes(folder, "-m", "long", "test_length.py") == [("far", "PASSED")]
+
+
+def test_targets_run_the_three_sets() -> None:
+    """``make check`` ends with the summary of pytest, which CI reads."""
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    rules = dict(re.findall(r"^([a-z-]+):.*\n((?:\t.*\n)+)", makefile, re.MULTILINE))
+    chosen = {target: re.findall(r"pytest -m (\w+|'[^']+')", rule) for target, rule in rules.items()}
+    assert chosen["test"] == ["smoke"]
+    assert chosen["test-most"] == chosen["quick"] == ["'not long'"]
+    assert chosen["test-long"] == ["long"]
+    assert rules["check"].rstrip().splitlines()[-1] == "\t@$(MAKE) --no-print-directory test-most"
