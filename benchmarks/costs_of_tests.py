@@ -2,7 +2,7 @@
 
 Usage: pytest -p benchmarks.costs_of_tests --costs costs.jsonl -n 2
        python -m benchmarks.costs_of_tests costs.jsonl [--top COUNT]
-Each worker of pytest is accounted for in a control group of its own (accounting.py). A fixture of a file is counted
+Each worker of pytest is counted by an event of its own (accounting.py). A fixture of a file is counted
 with the first test that needs it; imports at collection are not counted.
 """
 
@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.accounting import accounted
+from benchmarks.accounting import CpuClock, accounted
 
-_USAGE = pytest.StashKey[Path]()
+_CLOCK = pytest.StashKey[CpuClock]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,22 +30,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Account for this process and what it starts."""
     if config.getoption("costs"):
-        group = accounted()
-        config.stash[_USAGE] = group.__enter__()
-        config.add_cleanup(lambda: group.__exit__(None, None, None))
+        counting = accounted()
+        config.stash[_CLOCK] = counting.__enter__()
+        config.add_cleanup(lambda: counting.__exit__(None, None, None))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool, bool]:
     """Record the CPU seconds of a test, its set-up and clean-up included."""
-    usage = item.config.stash.get(_USAGE, None)
-    if usage is None:
+    clock = item.config.stash.get(_CLOCK, None)
+    if clock is None:
         return (yield)
-    before = int(usage.read_text())
+    before = clock()
     try:
         return (yield)
     finally:
-        cpu_s = round((int(usage.read_text()) - before) / 1e9, 3)
+        cpu_s = round(clock() - before, 3)
         row = {"test": item.nodeid, "cpu_s": cpu_s, "long": item.get_closest_marker("long") is not None}
         with Path(item.config.getoption("costs")).open("a", encoding="utf-8") as lines:
             lines.write(json.dumps(row) + "\n")

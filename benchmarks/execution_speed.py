@@ -3,13 +3,13 @@
 Every program is taken through four ways, one after another, one program at a time, so that whatever else the machine
 does meets them all alike:
 
-* ours: compiled and run as the executor does it, warm, nothing from a cache. Counted by a CPU accounting group of the
-  kernel: compiler, program, walls, supervision, this process;
+* ours: compiled and run as the executor does it, warm, nothing from a cache. Counted by an event of the kernel
+  (accounting.py): compiler, program, walls, supervision, this process;
 * plain, released: the command lines of ``command_lines.py`` in a fresh sandbox, the program's and the tools' own CPU as
   the launcher inside saw it, the sandbox's not counted;
 * limit: the program's process alone, as ours ran it.
 
-Medians over the references of a sample. Needs root, a version 1 hierarchy for accounting, and DevBench's data.
+Medians over the references of a sample. Needs DevBench's data.
 Usage: python benchmarks/execution_speed.py DATA [PROGRAMS] [LANGUAGE ...]
 """
 
@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from accounting import accounted
+from accounting import CpuClock, accounted
 from command_lines import COMMAND_LINES
 
 from caretbench.execution.bundles import installed_bundle
@@ -55,8 +55,8 @@ class Row(NamedTuple):
 class Ways:
     """The ways to run one program."""
 
-    def __init__(self, sandbox: Sandbox, runner: ProgramRunner, usage: Path) -> None:
-        self.sandbox, self.runner, self._usage = sandbox, runner, usage
+    def __init__(self, sandbox: Sandbox, runner: ProgramRunner, clock: CpuClock) -> None:
+        self.sandbox, self.runner, self._clock = sandbox, runner, clock
 
     def ours(self, request: ExecutionRequest) -> tuple[float, float, float]:
         """CPU of everything, of compiling with all around it, and of the program's process."""
@@ -121,7 +121,7 @@ class Ways:
         return f"{Path(program).parent}:/usr/local/bin:/usr/bin:/bin"
 
     def _milliseconds(self) -> float:
-        return int(self._usage.read_text()) / 1e6
+        return self._clock() * 1e3
 
 
 def measure(ways: Ways, requests: Sequence[ExecutionRequest]) -> list[Row]:
@@ -156,7 +156,7 @@ def main(data: str, programs: int, languages: Sequence[str]) -> None:
     problems = devbench.load(data).problems
     columns = ["language", "ours", "compiling", "limit", "rest", "plain", "released", "ours, mean", "took"]
     sys.stdout.write(f"| {' | '.join(columns)} |\n|{len(columns) * ' --- |'}\n")
-    with tempfile.TemporaryDirectory() as folder, accounted() as usage:
+    with tempfile.TemporaryDirectory() as folder, accounted() as clock:
         Path(folder).chmod(0o755)
         sandbox = Sandbox()
         sandbox.probe()
@@ -167,7 +167,7 @@ def main(data: str, programs: int, languages: Sequence[str]) -> None:
             requests = [request for request in wanted if request is not None]
             begin = time.monotonic()
             cache = ResultCache(Path(folder, language))
-            ways = Ways(sandbox, ProgramRunner(sandbox, cache, installed_bundle), usage)
+            ways = Ways(sandbox, ProgramRunner(sandbox, cache, installed_bundle), clock)
             show(language, measure(ways, requests), time.monotonic() - begin)
             cache.close()
         sandbox.close()

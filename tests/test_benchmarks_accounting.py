@@ -1,72 +1,93 @@
-"""Benchmarks leave no control group behind, however they end."""
+"""The clock of the benchmarks counts everything that is started, however it ends, and without root."""
 
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-ACCOUNTING = Path("/sys/fs/cgroup/cpuacct")
+from benchmarks import accounting
+from benchmarks.accounting import accounted
 
-pytestmark = pytest.mark.skipif(
-    not os.access(ACCOUNTING / "cgroup.procs", os.W_OK), reason="no control groups of version 1 to write to"
-)
+BURN = "import time\nwhile time.process_time() < 0.4: pass"
+"""A program that takes 0.4 s of CPU and then ends."""
 
-# It leaves a child in its group, as a sandbox that was not closed would.
-MEASURING = """
-import signal
+UNWAITED = f"""
+import signal, subprocess, sys, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-c", {BURN!r}])
+while child.poll() is None: time.sleep(0.01)
+"""
+"""Its child is no longer there when it is waited for, so that the kernel adds its time to no parent."""
+
+KILLED = f"""
 import subprocess, sys, time
-sys.path.insert(0, sys.argv[1])
-from accounting import accounted
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits that it is ignored
-with accounted() as usage:
-    child = subprocess.Popen(["/bin/sleep", "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    assert int(usage.read_text()) >= 0
-    print(usage.parent.name, child.pid, flush=True)
-    if sys.argv[2] == "wait":
-        time.sleep(60)
+child = subprocess.Popen([sys.executable, "-c", {BURN!r} + chr(10) + "print(flush=True)\\nwhile True: time.sleep(1)"],
+                         stdout=subprocess.PIPE)
+child.stdout.readline()
+child.kill()
 """
 
 
-def _start(how: str) -> tuple[subprocess.Popen[str], Path, int]:
-    argv = [sys.executable, "-c", MEASURING, str(ROOT / "benchmarks"), how]
-    running = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert running.stdout is not None
-    name, child = running.stdout.readline().split()
-    return running, ACCOUNTING / name, int(child)
-
-
-@pytest.mark.parametrize("number", [None, signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_the_group_is_removed_at_the_end_and_after_an_interruption(number: signal.Signals | None) -> None:
-    running, group, child = _start("leave" if number is None else "wait")
+@pytest.fixture(autouse=True)
+def _countable() -> None:
     try:
-        if number is not None:
-            assert group.is_dir()
-            running.send_signal(number)
-        _, complaints = running.communicate(timeout=30)
-        assert not group.exists(), complaints
+        os.close(accounting._task_clock())
+    except OSError as error:
+        pytest.skip(f"no events of the kernel: {error}")
+
+
+@pytest.mark.parametrize("program", [BURN, UNWAITED, KILLED], ids=["plain", "unwaited", "killed"])
+def test_the_clock_counts_what_is_started_however_it_ends(program: str) -> None:
+    with accounted() as clock:
+        begin = clock()
+        subprocess.run([sys.executable, "-c", program], check=True)
+        spent = clock() - begin
+    assert 0.35 <= spent < 2.0
+
+
+def test_the_clock_counts_what_still_runs_and_nothing_else() -> None:
+    stranger = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        with accounted() as clock:
+            begin = clock()
+            child = subprocess.Popen([sys.executable, "-c", BURN + "\nprint(flush=True)\ntime.sleep(60)"], stdout=-1)
+            assert child.stdout is not None
+            child.stdout.readline()
+            spent = clock() - begin
+            child.kill()
+            child.communicate()
+        assert 0.35 <= spent < 2.0
     finally:
-        os.kill(child, signal.SIGKILL)
+        stranger.kill()
+        stranger.wait()
 
 
-def test_what_a_killed_benchmark_left_is_removed_by_the_next() -> None:
-    running, group, child = _start("wait")
-    running.kill()
-    running.communicate(timeout=30)
-    os.kill(child, signal.SIGKILL)
-    assert group.is_dir()
-    following, other, sleeper = _start("leave")
-    following.communicate(timeout=30)
-    os.kill(sleeper, signal.SIGKILL)
-    assert not group.exists()
-    assert not other.exists()
+@pytest.mark.skipif(os.geteuid() != 0 or not os.access("/usr/bin/python3", os.X_OK), reason="changes the user")
+@pytest.mark.skipif(
+    int(Path("/proc/sys/kernel/perf_event_paranoid").read_text() or 3) > 2, reason="ordinary users may not count here"
+)
+def test_an_ordinary_user_may_count(tmp_path: Path) -> None:
+    text = Path(accounting.__file__).read_text()
+    program = text + "\nwith accounted() as clock:\n    assert clock is not machine_cpu_s\n"
+    done = subprocess.run(
+        ["/usr/bin/python3", "-c", program], user=65534, group=65534, extra_groups=[], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_no_benchmark_makes_a_group_by_other_means() -> None:
-    makers = {path.name for path in (ROOT / "benchmarks").glob("*.py") if "cgroup.procs" in path.read_text()}
-    assert makers == {"accounting.py"}
+def test_where_the_kernel_refuses_the_machine_is_counted(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def refuse() -> int:
+        raise PermissionError("no")
+
+    monkeypatch.setattr(accounting, "_task_clock", refuse)
+    with accounted() as clock:
+        begin = clock()
+        subprocess.run([sys.executable, "-c", BURN], check=True)
+        assert clock() - begin >= 0.3
+    assert "whole machine" in capfd.readouterr().err
