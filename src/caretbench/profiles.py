@@ -75,6 +75,16 @@ class ProfileRules:
             "it exits with 0, and a signal arrived that its end, or an exit of its own behind the answer, was reached",
         ),
     )
+    bounded_by_reference = ProfileRule(
+        "How much CPU time may an answer use?",
+        paper=False,
+        default=True,
+        said=(
+            "as much as the limit of a program",
+            "ten times that of its reference here, rounded up to 1, 2, 4 … s, at most the limit of a program; what "
+            "ends by it runs once more alone (`reference_cpu@1`)",
+        ),
+    )
     released_build = ProfileRule(
         "How are programs built?",
         paper=True,

@@ -11,8 +11,9 @@ import re
 import signal
 from collections.abc import Callable, Mapping
 from functools import cache
+from typing import Any
 
-from caretbench.execution.execution_types import Limits, Status
+from caretbench.execution.execution_types import REFERENCE_CPU, Limits, Status
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.toolchain_tables import toolchain_tables
 
@@ -71,6 +72,26 @@ def reports_compile_error(*outputs: str) -> bool:
     return any(_compile_errors().search(text) for text in outputs)
 
 
+def ending_limit(result: SandboxResult, limits: Limits) -> str:
+    """Return the name of the limit that ended a run, or an empty text."""
+    if result.error is not None:
+        return ""
+    if result.killed is not None:
+        return result.killed
+    killed = result.signal == signal.SIGKILL and result.cpu_s >= _NEAR_THE_LIMIT * limits.cpu_s
+    return "cpu" if killed or result.signal == signal.SIGXCPU else ""
+
+
+def limit_fields(result: SandboxResult, limits: Limits, bounded: Limits) -> dict[str, Any]:
+    """Return the fields of a result that say which limit ended the run, as arguments for another result.
+
+    ``bounded`` are the limits of the run: ``limits``, or less CPU by the reference's.
+    """
+    limit = ending_limit(result, bounded)
+    by_reference = limit == "cpu" and bounded.cpu_s < limits.cpu_s
+    return {"limit": REFERENCE_CPU, "limit_cpu_s": bounded.cpu_s} if by_reference else {"limit": limit}
+
+
 def classify(
     result: SandboxResult, *, sentinel: bool, limits: Limits, failure_status: Callable[[str, int | None], Status]
 ) -> tuple[Status, str]:
@@ -81,13 +102,9 @@ def classify(
     """
     if result.error is not None:
         return Status.SANDBOX_ERROR, result.error
-    if result.killed is not None:
-        status, reason = _KILLED[result.killed]
+    if limit := ending_limit(result, limits):
+        status, reason = _KILLED[limit]
         return status, reason.format(limits=limits)
-    if result.signal == signal.SIGXCPU or (
-        result.signal == signal.SIGKILL and result.cpu_s >= _NEAR_THE_LIMIT * limits.cpu_s
-    ):
-        return Status.TIMEOUT, _KILLED["cpu"][1].format(limits=limits)
     if result.exit_code is None and result.signal is None:
         return Status.RUNTIME_ERROR, "its sandbox ended with it"
     waited = sentinel and result.waits

@@ -9,13 +9,12 @@ from caretbench.execution.execution_types import (
     Engine,
     ExecutionRequest,
     ExecutionResult,
-    Executor,
     Isolation,
     Status,
     TestTally,
     run_fields,
 )
-from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine, WorkspaceExecutor
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 
 AnyRequest = ExecutionRequest | WorkspaceRequest
@@ -27,20 +26,24 @@ _OUTPUT_CHARACTERS = 2000
 """Characters kept of a build's first or a test runner's last output: many write nothing to standard error."""
 
 
-AnyExecutor = Engine[AnyRequest, ExecutionResult]
-"""Runs requests of both kinds."""
+AnyExecutor = Engine[AnyRequest | None, ExecutionResult]
+"""Runs requests of both kinds. None among them: the next one depends on a result that is still due."""
 
 
 class Dispatcher:
     """Dispatcher of requests to the engines of programs and of projects, the latter created on first use."""
 
-    def __init__(self, programs: Executor, projects: Callable[[], WorkspaceEngine] = WorkspaceExecutor) -> None:
+    def __init__(
+        self,
+        programs: Engine[ExecutionRequest | None, ExecutionResult],
+        projects: Callable[[], Engine[WorkspaceRequest | None, WorkspaceResult]] = WorkspaceExecutor,
+    ) -> None:
         self.programs = programs
         self._make = projects
-        self._projects: WorkspaceEngine | None = None
+        self._projects: Engine[WorkspaceRequest | None, WorkspaceResult] | None = None
 
     @property
-    def projects(self) -> WorkspaceEngine:
+    def projects(self) -> Engine[WorkspaceRequest | None, WorkspaceResult]:
         """Executor of commands in projects."""
         if self._projects is None:
             self._projects = self._make()
@@ -50,7 +53,7 @@ class Dispatcher:
         """Return the isolation in force."""
         return self.programs.isolation()
 
-    def submit(self, requests: Iterable[AnyRequest]) -> Iterator[ExecutionResult]:
+    def submit(self, requests: Iterable[AnyRequest | None]) -> Iterator[ExecutionResult]:
         """Yield one result per request, in order of completion. Requests are read as capacity allows.
 
         A run of requests of one kind goes to its engine together; a set of problems is of one kind.
@@ -59,13 +62,25 @@ class Dispatcher:
             DataError: a snapshot is not here, or damaged.
             SandboxUnavailable: no sandbox can be built here.
         """
-        for of_project, run in groupby(requests, key=lambda request: isinstance(request, WorkspaceRequest)):
+        for of_project, run in groupby(requests, key=_IsOfProject()):
             if of_project:
-                wanted = (request for request in run if isinstance(request, WorkspaceRequest))
+                wanted = (request for request in run if not isinstance(request, ExecutionRequest))
                 yield from map(as_execution_result, self.projects.submit(wanted))
             else:
-                programs = (request for request in run if isinstance(request, ExecutionRequest))
+                programs = (request for request in run if not isinstance(request, WorkspaceRequest))
                 yield from self.programs.submit(programs)
+
+
+class _IsOfProject:
+    """Kind of each request in turn: whether it is a command in a project. None is of the kind before it."""
+
+    def __init__(self) -> None:
+        self._last = False
+
+    def __call__(self, request: AnyRequest | None) -> bool:
+        if request is not None:
+            self._last = isinstance(request, WorkspaceRequest)
+        return self._last
 
 
 def open_executor(workers: int | None = None, *, use_cache: bool = True, engine: str = "local") -> Dispatcher:

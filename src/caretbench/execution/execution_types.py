@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -105,6 +106,23 @@ class Limits(FrozenModel):
     output_kill_mb: int = 4
 
 
+REFERENCE_CPU = "reference_cpu@1"
+"""Name and version of the rule that bounds the CPU time of an answer by that of its reference."""
+_CPU_FACTOR = 10.0
+
+
+def bounded_by_reference(limits: Limits, reference_cpu_s: float | None) -> Limits:
+    """Return limits with ten times the reference's CPU time, at least 1 s and at most what the limits allow.
+
+    An endless loop next to a reference of 0.02 s used 10 s: 180 of the 200 CPU seconds of SimCopilot's starter set. The
+    bound is rounded up to 1, 2, 4 s and so on, so that two measurements of a reference rarely give different bounds.
+    """
+    if reference_cpu_s is None:
+        return limits
+    bound = 2.0 ** max(0, math.ceil(math.log2(max(_CPU_FACTOR * reference_cpu_s, 1.0))))
+    return limits if bound >= limits.cpu_s else limits.model_copy(update={"cpu_s": bound})
+
+
 class ExecutionRequest(FrozenModel):
     """One program to run.
 
@@ -128,6 +146,14 @@ class ExecutionRequest(FrozenModel):
     is_reference: bool = False
     """A failure counts only after :data:`LONE_RUNS` more runs alone; no part of the cache key."""
     limits: Limits = Field(default_factory=Limits)
+    reference_cpu_s: float | None = None
+    """CPU seconds of the problem's reference on this machine, which bound those of an answer; None: ``limits`` alone
+    do. No part of the cache key: a cached result is used if it would be the same under the bound."""
+
+    @property
+    def run_limits(self) -> Limits:
+        """Limits of the run, bounded by the reference."""
+        return bounded_by_reference(self.limits, self.reference_cpu_s)
 
     @property
     def rules(self) -> ProfileRules:
@@ -195,6 +221,10 @@ class ExecutionResult(FrozenModel):
     cached: bool = False
     reason: str = ""
     """Reason and remedy, for ``skipped`` and ``sandbox_error``."""
+    limit: str = ""
+    """Limit that ended the run: ``cpu``, ``wall``, ``memory`` …, or :data:`REFERENCE_CPU`; empty if none did."""
+    limit_cpu_s: float = 0.0
+    """CPU seconds after which :data:`REFERENCE_CPU` ended it."""
     waits: bool = False
     """The run is ``incomplete`` because a check waits for a promise that never settled."""
     tests: TestTally | None = None
@@ -213,8 +243,8 @@ class ExecutionResult(FrozenModel):
 
 def run_fields(result: FrozenModel) -> dict[str, Any]:
     """Return the fields that all results of runs share, as arguments for another result."""
-    names = ("exit_code", "signal", "stdout", "stderr", "cpu_s", "memory_mb", "isolation")
-    return {name: getattr(result, name) for name in names}
+    names = ("exit_code", "signal", "stdout", "stderr", "cpu_s", "memory_mb", "isolation", "limit", "limit_cpu_s")
+    return {name: getattr(result, name) for name in names if hasattr(result, name)}
 
 
 class CompileResult(FrozenModel):
@@ -236,8 +266,9 @@ class WarmSettings(NamedTuple):
     preloaded_modules: tuple[str, ...] = ()  # what the interpreter imports beforehand
     package_source: Literal["system", "bundled", "project"] = "system"
     """``bundled``: the bundle alone provides packages; ``project``: a snapshot may, at its usual place."""
-    preload_environment: Mapping[str, str] | None = None
-    """Environment variables of the interpreter while it imports modules; those of the program by default."""
+    preload_environment: tuple[tuple[str, str], ...] = ()
+    """Environment variables of the interpreter while it imports modules. They are part of a worker's key, so nothing of
+    a single program belongs here: an answer's line numbers once gave each program a worker of its own."""
     module_folder: str = ""
     """Folder for the preloaded modules that are not in the standard library; no other module is imported from it."""
 

@@ -100,9 +100,9 @@ class _Programs(LocalRequestKind[ExecutionRequest, ExecutionResult]):
         toolchain = self._runner.toolchain(request.language).fingerprint
         return verdict_key(request, toolchain=toolchain, bundle=self._runner.lock_hash(request.bundle))
 
-    def store_result(self, key: str, request: ExecutionRequest, result: ExecutionResult) -> None:
-        self._compiled.pop(key, None)
-        super().store_result(key, request, result)
+    def store_result(self, job: Job[ExecutionRequest], result: ExecutionResult) -> None:
+        self._compiled.pop(job.key, None)
+        super().store_result(job, result)
 
     def is_reusable(self, result: ExecutionResult) -> bool:
         return result.status is not Status.SANDBOX_ERROR  # the next one is tried again

@@ -1,7 +1,7 @@
 """Execution of jobs on this machine, by worker threads that wait for sandboxes.
 
 There is no event loop: running programs is waiting for subprocesses. Workers return results through a queue. Jobs that
-other programs may have disturbed run again alone, references that fail too.
+other programs may have disturbed run again alone, references that fail too: as soon as all that still runs only waits.
 """
 
 from __future__ import annotations
@@ -9,16 +9,18 @@ from __future__ import annotations
 import queue
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Generic
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from caretbench.execution.cache.cache_rule import needs_confirmation
-from caretbench.execution.execution_types import LONE_RUNS, Status
+from caretbench.execution.execution_types import LONE_RUNS, REFERENCE_CPU, Status
 from caretbench.execution.sandbox.program_sandbox import Sandbox
+from caretbench.execution.sandbox.work_slots import WorkSlots
 from caretbench.execution.submission import Job, Request, RequestKind, Result
 
-_QUIET_WAITING = 32
+_T = TypeVar("_T")
 
 
 class LocalRequestKind(RequestKind[Request, Result]):
@@ -39,18 +41,31 @@ class LocalRequestKind(RequestKind[Request, Result]):
 
     def lone_run_count(self, job: Job[Request], result: Result) -> int:
         """Return the maximum number of runs alone before a result counts; the first pass is the last one."""
-        return LONE_RUNS if needs_confirmation(job.request, result) else int(self.needs_rerun(job, result))
+        if needs_confirmation(job.request, result):
+            return LONE_RUNS
+        # CPU time, too, is longer beside others: what ended by a limit of some seconds gets them for itself once.
+        return int(result.limit == REFERENCE_CPU or self.needs_rerun(job, result))
 
     @abstractmethod
     def needs_rerun(self, job: Job[Request], result: Result) -> bool:
         """Return whether other programs may have changed the result, so that the job runs again alone."""
 
 
+@dataclass(frozen=True)
+class _LoneRun(Generic[Request, Result]):
+    """The next run of a job alone: its number, and the maximum number of such runs."""
+
+    job: Job[Request]
+    result: Result
+    number: int
+    most: int
+
+
 class LocalJobRunner(Generic[Request, Result]):
     """Runner of jobs in sandboxes on this machine.
 
-    ``workers``, ``compilers`` and ``window`` are maximum numbers of jobs in flight, of compilers at a time, and of
-    requests held. The sandbox is interrupted where jobs are ended early.
+    ``workers``, ``compilers`` and ``window`` are maximum numbers of jobs at work, of compilers at a time, and of
+    requests held, not counting those that only wait. The sandbox is interrupted where jobs are ended early.
     """
 
     def __init__(
@@ -59,16 +74,18 @@ class LocalJobRunner(Generic[Request, Result]):
         self._kind: LocalRequestKind[Request, Result] = kind
         self._sandbox = sandbox
         self._window = window
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="sandbox")
+        self._ended: queue.SimpleQueue[Callable[[], list[tuple[Job[Request], Result]]] | None] = queue.SimpleQueue()
+        """For each call that ended, what gives its results; None where a program began to wait."""
+        self._slots = WorkSlots(workers, lambda: self._ended.put(None))
         self._compilers = ThreadPoolExecutor(compilers, thread_name_prefix="compiler")
-        self._finished: queue.SimpleQueue[Future[list[tuple[Job[Request], Result | None]]]] = queue.SimpleQueue()
-        self._tasks = 0
+        self._tasks = self._compiling = self._alone = 0
         self._batches: dict[Hashable, list[Job[Request]]] = {}
-        self._quiet: deque[tuple[Job[Request], Result]] = deque()
+        self._lone_runs: deque[_LoneRun[Request, Result]] = deque()
 
     def has_room(self, waiting: int) -> bool:
-        """Return whether one more request may be taken."""
-        return waiting < self._window and len(self._quiet) < _QUIET_WAITING
+        """Return whether one more request may be taken: not while a job runs alone."""
+        lone_run_works = self._alone > 0 and self._slots.working > 0
+        return waiting - self._slots.waiting < self._window and not lone_run_works
 
     def start(self, job: Job[Request]) -> None:
         """Run a job, or compile it with others once there are enough."""
@@ -83,60 +100,83 @@ class LocalJobRunner(Generic[Request, Result]):
 
     def completed(self) -> Iterator[tuple[Job[Request], Result]]:
         """Yield completed jobs, without waiting."""
-        return self._collect(wait=False)
+        while not self._ended.empty():
+            yield from self._next_results()
 
     def wait(self, *, all_started: bool) -> Iterator[tuple[Job[Request], Result]]:
-        """Wait for the next completed job; if none runs, for those that must run alone."""
-        # While something runs, batches are left to fill: a compiler started for one program is a slow one.
-        if all_started or not self._tasks:
+        """Wait until a job has ended or begins to wait, and yield the completed ones."""
+        # While something works, batches are left to fill: a compiler started for one program is a slow one.
+        if all_started or not self._works():
             while self._batches:
                 self._start_compile(self._batches.popitem()[1])
-        return self._collect(wait=True) if self._tasks else self._again_alone()
+        if self._lone_runs and not self._works() and self._ended.empty():
+            self._start_lone_run(self._lone_runs.popleft())
+        if self._tasks:
+            yield from self._next_results()
+            yield from self.completed()
 
     def close(self) -> None:
         """Cancel the jobs that still run."""
         if self._tasks:
             self._sandbox.interrupt()
-        for pool in (self._compilers, self._pool):
-            pool.shutdown(wait=True, cancel_futures=True)
+        self._compilers.shutdown(wait=True, cancel_futures=True)
+        self._slots.close()
         self._sandbox.resume()
 
+    def _works(self) -> bool:
+        return self._compiling > 0 or self._slots.working > 0
+
     def _start_compile(self, jobs: list[Job[Request]]) -> None:
-        self._watch(self._compilers.submit(lambda: list(zip(jobs, self._kind.compile(jobs), strict=True))))
-
-    def _start_run(self, job: Job[Request]) -> None:
-        self._watch(self._pool.submit(lambda: [(job, self._kind.run(job, 1))]))
-
-    def _watch(self, future: Future[list[tuple[Job[Request], Result | None]]]) -> None:
-        self._tasks += 1
-        future.add_done_callback(self._finished.put)
-
-    def _collect(self, *, wait: bool) -> Iterator[tuple[Job[Request], Result]]:
-        while self._tasks:
-            try:
-                future = self._finished.get(block=wait)
-            except queue.Empty:
-                return
-            wait = False
-            self._tasks -= 1
-            for job, result in future.result():
+        def collect(future: Future[Sequence[Result | None]]) -> list[tuple[Job[Request], Result]]:
+            self._compiling -= 1
+            failed = []
+            for job, result in zip(jobs, future.result(), strict=True):
                 if result is None:
                     self._start_run(job)
-                elif self._kind.lone_run_count(job, result):
-                    self._quiet.append((job, result))
                 else:
-                    yield job, result
+                    failed += self._ended_run(job, result)
+            return failed
 
-    def _again_alone(self) -> Iterator[tuple[Job[Request], Result]]:
-        """Retry jobs that other programs may have disturbed, now that nothing else runs."""
-        while self._quiet:
-            job, result = self._quiet.popleft()
-            self._tasks += 1  # until it has ended: an interruption is for it too
-            for number in range(1, self._kind.lone_run_count(job, result) + 1):
-                result = self._pool.submit(self._kind.run, job, result.attempt + 1).result()
-                if result.status is Status.PASSED:
-                    break
-                if job.request.is_reference:
-                    result = result.model_copy(update={"runs_alone": number})
-            self._tasks -= 1
-            yield job, result
+        self._compiling += 1
+        self._watch(self._compilers.submit(self._kind.compile, jobs), collect)
+
+    def _start_run(self, job: Job[Request]) -> None:
+        self._watch(
+            self._slots.submit(lambda: self._kind.run(job, 1)), lambda future: self._ended_run(job, future.result())
+        )
+
+    def _start_lone_run(self, run: _LoneRun[Request, Result]) -> None:
+        def collect(future: Future[Result]) -> list[tuple[Job[Request], Result]]:
+            self._alone -= 1
+            result = future.result()
+            if result.status is Status.PASSED:
+                return [(run.job, result)]
+            if run.job.request.is_reference:
+                result = result.model_copy(update={"runs_alone": run.number})
+            if run.number == run.most:
+                return [(run.job, result)]
+            self._lone_runs.appendleft(_LoneRun(run.job, result, run.number + 1, run.most))
+            return []
+
+        self._alone += 1
+        self._watch(self._slots.submit(lambda: self._kind.run(run.job, run.result.attempt + 1)), collect)
+
+    def _ended_run(self, job: Job[Request], result: Result) -> list[tuple[Job[Request], Result]]:
+        """Return the result if it counts; else the job runs again alone."""
+        most = self._kind.lone_run_count(job, result)
+        if not most:
+            return [(job, result)]
+        self._lone_runs.append(_LoneRun(job, result, 1, most))
+        return []
+
+    def _watch(self, future: Future[_T], collect: Callable[[Future[_T]], list[tuple[Job[Request], Result]]]) -> None:
+        self._tasks += 1
+        future.add_done_callback(lambda done: self._ended.put(lambda: collect(done)))
+
+    def _next_results(self) -> list[tuple[Job[Request], Result]]:
+        """Return the results of the next call that ends; none if a program begins to wait."""
+        collect = self._ended.get()
+        if collect is None:
+            return []
+        self._tasks -= 1
+        return collect()

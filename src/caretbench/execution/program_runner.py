@@ -15,7 +15,7 @@ from caretbench.execution.bundles import Bundle
 from caretbench.execution.cache.cache_folders import unusable_cache
 from caretbench.execution.cache.cache_keys import program_key
 from caretbench.execution.cache.result_cache import ResultCache
-from caretbench.execution.classification import classify, missing_module
+from caretbench.execution.classification import classify, limit_fields, missing_module
 from caretbench.execution.execution_types import (
     CompileResult,
     ExecutionRequest,
@@ -199,6 +199,7 @@ class ProgramRunner:
             attempt=attempt,
             reason=reason or self._missing_bundle(request, status),
             waits=status is Status.INCOMPLETE and ran.waits,
+            **limit_fields(ran, request.limits, request.run_limits),
             **run_fields(ran),
         )
         return language.merge_compile_result(compiled.artefact or Path(), result)
@@ -216,7 +217,7 @@ class ProgramRunner:
                 read_only=plan.read_only,
                 environment=environment,
                 address_space_limit=plan.address_space_limit,
-                limits=request.limits,
+                limits=request.run_limits,
                 sentinel=sentinel,
                 display="display" in request.needs,
                 warm=plan.warm,
@@ -227,7 +228,7 @@ class ProgramRunner:
         status, reason = classify(
             ran,
             sentinel=sentinel,
-            limits=request.limits,
+            limits=request.run_limits,
             failure_status=lambda stderr, code: language.classify_failure(request, stderr, code),
         )
         return ran, status, reason

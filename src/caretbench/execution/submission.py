@@ -10,10 +10,10 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar, cast
 
 from caretbench.execution.cache.cache_limit import cache_limit_bytes, keep_cache_limit
-from caretbench.execution.cache.cache_rule import needs_confirmation
+from caretbench.execution.cache.cache_rule import is_usable, needs_confirmation
 from caretbench.execution.cache.result_cache import ResultCache, open_cache
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Isolation
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
@@ -25,11 +25,19 @@ _Result = TypeVar("_Result", ExecutionResult, WorkspaceResult, covariant=True)
 _REMEMBERED = 256
 
 
+_END: Final = object()
+
+
 @dataclass
 class Job(Generic[Request]):
-    """Distinct request, with the ids of all identical ones."""
+    """Distinct request, with the ids of all identical ones.
+
+    ``key`` tells it from the other jobs of a submission: programs that are equal but for their bound of CPU time, which
+    is no part of the ``cache_key``, are different jobs.
+    """
 
     key: str
+    cache_key: str
     request: Request
     duplicate_ids: list[str] = field(default_factory=list)
 
@@ -58,9 +66,9 @@ class RequestKind(ABC, Generic[Request, Result]):
         """Return the cached result, or None."""
         return self._cache.get(key, self.result_type)
 
-    def store_result(self, key: str, request: Request, result: Result) -> None:
+    def store_result(self, job: Job[Request], result: Result) -> None:
         """Store a result if it is repeatable."""
-        self._cache.store(key, request, result)
+        self._cache.store(job.cache_key, job.request, result)
 
 
 class JobRunner(Protocol[Request, _Result]):
@@ -92,20 +100,26 @@ class Submission(Generic[Request, Result]):
         self._held = 0
         self._recent: OrderedDict[str, Result] = OrderedDict()
 
-    def results(self, requests: Iterable[Request]) -> Iterator[Result]:
-        """Yield results as they complete, one per request. Closed early, it cancels running jobs."""
+    def results(self, requests: Iterable[Request | None]) -> Iterator[Result]:
+        """Yield results as they complete, one per request. Closed early, it cancels running jobs.
+
+        None among the requests: the next one depends on a result that is still due.
+        """
         source = iter(requests)
         exhausted = False
         try:
             while not exhausted or self._held:
+                dry = exhausted
                 if not exhausted and self._runs.has_room(self._held):
-                    request = next(source, None)
-                    if request is not None:
-                        yield from self._take(request)
+                    request = next(source, _END)
+                    if request is not None and request is not _END:
+                        yield from self._take(cast("Request", request))
                         yield from self._give(self._runs.completed())
                         continue
-                    exhausted = True
-                yield from self._give(self._runs.wait(all_started=exhausted))
+                    exhausted, dry = request is _END, True
+                    if not exhausted and not self._held:
+                        raise RuntimeError("requests wait for a result, but none is due")
+                yield from self._give(self._runs.wait(all_started=dry))
         finally:
             self._runs.close()
 
@@ -115,7 +129,9 @@ class Submission(Generic[Request, Result]):
             yield refused
             return
         key = self._kind.key(request)
-        running = self._jobs.get(key)
+        bounded = request.run_limits != request.limits
+        identity = f"{key}/{request.run_limits.cpu_s:g}" if bounded else key
+        running = self._jobs.get(identity)
         if running is not None:
             running.duplicate_ids.append(request.id)
             if request.is_reference:
@@ -123,10 +139,10 @@ class Submission(Generic[Request, Result]):
             self._held += 1
             return
         known = self._recent.get(key) or self._kind.cached_result(key)
-        if known is not None and not needs_confirmation(request, known):
+        if known is not None and is_usable(request, known) and not needs_confirmation(request, known):
             yield known.model_copy(update={"id": request.id, "cached": True})
             return
-        job = self._jobs[key] = Job(key, request)
+        job = self._jobs[identity] = Job(identity, key, request)
         self._held += 1
         self._runs.start(job)
 
@@ -135,9 +151,9 @@ class Submission(Generic[Request, Result]):
             if needs_confirmation(job.request, result):  # the reference came when the same program ran already
                 self._runs.start(job)
                 continue
-            self._kind.store_result(job.key, job.request, result)
+            self._kind.store_result(job, result)
             if self._kind.is_reusable(result):
-                self._recent[job.key] = result
+                self._recent[job.cache_key] = result
                 if len(self._recent) > _REMEMBERED:
                     self._recent.popitem(last=False)
             del self._jobs[job.key]
@@ -159,7 +175,7 @@ class CachedExecutor(ABC, Generic[Request, Result]):
         self._cache = cache
         self._use_cache = use_cache
 
-    def submit(self, requests: Iterable[Request]) -> Iterator[Result]:
+    def submit(self, requests: Iterable[Request | None]) -> Iterator[Result]:
         """Yield results as they complete, one per request. Closed early, it cancels running jobs.
 
         A request that cannot be run as it is (its patch leads out of the project, its bundle is not built, it

@@ -1,16 +1,17 @@
 """Scoring stage: computes the missing scores of completions.
 
 The reference of every problem runs first, on this machine and under this profile: a model is not measured on a problem
-whose reference does not pass here. If the policy changes a reference, the changed text runs too, and is the baseline's
-answer. Completions run meanwhile; their verdicts are held until the reference's is known.
+whose reference does not pass here, and the reference's CPU time bounds that of answers. If the policy changes a
+reference, the changed text runs too, and is the baseline's answer. The answers to a problem run as soon as the verdict
+on its reference is known, whatever other references still run.
 Everything is appended row by row, so the stage may be killed at any moment and the same command goes on.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 
 from caretbench.execution.dispatcher import AnyExecutor, AnyRequest
 from caretbench.execution.execution_types import ExecutionResult, Status
@@ -27,8 +28,6 @@ REFERENCE = "reference"
 
 _Answer = tuple[Completion, str | None]
 """A completion and the text of it that is inserted."""
-
-_Verdict = tuple[Completion, str | None, ExecutionResult]
 
 ReportStep = Callable[[str, int, int | None], None]
 """Called with the name of the step, how many rows were added, and the total where it is known."""
@@ -103,7 +102,9 @@ class ScoringStage:
             self._done = {row.key for row in self.folder.scores()}
             self._left_out: dict[str, str] = {}
             self._waiting_references: set[str] = set()
-            self._waiting: dict[str, list[_Verdict]] = {}
+            self._reference_cpu_s: dict[str, float] = {}
+            self._held: dict[str, list[_Answer]] = {}
+            self._ready: deque[_Answer] = deque()
             self._changed: list[_Answer] = []
             references = self._missing_references(appender) if self.executor is not None else []
             completions = self._missing_completions(appender)
@@ -111,7 +112,7 @@ class ScoringStage:
                 for _ in completions:
                     raise RuntimeError("nothing is to be executed in this run")
             else:
-                self._execute(self.executor, chain(references, completions), appender)
+                self._execute(self.executor, self._answers(references, completions), appender)
                 self._run_changed_references(self.executor, appender)
         causes: dict[str, list[str]] = {}
         for identity, cause in sorted(self._left_out.items()):
@@ -171,7 +172,7 @@ class ScoringStage:
             if reference.problem_id in known:
                 self._write_reference(reference, known[reference.problem_id], appender)
         missing = [reference for reference in missing if reference.problem_id not in known]
-        self._waiting = {reference.problem_id: [] for reference in missing}
+        self._held = {reference.problem_id: [] for reference in missing}
         self.report("references", 0, len(missing))
         return [(reference, reference.text) for reference in missing]
 
@@ -194,7 +195,10 @@ class ScoringStage:
             self._write(appender, row)
 
     def _settle(self, reference: Score) -> None:
-        """Record the verdict on an unchanged reference."""
+        """Record the verdict on an unchanged reference, and its CPU time where that bounds answers."""
+        cpu_s = reference.details.get("cpu_s")
+        if rules_of(self.profile).bounded_by_reference and isinstance(cpu_s, float | int):
+            self._reference_cpu_s[reference.problem_id] = cpu_s
         if reference.details.get("waits"):
             self._waiting_references.add(reference.problem_id)
         if reference.values.get(verdicts.REFERENCE_PASSED, reference.values.get("passed")) != 1.0:
@@ -255,60 +259,90 @@ class ScoringStage:
 
     # --- running ------------------------------------------------------------------------------------------------
 
-    def _execute(self, executor: AnyExecutor, answers: Iterable[_Answer], appender: RowAppender) -> None:
-        """Run the answers and append their rows, each after the verdict on its reference."""
-        for verdict in self._verdicts(executor, answers):
-            completion, _, result = verdict
-            if completion.model == REFERENCE:
-                row = self._execution_row(completion, verdicts.reference_result(result))
-                self._write_reference(completion, row, appender)
-                self.report("references", 1, None)
-                for held in self._waiting.pop(completion.problem_id):
-                    self._conclude(held, appender)
-            elif completion.problem_id in self._waiting:
-                self._waiting[completion.problem_id].append(verdict)
+    def _answers(self, references: Iterable[_Answer], completions: Iterable[_Answer]) -> Iterator[_Answer | None]:
+        """Yield the references, then each answer after the verdict on its reference; None while none has one."""
+        yield from references
+        for completion, text in completions:
+            held = self._held.get(completion.problem_id)
+            if held is None:
+                yield completion, text
             else:
-                self._conclude(verdict, appender)
+                held.append((completion, text))
+            while self._ready:
+                yield self._ready.popleft()
+        while self._held or self._ready:
+            yield self._ready.popleft() if self._ready else None
+
+    def _execute(self, executor: AnyExecutor, answers: Iterable[_Answer | None], appender: RowAppender) -> None:
+        """Run the answers and append their rows."""
+
+        def record(completion: Completion, text: str | None, result: ExecutionResult) -> None:
+            if completion.model != REFERENCE:
+                self._conclude(completion, text, result, appender)
+                return
+            row = self._execution_row(completion, verdicts.reference_result(result))
+            self._write_reference(completion, row, appender)
+            self.report("references", 1, None)
+            for answer in self._held.pop(completion.problem_id):
+                if (outcome := self._without_run(answer[0])) is None:
+                    self._ready.append(answer)
+                else:
+                    self._write(appender, outcome)
+                    self.report("completions", 1, None)
+
+        self._run(executor, answers, record)
 
     def _run_changed_references(self, executor: AnyExecutor, appender: RowAppender) -> None:
         """Run the references as the policy changes them, and append their rows."""
-        if self._changed:
-            self.report("references that the policy changes", 0, len(self._changed))
-        for completion, _, result in self._verdicts(executor, self._changed):
+
+        def record(completion: Completion, _text: str | None, result: ExecutionResult) -> None:
             row = self._execution_row(completion, verdicts.answer_result(result))
             self._write(appender, row.model_copy(update={"values": {**row.values, verdicts.REFERENCE_PASSED: 1.0}}))
             self.report("references that the policy changes", 1, None)
 
-    def _verdicts(self, executor: AnyExecutor, answers: Iterable[_Answer]) -> Iterator[_Verdict]:
-        """Yield the results of answers as they end."""
-        under_way: dict[str, _Answer] = {}
-        finished: list[_Verdict] = []
+        if self._changed:
+            self.report("references that the policy changes", 0, len(self._changed))
+        self._run(executor, self._changed, record)
 
-        def requests() -> Iterator[AnyRequest]:
-            for completion, text in answers:
+    def _run(
+        self,
+        executor: AnyExecutor,
+        answers: Iterable[_Answer | None],
+        record: Callable[[Completion, str | None, ExecutionResult], None],
+    ) -> None:
+        """Run answers, and record each result as it ends."""
+        under_way: dict[str, _Answer] = {}
+
+        def requests() -> Iterator[AnyRequest | None]:
+            for answer in answers:
+                if answer is None:
+                    yield None
+                    continue
+                completion, text = answer
                 problem = self._problems[completion.problem_id]
                 refusal = verdicts.refusal(completion.text, problem, self.policy) if text is None else None
                 request = None if refusal else self.suite.submitted_request(problem, text, self.profile, self.variants)
                 if request is None:
-                    finished.append((completion, text, verdicts.result_without_program(problem, refusal)))
+                    record(completion, text, verdicts.result_without_program(problem, refusal))
                     continue
                 identity = sha256_text(*(str(part) for part in completion.key))
-                under_way[identity] = (completion, text)
-                reference = completion.model == REFERENCE and text == completion.text
-                yield request.model_copy(update={"id": identity, "is_reference": reference})
+                under_way[identity] = answer
+                is_reference = completion.model == REFERENCE and text == completion.text
+                bound = None if is_reference else self._reference_cpu_s.get(problem.id)
+                yield request.model_copy(
+                    update={"id": identity, "is_reference": is_reference, "reference_cpu_s": bound}
+                )
 
-        results = ((*under_way.pop(result.id), result) for result in executor.submit(requests()))
-        yield from chain(results, finished)
+        for result in executor.submit(requests()):
+            record(*under_way.pop(result.id), result)
 
-    def _conclude(self, verdict: _Verdict, appender: RowAppender) -> None:
-        """Append the row of a completion whose reference's verdict is known."""
-        completion, text, result = verdict
-        row = self._without_run(completion)
-        if row is None:
-            found = verdicts.answer_flags(text, self._problems[completion.problem_id], self.profile)
-            waits = completion.problem_id in self._waiting_references
-            row = self._execution_row(completion, verdicts.answer_result(result, waits), found)
-        self._write(appender, row)
+    def _conclude(
+        self, completion: Completion, text: str | None, result: ExecutionResult, appender: RowAppender
+    ) -> None:
+        """Append the row of a completion whose reference passes."""
+        found = verdicts.answer_flags(text, self._problems[completion.problem_id], self.profile)
+        waits = completion.problem_id in self._waiting_references
+        self._write(appender, self._execution_row(completion, verdicts.answer_result(result, waits), found))
         self.report("completions", 1, None)
 
     # --- rows ---------------------------------------------------------------------------------------------------

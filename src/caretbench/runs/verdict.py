@@ -196,6 +196,8 @@ def execution_details(result: ExecutionResult, found: tuple[str, ...] = ()) -> d
         "run_status": result.run_status.value if result.run_status else None,
         "module": result.missing_module,
         "reason": result.reason,
+        "limit": result.limit,
+        "limit_cpu_s": result.limit_cpu_s,
         "waits": waits_forever(result),
         "runs_alone": result.runs_alone,
         "diagnostics": result.diagnostics[:_SHOWN_CHARACTERS],

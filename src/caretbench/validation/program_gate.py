@@ -51,12 +51,13 @@ class GateAnswer(NamedTuple):
 
 
 class GateOutcome(NamedTuple):
-    """Result of an answer: execution status, failed predicates, missing module, wall time."""
+    """Result of an answer: execution status, failed predicates, missing module, wall and CPU time."""
 
     status: Status
     failed_predicates: tuple[str, ...]
     missing_module: str | None
     wall_s: float = 0.0
+    cpu_s: float = 0.0
 
     @property
     def passed(self) -> bool:
@@ -106,11 +107,9 @@ class ProgramGate(ResumableGate):
 
     def _decide(self, problems: Sequence[Problem], repeated: Mapping[str, str]) -> Iterator[Validity]:
         outcomes: _Tried = defaultdict(dict)
-        first: list[tuple[Problem, GateAnswer]] = []
-        for problem in problems:
-            reference = [GateAnswer("reference", problem.reference, run) for run in range(REFERENCE_RUNS)]
-            first += [(problem, answer) for answer in (*reference, *_nothing(problem))]
-        self._try(first, outcomes)
+        runs = range(REFERENCE_RUNS)
+        self._try([(one, GateAnswer("reference", one.reference, run)) for one in problems for run in runs], outcomes)
+        self._try([(one, answer) for one in problems for answer in _nothing(one)], outcomes)
         self._repeat_alone([problem for problem in problems if _may_be_unlucky(outcomes[problem.id])], outcomes)
         queues = {
             problem.id: iter(mutants(problem))
@@ -166,6 +165,9 @@ class ProgramGate(ResumableGate):
                 if answer.name not in _FIRST:
                     wall_s = _patience(outcomes[problem.id], request.limits.wall_s)
                     changes["limits"] = request.limits.model_copy(update={"wall_s": wall_s})
+                if answer.name != "reference" and request.rules.bounded_by_reference:
+                    references = _references(outcomes[problem.id])
+                    changes["reference_cpu_s"] = max((outcome.cpu_s for outcome in references), default=None)
                 yield request.model_copy(update=changes)
 
         for result in self.executor.submit(requests()):
@@ -193,7 +195,7 @@ class ProgramGate(ResumableGate):
 
     def _outcome(self, problem: Problem, answer: GateAnswer, result: ExecutionResult) -> GateOutcome:
         faults = self.failed_predicates(problem, answer.text) if result.status is Status.PASSED else ()
-        return GateOutcome(result.status, tuple(faults), result.missing_module, result.run_s)
+        return GateOutcome(result.status, tuple(faults), result.missing_module, result.run_s, result.cpu_s)
 
 
 def _patience(outcomes: GateOutcomes, most_s: float) -> float:

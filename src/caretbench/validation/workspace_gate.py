@@ -174,7 +174,8 @@ class WorkspaceGate(ResumableGate):
         reference = trial.project.request
         trial.runs += 1
         kept = {name: getattr(reference, name) for name in ("command", "prepare", "limits", "minimum_tests")}
-        return request.model_copy(update={"id": f"{trial.problem.id} {trial.runs}", **kept})
+        bound = {"reference_cpu_s": trial.project.cpu_s or None}
+        return request.model_copy(update={"id": f"{trial.problem.id} {trial.runs}", **kept, **bound})
 
 
 def _taken(decided: list[Validity]) -> Iterator[Validity]:

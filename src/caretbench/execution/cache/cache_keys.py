@@ -22,6 +22,8 @@ from caretbench.execution.workspaces.workspace_request import WorkspaceRequest
 from caretbench.files import sha256_json
 
 _PROJECT, _REMOTE_PROJECT, _PREPARED = "workspace 2", "project elsewhere 1", "prepared 1"
+_NOT_IN_KEYS = {"id", "patch", "stdin", "is_reference", "reference_cpu_s"}
+"""Fields of a command that do not decide, or are hashed by their contents."""
 _PACKAGES = (
     "/var/lib/dpkg/status", "/var/lib/rpm/rpmdb.sqlite", "/var/lib/rpm/Packages", "/usr/lib/sysimage/rpm/rpmdb.sqlite",
     "/var/lib/pacman/local", "/lib/apk/db/installed", "/usr/local/bin", "/usr/local/lib",
@@ -69,7 +71,15 @@ def project_command_key(
             _PROJECT,
             CRITERION_VERSION,
             request.model_dump(
-                exclude={"id", "patch", "read_only", "stdin", "is_reference", *_empty_new_fields(request)}
+                exclude={
+                    "id",
+                    "patch",
+                    "read_only",
+                    "stdin",
+                    "is_reference",
+                    "reference_cpu_s",
+                    *_empty_new_fields(request),
+                }
             ),
             *_contents(request),
             sorted((inside, path_fingerprints(place)) for inside, place in request.read_only.items()),
@@ -87,7 +97,9 @@ def project_command_key(
 def remote_project_command_key(request: WorkspaceRequest, environments: Sequence[object]) -> str:
     """Return the key of a command on other machines; ``environments`` are their tools, one per language."""
     newer = {"total_result_bytes"} & _empty_new_fields(request)
-    fields = request.model_dump(mode="json", exclude={"id", "patch", "stdin", "is_reference", *newer})
+    fields = request.model_dump(
+        mode="json", exclude={"id", "patch", "stdin", "is_reference", "reference_cpu_s", *newer}
+    )
     return sha256_json([_REMOTE_PROJECT, CRITERION_VERSION, fields, *_contents(request), list(environments)])
 
 

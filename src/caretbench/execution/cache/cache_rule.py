@@ -9,11 +9,12 @@ from __future__ import annotations
 import signal
 
 from caretbench.execution.classification import timed_out_by_itself
-from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Status
+from caretbench.execution.execution_types import REFERENCE_CPU, ExecutionRequest, ExecutionResult, Status
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
 
 LARGEST = 2 << 20
 """Maximum number of characters of a project's result. A larger one runs again: a cache is no store of files."""
+_BY_REFERENCE = REFERENCE_CPU.partition("@")[0]
 _KILLED = 128 + signal.SIGKILL
 
 
@@ -34,6 +35,18 @@ def is_cacheable(request: ExecutionRequest | WorkspaceRequest, result: Execution
         if sum(len(file.data) for file in result.files) > LARGEST:
             return False
     return not outside and all(one.is_repeatable or (own and one is Status.TIMEOUT) for one in outcomes)
+
+
+def is_usable(request: ExecutionRequest | WorkspaceRequest, known: ExecutionResult | WorkspaceResult) -> bool:
+    """Return whether a known result of the same program is that of a request with its own bound of CPU time.
+
+    The bound depends on measured times, so it is no part of the key. A run that a bound ended says nothing about a
+    larger one, nor one that took longer than the bound allows.
+    """
+    bound = request.run_limits.cpu_s
+    if known.limit.startswith(_BY_REFERENCE):
+        return known.limit == REFERENCE_CPU and known.limit_cpu_s >= bound
+    return known.status is Status.TIMEOUT or bound == request.limits.cpu_s or known.cpu_s <= bound
 
 
 def needs_confirmation(request: ExecutionRequest | WorkspaceRequest, result: ExecutionResult | WorkspaceResult) -> bool:

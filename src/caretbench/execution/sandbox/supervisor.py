@@ -20,9 +20,15 @@ from pydantic import Field
 from caretbench.execution.execution_types import CapturedOutput, FrozenModel, Isolation, ResultFile
 from caretbench.execution.sandbox.invocation import Invocation, KillReason
 from caretbench.execution.sandbox.kernel.cgroups import MemoryGroup
-from caretbench.execution.sandbox.kernel.watchdog import tree_usage
+from caretbench.execution.sandbox.kernel.watchdog import TreeUsage, tree_activity, tree_usage
+from caretbench.execution.sandbox.work_slots import report_activity
 
 POLL_S = 0.2
+WAITING_S = 2.0
+"""Seconds after which a program that uses no processor counts as waiting."""
+_WAITING_POLL_S = 0.5  # 0.3 s of CPU for a program that waits out 60 s, if it is looked at as often as others
+_LEAST_WORK_S = 0.05
+"""CPU seconds below which a program has not worked: timers and event loops wake up for less."""
 START_S = 60.0
 """Maximum wall time of building the isolation; it is long on a busy machine."""
 _REPORT_BYTES = 65_536
@@ -150,10 +156,14 @@ class Supervisor:
         self._memory_mb = 0.0
         self._processes = 0
         self._cpu_s = 0.0
+        self._waits = False
+        self._worked = (0.0, time.monotonic())
+        """CPU seconds and time when it was last seen to work."""
 
     def supervise(self, job: Mapping[str, object]) -> None:
         """Send the job and wait for the end of the sandbox."""
         process = self._process
+        report_activity(works=True)
         assert process.stdout is not None  # noqa: S101 - opened as pipes above
         assert process.stderr is not None  # noqa: S101
         try:
@@ -190,7 +200,7 @@ class Supervisor:
                 self._kill("wall")
             if now >= next_look:
                 self._check_usage()
-                next_look = time.monotonic() + POLL_S
+                next_look = time.monotonic() + (_WAITING_POLL_S if self._waits else POLL_S)
             until = min(next_look, deadline) if self._killed is None else next_look
             for key, _ in selector.select(max(0.0, until - time.monotonic())):
                 self._read(selector, key.fileobj, key.data)
@@ -234,7 +244,10 @@ class Supervisor:
                 self._kill(why)
             if why is not None or not self._output_handler.is_busy():
                 return
+        if self._waits and not self._has_worked(*tree_activity(self._process.pid)):
+            return  # without a processor it can neither start processes nor take memory
         usage = tree_usage(self._process.pid, self._limits.pids + 2)
+        self._note_activity(usage)
         self._processes = max(self._processes, usage.processes - self._own_processes)
         self._memory_mb = max(self._memory_mb, usage.memory_mb)
         self._cpu_s = max(self._cpu_s, usage.cpu_s)
@@ -246,6 +259,20 @@ class Supervisor:
             self._kill("cpu")
         elif self._extra_check is not None and (more := self._extra_check()) is not None:
             self._kill(more)
+
+    def _has_worked(self, cpu_s: float, is_runnable: bool) -> bool:
+        """Return whether a program has used a processor since it was last seen to work, or would if it got one."""
+        return is_runnable or abs(cpu_s - self._worked[0]) >= _LEAST_WORK_S  # less: one of its processes has ended
+
+    def _note_activity(self, usage: TreeUsage) -> None:
+        """Lend the program's slot after two seconds without work; take it back when it works again."""
+        now = time.monotonic()
+        if self._has_worked(usage.cpu_s, usage.is_runnable):
+            self._worked = usage.cpu_s, now
+        waits = now - self._worked[1] >= WAITING_S
+        if waits != self._waits:
+            self._waits = waits
+            report_activity(works=not waits, memory_mb=usage.memory_mb)
 
     def result(self, begin: float, isolation: Isolation) -> SandboxResult:
         """Return the result of the program."""

@@ -342,13 +342,9 @@ class WarmWorkerPool:
         kept |= {place: kept.pop(inside) for place, inside in aside.items()}
         if warm.package_source == "project":  # where programs see it, so that modules have the same paths
             kept[WORK] = kept[SNAPSHOT]
-        environment: object = warm.preload_environment
-        if environment is None:
-            environment = job["environment"] if warm.harness_code else {}
-        assert isinstance(environment, Mapping)  # noqa: S101  ours
         key = WarmWorkerKey(
             tuple(sorted(kept.items())),
-            tuple(sorted(environment.items())),
+            tuple(sorted(warm.preload_environment)),
             warm.preloaded_modules,
             warm.package_source,
             unprivileged_user() if program_users() is not None else None,

@@ -22,7 +22,7 @@ class BoundedExecutor(WorkspaceExecutor):
         self._check = check
         self.cpu_s = 0.0
 
-    def submit(self, requests: Iterable[WorkspaceRequest]) -> Iterator[WorkspaceResult]:
+    def submit(self, requests: Iterable[WorkspaceRequest | None]) -> Iterator[WorkspaceResult]:
         """Yield results as they complete; closed early, or after an error of the check, it cancels running jobs."""
         self._check()
         for result in super().submit(requests):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from itertools import zip_longest
 
 from caretbench.errors import DataError
-from caretbench.execution.classification import classify, missing_module, reports_compile_error
+from caretbench.execution.classification import classify, limit_fields, missing_module, reports_compile_error
 from caretbench.execution.execution_types import CapturedOutput, Status, run_fields
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.workspaces.json_reports import parse_report
@@ -22,7 +22,7 @@ def command_result(
     """Return the result of a command; ``placed``: placement of the project (overlay or copy)."""
     tests, complaint = _tests(request, ran)
     of_failure = _failure(tests, ran.stdout.text)
-    status, reason = classify(ran, sentinel=False, limits=request.limits, failure_status=of_failure)
+    status, reason = classify(ran, sentinel=False, limits=request.run_limits, failure_status=of_failure)
     if status is Status.PASSED:
         status, reason = _of_reports(request, tests, complaint, (ran.stdout.text, ran.stderr.text))
     if status is Status.PASSED and request.expected is not None:
@@ -39,6 +39,7 @@ def command_result(
         attempt=attempt,
         reason=reason,
         refusals=ran.refusals,
+        **limit_fields(ran, request.limits, request.run_limits),
         **run_fields(ran),
     )
 

@@ -7,7 +7,15 @@ from typing import Literal
 
 from pydantic import Field
 
-from caretbench.execution.execution_types import CapturedOutput, FrozenModel, Isolation, Limits, ResultFile, Status
+from caretbench.execution.execution_types import (
+    CapturedOutput,
+    FrozenModel,
+    Isolation,
+    Limits,
+    ResultFile,
+    Status,
+    bounded_by_reference,
+)
 from caretbench.execution.workspaces.project_patch import Patch
 from caretbench.execution.workspaces.runner_reports import TestCounts, TestOutcome
 from caretbench.problem import ExpectedOutput
@@ -58,12 +66,18 @@ class WorkspaceRequest(FrozenModel):
     """``loopback``: an interface of its own that leads nowhere else; ``none``: not even that; ``index``: package
     indexes too, to set an environment up. Nothing is judged by such a command: it has no reports."""
     limits: Limits = WORKSPACE_LIMITS
+    reference_cpu_s: float | None = None  # as in a program's request
     address_space_limit: bool = False
     """Limit the address space instead of data memory, for programs that reserve little of it."""
     result_bytes: int = Field(default=4 << 20, gt=0, le=16 << 20)
     """Maximum bytes of one result file."""
     total_result_bytes: int = Field(default=0, ge=0, le=1 << 30)
     """Maximum bytes of all result files; 0: four times those of one."""
+
+    @property
+    def run_limits(self) -> Limits:
+        """Limits of the run, bounded by the reference."""
+        return bounded_by_reference(self.limits, self.reference_cpu_s)
 
 
 class WorkspaceResult(FrozenModel):
@@ -88,6 +102,8 @@ class WorkspaceResult(FrozenModel):
     runs_alone: int = 0  # as in a program's result
     cached: bool = False
     reason: str = ""
+    limit: str = ""  # as in a program's result
+    limit_cpu_s: float = 0.0
     refusals: tuple[str, ...] = ()
     """Refused network accesses of a command that may reach package indexes."""
 

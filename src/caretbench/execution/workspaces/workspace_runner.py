@@ -179,7 +179,7 @@ class WorkspaceRunner:
         copied = replace(
             invocation,
             warm=WarmSettings(),
-            limits=request.limits.model_copy(update={"tmp_mb": room}),
+            limits=request.run_limits.model_copy(update={"tmp_mb": room}),
             files=changes.files(),
             tree=tree._replace(folders=changes.folders(), links=changes.links(), executable=changes.executable()),
         )
@@ -250,7 +250,7 @@ def _invocation(request: WorkspaceRequest, bundle: Bundle | None) -> Invocation:
     environment = {**variables, **environment, **({"PATH": variables["PATH"]} if variables else {})}
     return Invocation(
         request.command,
-        limits=request.limits,
+        limits=request.run_limits,
         read_only={
             **(bundle.read_only if bundle is not None else {}),
             **(tools.read_only if tools is not None else {}),

@@ -16,7 +16,7 @@ from caretbench.extraction.policies import Policy
 from caretbench.extraction.policies import policy as find_policy
 from caretbench.inspect.tasks.program_batches import ProgramBatcher
 from caretbench.problem import Problem, Profile, Question
-from caretbench.profiles import profile_named
+from caretbench.profiles import profile_named, rules_of
 from caretbench.runs import verdict as verdicts
 from caretbench.runs.verdict import CheckOutcome, combine_checks, needs_execution
 from caretbench.suites import load_problems
@@ -152,11 +152,13 @@ class InspectSuite:
         kinds = tuple(name for measured in measured_kinds for name, value in measured.values.items() if value)
         return PreparedAnswer(text, request, similarity, tuple(checks), found, refusal, kinds)
 
-    def start(self, prepared: PreparedAnswer) -> Future[ExecutionResult] | None:
-        """Start the answer's program; None if there is none."""
+    def start(self, prepared: PreparedAnswer, reference: ExecutionResult | None) -> Future[ExecutionResult] | None:
+        """Start the answer's program, its CPU time bounded by the reference's; None if there is none."""
         if self._gatherer is None or prepared.request is None:
             return None
-        return self._gatherer.submit(prepared.request)
+        bounded = reference is not None and rules_of(self.profile).bounded_by_reference
+        cpu_s = reference.cpu_s if reference is not None and bounded else None
+        return self._gatherer.submit(prepared.request.model_copy(update={"reference_cpu_s": cpu_s}))
 
     def exclusion_cause(self, reference: ExecutionResult) -> str | None:
         """Return the cause for which a problem is excluded, by its reference's result; None if it is not."""

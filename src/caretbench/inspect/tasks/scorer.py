@@ -71,7 +71,7 @@ async def _score(suite: InspectSuite, state: TaskState, stamp: Mapping[str, Any]
     if not state.output.choices or "missing" in stamp:
         return _unanswered(suite, stamp, unknown, is_excluded=exclusion is not None)
     prepared = await run_in_thread(lambda: suite.prepare(problem, state.output.completion))
-    running = suite.start(prepared) if exclusion is None else None
+    running = suite.start(prepared, reference) if exclusion is None else None
     result = await _ran(running)
     verdict = suite.verdict(problem, prepared, result, exclusion, reference)
     values = {

@@ -130,7 +130,8 @@ def _trial(
         request = workspace_request(with_span(named, place), text, store=drawn.store)
         key = f"mask {sha256_text(splice.path, repr(reaching), repr(request.patch[splice.path]))[:32]}"
         keys.append(key)
-        runs[key] = all_failures_request(request.model_copy(update={"id": key, "expected": None}))
+        changes = {"id": key, "expected": None, "reference_cpu_s": check.reference_s}
+        runs[key] = all_failures_request(request.model_copy(update=changes))
     depths = {name: chains.depth(name, splice.path, span) for name in reaching}
     known = {name: depth for name, depth in depths.items() if depth is not None}
     return MaskTrial(problem, reaching, tuple(dict.fromkeys(keys)), depths=known)

@@ -9,6 +9,7 @@ tables, and what can wait in its sockets, beyond a number of them that no honest
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,8 @@ class TreeUsage:
     processes: int
     memory_mb: float
     cpu_s: float
+    is_runnable: bool = False
+    """A process has a processor or waits for one: on a busy machine a program may work and get none for seconds."""
 
 
 def descendants(pid: int) -> list[int]:
@@ -83,19 +86,31 @@ def _pages_kb(pid: int) -> float:
         return 0.0
 
 
-def _cpu_s(pid: int) -> float:
+def _activity(pid: int) -> tuple[float, bool]:
+    """Return the CPU seconds of a process and its ended children, and whether it uses or wants a processor."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
-        return 0.0
-    return sum(int(field) for field in fields[11:15]) / _TICKS_PER_SECOND if len(fields) > 15 else 0.0
+        return 0.0, False
+    cpu_s = sum(int(field) for field in fields[11:15]) / _TICKS_PER_SECOND if len(fields) > 15 else 0.0
+    return cpu_s, fields[:1] == [b"R"]
+
+
+def tree_activity(pid: int) -> tuple[float, bool]:
+    """Return the CPU seconds of all processes below ``pid``, and whether one of them uses or wants a processor."""
+    return _sum_of_activity(descendants(pid))
+
+
+def _sum_of_activity(tree: Iterable[int]) -> tuple[float, bool]:
+    found = [_activity(pid) for pid in tree]
+    return sum(cpu_s for cpu_s, _ in found), any(runnable for _, runnable in found)
 
 
 def tree_usage(pid: int, max_processes: int) -> TreeUsage:
     """Return the usage of all processes below ``pid``; beyond ``max_processes`` only their number is counted."""
     tree = descendants(pid)
     if len(tree) > max_processes:
-        return TreeUsage(len(tree), 0.0, 0.0)
+        return TreeUsage(len(tree), 0.0, 0.0, is_runnable=True)
     pages_kb, tables_kb = sum(map(_pages_kb, tree)), sum(map(_page_tables_kb, tree))
     memory_mb = (pages_kb + tables_kb) / 1024 + (_sockets_mb(tree[-1]) if tree else 0.0)
-    return TreeUsage(len(tree), memory_mb, sum(map(_cpu_s, tree)))
+    return TreeUsage(len(tree), memory_mb, *_sum_of_activity(tree))

@@ -98,7 +98,7 @@ class WarmPytest:
             folder = self._known[key]
         if folder is None:
             return None
-        return WarmSettings(_harness(), _MODULES, "project", _ENVIRONMENT, folder)
+        return WarmSettings(_harness(), _MODULES, "project", tuple(_ENVIRONMENT.items()), folder)
 
 
 def _starts_as_usual(request: WorkspaceRequest, environment: Mapping[str, str]) -> bool:

@@ -1,5 +1,8 @@
 """Runs a program as ``__main__`` and writes the completion word when its end was reached.
 
+Without a channel for that word (the profile ``paper``) the exit status alone decides, as where the file is started; the
+harness is then only a way into an interpreter that has imported packages already.
+
 Its text is handed to the interpreter inside the sandbox (``-c``); arguments: the program's path, and ``bundled``
 where the bundle alone provides packages.
 
@@ -10,18 +13,20 @@ its threads are waited for, its exit handlers run, its objects are released, its
 
 
 def _run() -> None:
+    import _frozen_importlib_external as importing
     import atexit
     import os
     import sys
     import types
 
     path, packages = sys.argv[1], sys.argv[2]
-    ends = os.environ.pop("CARETBENCH_SENTINEL").split(":")
+    ends = [int(end) for end in os.environ.pop("CARETBENCH_SENTINEL", "").split(":") if end]
     lines = [int(line) for line in os.environ.pop("CARETBENCH_ANSWER_LINES", "").split(":") if line]
-    word = os.read(int(ends[0]), 64)
-    os.close(int(ends[0]))
+    word = os.read(ends[0], 64) if ends else b""
+    if ends:
+        os.close(ends[0])
     # A program may put others in their place.
-    write, done, leave, run_exit_handlers = os.write, int(ends[1]), os._exit, atexit._run_exitfuncs
+    write, leave, run_exit_handlers = os.write, os._exit, atexit._run_exitfuncs
     process, started = os.getpid, os.getpid()
     sys.argv[:] = [path]
     sys.path[0] = os.path.dirname(path)
@@ -29,9 +34,14 @@ def _run() -> None:
         sys.path[:] = [place for place in sys.path if not place.endswith("dist-packages")]
     ours = sys.modules["__main__"]  # kept alive: this function's globals are its
     main = types.ModuleType("__main__")
-    main.__dict__.update(__file__=path, __cached__=None, __builtins__=__builtins__)
+    loader = importing.SourceFileLoader("__main__", path)
+    main.__dict__.update(
+        __file__=path, __cached__=None, __builtins__=__builtins__, __loader__=loader, __annotations__={}
+    )
     sys.modules["__main__"] = main
     status = 0
+    if "numpy.random" in sys.modules:  # `random` seeds itself in a fork; all forks had the same numbers of NumPy
+        sys.modules["numpy.random"].seed()
 
     def exits_behind_answer(error: BaseException) -> bool:
         # The innermost line of the program on the stack lies behind the answer, and no line of the answer is on it.
@@ -59,8 +69,8 @@ def _run() -> None:
     threading = sys.modules.get("threading")
     if threading is not None:
         threading._shutdown()
-    if status == 0 and process() == started:  # a forked child comes to this place too
-        write(done, word)
+    if ends and status == 0 and process() == started:  # a forked child comes to this place too
+        write(ends[1], word)
     run_exit_handlers()
     main.__dict__.clear()
     for output in (sys.stdout, sys.stderr):

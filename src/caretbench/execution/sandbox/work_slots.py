@@ -1,0 +1,120 @@
+"""Slots of running programs: a program that only waits lends its slot, so that no processor is idle beside it.
+
+Of DevBench's JavaScript programs some wait out their limit of 60 s. With a fixed number of threads they held all of
+them, and a run of 35 s of work took 110 s.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+MOST_WAITING = 96
+"""Maximum number of waiting programs that have lent their slots: each has a thread and a sandbox."""
+_MEMORY_SHARE = 0.25
+"""Share of the machine's memory that these programs may hold together."""
+
+_T = TypeVar("_T")
+_running = threading.local()
+
+
+def report_activity(*, works: bool, memory_mb: float = 0.0) -> None:
+    """Note that the program of the calling thread works, or only waits. Without effect outside of a slot."""
+    slot: _Slot | None = getattr(_running, "slot", None)
+    if slot is not None:
+        slot.report(None if works else memory_mb)
+
+
+class WorkSlots:
+    """Threads that run calls, of which at most ``size`` work at a time.
+
+    Args:
+        size: Number of slots.
+        on_wait: Called from a call's thread when it has lent its slot.
+    """
+
+    def __init__(self, size: int, on_wait: Callable[[], None]) -> None:
+        self._pool = ThreadPoolExecutor(size + MOST_WAITING, thread_name_prefix="sandbox")
+        self._size, self._free, self._on_wait = size, size, on_wait
+        self._ready: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
+        self._waiting: dict[_Slot, float] = {}
+        self._memory_mb = _MEMORY_SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+        self._lock = threading.Lock()
+
+    @property
+    def working(self) -> int:
+        """Number of calls that are to start or have started, less those that only wait."""
+        with self._lock:
+            return self._size - self._free + len(self._ready)
+
+    @property
+    def waiting(self) -> int:
+        """Number of calls that have lent their slots."""
+        return len(self._waiting)
+
+    def submit(self, call: Callable[[], _T]) -> Future[_T]:
+        """Run a call as soon as there is a slot."""
+        future: Future[_T] = Future()
+        with self._lock:
+            self._ready.append((future, call))
+            self._fill()
+        return future
+
+    def close(self) -> None:
+        """Cancel the calls that have not started, and wait for the others."""
+        with self._lock:
+            for future, _ in self._ready:
+                future.cancel()
+            self._ready.clear()
+        self._pool.shutdown(wait=True)
+
+    def _fill(self) -> None:
+        while self._free > 0 and self._ready:
+            self._free -= 1
+            self._pool.submit(self._run, *self._ready.popleft())
+
+    def _run(self, future: Future[_T], call: Callable[[], _T]) -> None:
+        slot = _running.slot = _Slot(self)
+        try:
+            result = call()
+        except BaseException as error:
+            slot.report(None, ended=True)
+            future.set_exception(error)
+        else:
+            slot.report(None, ended=True)
+            future.set_result(result)
+        finally:
+            _running.slot = None
+
+    def _report(self, slot: _Slot, waiting_mb: float | None, *, ended: bool) -> None:
+        """Note that a call waits with so much memory, or works (None), or has ended."""
+        with self._lock:
+            waited = slot in self._waiting
+            waits = waiting_mb is not None and (waited or self._may_wait(waiting_mb))
+            self._waiting.pop(slot, None)
+            if waits:
+                self._waiting[slot] = waiting_mb or 0.0
+            # One that works again takes its slot back, though another call may have it: for a while more calls work.
+            held, holds = not waited, not (waits or ended)
+            self._free += int(held) - int(holds)
+            self._fill()
+        if waits and not waited:
+            self._on_wait()
+
+    def _may_wait(self, memory_mb: float) -> bool:
+        return len(self._waiting) < MOST_WAITING and sum(self._waiting.values()) + memory_mb <= self._memory_mb
+
+
+class _Slot:
+    """Slot of one call."""
+
+    def __init__(self, slots: WorkSlots) -> None:
+        self._slots = slots
+
+    def report(self, waiting_mb: float | None, *, ended: bool = False) -> None:
+        """Note the memory in MB of a program that only waits, or None for one that works."""
+        self._slots._report(self, waiting_mb, ended=ended)
