@@ -11,14 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.cache.result_cache import ResultCache
-from caretbench.execution.execution_types import ExecutionRequest, Limits, Status, WarmSettings
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Limits, Status, WarmSettings
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox import launcher, warm_sandbox
 from caretbench.execution.sandbox.persistent_sandbox import PersistentSandbox
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxResult, SandboxUnavailable
 from caretbench.execution.sandbox.warm_sandbox import WarmWorker, WarmWorkerKey, WarmWorkerPool
+from caretbench.execution.toolchains.python import ENVIRONMENT
+from caretbench.problem import Profile
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
 
@@ -149,6 +152,57 @@ def test_a_worker_is_replaced_in_time(box: Sandbox, monkeypatch: pytest.MonkeyPa
         assert run(box, "pass").ok
         seen |= {worker._process.pid for worker in workers(box)}
     assert len(seen) == 3
+
+
+@pytest.mark.parametrize("profile", ["default", "paper"])
+def test_what_belongs_to_one_program_starts_no_worker(box: Sandbox, tmp_path: Path, profile: Profile) -> None:
+    """The answer's lines differ from program to program: in a worker's key they cost each of them a worker."""
+    requests = [
+        ExecutionRequest(
+            id=str(number), language="python", source=f"x = {number}\n", profile=profile,
+            answer_lines=(1 + number, 2 + number), limits=LIMITS.model_copy(update={"tmp_mb": 20 + number}),
+        )
+        for number in range(8)
+    ]  # fmt: skip
+    results = list(LocalExecutor(4, sandbox=box, cache=ResultCache(tmp_path)).submit(requests))
+    assert {result.status for result in results} == {Status.PASSED}
+    [worker] = workers(box)
+    assert worker.served == len(requests)
+
+
+def test_under_paper_a_program_finds_what_its_header_imports_as_a_fresh_interpreter_has_it(
+    box: Sandbox, tmp_path: Path
+) -> None:
+    """Names, module state and exit status are those of `python main.py`; only the import has happened before."""
+    fresh = "import numpy, random, sys\nprint(sorted(globals()))\nprint(__loader__ is not None, __spec__, __file__)\n"
+    source = f"{fresh}print(__annotations__, sys.path[0], 'numpy.random' in sys.modules)\nnumbers: int = 1\n"
+    drawn = "import numpy\nprint(numpy.random.rand())\n"
+    executor = LocalExecutor(2, sandbox=box, cache=ResultCache(tmp_path))
+
+    def run(text: str, repeat: int = 0) -> ExecutionResult:
+        [result] = executor.submit(
+            [
+                ExecutionRequest(
+                    id="a", language="python", source=text, profile="paper", repeat=repeat, limits=LIMITS,
+                    bundle="devbench/python",
+                )
+            ]
+        )  # fmt: skip
+        return result
+
+    bundle = installed_bundle("devbench/python")
+    if bundle is None:
+        pytest.skip("the bundle devbench/python is not built")
+    in_worker = run(source)
+    environment = {**ENVIRONMENT, **bundle.environment}
+    files = {"main.py": source}
+    alone = box.run(
+        Invocation([PYTHON, "main.py"], files=files, limits=LIMITS, environment=environment, read_only=bundle.read_only)
+    )
+    assert in_worker.stdout.text == alone.stdout.text
+    assert run(drawn).stdout.text != run(drawn, repeat=1).stdout.text
+    exits = {"": 0, "raise SystemExit(3)": 3, "import os\nos._exit(4)": 4, "raise ValueError": 1, "exit(0)": 0}
+    assert {text: run(text).exit_code for text in exits} == exits
 
 
 def test_a_program_that_ends_its_walls_leaves_the_worker_alone(box: Sandbox) -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from caretbench.execution.execution_types import ExecutionRequest, ExecutionResu
 from caretbench.execution.scan.tamper import SCAN_VERSION
 from caretbench.extraction.policies import policy
 from caretbench.files import DataError, write_rows
-from caretbench.problem import Completion, Problem, Score
+from caretbench.problem import Completion, Problem, Profile, Score
 from caretbench.runs.run_folder import DataInfo, Manifest, ModelInfo, RunFolder
 from caretbench.runs.score import ScoringStage
 from caretbench.runs.session import check_resumable
@@ -74,18 +74,24 @@ def test_a_problem_whose_reference_answer_fails_here_is_left_out(tmp_path: Path,
 
 
 class Backwards(FakeExecutor):
-    """Takes every request before it answers, and answers the last one first."""
+    """Takes requests until the next one depends on a result, and answers the last one first."""
 
-    def submit(self, requests: Iterable[AnyRequest]) -> Iterator[ExecutionResult]:
-        yield from super().submit(reversed(list(requests)))
+    def __init__(self, decide: Callable[[ExecutionRequest], Status]) -> None:
+        super().__init__(decide)
+        self.taken: list[list[ExecutionRequest]] = []
+
+    def submit(self, requests: Iterable[AnyRequest | None]) -> Iterator[ExecutionResult]:
+        source = iter(requests)
+        while taken := list(iter(lambda: next(source, None), None)):
+            self.taken.append(taken)  # type: ignore[arg-type]
+            yield from super().submit(reversed(taken))
 
 
-def test_an_answer_that_is_faster_than_its_reference_answer_waits_for_it(
-    tmp_path: Path, make_problem: MakeProblem
-) -> None:
+def test_answers_run_after_the_verdict_on_their_reference(tmp_path: Path, make_problem: MakeProblem) -> None:
     sound = make_problem()
     broken = make_problem("python/low_context/broken", reference="    return None\n")
-    stage = scoring(tmp_path, [sound, broken], Backwards(right))
+    executor = Backwards(right)
+    stage = scoring(tmp_path, [sound, broken], executor)
     answers = ("    return 2 * x\n", "    return x\n", None)
     stage.add_completions(
         Completion(problem_id=problem.id, model="m", sample=sample, text=text)
@@ -97,8 +103,30 @@ def test_an_answer_that_is_faster_than_its_reference_answer_waits_for_it(
     assert [found[sound.id, sample] for sample in range(3)] == ["passed", "failed", "failed"]
     assert {found[broken.id, sample] for sample in range(3)} == {"left_out"}
     assert len(rows(tmp_path)) == len({row.key for row in rows(tmp_path)})
-    order = [row.model for row in rows(tmp_path) if executed(row) and row.problem_id == sound.id]
-    assert order[0] == "reference"
+    # Two references, then the three answers to the problem whose reference passes; no program of the other one.
+    assert [len(taken) for taken in executor.taken] == [2, 3]
+
+
+@pytest.mark.parametrize(("profile", "bound"), [("default", 0.25), ("paper", None)])
+def test_the_reference_bounds_the_cpu_time_of_answers_under_default(
+    tmp_path: Path, make_problem: MakeProblem, profile: Profile, bound: float | None
+) -> None:
+    class Measured(Backwards):
+        def submit(self, requests: Iterable[AnyRequest | None]) -> Iterator[ExecutionResult]:
+            for result in super().submit(requests):
+                yield result.model_copy(update={"cpu_s": 0.25})
+
+    problem = make_problem()
+    executor = Measured(right)
+    stage = scoring(tmp_path, [problem], executor, profile)
+    stage.add_completions([Completion(problem_id=problem.id, model="m", text="    return x\n")])
+    stage.run()
+    [reference], [answer] = executor.taken
+    assert (reference.reference_cpu_s, answer.reference_cpu_s) == (None, bound)
+    # A later run knows the reference's time from its row.
+    stage.add_completions([Completion(problem_id=problem.id, model="other", text="    return 3\n")])
+    stage.run()
+    assert executor.taken[-1][-1].reference_cpu_s == bound
 
 
 def test_a_module_that_the_reference_program_lacks_is_ours(tmp_path: Path, make_problem: MakeProblem) -> None:

@@ -75,9 +75,10 @@ class WorkSlots:
     def _fill(self) -> None:
         while self._free > 0 and self._ready:
             self._free -= 1
-            self._pool.submit(self._run, *self._ready.popleft())
+            future, call = self._ready.popleft()
+            self._pool.submit(self._run, future, call)
 
-    def _run(self, future: Future[_T], call: Callable[[], _T]) -> None:
+    def _run(self, future: Future[Any], call: Callable[[], Any]) -> None:
         slot = _running.slot = _Slot(self)
         try:
             result = call()
