@@ -1,6 +1,9 @@
 """Settings of the documentation site: `make site` builds it into `docs/_build/html`, with warnings as errors."""
 
+import os
 import re
+import subprocess
+import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any
@@ -45,6 +48,19 @@ def _site_links(_app: Any, name: str, source: list[str]) -> None:
     source[0] = text.replace(f"]({outside}LICENSE)", f"]({'../' * (name.count('/') + 1)}LICENSE)")
 
 
+def _verb_options(_app: Any, name: str, source: list[str]) -> None:
+    """Give each section of the page of verbs the help of its command: a copy in the page would grow old."""
+    if name == "reference/verbs":
+        source[0] = re.sub(r"(?ms)^## (\w+)$.*?(?=^## |\Z)", lambda part: f"{part[0]}\n{_help(part[1])}\n", source[0])
+
+
+def _help(verb: str) -> str:
+    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "caretbench", verb, "--help"]
+    return f"```text\n{subprocess.check_output(command, text=True, env=environment).strip()}\n```\n"
+
+
 def setup(app: Any) -> None:
-    """Register the hook of this site."""
+    """Register the hooks of this site."""
     app.connect("source-read", _site_links)
+    app.connect("source-read", _verb_options)
