@@ -22,6 +22,7 @@ from caretbench.execution.execution_types import Limits, Status
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.host import idmapped_mounts as host_mounts
 from caretbench.execution.sandbox.host.failure_reasons import NO_NESTING
+from caretbench.execution.sandbox.host.program_users import program_users
 from caretbench.execution.sandbox.program_sandbox import NO_OVERLAY, Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.workspaces.snapshot_store import IGNORED, Snapshot, SnapshotStore
@@ -123,6 +124,21 @@ def python(workspace_runner: WorkspaceRunner, project: Snapshot, text: str, **op
 
 
 # --- what a user has ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(program_users() is None, reason="only root opens a snapshot for each program's user")
+def test_projects_share_a_worker(take: Take, store: SnapshotStore) -> None:
+    """A snapshot belongs to one program; in a worker's key, nine projects in turn cost a worker for each command."""
+    box = Sandbox()
+    runner = WorkspaceRunner(box, store)
+    for number in range(3):
+        project = take({"number.txt": str(number)})
+        result = script(runner, project, "cat number.txt; ls /run/snapshot")
+        if result.placed != "overlay":
+            pytest.skip("no overlay can be laid here")
+        assert result.stdout.text == str(number)
+    assert len(box._workers._workers) == 1
+    box.close()
 
 
 def test_a_patch_decides_whether_the_tests_pass(
