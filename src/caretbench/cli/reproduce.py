@@ -33,6 +33,7 @@ def reproduce(
     Examples:
       caretbench reproduce runs/mine python/low_context/environment-overrides --model reference
     """
+    from caretbench.execution.execution_types import CPU_FACTOR
     from caretbench.runs import verdict as verdicts
     from caretbench.runs.run_folder import RunFolder
     from caretbench.runs.score import REFERENCE
@@ -54,6 +55,9 @@ def reproduce(
     if not is_reference:
         text, steps, refusal = _inserted_text(completion, problem, manifest.policy)
     request = None if refusal else suite.submitted_request(problem, text, manifest.profile, manifest.variants)
+    if request is not None and stored is not None and (bound := stored.details.get("limit_cpu_s")):
+        # By its reference's CPU time, which no row of the answer has.
+        request = request.model_copy(update={"reference_cpu_s": float(str(bound)) / CPU_FACTOR})
     result = _result(request, problem, refusal)
     flags = () if is_reference else verdicts.answer_flags(text, problem, manifest.profile)
     if is_reference:

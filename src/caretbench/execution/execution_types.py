@@ -108,7 +108,7 @@ class Limits(FrozenModel):
 
 REFERENCE_CPU = "reference_cpu@1"
 """Name and version of the rule that bounds the CPU time of an answer by that of its reference."""
-_CPU_FACTOR = 10.0
+CPU_FACTOR = 10.0
 
 
 def bounded_by_reference(limits: Limits, reference_cpu_s: float | None) -> Limits:
@@ -119,7 +119,7 @@ def bounded_by_reference(limits: Limits, reference_cpu_s: float | None) -> Limit
     """
     if reference_cpu_s is None:
         return limits
-    bound = 2.0 ** max(0, math.ceil(math.log2(max(_CPU_FACTOR * reference_cpu_s, 1.0))))
+    bound = 2.0 ** max(0, math.ceil(math.log2(max(CPU_FACTOR * reference_cpu_s, 1.0))))
     return limits if bound >= limits.cpu_s else limits.model_copy(update={"cpu_s": bound})
 
 
