@@ -33,7 +33,6 @@ def reproduce(
     Examples:
       caretbench reproduce runs/mine python/low_context/environment-overrides --model reference
     """
-    from caretbench.execution.execution_types import CPU_FACTOR
     from caretbench.runs import verdict as verdicts
     from caretbench.runs.run_folder import RunFolder
     from caretbench.runs.score import REFERENCE
@@ -55,10 +54,7 @@ def reproduce(
     if not is_reference:
         text, steps, refusal = _inserted_text(completion, problem, manifest.policy)
     request = None if refusal else suite.submitted_request(problem, text, manifest.profile, manifest.variants)
-    if request is not None and stored is not None and (bound := stored.details.get("limit_cpu_s")):
-        # By its reference's CPU time, which no row of the answer has.
-        request = request.model_copy(update={"reference_cpu_s": float(str(bound)) / CPU_FACTOR})
-    result = _result(request, problem, refusal)
+    result = _result(_bounded(request, stored), problem, refusal)
     flags = () if is_reference else verdicts.answer_flags(text, problem, manifest.profile)
     if is_reference:
         result = result.model_copy(update={"status": result.status.for_reference})
@@ -75,6 +71,16 @@ def reproduce(
     if stored is not None and stored.outcome != result.status.value:
         print_note(f"the stored outcome is {stored.outcome}, this time it is {result.status.value}")
         raise typer.Exit(1)
+
+
+def _bounded(request: AnyRequest | None, stored: Score | None) -> AnyRequest | None:
+    """Return a request with the bound of CPU time that ended the stored run, if one did."""
+    from caretbench.execution.execution_types import CPU_FACTOR
+
+    bound = stored.details.get("limit_cpu_s") if stored is not None else None
+    if request is None or not isinstance(bound, float):
+        return request
+    return request.model_copy(update={"reference_cpu_s": bound / CPU_FACTOR})
 
 
 def _result(request: AnyRequest | None, problem: Problem, refusal: str | None) -> ExecutionResult:

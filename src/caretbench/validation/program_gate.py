@@ -107,9 +107,8 @@ class ProgramGate(ResumableGate):
 
     def _decide(self, problems: Sequence[Problem], repeated: Mapping[str, str]) -> Iterator[Validity]:
         outcomes: _Tried = defaultdict(dict)
-        runs = range(REFERENCE_RUNS)
-        self._try([(one, GateAnswer("reference", one.reference, run)) for one in problems for run in runs], outcomes)
-        self._try([(one, answer) for one in problems for answer in _nothing(one)], outcomes)
+        for answers_of in (_repeated_reference, _nothing):
+            self._try([(problem, answer) for problem in problems for answer in answers_of(problem)], outcomes)
         self._repeat_alone([problem for problem in problems if _may_be_unlucky(outcomes[problem.id])], outcomes)
         queues = {
             problem.id: iter(mutants(problem))
@@ -202,6 +201,10 @@ def _patience(outcomes: GateOutcomes, most_s: float) -> float:
     """Return the wall time limit of mutants in seconds, rounded up so that it rarely differs between runs."""
     reference_s = max((outcome.wall_s for outcome in _references(outcomes)), default=0.0)
     return min(most_s, max(_LEAST_WALL_S, 10.0 * math.ceil(_PATIENCE * reference_s / 10.0)))
+
+
+def _repeated_reference(problem: Problem) -> list[GateAnswer]:
+    return [GateAnswer("reference", problem.reference, run) for run in range(REFERENCE_RUNS)]
 
 
 def _nothing(problem: Problem) -> list[GateAnswer]:
