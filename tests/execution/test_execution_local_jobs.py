@@ -22,6 +22,8 @@ class CountingRunner:
 
     def __init__(self) -> None:
         self.batches: list[int] = []
+        self.expected: list[str] = []
+        self.expected_at_first = 0
         self.sandbox = SimpleNamespace(interrupt=lambda: None, resume=lambda: None)
 
     def skip_reason(self, _request: ExecutionRequest) -> str | None:
@@ -36,7 +38,11 @@ class CountingRunner:
     def compile_batch_size(self, _language: str) -> int:
         return BATCH
 
+    def expect(self, request: ExecutionRequest) -> None:
+        self.expected.append(request.id)
+
     def compile(self, requests: Sequence[ExecutionRequest]) -> list[CompileResult]:
+        self.expected_at_first = self.expected_at_first or len(self.expected)
         self.batches.append(len(requests))
         time.sleep(0.01)
         return [CompileResult(artefact=Path("/nowhere")) for _ in requests]
@@ -54,6 +60,20 @@ def test_compilers_are_not_started_for_single_programs(tmp_path: Path) -> None:
     assert sum(runner.batches) == 300
     # Two partial batches at the end of the requests or of a window are fine, a compiler for each program is not.
     assert len(runner.batches) <= 300 / BATCH + 2
+
+
+@pytest.mark.parametrize("size", [1, BATCH])
+def test_what_a_whole_window_will_compile_is_known_before_the_first_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(CountingRunner, "compile_batch_size", lambda *_: size)
+    runner: Any = CountingRunner()
+    requests = [ExecutionRequest(id=str(n), language="cpp", source=f"int a{n};") for n in range(40)]
+    results = list(local_submission(runner, ResultCache(tmp_path), workers=2, compilers=2).results(requests))
+    assert len(results) == 40
+    assert runner.expected_at_first == 32  # sixteen a worker
+    assert sorted(map(int, runner.expected)) == list(range(40))
+    assert max(runner.batches) <= size
 
 
 class UnluckyRunner(CountingRunner):

@@ -109,22 +109,41 @@ def entries(root: Path) -> list[Path]:
 def test_a_set_is_built_once_it_would_have_paid(tmp_path: Path) -> None:
     built = Built()
     headers = PrecompiledHeaderStore(tmp_path, "g++")
-    asked = 0
-    while headers.for_program(WORK, FLAGS, built) is None:
-        asked += 1
-    assert 2 <= asked <= 6
+    found = [headers.for_program(f"{WORK}int a{number};\n", FLAGS, built) for number in range(10)]
+    assert 2 <= found.count(None) <= 6
     assert built.texts == ["#include <iostream>\n"]
-    for _ in range(200):
-        headers.for_program(WORK, FLAGS, built)
+    for number in range(10, 210):
+        headers.for_program(f"{WORK}int a{number};\n", FLAGS, built)
     assert built.texts == ["#include <iostream>\n", "#include <iostream>\n#include <vector>\n"]
     small = headers.for_program("#include <iostream>\n#include <list>\n", FLAGS, built)
     large = headers.for_program(WORK + "#include <list>\n", FLAGS, built)
     assert small is not None
-    assert small.headers == {"iostream"}
+    assert small.headers == frozenset({"iostream"})
     assert large is not None
-    assert large.headers == {"iostream", "vector"}
+    assert large.headers == frozenset({"iostream", "vector"})
     assert headers.for_program(WORK, ("-O2",), built) is None
     assert headers.for_program("#include <vector>\n", FLAGS, built) is None
+
+
+def test_the_same_program_counts_once(tmp_path: Path) -> None:
+    built = Built()
+    headers = PrecompiledHeaderStore(tmp_path, "g++")
+    for _ in range(50):
+        headers.expect(WORK, FLAGS)
+        assert headers.for_program(WORK, FLAGS, built) is None
+    assert built.texts == []
+
+
+def test_what_expected_programs_share_is_built_before_the_first_of_them(tmp_path: Path) -> None:
+    built = Built()
+    headers = PrecompiledHeaderStore(tmp_path, "g++")
+    foreign = "#include <unistd.h>\n"
+    programs = [f"{begin}int a{number};\n" for begin, count in ((WORK, 200), (foreign, 2)) for number in range(count)]
+    for program in programs:
+        headers.expect(program, FLAGS)
+    assert built.texts == []
+    assert all(headers.for_program(program, FLAGS, built) for program in programs)
+    assert built.texts == ["#include <iostream>\n", "#include <iostream>\n#include <vector>\n", foreign]
 
 
 def test_other_libraries_headers_are_built_when_they_are_asked_for_again(tmp_path: Path) -> None:
@@ -342,7 +361,47 @@ def test_the_released_flags_stay_as_they_are(tmp_path: Path, recording: Recordin
     result = run({"a": PROGRAM}, recording, tmp_path / "cache", profile="paper")["a"]
     assert result.status is Status.PASSED
     [argv] = recording.compilers
-    assert set(argv) == {cpp.COMPILER, *cpp.PAPER_FLAGS, cpp.PROGRAM, "-o", "program", "-pthread"}
+    assert set(argv) == {
+        cpp.COMPILER, *cpp.PAPER_FLAGS, *cpp.LINKER_FLAGS, cpp.PROGRAM, "-o", "program", "-pthread",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("profile", ["paper", "default"])
+def test_programs_of_a_submission_share_headers_from_the_first_on(
+    tmp_path: Path, recording: Recording, profile: str
+) -> None:
+    sources = {str(number): f"{WORK}int main() {{ return {number} - {number}; }}\n" for number in range(6)}
+    results = run(sources, recording, tmp_path / "cache", profile=profile)
+    assert {result.status for result in results.values()} == {Status.PASSED}
+    built = [argv for argv in recording.compilers if "c++-header" in argv]
+    compiled = [argv for argv in recording.compilers if cpp.PROGRAM in argv]
+    flags = cpp.PAPER_FLAGS if profile == "paper" else cpp.DEFAULT_FLAGS
+    assert [set(flags) <= set(argv) for argv in built] == [True]
+    assert [("-include" in argv) for argv in compiled] == [True] * 6
+
+
+def executables(sandbox: Sandbox, folder: Path) -> list[bytes]:
+    folder.mkdir()
+    runtime = load_runtime("cpp", sandbox)
+    found = []
+    for name in ("plain", "throws", "message", "private_later"):
+        (folder / name).mkdir()
+        request = ExecutionRequest(id=name, language="cpp", source=TRICKY[name], profile="paper", limits=LIMITS)
+        [result] = runtime.compile([request], [folder / name])
+        found += [file.read_bytes() for file in (folder / name).iterdir()] if result.artefact else []
+    return found
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("eager")
+def test_at_the_released_flags_executables_are_the_same_bytes(
+    tmp_path: Path, recording: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = executables(recording, tmp_path / "given")
+    assert sum("-include" in argv for argv in recording.compilers) == 4
+    monkeypatch.setattr(PrecompiledHeaderStore, "for_program", lambda *_: None)
+    assert executables(recording, tmp_path / "plain") == given
+    assert len(given) == 3
 
 
 def test_an_executable_too_large_to_be_read_out_still_runs(

@@ -111,6 +111,9 @@ class _Programs(LocalRequestKind[ExecutionRequest, ExecutionResult]):
         group = (request.language, request.profile, request.variant, request.bundle)
         return self._runner.compile_batch_size(request.language), group
 
+    def expect(self, request: ExecutionRequest) -> None:
+        self._runner.expect(request)
+
     def compile(self, jobs: Sequence[Job[ExecutionRequest]]) -> Sequence[ExecutionResult | None]:
         compiled = self._runner.compile([job.request for job in jobs])
         self._compiled |= {job.key: one for job, one in zip(jobs, compiled, strict=True)}

@@ -31,6 +31,10 @@ class LocalRequestKind(RequestKind[Request, Result]):
         del request
         return 0, None
 
+    def expect(self, request: Request) -> None:
+        """Note a request that will be compiled: what it shares with later ones may be prepared."""
+        del request
+
     def compile(self, jobs: Sequence[Job[Request]]) -> Sequence[Result | None]:
         """Compile a batch; return None for each program that can run, else its final result."""
         return [None for _ in jobs]
@@ -93,10 +97,12 @@ class LocalJobRunner(Generic[Request, Result]):
         if size == 0:
             self._start_run(job)
             return
+        self._kind.expect(job.request)
         batch = self._batches.setdefault(group, [])
         batch.append(job)
-        if len(batch) >= size:
-            self._start_compile(self._batches.pop(group))
+        # Nothing is compiled before the window is full: the first compiler already knows what the others share.
+        if len(batch) >= size and self._tasks:
+            self._start_batches(group)
 
     def completed(self) -> Iterator[tuple[Job[Request], Result]]:
         """Yield completed jobs, without waiting."""
@@ -107,8 +113,8 @@ class LocalJobRunner(Generic[Request, Result]):
         """Wait until a job has ended or begins to wait, and yield the completed ones."""
         # While something works, batches are left to fill: a compiler started for one program is a slow one.
         if all_started or not self._works():
-            while self._batches:
-                self._start_compile(self._batches.popitem()[1])
+            for group in tuple(self._batches):
+                self._start_batches(group)
         if self._lone_runs and not self._works() and self._ended.empty():
             self._start_lone_run(self._lone_runs.popleft())
         if self._tasks:
@@ -125,6 +131,12 @@ class LocalJobRunner(Generic[Request, Result]):
 
     def _works(self) -> bool:
         return self._compiling > 0 or self._slots.working > 0
+
+    def _start_batches(self, group: Hashable) -> None:
+        jobs = self._batches.pop(group)
+        size, _ = self._kind.batch(jobs[0].request)
+        for first in range(0, len(jobs), size):
+            self._start_compile(jobs[first : first + size])
 
     def _start_compile(self, jobs: list[Job[Request]]) -> None:
         def collect(future: Future[Sequence[Result | None]]) -> list[tuple[Job[Request], Result]]:

@@ -71,6 +71,10 @@ class ProgramRunner:
             self._toolchains[language] = found
         return self._toolchains[language]
 
+    def expect(self, request: ExecutionRequest) -> None:
+        """Tell the language's runtime of a request that will be compiled."""
+        self.runtime(request.language).expect(request)
+
     def compile_batch_size(self, language: str) -> int:
         """Return the number of programs per compiler process; 0 if there is nothing to compile."""
         return self.runtime(language).compile_batch_size

@@ -75,6 +75,10 @@ class BaseRuntime(ABC):
             self._toolchain = self.find_toolchain()
         return self._toolchain
 
+    def expect(self, request: ExecutionRequest) -> None:
+        """Note a request that will be compiled; nothing is to be learned from it by default."""
+        del request
+
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
         """Return success without compiling; the folders stay empty."""
         return [CompileResult(artefact=folder) for _, folder in zip(requests, artefacts, strict=True)]

@@ -6,7 +6,7 @@ import base64
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from caretbench.execution.cache.cache_folders import TOOLS
 from caretbench.execution.classification import missing_module
@@ -38,13 +38,9 @@ from caretbench.execution.toolchains.precompiled_headers import (
     HEADER,
     PRECOMPILED,
     CompilerFlags,
-    HeaderEntry,
     PrecompiledHeaderStore,
 )
 from caretbench.files import cache_folder
-
-if TYPE_CHECKING:
-    from caretbench.execution.bundles import Bundle
 
 COMPILER = "/usr/bin/g++"
 MOLD = "/usr/bin/mold"
@@ -53,7 +49,8 @@ OUT = "/out"
 
 PAPER_FLAGS = ("-std=c++17", "-Wall", "-O2")
 DEFAULT_FLAGS = ("-std=c++17", "-O0", "-w", f"-I{HARNESS}")
-LINK_FLAGS = ("-Wl,--wrap=main", *(("-fuse-ld=mold",) if Path(MOLD).exists() else ()))
+LINKER_FLAGS = ("-fuse-ld=mold",) if Path(MOLD).exists() else ()
+SENTINEL_FLAGS = ("-Wl,--wrap=main",)
 COMMON_HEADERS = "common_headers"
 """The variant that puts the usual standard headers first."""
 _COMMON = "common_headers.hpp"
@@ -67,7 +64,10 @@ _HARNESS_FILES = ("assert.h", "common_headers.hpp", "sentinel.cpp")
 
 
 class CppRuntime(ExecutableRuntime):
-    """C++ runtime with g++. ``paper``: released flags, exit status only; ``default``: -O0, assertions always on."""
+    """C++ runtime with g++. ``paper``: released flags, exit status only; ``default``: -O0, assertions always on.
+
+    Both link with mold and use precompiled headers: at -O2 the executables are the same bytes without them.
+    """
 
     language = "cpp"
     variants = (COMMON_HEADERS,)
@@ -84,32 +84,34 @@ class CppRuntime(ExecutableRuntime):
             return Toolchain(language=self.language, available=False, remedy="apt-get install g++ mold")
         linker = tool_version(MOLD, "--version") or "default linker"
         texts = [harness_file(self.language, name) for name in _HARNESS_FILES]
-        mark = fingerprint(version, linker, *texts, flags=(*PAPER_FLAGS, *DEFAULT_FLAGS, *LINK_FLAGS))
+        commands = (*PAPER_FLAGS, "-include", *LINKER_FLAGS, *DEFAULT_FLAGS, "-include", *LINKER_FLAGS, *SENTINEL_FLAGS)
+        mark = fingerprint(version, linker, *texts, flags=commands)
         return Toolchain(language=self.language, available=True, version=f"{version}, {linker}", fingerprint=mark)
+
+    def expect(self, request: ExecutionRequest) -> None:
+        """Count the request's headers: those that pay are built before the first of the expected programs."""
+        if request.variant != COMMON_HEADERS:
+            self.headers.expect(request.source, self._flags(request))
 
     def compile_one(self, request: ExecutionRequest, folder: Path) -> CompileResult:
         """Compile a program into ``folder``."""
-        bundle = self.bundle(request)
         common = request.variant == COMMON_HEADERS
         files: dict[str, str | bytes] = {PROGRAM: request.source}
-        flags: CompilerFlags = PAPER_FLAGS
+        flags = self._flags(request)
         objects: CompilerFlags = ()
-        entry: HeaderEntry | None = None
+        linking: CompilerFlags = LINKER_FLAGS
         if request.rules.sentinel:
-            flags = DEFAULT_FLAGS
             objects = (f"{HARNESS}/sentinel.o",)
+            linking += SENTINEL_FLAGS
             files[objects[0]] = self._sentinel_object()
             files[_ASSERTIONS] = harness_file(self.language, "assert.h")
-        flags += _flags(bundle, "compile", request)
-        if request.rules.sentinel:
-            entry = (
-                self.headers.for_text(harness_file(self.language, _COMMON), flags, self._precompile)
-                if common
-                else self.headers.for_program(request.source, flags, self._precompile)
-            )
         if common:
-            files[f"{HARNESS}/{_COMMON}"] = harness_file(self.language, _COMMON)
-        linking = (*(LINK_FLAGS if objects else ()), "-pthread", *_flags(bundle, "link", request))
+            text = files[f"{HARNESS}/{_COMMON}"] = harness_file(self.language, _COMMON)
+            entry = self.headers.for_text(text, flags, self._precompile)
+        else:
+            entry = self.headers.for_program(request.source, flags, self._precompile)
+        bundle = self.bundle(request)
+        linking += ("-pthread", *(bundle.link_flags(request.source) if bundle is not None else ()))
         # Ours come first: what a program asks for before its beginning comes after ours, which take the word.
         sources = (*objects, PROGRAM, *linking)
         plain = (*flags, *(("-include", f"{HARNESS}/{_COMMON}") if common else ()), *sources)
@@ -163,6 +165,11 @@ class CppRuntime(ExecutableRuntime):
             )
         )
 
+    def _flags(self, request: ExecutionRequest) -> CompilerFlags:
+        bundle = self.bundle(request)
+        flags = DEFAULT_FLAGS if request.rules.sentinel else PAPER_FLAGS
+        return (*flags, *(bundle.compile_flags if bundle is not None else ()))
+
     @property
     def headers(self) -> PrecompiledHeaderStore:
         """Precompiled headers for this toolchain; shared by all runtimes of this process."""
@@ -199,12 +206,6 @@ def _of_headers(result: SandboxResult) -> bool:
     """Return whether a failed compiler's messages may differ without precompiled headers."""
     words = result.stderr
     return words.truncated or not words.text.strip() or any(sign in words.text for sign in _SIGNS_OF_HEADERS)
-
-
-def _flags(bundle: Bundle | None, stage: str, request: ExecutionRequest) -> CompilerFlags:
-    if bundle is None:
-        return ()
-    return bundle.compile_flags if stage == "compile" else bundle.link_flags(request.source)
 
 
 def _compiled(result: SandboxResult, folder: Path) -> CompileResult:

@@ -16,6 +16,7 @@ import re
 import shutil
 import threading
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import takewhile
 from pathlib import Path
@@ -41,6 +42,8 @@ _COST_MS = {
 """CPU time in milliseconds of a header in a program that includes ``iostream``, measured with g++ 12; it only decides
 which headers are worth precompiling."""
 _OTHERS_MS = 20
+OTHERS_WORTH = 0.5
+"""Share of the cost of building other libraries' headers that they are taken to save a program."""
 _SUM = "checksum"
 
 # `cassert` may come again with another NDEBUG, is small, and is not worth a set of its own.
@@ -77,6 +80,16 @@ def leading_includes(source: str) -> str:
     headers = [header for header in _included(source) if header not in _ASSERTIONS]
     foreign = any(header not in _STANDARD for header in headers)
     return "".join(f"#include <{header}>\n" for header in headers) if foreign else ""
+
+
+def _candidates(source: str) -> Iterator[tuple[str, frozenset[str] | None]]:
+    """Yield the texts that may be precompiled for a program, each with its headers if all are standard ones."""
+    if text := leading_includes(source):
+        yield text, None
+    included = leading_headers(source)
+    for headers in dict.fromkeys((included & _FIRST, included)):
+        if headers:
+            yield "".join(f"#include <{header}>\n" for header in sorted(headers)), headers
 
 
 def _included(source: str) -> Iterator[str]:
@@ -120,38 +133,48 @@ class PrecompiledHeaderStore:
         self.root = root
         self._mark = mark
         self._lock = threading.Lock()
-        self._worth: dict[tuple[CompilerFlags, str], float] = {}
+        self._counted: set[int] = set()  # hashes of programs
+        self._worth: defaultdict[tuple[CompilerFlags, str], float] = defaultdict(float)
+        self._looked_for: set[tuple[CompilerFlags, str]] = set()
         # None: it is being built, or cannot be.
         self._known: dict[tuple[CompilerFlags, str], HeaderEntry | None] = {}
         with contextlib.suppress(OSError):  # what cannot be kept is gone without
             root.mkdir(parents=True, exist_ok=True)
             remove_abandoned(root)
 
+    def expect(self, source: str, flags: CompilerFlags) -> None:
+        """Count a program that will be compiled, once: what enough of them begin with is built before the first one."""
+        program = hash((source, flags))
+        with self._lock:
+            known = program in self._counted
+            self._counted.add(program)
+        if known:
+            return
+        for text, headers in _candidates(source):
+            worth = OTHERS_WORTH if headers is None else self._worth_of(headers, leading_headers(source), flags)
+            with self._lock:
+                self._worth[flags, text] += worth
+
     def for_program(self, source: str, flags: CompilerFlags, compile_header: HeaderCompiler) -> HeaderEntry | None:
         """Return the best entry that contains only headers that the program begins with; None: use none.
 
-        A set is built once it would have saved what building it costs; meanwhile other threads go without. Nothing is
-        known of the cost of other libraries' headers: they are built when they are asked for a second time.
+        A set is built once it saves the expected programs what building it costs; meanwhile other threads go without.
         """
-        if text := leading_includes(source):
-            self._provide(text, None, flags, compile_header, 0.5)
-            with self._lock:
-                entry = self._known.get((flags, text))
-            if entry is not None and (used := self._used(entry)) is not None:
+        self.expect(source, flags)
+        for text, headers in _candidates(source):
+            entry = self._provide(text, headers, flags, compile_header)
+            if headers is None and entry is not None and (used := self._used(entry)) is not None:
                 return used
-        included = leading_headers(source)
-        first = included & _FIRST
-        for headers in dict.fromkeys((first, included)):
-            if headers:
-                best = self._best(included, flags)
-                held = [best.headers] if best is not None and best.headers else []
-                # What the first set will save is not the whole set's merit.
-                others = max((saved_cpu_ms(other) for other in (*held, first) if other != headers), default=0.0)
-                text = "".join(f"#include <{header}>\n" for header in sorted(headers))
-                worth = max(0.0, saved_cpu_ms(headers) - others) / build_cpu_ms(headers)
-                self._provide(text, headers, flags, compile_header, worth)
-        best = self._best(included, flags)
+        best = self._best(leading_headers(source), flags)
         return self._used(best) if best is not None else None
+
+    def _worth_of(self, headers: frozenset[str], included: frozenset[str], flags: CompilerFlags) -> float:
+        """Return the share of the cost of building a set that it saves a program that begins with ``included``."""
+        best = self._best(included, flags)
+        held = [best.headers] if best is not None and best.headers else []
+        # What the first set will save is not the whole set's merit.
+        others = max((saved_cpu_ms(other) for other in (*held, included & _FIRST) if other != headers), default=0.0)
+        return max(0.0, saved_cpu_ms(headers) - others) / build_cpu_ms(headers)
 
     def _best(self, included: frozenset[str], flags: CompilerFlags) -> HeaderEntry | None:
         with self._lock:
@@ -164,9 +187,9 @@ class PrecompiledHeaderStore:
 
     def for_text(self, text: str, flags: CompilerFlags, compile_header: HeaderCompiler) -> HeaderEntry | None:
         """Return the entry of a text, built on first use; None if it cannot be built."""
-        self._provide(text, None, flags, compile_header, 1.0)
         with self._lock:
-            entry = self._known.get((flags, text))
+            self._worth[flags, text] = 1.0
+        entry = self._provide(text, None, flags, compile_header)
         return self._used(entry) if entry is not None else None
 
     def is_intact(self, entry: HeaderEntry) -> bool:
@@ -180,20 +203,15 @@ class PrecompiledHeaderStore:
     # --- building ---------------------------------------------------------------------------------------------
 
     def _provide(
-        self,
-        text: str,
-        headers: frozenset[str] | None,
-        flags: CompilerFlags,
-        compile_header: HeaderCompiler,
-        worth: float,
-    ) -> None:
-        """Look for an entry on first use; build it once the time that it would have saved exceeds its cost."""
+        self, text: str, headers: frozenset[str] | None, flags: CompilerFlags, compile_header: HeaderCompiler
+    ) -> HeaderEntry | None:
+        """Return an entry: looked for on first use, built once the time that it saves exceeds its cost."""
         key = (flags, text)
         with self._lock:
             if key in self._known:
-                return
-            first = key not in self._worth
-            self._worth[key] = self._worth.get(key, 0.0) + worth
+                return self._known[key]
+            first = key not in self._looked_for
+            self._looked_for.add(key)
             due = self._worth[key] >= 1
             if due:
                 self._known[key] = None
@@ -206,6 +224,7 @@ class PrecompiledHeaderStore:
         if entry is not None:
             with self._lock:
                 self._known[key] = entry
+        return entry
 
     def _found(self, name: str, headers: frozenset[str] | None) -> HeaderEntry | None:
         """Return an entry of an earlier process, or of another one."""
@@ -259,7 +278,9 @@ class PrecompiledHeaderStore:
         with self._lock:
             for key in [key for key, known in self._known.items() if known == entry]:
                 del self._known[key]
-                del self._worth[key]
+                self._looked_for.discard(key)
+                self._worth[key] = 0.0
+                self._counted.clear()
 
     def _intact(self, entry: HeaderEntry) -> bool:
         folder = self.root / entry.name
