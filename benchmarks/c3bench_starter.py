@@ -24,7 +24,7 @@ OPTIONS = {"max_share": 1.0, "max_scc": 130, "per_file": 3}
 def main() -> None:
     """Build the problems and write them."""
     output = Path(sys.argv[1])
-    api.build("c3bench", [str(one) for one in SOURCES], output, **OPTIONS)
+    api.build_problems("c3bench", [str(one) for one in SOURCES], output, **OPTIONS)
     problems = list(read_rows(output / "problems.jsonl", Problem))
     target = starter_folder() / "problems.jsonl"
     write_rows(target, problems)

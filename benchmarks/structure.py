@@ -14,7 +14,7 @@ import argparse
 import ast
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 MOST_MODULES = 15
@@ -51,6 +51,31 @@ class Module:
                 start = ".".join([*base, *filter(None, [node.module])])
                 yield start
                 yield from (f"{start}.{one.name}" for one in node.names)
+
+
+def wing(name: str) -> str:
+    """The wing of a module: ``run``, ``build`` or ``people``; ``above`` them are the verbs and the Python API."""
+    _, *parts = name.split(".")
+    if not parts or parts[0] in ("cli", "api", "__main__"):
+        return "above"
+    if parts[0] == "build" or (parts[0] == "suites" and parts[2:3] == ["build"]):
+        return "build"
+    return "people" if parts[0] == "people" else "run"
+
+
+BELOW = {"run": ("run",), "build": ("build", "run"), "people": ("people", "build", "run")}
+"""Wings that the modules of a wing may import."""
+
+
+def imports_across_wings(modules: Iterable[Module]) -> list[str]:
+    """Imports of a module of a wing that its own wing must do without, lazy ones too: ``MODULE imports MODULE``."""
+    named = {module.name: module for module in modules}
+    return sorted(
+        f"{name} imports {other}"
+        for name, module in named.items()
+        for other in {*module.imported()}
+        if other in named and wing(other) not in BELOW.get(wing(name), (wing(other),))
+    )
 
 
 def functions(module: Module) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
@@ -158,7 +183,7 @@ def read(source: Path) -> list[Module]:
     ]
 
 
-def measure(modules: Iterable[Module]) -> Found:
+def measure(modules: Collection[Module]) -> Found:
     """What each figure counts, by the figure's name."""
     found: Found = defaultdict(list)
     folders: dict[Path, int] = defaultdict(int)
@@ -193,6 +218,7 @@ def measure(modules: Iterable[Module]) -> Found:
     found["public class names in several modules"] = [
         f"{name}: {', '.join(paths)}" for name, paths in sorted(classes.items()) if len(paths) > 1
     ]
+    found["imports across wings"] = imports_across_wings(modules)
     found["groups of modules that import each other"] = [", ".join(group) for group in cycles(modules)]
     return found
 

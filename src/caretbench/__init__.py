@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     __version__: str
-    from caretbench.api import build, compare, generate, judge, load_suite, report, run, score
+    from caretbench.api import build_problems, compare, generate, judge, load_suite, report, run, score
+    from caretbench.build.builder import Builder
     from caretbench.problem import Completion, Problem, Score
     from caretbench.runs.building.config import BuildModelsConfig
     from caretbench.runs.judging.plan import JudgingConfig
@@ -19,17 +20,36 @@ if TYPE_CHECKING:
     from caretbench.suites.base import Suite
 
 __all__ = [
-    "BuildModelsConfig", "Completion", "JudgeConfig", "JudgingConfig", "ModelConfig", "Problem", "RunConfig", "Score",
-    "Suite", "SuiteConfig", "build", "compare", "generate", "judge", "load_suite", "report", "run", "score", "validate",
+    "BuildModelsConfig",
+    "Builder",
+    "Completion",
+    "JudgeConfig",
+    "JudgingConfig",
+    "ModelConfig",
+    "Problem",
+    "RunConfig",
+    "Score",
+    "Suite",
+    "SuiteConfig",
+    "build_problems",
+    "compare",
+    "generate",
+    "judge",
+    "load_suite",
+    "report",
+    "run",
+    "score",
+    "validate",
 ]  # fmt: skip
 
 _MODULES = {
-    "api": ("build", "compare", "generate", "judge", "load_suite", "report", "run", "score"),
+    "api": ("build_problems", "compare", "generate", "judge", "load_suite", "report", "run", "score"),
     "problem": ("Completion", "Problem", "Score"),
     "runs.plans.config": ("JudgeConfig", "ModelConfig", "RunConfig", "SuiteConfig"),
     "runs.building.config": ("BuildModelsConfig",),
     "runs.judging.plan": ("JudgingConfig",),
     "runs.suite_validation": ("validate",),
+    "build.builder": ("Builder",),
     "suites.base": ("Suite",),
 }
 

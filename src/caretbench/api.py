@@ -116,7 +116,7 @@ def judge(
     return JudgingPlan(RunFolder(Path(folder)), config, access).judge(opener or _opener(), progress)
 
 
-def build(
+def build_problems(
     suite: str,
     sources: Sequence[str],
     output: Path | str = "tasks",
@@ -143,25 +143,25 @@ def build(
         ValueError: the suite builds none, an option is wrong, or a model is lacking or refused.
         DataError: a source cannot be used, or the folder holds something else.
     """
-    from caretbench.runs.building.build import build as carry_out
-    from caretbench.runs.building.build import resolve_build_options
+    from caretbench.build import load_builder
+    from caretbench.runs.building.build import build, resolve_build_options
     from caretbench.runs.building.config import BuildModelsConfig, models_by_role
     from caretbench.runs.building.remembered_models import with_remembered_models
 
-    loaded_suite, progress = load_suite(suite), progress or Progress()
+    builder, progress = load_builder(suite), progress or Progress()
     stated_models = [
         f"{role}={spec}"
         for role, specs in (models or {}).items()
         for spec in ([specs] if isinstance(specs, str) else specs)
     ]
-    several = loaded_suite.roles_with_several_models
-    remembered = with_remembered_models(loaded_suite, Path(output), stated_models)
-    named = models_by_role(suite, loaded_suite.build_roles, remembered, several)
-    stated, values = resolve_build_options(loaded_suite, sources, options, progress.note)
+    several = builder.roles_with_several_models
+    remembered = with_remembered_models(builder, Path(output), stated_models)
+    named = models_by_role(suite, builder.roles, remembered, several)
+    stated, values = resolve_build_options(builder, sources, options, progress.note)
     asked = replace(models_config or BuildModelsConfig(), models=named)
     if opener is None:
         asked.check_access(_access_check())
-    return carry_out(loaded_suite, stated, Path(output), values, asked, opener or _opener(), progress)
+    return build(builder, stated, Path(output), values, asked, opener or _opener(), progress)
 
 
 def report(folder: Path | str, *, by: Sequence[tuple[str, ...]] = (), strengths: str | None = None) -> Summary:

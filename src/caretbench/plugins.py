@@ -22,10 +22,11 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 PluginGroup = Literal[
-    "caretbench.prompts", "caretbench.preprocess", "caretbench.policies", "caretbench.metrics", "caretbench.suites"
+    "caretbench.prompts", "caretbench.preprocess", "caretbench.policies", "caretbench.metrics", "caretbench.suites",
+    "caretbench.builders",
 ]  # fmt: skip
 """The groups of entry points: prompt strategies, changes of a caret before it is rendered, policies, metrics,
-suites."""
+suites, builders of suites."""
 
 Version = int | str
 

@@ -127,7 +127,7 @@ def test_a_failure_keeps_what_was_mined(tmp_path: Path, records: Path, monkeypat
     def failing(*_arguments: object, **_named: object) -> None:
         raise ValueError("the disk is full, say")
 
-    monkeypatch.setattr("caretbench.suites.efcb.build.build_problems", failing)
+    monkeypatch.setattr("caretbench.suites.efcb.change_build.build_problems", failing)
     assert CommandRun(history.folder, "-o", tmp_path / "tasks").told
     assert len(EfcbFolder(tmp_path / "tasks").pull_requests_path.read_text().splitlines()) == 3
 

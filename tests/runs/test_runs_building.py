@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from caretbench import api
+from caretbench.build.builder import Builder
 from caretbench.errors import MachineError
 from caretbench.execution.dispatcher import AnyRequest
 from caretbench.files import DataError
@@ -312,21 +313,25 @@ def test_models_are_refused_before_anything_is_read(options: list[str], fields: 
 # --- whole builds, and their dry runs -------------------------------------------------------------------------------
 
 
-class TwoSteps(Suite):
-    """Writes a text of each source, and has each text checked."""
-
+class Two(Suite):
     name = "two"
     title = "Two"
     about = "two steps"
     strata = ("language",)
-    build_about = "texts"
-    build_roles: ClassVar[Mapping[str, str]] = ROLES
 
     def load(self, source: str) -> ProblemSet:
         raise NotImplementedError
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> AnyRequest | None:
         raise NotImplementedError
+
+
+class TwoSteps(Builder):
+    """Writes a text of each source, and has each text checked."""
+
+    name = "two"
+    about = "texts"
+    roles: ClassVar[Mapping[str, str]] = ROLES
 
     def build(
         self,
@@ -352,11 +357,11 @@ BOTH = ("generator=fake/a", "checker=second=fake/b")
 
 
 def whole(output: Path, opened: Opened, chosen: BuildModelsConfig) -> BuildResult:
-    return build(TwoSteps(), ["x", "y"], output, {}, chosen, opened, Progress())
+    return build(TwoSteps(Two()), ["x", "y"], output, {}, chosen, opened, Progress())
 
 
 def rehearsed(output: Path, opened: Opened, chosen: BuildModelsConfig) -> BuildForecast:
-    return dry_run(TwoSteps(), ["x", "y"], output, {}, chosen, opened, Progress())
+    return dry_run(TwoSteps(Two()), ["x", "y"], output, {}, chosen, opened, Progress())
 
 
 def test_later_questions_may_be_made_of_earlier_answers(tmp_path: Path) -> None:
@@ -378,35 +383,35 @@ def test_a_model_that_never_answers_is_not_kept_for_later_builds(
 
     place = tmp_path / "models.json"
     with pytest.raises(AnswersMissingError, match="no such model"):
-        build(TwoSteps(), ["x"], tmp_path, {}, models_config(*models), opened, Progress())
+        build(TwoSteps(Two()), ["x"], tmp_path, {}, models_config(*models), opened, Progress())
     assert not place.exists()
     fails.clear()
-    build(TwoSteps(), ["x"], tmp_path, {}, models_config(*models), opened, Progress())
+    build(TwoSteps(Two()), ["x"], tmp_path, {}, models_config(*models), opened, Progress())
     assert "gpt-4p" in place.read_text()
     fails.add("openai/gpt-4p")  # a bad day of a model that has answered
     with pytest.raises(AnswersMissingError):
-        build(TwoSteps(), ["x", "y"], tmp_path, {}, models_config(*models), opened, Progress())
+        build(TwoSteps(Two()), ["x", "y"], tmp_path, {}, models_config(*models), opened, Progress())
     assert place.exists()
 
 
 def test_a_missing_key_is_reported_before_a_source_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("caretbench.api.load_suite", lambda _name: TwoSteps())
+    monkeypatch.setattr("caretbench.build.load_builder", lambda _name: TwoSteps(Two()))
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(MachineError, match="openai/gpt-4o: there is no key of the provider; set OPENAI_API_KEY"):
-        api.build("two", ["x"], tmp_path / "out", models={"generator": "fake/a", "checker": "openai/gpt-4o"})
+        api.build_problems("two", ["x"], tmp_path / "out", models={"generator": "fake/a", "checker": "openai/gpt-4o"})
     assert not (tmp_path / "out").exists()
     opened = Opened()  # a client of one's own needs no key that is known here
     named = {"generator": "fake/a", "checker": "openai/gpt-4o"}
-    assert api.build("two", ["x"], tmp_path / "out", models=named, opener=opened).numbers == {"problems": 1}
+    assert api.build_problems("two", ["x"], tmp_path / "out", models=named, opener=opened).numbers == {"problems": 1}
 
 
 def test_a_build_without_roles_is_given_no_models(tmp_path: Path) -> None:
     class Plain(TwoSteps):
-        build_roles: ClassVar[Mapping[str, str]] = {}
+        roles: ClassVar[Mapping[str, str]] = {}
 
     with pytest.raises(ValueError, match="this build needs a model: -m generator="):
-        build(Plain(), ["x"], tmp_path / "out", {}, BuildModelsConfig(), Opened(), Progress())
+        build(Plain(Two()), ["x"], tmp_path / "out", {}, BuildModelsConfig(), Opened(), Progress())
 
 
 def test_a_dry_run_sends_and_writes_nothing(tmp_path: Path) -> None:
@@ -471,7 +476,7 @@ def test_a_dry_run_lists_each_model_of_a_role(tmp_path: Path) -> None:
 
     several = models_by_role("two", ROLES, ["generator=fake/a", "generator=gguf/b"], ("generator",))
     chosen = BuildModelsConfig(models=several)
-    found = dry_run(Several(), ["x", "y"], tmp_path, {}, chosen, Opened(), Progress())
+    found = dry_run(Several(Two()), ["x", "y"], tmp_path, {}, chosen, Opened(), Progress())
     assert {key: (row.place, row.requests) for key, row in found.roles.items()} == {
         "generator=fake/a": ("remote", 2),
         "generator=gguf/b": ("local", 2),
@@ -506,13 +511,13 @@ def test_a_dry_run_prices_the_whole_build(tmp_path: Path) -> None:
     prices = Prices.parse({"models": {"fake/*": {"input_per_million": 1e6, "output_per_million": 1e6}}}, "here")
     chosen = models_config(*BOTH, prices=prices, sampling=SamplingConfig(max_tokens=5))
     found = [
-        dry_run(Rounds(), ["x", "y"], tmp_path / "out", {"n": count}, chosen, Opened(), Progress()).whole
+        dry_run(Rounds(Two()), ["x", "y"], tmp_path / "out", {"n": count}, chosen, Opened(), Progress()).whole
         for count in (5, 50)
     ]
     assert [one and (one.least_requests, one.most_requests) for one in found] == [(5, 20), (50, 200)]
     # 3 tokens of the prompt and 5 of an answer; at most 4 bytes for each of the 7 + 10 characters, a token each.
     assert [one and (one.least_cost, one.most_cost) for one in found] == [(5 * 8, 20 * 73), (50 * 8, 200 * 73)]
-    unpriced = dry_run(Rounds(), ["x"], tmp_path / "out", {"n": 5}, models_config(), Opened(), Progress()).whole
+    unpriced = dry_run(Rounds(Two()), ["x"], tmp_path / "out", {"n": 5}, models_config(), Opened(), Progress()).whole
     assert unpriced is not None
     assert (unpriced.least_cost, unpriced.most_cost) == (None, None)
 

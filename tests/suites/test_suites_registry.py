@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 from typer.testing import CliRunner
 
-from caretbench import suites
+from caretbench import build_problems, suites
+from caretbench.build import load_builder, register_builder, usable_builders
+from caretbench.build.builder import Builder
 from caretbench.cli import app
 from caretbench.errors import DataError
 from caretbench.plugins import PluginError
@@ -19,10 +23,14 @@ from caretbench.reports.report_source import ReportSource
 from caretbench.suites import load_suite, suite_names, usable_suites
 from caretbench.suites.base import Suite
 from caretbench.suites.suite_types import ProblemSet, Table
+from caretbench.validation.program_gate import ProgramGate
 from tests.support.make_problem import MakeProblem
 from tests.support.report_runs import make_run
 
-Install = Callable[[str, str], None]
+
+class Install(Protocol):
+    def __call__(self, name: str, source: str, builder: str = "") -> None: ...
+
 
 BROKEN = {
     "raises": ("raise RuntimeError('no licence')", "cannot be loaded: RuntimeError: no licence"),
@@ -39,18 +47,24 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     """Install a package with one suite, as pip does: the suite's name, and the module."""
     monkeypatch.setattr(sys, "path", [*sys.path])
     known = dict(suites._registered)
+    loaded = set(sys.modules)
 
-    def put(name: str, source: str) -> None:
+    def put(name: str, source: str, builder: str = "") -> None:
         site = tmp_path / name
         metadata = site / f"{name}_suite-1.0.dist-info"
         metadata.mkdir(parents=True)
         (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}-suite\nVersion: 1.0\n")
-        (metadata / "entry_points.txt").write_text(f"[caretbench.suites]\n{name} = {name}_module:It\n")
+        points = f"[caretbench.suites]\n{name} = {name}_module:It\n"
+        if builder:
+            points += f"[caretbench.builders]\n{name} = {name}_module:{builder}\n"
+        (metadata / "entry_points.txt").write_text(points)
         (site / f"{name}_module.py").write_text(textwrap.dedent(source))
         sys.path.insert(0, str(site))
 
     yield put
-    for name in suites._registered.keys() - known.keys() - set(suites._OURS):
+    for module in {one for one in sys.modules if one.endswith("_module")} - loaded:
+        del sys.modules[module]
+    for name in suites._registered.keys() - known.keys() - set(suites.BUILT_IN):
         del suites._registered[name]
     load_suite.cache_clear()
 
@@ -78,10 +92,78 @@ def test_a_suite_with_a_name_of_ours_is_refused_alone(install: Install) -> None:
 
 
 def test_a_suite_that_builds_nothing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(load_suite("devbench")), "build_about", "")
+    monkeypatch.setattr(type(load_builder("devbench")), "about", "")
     done = CliRunner().invoke(app, ["build", "devbench", "x"])
     assert isinstance(done.exception, ValueError)
     assert "DevBench builds no problems of its own; suites that do: simcopilot, efcb" in str(done.exception)
+
+
+PLAIN = """
+from caretbench import Suite
+
+class It(Suite):
+    name, title, about, strata = "plain", "Plain", "a suite without a builder", ("language",)
+
+    def load(self, source):
+        raise NotImplementedError
+
+    def request(self, problem, text, profile):
+        raise NotImplementedError
+"""
+
+
+def test_a_suite_of_another_package_needs_no_builder(install: Install) -> None:
+    """It builds and pulls nothing, and says so; its gate is the one for programs."""
+    install("plain", PLAIN)
+    for verb, message in (("build", "Plain builds no problems of its own"), ("pull", "nothing to pull for 'plain'")):
+        done = CliRunner().invoke(app, [verb, "plain"])
+        assert isinstance(done.exception, ValueError)
+        assert message in str(done.exception)
+    with pytest.raises(ValueError, match="Plain builds no problems of its own"):
+        build_problems("plain", ["x"])
+    assert type(load_builder("plain")) is Builder
+    assert type(load_builder("plain").gate(FakeExecutor, lambda _count: None)) is ProgramGate  # type: ignore[arg-type]
+
+
+class FakeExecutor:
+    programs = None
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("3", "it is no class derived from caretbench.Builder"),
+        ("type('Other', (Builder,), {'name': 'other'})", "its name is 'other'; the entry point must have the same"),
+    ],
+)
+def test_a_broken_builder_is_named_and_its_suite_runs(install: Install, value: str, message: str) -> None:
+    install("plain", f"{PLAIN}\nfrom caretbench import Builder\nBroken = {value}\n", "Broken")
+    assert load_suite("plain").title == "Plain"
+    with pytest.raises(PluginError, match=f"plug-in plain .*: {message}"):
+        load_builder("plain")
+    assert "devbench" in {one.suite.name for one in usable_builders()}
+
+
+def test_a_suite_has_one_builder() -> None:
+    class Second(Builder):
+        name = "devbench"
+
+    load_builder("devbench")
+    with pytest.raises(PluginError, match=r"the builder of 'devbench' in .*: caretbench.suites.devbench.build.builder"):
+        register_builder(Second)
+
+
+@pytest.mark.parametrize("name", suites.BUILT_IN)
+def test_a_suite_runs_without_its_builder(name: str) -> None:
+    """Loading it loads nothing of the build wing."""
+    program = (
+        "import sys\nfrom caretbench.suites import load_suite\n"
+        f"load_suite({name!r}).load('starter')\n"
+        "print(*[one for one in sys.modules if wing(one) != 'run' and one.startswith('caretbench.')])"
+    )
+    program = "from benchmarks.structure import wing\n" + program
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
 
 
 def test_predicates_are_measured_by_default(make_problem: MakeProblem) -> None:

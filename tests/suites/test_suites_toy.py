@@ -269,12 +269,13 @@ def test_an_error_of_its_load_names_it(verb: LoadedRun) -> None:
 
 def test_the_python_api_builds_and_validates(call: LoadedRun) -> None:
     program = (
-        "import caretbench as cb\n"
-        "print(cb.build('toy', ['2+2', '3+3'], 'by-api', language='py').numbers)\n"
+        "import caretbench as cb\nfrom caretbench import build_problems\n"
+        "print(build_problems('toy', ['2+2', '3+3'], 'by-api', language='py').numbers)\n"
         "found = cb.validate(cb.SuiteConfig(name='toy', data='by-api', limit=1))\n"
         "print(len(found.problems), found.verdicts[0].verdict, found.share)\n"
-        "try:\n    cb.build('toy', ['1+1'], tongue='py')\nexcept ValueError as error:\n    print(error)\n"
-        "try:\n    cb.build('toy', ['1+1'], models={'checker': 'a/b'})\nexcept ValueError as error:\n    print(error)\n"
+        "try:\n    build_problems('toy', ['1+1'], tongue='py')\nexcept ValueError as error:\n    print(error)\n"
+        "try:\n    build_problems('toy', ['1+1'], models={'checker': 'a/b'})\n"
+        "except ValueError as error:\n    print(error)\n"
     )
     done = call("-c", program).stdout.splitlines()
     assert done[:3] == ["{'problems': 2}", "1 valid 1.0", "build toy has no option tongue; options: language"]

@@ -1,4 +1,4 @@
-"""``caretbench build SUITE SOURCE…``: a benchmark of your own code, made by the suite's hook ``build``."""
+"""``caretbench build SUITE SOURCE…``: a benchmark of your own code, made by the builder of a suite."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from caretbench.cli.options import option_parameter
 from caretbench.runs.plans.options import COST, OPTIONS_BY_NAME, OUTPUT, SAMPLING
 
 if TYPE_CHECKING:
+    from caretbench.build.builder import Builder
     from caretbench.options import Option
     from caretbench.runs.building.config import BuildModelsConfig
     from caretbench.runs.building.dry_run import BuildForecast, WholeForecast
-    from caretbench.suites.base import Suite
 
 _OUTPUT = Annotated[
     Path,
@@ -62,9 +62,9 @@ class SuiteCommands(HelpGroup):
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override] # typer vendors its Context
         """Return the names of the suites that build problems."""
         del ctx
-        from caretbench.suites import usable_suites
+        from caretbench.build import usable_builders
 
-        return [one.name for one in usable_suites()[0] if one.build_about]
+        return [one.name for one in usable_builders() if one.about]
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override] # as above
         """Return the command of a suite; None if no suite has this name.
@@ -72,18 +72,19 @@ class SuiteCommands(HelpGroup):
         Raises:
             ValueError: the suite builds no problems.
         """
-        from caretbench.suites import load_suite, suite_names
+        from caretbench.build import load_builder
+        from caretbench.suites import suite_names
 
         if cmd_name not in suite_names():
             # Typer proposes the nearest of these names, and reads nothing else of it.
             self.commands = dict.fromkeys(self.list_commands(ctx))  # type: ignore[assignment]
             return None
-        if not load_suite(cmd_name).build_about:
+        builder = load_builder(cmd_name)
+        if not builder.about:
             known = ", ".join(self.list_commands(ctx))
-            raise ValueError(f"{load_suite(cmd_name).title} builds no problems of its own; suites that do: {known}")
+            raise ValueError(f"{builder.suite.title} builds no problems of its own; suites that do: {known}")
         only = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-        text = inspect.getdoc(load_suite(cmd_name).build)
-        only.command(cmd_name, help=text, cls=HelpCommand)(_command(load_suite(cmd_name)))
+        only.command(cmd_name, help=inspect.getdoc(builder.build), cls=HelpCommand)(_command(builder))
         return typer.main.get_command(only)
 
 
@@ -98,22 +99,22 @@ Examples:
 )
 
 
-def _command(suite: Suite) -> Callable[..., None]:
+def _command(builder: Builder) -> Callable[..., None]:
     """Return the command of a suite, with the parameters that its options make."""
 
     def build(sources: list[str] | None, output: Path, as_json: bool, **options: Any) -> None:
-        _build(suite, sources or (), output, options, as_json=as_json)
+        _build(builder, sources or (), output, options, as_json=as_json)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
-    about = suite.build_about
+    about = builder.about
     parameters = [
         inspect.Parameter(
             "sources", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None,
             annotation=Annotated[list[str] | None, typer.Argument(help=f"Source of {about}.", metavar="SOURCE")],
         ),
         inspect.Parameter("output", keyword, default=Path("tasks"), annotation=_OUTPUT),
-        *(option_parameter(option) for option in suite.build_options),
-        *_model_parameters(suite),
+        *(option_parameter(option) for option in builder.options),
+        *_model_parameters(builder),
         inspect.Parameter("as_json", keyword, default=False, annotation=AsJson),
     ]  # fmt: skip
     build.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # read by typer
@@ -121,14 +122,13 @@ def _command(suite: Suite) -> Callable[..., None]:
     return build
 
 
-def _model_parameters(suite: Suite) -> list[inspect.Parameter]:
+def _model_parameters(builder: Builder) -> list[inspect.Parameter]:
     """Return the parameters of a build that asks models; empty if the suite's build asks none."""
-    if not suite.build_roles:
+    if not builder.roles:
         return []
-    several = suite.roles_with_several_models
+    several = builder.roles_with_several_models
     roles = "; ".join(
-        f"{role} {purpose}{', several models' if role in several else ''}"
-        for role, purpose in suite.build_roles.items()
+        f"{role} {purpose}{', several models' if role in several else ''}" for role, purpose in builder.roles.items()
     )
     model = typer.Option(
         "--model", "-m", metavar="ROLE=SPEC",
@@ -141,13 +141,13 @@ def _model_parameters(suite: Suite) -> list[inspect.Parameter]:
     return [
         inspect.Parameter("model", keyword, default=None, annotation=Annotated[list[str] | None, model]),
         inspect.Parameter("dry_run", keyword, default=False, annotation=Annotated[bool, dry_run]),
-        *(option_parameter(option) for option in _model_options(suite)),
+        *(option_parameter(option) for option in _model_options(builder)),
     ]
 
 
-def _model_options(suite: Suite) -> list[Option]:
+def _model_options(builder: Builder) -> list[Option]:
     """Return the options for models; the suite chooses the sampling that is not set."""
-    own = {option.name for option in suite.build_options}
+    own = {option.name for option in builder.options}
     options = [
         OPTIONS_BY_NAME[name]._replace(help=_HELP.get(name, OPTIONS_BY_NAME[name].help))
         for name in _MODEL_OPTIONS
@@ -161,25 +161,25 @@ def _model_options(suite: Suite) -> list[Option]:
     ]
 
 
-def _build(suite: Suite, sources: Sequence[str], output: Path, options: dict[str, Any], *, as_json: bool) -> None:
+def _build(builder: Builder, sources: Sequence[str], output: Path, options: dict[str, Any], *, as_json: bool) -> None:
     from caretbench.runs.building.build import build, resolve_build_options
     from caretbench.suites.build_models import AnswersMissingError
 
-    models = _model_config(suite, output, options)
-    own = {option.name: options[option.name] for option in suite.build_options}
-    sources, values = resolve_build_options(suite, sources, own, print_note)
+    models = _model_config(builder, output, options)
+    own = {option.name: options[option.name] for option in builder.options}
+    sources, values = resolve_build_options(builder, sources, own, print_note)
     if options.get("dry_run"):
         from caretbench.models import without_sending
         from caretbench.runs.building.dry_run import dry_run
 
         with StepProgress(quiet=as_json) as steps:
-            forecast = dry_run(suite, sources, output, values, models, without_sending(open_client), steps)
+            forecast = dry_run(builder, sources, output, values, models, without_sending(open_client), steps)
         _print_dry_run(forecast, as_json=as_json)
         return
     models.check_access(check_access)
     try:
         with StepProgress(quiet=as_json) as steps:
-            result = build(suite, sources, output, values, models, open_client, steps)
+            result = build(builder, sources, output, values, models, open_client, steps)
     except AnswersMissingError as error:
         exit_on_complaints([str(error)])
         return
@@ -194,7 +194,7 @@ def _build(suite: Suite, sources: Sequence[str], output: Path, options: dict[str
         raise typer.Exit(1)
 
 
-def _model_config(suite: Suite, output: Path, values: dict[str, Any]) -> BuildModelsConfig:
+def _model_config(builder: Builder, output: Path, values: dict[str, Any]) -> BuildModelsConfig:
     """Return the configuration of the models of a build.
 
     Raises:
@@ -210,18 +210,18 @@ def _model_config(suite: Suite, output: Path, values: dict[str, Any]) -> BuildMo
     from caretbench.runs.plans.options import options_to_tables
     from caretbench.runs.plans.prices import Prices
 
-    if not suite.build_roles:
+    if not builder.roles:
         return BuildModelsConfig()
-    options = {option.name: values[option.name] for option in _model_options(suite)}
+    options = {option.name: values[option.name] for option in _model_options(builder)}
     tables = options_to_tables(options)
     try:
         sampling = SamplingConfig.model_validate(tables["sampling"])
         client = ClientOptions.model_validate(tables["client"])
     except ValidationError as error:
         raise ValueError(validation_message(error)) from None
-    named = with_remembered_models(suite, output, values["model"] or ())
+    named = with_remembered_models(builder, output, values["model"] or ())
     return BuildModelsConfig(
-        models=models_by_role(suite.name, suite.build_roles, named, suite.roles_with_several_models),
+        models=models_by_role(builder.suite.name, builder.roles, named, builder.roles_with_several_models),
         sampling=sampling,
         options=client,
         prices=Prices.load(options["prices"]) if options["prices"] else Prices(),

@@ -63,7 +63,7 @@ def listing(
         return
     suite, rules = find_suite(suite_name), profile_named(profile)
     if profiles or tables:
-        _print_tables([profile_table(suite)] if profiles else suite.data_tables(data), as_json=as_json)
+        _print_tables([profile_table(suite)] if profiles else _data_tables(suite_name, data), as_json=as_json)
         return
     loaded = load_problems(suite, data)
     problems = selection(options).apply(suite, loaded.problems)
@@ -79,6 +79,12 @@ def listing(
         for label in suite.strata:
             if counts := _counts(problems, label):
                 print_line(f"{label}: " + ", ".join(f"{value} {count}" for value, count in counts.items()))
+
+
+def _data_tables(suite_name: str, data: str) -> Sequence[Table]:
+    from caretbench.build import load_builder
+
+    return load_builder(suite_name).data_tables(data)
 
 
 def _print_suites(suites: Sequence[Suite], *, as_json: bool) -> None:

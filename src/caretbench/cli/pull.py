@@ -29,13 +29,12 @@ def pull(
       caretbench pull devbench --model gpt-4o
       caretbench pull humaneval-infilling
     """
-    from caretbench.suites import load_suite as find_suite
-    from caretbench.suites import usable_suites
+    from caretbench.build import load_builder, usable_builders
 
-    named = (one for one in usable_suites()[0] if one.pull_name == suite_name)
-    suite = next(named, None) or find_suite(suite_name)
-    if not suite.pull_about:
-        released = ", ".join(one.pull_name or one.name for one in usable_suites()[0] if one.pull_about)
+    named = (one for one in usable_builders() if one.pull_name == suite_name)
+    builder = next(named, None) or load_builder(suite_name)
+    if not builder.pull_about:
+        released = ", ".join(one.pull_name or one.name for one in usable_builders() if one.pull_about)
         raise ValueError(f"nothing to pull for {suite_name!r}; suites with released data: {released}")
     counts = [0, 0]
     with StepProgress() as steps:
@@ -44,8 +43,8 @@ def pull(
             counts[:] = counts[0] + added, total
             steps("files", added, total)
 
-        folder = suite.pull(source, model or (), progress)
+        folder = builder.pull(source, model or (), progress)
     missing = counts[1] - counts[0]
     optional = f"{missing} optional file{'s' if missing > 1 else ''}"
     state = f"complete but for {optional}, which the source lacks" if missing > 0 else "complete"
-    print_line(f"{folder}: {state}; use it with {suite.pull_use}")
+    print_line(f"{folder}: {state}; use it with {builder.pull_use}")

@@ -119,18 +119,19 @@ def _build_project(suite: str, project: str, *, quiet: bool) -> Path:
         ValueError: the suite makes no problems of a project.
         DataError: the project cannot be used, or gives no problem.
     """
-    from caretbench.api import build, load_suite
+    from caretbench.api import build_problems
+    from caretbench.build import load_builder
     from caretbench.errors import AnotherBuildError, DataError
     from caretbench.sources.fetching.source_spec import parse_source
     from caretbench.suites.project_sources import folder_names
 
-    if not any(option.name == "setup" for option in load_suite(suite).build_options):
-        raise ValueError(f"--project: {load_suite(suite).title} makes no problems of a project and its tests")
+    if not any(option.name == "setup" for option in load_builder(suite).options):
+        raise ValueError(f"--project: {load_builder(suite).suite.title} makes no problems of a project and its tests")
     [name] = folder_names([parse_source(project)])
     folder = Path("tasks") / f"{suite}-{name}"
     with StepProgress(quiet=quiet) as steps:
         try:
-            result = build(suite, [project], folder, progress=steps, setup="auto")
+            result = build_problems(suite, [project], folder, progress=steps, setup="auto")
         except AnotherBuildError:
             raise DataError(
                 f"--project {project}: it changed since its problems were made in {folder}; remove that folder, or "

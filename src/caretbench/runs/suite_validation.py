@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from caretbench.build import load_builder
 from caretbench.execution.dispatcher import open_executor
 from caretbench.files import read_rows, write_rows
 from caretbench.problem import Problem
@@ -65,5 +66,5 @@ def validate(
         write_rows(path, kept)
     progress("problems", 0, len(problems))
     opened = partial(open_executor, workers, use_cache=True, engine=engine)
-    gate = suite.gate(opened, lambda count: progress("problems", count, None))
+    gate = load_builder(config.name).gate(opened, lambda count: progress("problems", count, None))
     return Validation(problems, gate.run(problems, path), path)

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 ENTRY_POINT_GROUP: Final[Literal["caretbench.suites"]] = "caretbench.suites"
 """Entry point group in which a package declares a suite: ``name = "package.module:Class"``."""
 
-_OURS: Final = ("devbench", "simcopilot", "efcb", "c3bench", "codevbench")
-"""Built-in suites; the class is in ``caretbench.suites.NAME.suite``. No entry points, so that a checkout needs no
-reinstallation when one is added."""
+BUILT_IN: Final = ("devbench", "simcopilot", "efcb", "c3bench", "codevbench")
+"""Built-in suites; the class is in ``caretbench.suites.NAME.suite``, its builder in ``build/builder.py`` next to it.
+No entry points, so that a checkout needs no reinstallation when one is added."""
 
 _registered: Final[dict[str, type[Suite]]] = {}
 
@@ -48,7 +48,7 @@ def suite_names(on_error: Callable[[PluginError], None] = lambda _error: None) -
 
     ``on_error`` is called for each package that declares a name that is already taken; that suite is skipped.
     """
-    return tuple(dict.fromkeys((*_OURS, *installed_plugins(ENTRY_POINT_GROUP, _OURS, on_error), *_registered)))
+    return tuple(dict.fromkeys((*BUILT_IN, *installed_plugins(ENTRY_POINT_GROUP, BUILT_IN, on_error), *_registered)))
 
 
 def usable_suites() -> tuple[list[Suite], list[PluginError]]:
@@ -71,9 +71,9 @@ def load_suite(name: str) -> Suite:
         KeyError: no such suite; the message lists the known ones.
         PluginError: the suite of another package cannot be loaded, or is no suite.
     """
-    if name in _OURS:
+    if name in BUILT_IN:
         import_module(f"caretbench.suites.{name}.suite")
-    elif (plugin := load_plugin(ENTRY_POINT_GROUP, name, _OURS, ignore_other_errors=True)) is not None:
+    elif (plugin := load_plugin(ENTRY_POINT_GROUP, name, BUILT_IN, ignore_other_errors=True)) is not None:
         return _plugged(plugin)
     found = _registered.get(name)
     if found is None:
@@ -100,7 +100,7 @@ def suite_errors(suite: Suite, action: str) -> Iterator[None]:
         DataError: the suite's code failed during ``action``.
         MachineError: this machine lacks something.
     """
-    if suite.name in _OURS:
+    if suite.name in BUILT_IN:
         yield
         return
     origin = f"the suite {suite.name!r} of {type(suite).__module__}, {action}"

@@ -6,36 +6,29 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from caretbench.execution.dispatcher import AnyRequest, Dispatcher
+from caretbench.execution.dispatcher import AnyRequest
 from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.execution.scan.answer_position import answer_lines
-from caretbench.extraction.policies import policy
 from caretbench.judging.answers import plain_answer
 from caretbench.judging.caret_controls import default_controls, instruction_controls
 from caretbench.judging.criteria import AnswerForm
-from caretbench.options import Option
 from caretbench.problem import Caret, Completion, InlineSplice, Problem, Profile
 from caretbench.profiles import ProfileRules
-from caretbench.progress import Progress
 from caretbench.suites.answer_kinds import caret_place, measured_kinds
 from caretbench.suites.baselines import BASELINES, BaselineFunction
-from caretbench.suites.build_models import NO_MODELS, BuildModels
 from caretbench.suites.completion_files import read_completions
 from caretbench.suites.score_formulas import ScoreFormula
 from caretbench.suites.suite_types import (
     DEFAULT_STRATIFICATION,
-    BuildResult,
     Headline,
     Measurement,
-    ProblemGate,
     ProblemSet,
     Stratification,
     SuiteChart,
     Table,
 )
-from caretbench.validation.program_gate import ProgramGate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,7 +39,7 @@ class Suite(ABC):
 
     A subclass must define ``name``, ``title``, ``about``, ``strata``, :meth:`load` and :meth:`request`. Every other
     hook has a default. ``@register`` registers it; another package declares it as an entry point of the group
-    ``caretbench.suites``.
+    ``caretbench.suites``. What only building needs is in a :class:`caretbench.build.builder.Builder`.
     """
 
     name: ClassVar[str]
@@ -79,23 +72,6 @@ class Suite(ABC):
     score_formula: ClassVar[ScoreFormula | None] = None
     """Score formula of the paper, for ``caretbench formula``; None if it has none."""
 
-    pull_about: ClassVar[str] = ""
-    """Short description of the data that :meth:`pull` fetches; empty if there are none."""
-    pull_name: ClassVar[str] = ""
-    """Name of these data for ``caretbench pull``, in addition to the suite's."""
-    pull_use: ClassVar[str] = "--data released"
-    """Use of these data, printed after they are fetched."""
-    build_about: ClassVar[str] = ""
-    """Description of the problems made by ``caretbench build``, for its help; empty if the suite builds none."""
-    build_options: ClassVar[tuple[Option, ...]] = ()
-    """Options of ``caretbench build SUITE`` in addition to SOURCE and --output."""
-    build_roles: ClassVar[Mapping[str, str]] = {}
-    """Roles of models that :meth:`build` uses (names of ``runs/plans/roles.py``), with their purposes."""
-    roles_with_several_models: ClassVar[frozenset[str]] = frozenset()
-    """Roles of :attr:`build_roles` that may have several models."""
-    remembers_models: ClassVar[bool] = False
-    """True if a build that names no model uses those of the folder's last build."""
-
     def rules(self, profile: Profile) -> ProfileRules:
         """Return the scoring rules of a profile."""
         return self.profile_rules(profile)
@@ -104,64 +80,11 @@ class Suite(ABC):
 
     @abstractmethod
     def load(self, source: str) -> ProblemSet:
-        """Return the problems of a source: ``starter``, ``released`` (fetched by :meth:`pull`), or a path.
+        """Return the problems of a source: ``starter``, ``released`` (fetched by ``caretbench pull``), or a path.
 
         Raises:
             DataError: a file is missing or malformed; the message has file and line.
         """
-
-    def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
-        """Fetch the released data at a pinned revision into the cache and return their folder.
-
-        Args:
-            source: Local copy of the release; None: the network.
-            models: Names of models whose recorded completions are fetched in addition.
-            progress: Called with the number of files that are there now, and the total. What is missing at the end is
-                optional.
-
-        Raises:
-            ValueError: the suite has no released data.
-            DataError: a file differs from its pinned hash.
-        """
-        del source, models, progress
-        raise ValueError(f"nothing to pull for {self.name!r}: it has no released data")
-
-    def check_build_options(self, options: Mapping[str, Any]) -> None:
-        """Raise an error if the value of a build's option is wrong; called before models and sources are opened.
-
-        Raises:
-            ValueError: a value is wrong.
-            DataError: a file that an option names is malformed.
-        """
-        del options
-
-    def build(
-        self,
-        sources: Sequence[str],
-        output: Path,
-        options: Mapping[str, Any],
-        progress: Progress,
-        *,
-        models: BuildModels = NO_MODELS,
-    ) -> BuildResult:
-        """Make problems from the user's sources and write them to a folder that :meth:`load` reads.
-
-        The same call resumes an interrupted build.
-
-        Args:
-            sources: Projects, clones or files from which problems are made.
-            output: The folder.
-            options: Values of :attr:`build_options` by name; None for an option without a value.
-            progress: Receives steps and notes.
-            models: Models for :attr:`build_roles`; passed only to suites with such roles.
-
-        Raises:
-            ValueError: the suite builds none, an option is wrong, or a model is missing.
-            DataError: a source cannot be used, or the folder contains something else.
-            AnswersMissingError: a model did not answer.
-        """
-        del sources, output, options, progress, models
-        raise ValueError(f"{self.title} builds no problems of its own")
 
     def canonical_label(self, name: str, value: str) -> str:
         """Return the suite's spelling of a label's value, from any common spelling (``C#`` → ``csharp``)."""
@@ -172,16 +95,6 @@ class Suite(ABC):
         """Return sizes of one problem by name, such as lines, tokens and complexity; reports average them."""
         del problem, profile
         return {}
-
-    def data_tables(self, source: str) -> tuple[Table, ...]:
-        """Return tables about the data, for ``caretbench list --tables``; nothing is executed.
-
-        Raises:
-            ValueError: the suite has none.
-            DataError: the data are missing or malformed.
-        """
-        del source
-        raise ValueError(f"--tables: {self.title} has no tables about its data; see --statistics")
 
     def caret_in_context(self, problem: Problem, context: str) -> Caret:
         """Return the caret of a problem with more of its project, by a strategy of :attr:`contexts`.
@@ -353,26 +266,3 @@ class Suite(ABC):
         """
         del results
         return ()
-
-    # --- validity ---------------------------------------------------------------------------------------------------
-
-    def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> ProblemGate:
-        """Return the gate that validates problems; by default the one for programs.
-
-        A suite whose answers are checked by tests of projects, or without execution, needs its own gate.
-
-        Args:
-            executor: Opens the executor of programs and projects.
-            progress: Called with the number of newly decided problems.
-        """
-
-        def program(problem: Problem, text: str) -> ExecutionRequest | None:
-            request = self.submitted_request(problem, text, "default", {})
-            if not (isinstance(problem.shown, Caret) and isinstance(request, ExecutionRequest | None)):
-                raise ValueError(  # noqa: TRY004  an error of the suite, reported in one line
-                    f"{problem.id}: it is not checked by a program; the suite {self.name} needs its own gate"
-                )
-            return request
-
-        found = policy(self.rules("default").policy)
-        return ProgramGate(executor().programs, found, program, self.failed_predicates, progress)

@@ -6,6 +6,7 @@ from functools import cache
 
 import pytest
 
+from caretbench.build import load_builder
 from caretbench.problem import PredicateCheck, Problem
 from caretbench.reports.strata import has_verdicts
 from caretbench.suites import load_suite
@@ -113,7 +114,7 @@ def test_the_release_is_none_and_says_so() -> None:
 
 
 def test_tables_about_the_data_name_the_tokenizer() -> None:
-    tokens, kinds, contexts = SUITE.data_tables("starter")
+    tokens, kinds, contexts = load_builder("c3bench").data_tables("starter")
     assert [row[:2] for row in tokens.rows][:4] == [
         ("ICC", "Instruction"), ("ICC", "Prefix"), ("ICC", "Middle"), ("ICC", "Suffix"),
     ]  # fmt: skip

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from caretbench.build import load_builder
 from caretbench.files import DataError
 from caretbench.problem import ChoiceCheck, Problem, Question
 from caretbench.sources.git_mining import newest_changes
@@ -70,7 +71,7 @@ def test_a_task_alone_is_the_same_as_among_others(tmp_path: Path) -> None:
 def test_repositories_and_questions_are_counted_by_hand(tmp_path: Path) -> None:
     problems = EfcbFolder(build_tasks(tmp_path)).read_problems()
     turned = build_problems(changes(7), EfcbOptions(rotations=4), ["gmcq-easy", "reverse-qa"]).problems
-    repositories, questions, *_leaks = SUITE.data_tables(str(tmp_path))
+    repositories, questions, *_leaks = load_builder("efcb").data_tables(str(tmp_path))
     assert (repositories, questions) == (*data_tables(problems),)
     by_name = {row[1]: dict(zip(repositories.columns, row, strict=True)) for row in repositories.rows}
     assert by_name["name"]["Organization"] == "owner"

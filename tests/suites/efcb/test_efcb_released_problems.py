@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from caretbench.build import load_builder
 from caretbench.files import DataError
 from caretbench.models import ChatPrompt
 from caretbench.problem import ChoiceCheck, Problem, Question
@@ -165,14 +166,14 @@ def test_a_fifth_choice_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_leak_report_names_what_consensus_and_position_find(release: Path) -> None:
-    (table,) = [table for table in SUITE.data_tables(str(release)) if table.name == "efcb-leaks"]
+    (table,) = [table for table in load_builder("efcb").data_tables(str(release)) if table.name == "efcb-leaks"]
     assert table.columns == ("Attack", "Kind", "GMCQ-Easy random description only", "GMCQ-Hard description only")
     rows = {row[0]: row[1:] for row in table.rows}
     assert rows["questions"] == ("", "12", "12")
     assert rows["always A"] == ("limit", "0.250", "0.250")
     assert rows["consensus"][2] == "1.000!"
     assert float(rows["TF-IDF"][1]) == 1.0
-    counts = next(table for table in SUITE.data_tables(str(release)) if table.name == "efcb-questions")
+    counts = next(table for table in load_builder("efcb").data_tables(str(release)) if table.name == "efcb-questions")
     assert counts.rows[-1] == ("Total", "39", "19", "58", "58")
 
 
@@ -191,7 +192,8 @@ def test_the_gate_refuses_repeated_choices_and_leaking_tiers(tmp_path: Path) -> 
     write_rows(tmp_path / "p" / "p_mcq_easy.jsonl", [row for row, *_ in rows])
     write_rows(tmp_path / "p" / "p_mcq_hard.jsonl", hard)
     loaded = SUITE.load(str(tmp_path)).problems
-    found = SUITE.gate(lambda: pytest.fail("nothing is run"), lambda _: None).run(loaded, tmp_path / "verdicts")
+    gate = load_builder("efcb").gate(lambda: pytest.fail("nothing is run"), lambda _: None)
+    found = gate.run(loaded, tmp_path / "verdicts")
     by_task = {
         task: [row for row, problem in zip(found, loaded, strict=True) if problem.label("task") == task]
         for task in ("gmcq-easy", "gmcq-hard")

@@ -10,10 +10,10 @@ import pytest
 import respx
 from typer.testing import CliRunner
 
+from caretbench.build import load_builder
 from caretbench.cli import app
 from caretbench.download import PinnedFile
 from caretbench.files import DataError
-from caretbench.suites import load_suite
 from caretbench.suites.simcopilot.released import release_files
 from caretbench.suites.simcopilot.released.programs import released_tests
 from caretbench.suites.simcopilot.released.release_files import (
@@ -106,4 +106,4 @@ def test_clones_are_copied_and_a_missing_one_is_named(tmp_path: Path) -> None:
 
 def test_no_completions_of_models_are_released() -> None:
     with pytest.raises(ValueError, match="--model gpt-4o: the release contains no recorded completions"):
-        load_suite("simcopilot").pull(None, ["gpt-4o"], lambda _added, _total: None)
+        load_builder("simcopilot").pull(None, ["gpt-4o"], lambda _added, _total: None)

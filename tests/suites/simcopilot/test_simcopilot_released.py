@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build import load_builder
 from caretbench.files import DataError
-from caretbench.suites import load_suite
 from caretbench.suites.simcopilot.released.comment_scanner import comment_distance
 from caretbench.suites.simcopilot.released.spans import (
     ReleasedProgram,
@@ -115,8 +115,8 @@ def test_with_the_programs_there_is_a_table_of_comments(tmp_path: Path) -> None:
     root = write(tmp_path)
     (root / "Python").mkdir()
     (root / "Python" / "one.py").write_text("# a comment\nx = 1\nprint(x)\n")
-    house = load_suite("simcopilot")
-    assert rows(house.data_tables(str(root)), "comments") == [["1", "0", "0", "up to 10, above 10"]]
+    tables = load_builder("simcopilot").data_tables(str(root))
+    assert rows(tables, "comments") == [["1", "0", "0", "up to 10, above 10"]]
     for text, count in (("x", 1), ("x = 1\nprint(x)\n", 2), ("", 0)):
         (root / "Python" / "one.py").write_text(text)
         with pytest.raises(DataError, match=f"a span of one ends in line 3, after its program of {count} lines"):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build import load_builder
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
@@ -242,7 +243,7 @@ def test_all_released_tasks_load(released_simcopilot: Path) -> None:
 
 @pytest.mark.data
 def test_the_texts_of_the_programs_give_the_paper_s_distances_to_comments(released_simcopilot: Path) -> None:
-    [table] = [one for one in load_suite("simcopilot").data_tables("released") if one.name == "comments"]
+    [table] = [one for one in load_builder("simcopilot").data_tables("released") if one.name == "comments"]
     assert [row[1:4] for row in table.rows] == [
         ("236", "138", "0"), ("105", "102", "0"), ("206", "72", "0"), ("193", "85", "0"),
     ]  # fmt: skip

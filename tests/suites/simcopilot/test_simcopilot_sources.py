@@ -46,9 +46,9 @@ def test_a_crawl_becomes_one_benchmark_with_a_reason_for_each_other_repository(
     options = {"crawl": True, "source_file": listed, "max_candidates": 2, "jobs": 1}
     with SearchServer([*repositories, hosted("o/gone", today, stars=60)]) as server:
         monkeypatch.setenv("GITHUB_API_URL", server.url)
-        result = api.build("simcopilot", [], tmp_path / "dev", **options)
+        result = api.build_problems("simcopilot", [], tmp_path / "dev", **options)
         asked, first = len(server.asked), contents(tmp_path / "dev")
-        again = api.build("simcopilot", [], tmp_path / "dev", **options)
+        again = api.build_problems("simcopilot", [], tmp_path / "dev", **options)
         assert len(server.asked) == asked
     assert contents(tmp_path / "dev") == first
     rows = {row["folder"]: row for row in result.numbers["sources"]}  # type: ignore[union-attr, call-overload, index]
@@ -65,19 +65,19 @@ def test_a_crawl_becomes_one_benchmark_with_a_reason_for_each_other_repository(
     assert provenance is not None
     assert (provenance.source, provenance.revision) == (f"file://{hub}/o/one.git", repositories[0].commit)
     with pytest.raises(DataError, match="not empty, and no folder of tasks"):
-        api.build("simcopilot", [str(tmp_path / "shop")], tmp_path / "dev", jobs=1)
+        api.build_problems("simcopilot", [str(tmp_path / "shop")], tmp_path / "dev", jobs=1)
 
 
 def test_a_source_that_takes_too_long_is_a_row_and_a_longer_time_goes_on(tmp_path: Path) -> None:
     projects = [str(written(tmp_path / name, FILES)) for name in ("one", "two")]
     options = {"max_candidates": 1, "jobs": 1}
-    short = api.build("simcopilot", projects, tmp_path / "dev", source_minutes=0.0, **options)
+    short = api.build_problems("simcopilot", projects, tmp_path / "dev", source_minutes=0.0, **options)
     assert not short.usable
     assert [row["reason"] for row in short.numbers["sources"]] == [  # type: ignore[union-attr, call-overload, index]
         "takes longer than 0 min (--source-minutes)"
     ] * 2
     assert load_suite("simcopilot").load(str(tmp_path / "dev")).problems == ()
-    longer = api.build("simcopilot", projects, tmp_path / "dev", **options)
+    longer = api.build_problems("simcopilot", projects, tmp_path / "dev", **options)
     assert longer.usable
     assert {problem.cluster for problem in load_suite("simcopilot").load(str(tmp_path / "dev")).problems} == {
         "one", "two",
@@ -108,7 +108,7 @@ def test_a_crawl_alone_builds_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "cache"))
     with SearchServer([hosted("o/one", today), hosted("o/two", today, licence=None)]) as server:
         monkeypatch.setenv("GITHUB_API_URL", server.url)
-        result = api.build("simcopilot", [], tmp_path / "dev", crawl=True, crawl_only=True)
+        result = api.build_problems("simcopilot", [], tmp_path / "dev", crawl=True, crawl_only=True)
     assert result.numbers["sources"] == [f"o/one@{0:040x}"]
     assert result.lines[1] == "\nrefused repositories: 1 no licence that GitHub recognises"
     assert sorted(path.name for path in (tmp_path / "dev").iterdir()) == ["crawl.json", "crawl.jsonl"]
@@ -119,4 +119,4 @@ def test_a_folder_of_one_project_does_not_become_one_of_several(tmp_path: Path) 
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev/manifest.json").write_text("{}")
     with pytest.raises(DataError, match="contains the tasks of one project"):
-        api.build("simcopilot", projects, tmp_path / "dev", jobs=1)
+        api.build_problems("simcopilot", projects, tmp_path / "dev", jobs=1)

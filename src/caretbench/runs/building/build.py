@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from caretbench.build.builder import Builder
 from caretbench.errors import check_folder_is_writable
 from caretbench.models import ClientOpener
 from caretbench.progress import Progress
 from caretbench.runs.building.config import BuildModelsConfig
 from caretbench.runs.building.remembered_models import forget_models, remember_models
 from caretbench.runs.building.stored_models import StoredBuildModels
-from caretbench.suites.base import Suite
 from caretbench.suites.build_models import AnswersMissingError
 from caretbench.suites.suite_types import BuildResult
 
 
 def resolve_build_options(
-    suite: Suite, sources: Sequence[str], option_values: Mapping[str, Any], note: Callable[[str], None]
+    builder: Builder, sources: Sequence[str], option_values: Mapping[str, Any], note: Callable[[str], None]
 ) -> tuple[list[str], dict[str, Any]]:
     """Return the sources and the option values of a build; deprecated options are converted, with a note.
 
@@ -26,9 +26,9 @@ def resolve_build_options(
         ValueError: the suite has no such option, or a value is wrong.
         DataError: a file that an option names is malformed.
     """
-    known = {option.name: option for option in suite.build_options}
+    known = {option.name: option for option in builder.options}
     if unknown := sorted(option_values.keys() - known.keys()):
-        raise ValueError(f"build {suite.name} has no option {', '.join(unknown)}; options: {', '.join(known)}")
+        raise ValueError(f"build {builder.suite.name} has no option {', '.join(unknown)}; options: {', '.join(known)}")
     stated = {name: option_values.get(name, option.default) for name, option in known.items()}
     values = {name: stated[name] for name, option in known.items() if not option.replacement}
     values["sources"] = list(sources)
@@ -39,12 +39,12 @@ def resolve_build_options(
             before = values[option.field]
             values[option.field] = [*before, *value] if isinstance(before, list) else value
     stated_sources = values.pop("sources")
-    suite.check_build_options(values)
+    builder.check_options(values)
     return stated_sources, values
 
 
 def build(
-    suite: Suite,
+    builder: Builder,
     sources: Sequence[str],
     output: Path,
     options: Mapping[str, Any],
@@ -60,12 +60,12 @@ def build(
         AnswersMissingError: an answer is missing; the same call asks again.
     """
     check_folder_is_writable(output)
-    if not suite.build_roles:
-        return suite.build(sources, output, options, progress)
-    remember_models(suite, output, models_config)
+    if not builder.roles:
+        return builder.build(sources, output, options, progress)
+    remember_models(builder, output, models_config)
     with StoredBuildModels(models_config, output, opener, progress) as models:
         try:
-            return suite.build(sources, output, options, progress, models=models)
+            return builder.build(sources, output, options, progress, models=models)
         except (AnswersMissingError, ValueError):
             if not models.all_answered():  # a misspelled one, for instance
                 forget_models(output)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from caretbench.build.builder import Builder
 from caretbench.models import ClientOpener
 from caretbench.progress import Progress
 from caretbench.runs.building.config import BuildModelsConfig
@@ -15,7 +16,6 @@ from caretbench.runs.building.model_requests import AnswerFiles, BuildModelReque
 from caretbench.runs.building.stored_models import OpenModels
 from caretbench.runs.model_under_test import count_or_estimate_tokens, prompt_text
 from caretbench.runs.plans.roles import is_local
-from caretbench.suites.base import Suite
 from caretbench.suites.build_models import AnswersMissingError, BuildRequest, ExpectedRequests
 from caretbench.temporary import temporary_folder
 
@@ -170,7 +170,7 @@ def _add(key: str, row: RoleForecast, work: BuildStageRequests, question: BuildM
 
 
 def dry_run(
-    suite: Suite,
+    builder: Builder,
     sources: Sequence[str],
     output: Path,
     options: Mapping[str, Any],
@@ -196,7 +196,7 @@ def dry_run(
             shutil.copytree(output, copy, symlinks=True)
         rehearsal = _Rehearsal(models, AnswerFiles(output), forecast)
         try:
-            suite.build(sources, copy, options, progress, models=rehearsal)
+            builder.build(sources, copy, options, progress, models=rehearsal)
         except AnswersMissingError as error:
             if error.expected is not None:
                 forecast.whole = rehearsal.whole(error.expected)

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from caretbench.build.builder import Builder
 from caretbench.errors import DataError
 from caretbench.files import write_atomically
 from caretbench.redaction import redact
 from caretbench.runs.building.config import BuildModelsConfig
 from caretbench.runs.plans.roles import parse_model_option
-from caretbench.suites.base import Suite
 
 MODELS_FILE: Final = "models.json"
 _HOSTED: Final = frozenset(
@@ -22,14 +22,14 @@ _HOSTED: Final = frozenset(
 """Providers that a folder may name."""
 
 
-def with_remembered_models(suite: Suite, output: Path, options: Sequence[str]) -> tuple[str, ...]:
+def with_remembered_models(builder: Builder, output: Path, options: Sequence[str]) -> tuple[str, ...]:
     """Return the ``-m`` options of a build; without any, those of the folder's last build, if the suite keeps them.
 
     Raises:
         DataError: the file is malformed.
     """
     path = output / MODELS_FILE
-    if options or not suite.remembers_models or not path.exists():
+    if options or not builder.remembers_models or not path.exists():
         return tuple(options)
     try:
         found = json.loads(path.read_text("utf-8"))
@@ -52,7 +52,7 @@ def _is_hosted(option: str) -> bool:
         return False
 
 
-def remember_models(suite: Suite, output: Path, models_config: BuildModelsConfig) -> None:
+def remember_models(builder: Builder, output: Path, models_config: BuildModelsConfig) -> None:
     """Write the models of a build to its folder, if the suite keeps them and all are of hosted providers."""
     options = [
         f"{role}={model.spec}"
@@ -62,7 +62,7 @@ def remember_models(suite: Suite, output: Path, models_config: BuildModelsConfig
         for model in models
     ]
     plain = all(redact(option) == option and _is_hosted(option) for option in options)
-    if suite.remembers_models and options and plain:
+    if builder.remembers_models and options and plain:
         write_atomically(output / MODELS_FILE, json.dumps(options, indent=2) + "\n")
 
 

@@ -2,46 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
-from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest
-from caretbench.extraction.policies import policy
 from caretbench.files import DataError
 from caretbench.languages import language
 from caretbench.problem import InlineSplice, Problem, Profile
-from caretbench.progress import Progress
-from caretbench.sources.humaneval_infilling import HUMANEVAL_INFILLING, pull_humaneval
 from caretbench.suites import register
 from caretbench.suites.base import Suite
-from caretbench.suites.build_models import NO_MODELS, BuildModels
 from caretbench.suites.c3bench import starter
 from caretbench.suites.c3bench.baselines import C3_BASELINES
-from caretbench.suites.c3bench.building.build import build
 from caretbench.suites.c3bench.building.build_folder import C3Folder
-from caretbench.suites.c3bench.building.options import OPTIONS
-from caretbench.suites.c3bench.completion_gate import CompletionGate
 from caretbench.suites.c3bench.measures import C3BenchProfile, measured, measured_raw, token_count
 from caretbench.suites.c3bench.predicates import failed_predicates
 from caretbench.suites.c3bench.problem_building import SUITE
-from caretbench.suites.c3bench.tables.data_tables import data_tables
 from caretbench.suites.c3bench.tables.printed_table import printed_table
 from caretbench.suites.c3bench.tables.result_charts import result_charts
 from caretbench.suites.c3bench.tables.result_tables import headline_results, result_tables
-from caretbench.suites.c3bench.variants.checker import CHECKER_ROLE
-from caretbench.suites.c3bench.variants.generator import GENERATOR_ROLE
-from caretbench.suites.suite_types import (
-    BuildResult,
-    Headline,
-    Measurement,
-    ProblemSet,
-    Stratification,
-    SuiteChart,
-    Table,
-)
+from caretbench.suites.suite_types import Headline, Measurement, ProblemSet, Stratification, SuiteChart, Table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,19 +48,6 @@ class C3BenchSuite(Suite):
     profile_rules = C3BenchProfile
     baselines = C3_BASELINES
     criteria_folder = resources.files("caretbench.suites.c3bench").joinpath("criteria")
-    pull_about = "the functions of HumanEval-Infilling, from which problems are built"
-    pull_name = HUMANEVAL_INFILLING
-    pull_use = f"caretbench build c3bench --from {HUMANEVAL_INFILLING}"
-    build_about = (
-        f"the problems: {HUMANEVAL_INFILLING}, a folder of source files, or a file of rows (HumanEval-Infilling, "
-        "DevBench, SAFIM)"
-    )
-    build_options = OPTIONS
-    build_roles: ClassVar[Mapping[str, str]] = {
-        GENERATOR_ROLE: "writes implementations and instructions (optional)",
-        CHECKER_ROLE: "reads instructions back (optional)",
-    }
-    roles_with_several_models = frozenset({GENERATOR_ROLE})
 
     def load(self, source: str) -> ProblemSet:
         """Load ``starter``, or a folder that ``caretbench build c3bench`` wrote."""
@@ -90,39 +58,6 @@ class C3BenchSuite(Suite):
             hint = "; nothing of this suite was ever released" if source == "released" else ""
             raise DataError(f"{source}: no such folder; use starter, or a folder of `caretbench build c3bench`{hint}")
         return ProblemSet.of(root.resolve().name, C3Folder(root).problems())
-
-    def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
-        """Fetch HumanEval-Infilling into the cache and return its folder."""
-        if models:
-            raise ValueError(f"--model {models[0]}: HumanEval-Infilling contains no recorded completions")
-        return pull_humaneval(source, progress)
-
-    def build(
-        self,
-        sources: Sequence[str],
-        output: Path,
-        options: Mapping[str, Any],
-        progress: Progress,
-        *,
-        models: BuildModels = NO_MODELS,
-    ) -> BuildResult:
-        """Build problems from functions with tests, and from source files.
-
-        Functions with tests (HumanEval-Infilling, DevBench's layout, NAME.py with check_NAME.py) give problems about
-        the implementation: other implementations must pass the tests and agree with the function on further inputs, in
-        the sandbox. All source files give problems about the scale. People (--variants) and models (-m generator=,
-        -m checker=) may add implementations and instructions. Run the same command again to resume an interrupted
-        build.
-
-        Examples:
-          caretbench build c3bench --from humaneval-infilling --from ~/code/project -o c3
-          caretbench build c3bench --variants own.toml -m generator=gguf/smollm2 -o c3
-        """
-        return build(sources, output, options, progress, self.gate, models)
-
-    def data_tables(self, source: str) -> tuple[Table, ...]:
-        """Return the tokens and the kinds of problems, as the paper's Table 1."""
-        return data_tables(self.load(source).problems)
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
         """Return the program with an answer and its tests; None for SCC, which has no tests."""
@@ -143,16 +78,6 @@ class C3BenchSuite(Suite):
     def failed_predicates(self, problem: Problem, text: str) -> Sequence[str]:
         """Return a line for each predicate that an answer does not satisfy."""
         return failed_predicates(problem, text)
-
-    def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> CompletionGate:
-        """Return the gate for both tasks."""
-
-        def program(problem: Problem, text: str) -> ExecutionRequest | None:
-            request = self.submitted_request(problem, text, "default", {})
-            return request if isinstance(request, ExecutionRequest) else None
-
-        found = policy(self.rules("default").policy)
-        return CompletionGate(lambda: executor().programs, found, program, progress)
 
     def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
         """Return the tokens of instruction, prefix, reference and suffix."""

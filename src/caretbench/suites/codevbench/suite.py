@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
-from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
-from caretbench.extraction.policies import policy
 from caretbench.files import DataError
 from caretbench.languages import language
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.problem import Caret, Problem, Profile
-from caretbench.progress import Progress
 from caretbench.projects.answer_requests import file_splice, tests_check, workspace_request
 from caretbench.projects.snapshot_analysis import analyse_snapshot
-from caretbench.sources.fetching.source_spec import SOURCE_ABOUT
 from caretbench.suites import register
 from caretbench.suites.base import Suite
-from caretbench.suites.build_models import NO_MODELS, BuildModels
 from caretbench.suites.codevbench.measures import CodevBenchProfile, measured, request_under
-from caretbench.suites.codevbench.options import OPTIONS, CodevOptions, codev_options
 from caretbench.suites.codevbench.scenario_names import RAG
 from caretbench.suites.codevbench.similar_functions import similar_functions
 from caretbench.suites.codevbench.starter import starter_problems
-from caretbench.suites.codevbench.tables.data_tables import data_tables
 from caretbench.suites.codevbench.tables.printed_tables import printed_tables
 from caretbench.suites.codevbench.tables.result_charts import result_charts
 from caretbench.suites.codevbench.tables.result_tables import result_tables
-from caretbench.suites.project_tasks.build import build_projects
-from caretbench.suites.project_tasks.setup_agent import AGENT_PURPOSE, AGENT_ROLE
 from caretbench.suites.project_tasks.task_folder import stored_tasks
-from caretbench.suites.project_tasks.tester.project_tester import TESTER_PURPOSE, TESTER_ROLE
-from caretbench.suites.suite_types import BuildResult, Measurement, ProblemSet, Stratification, SuiteChart, Table
-from caretbench.validation.workspace_gate import WorkspaceGate
+from caretbench.suites.suite_types import Measurement, ProblemSet, Stratification, SuiteChart, Table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -61,10 +50,6 @@ class CodevBench(Suite):
 
     profile_rules = CodevBenchProfile
 
-    build_about = f"the problems, a project with tests: {SOURCE_ABOUT} (it is not changed)"
-    build_options = OPTIONS
-    build_roles: ClassVar[Mapping[str, str]] = {AGENT_ROLE: AGENT_PURPOSE, TESTER_ROLE: TESTER_PURPOSE}
-
     contexts = MappingProxyType({"as_is": 1, "oracle": 1})
 
     def load(self, source: str) -> ProblemSet:
@@ -78,35 +63,6 @@ class CodevBench(Suite):
         if not root.is_dir():
             raise DataError(f"{source}: no such folder; expected starter, or a folder of problems")
         return ProblemSet.of(root.resolve().name, stored_tasks(root))
-
-    def build(
-        self,
-        sources: Sequence[str],
-        output: Path,
-        options: Mapping[str, Any],
-        progress: Progress,
-        models: BuildModels = NO_MODELS,
-    ) -> BuildResult:
-        """Make problems from projects with tests.
-
-        The tests run once with a record of what they execute. A sample of the executed blocks is drawn by --weights,
-        and each is masked: deleted or replaced by `pass`, and a method also with a throw at its start. The fastest
-        tests that fail under every mask decide about the answers. A block is kept if the original passes and a wrong
-        answer that parses fails; it gives problems of several scenarios. Run the same command again to resume an
-        interrupted build.
-
-        Each of several projects is built into its own folder, and ends as problems or as a row with its reason. With
-        -m tester=SPEC a model writes tests for functions that no test reaches; those that pass examination stay.
-
-        Examples:
-          caretbench build codevbench ~/code/project --setup auto -o dev
-          caretbench build codevbench toolz==1.2.0 natsort==8.4.0 --setup auto -o dev
-        """
-        return build_projects(sources, output, options, codev_options(options), progress, models)
-
-    def data_tables(self, source: str) -> tuple[Table, ...]:
-        """Return the number of problems by repository, scenario and class of blocks, as the paper's Table 2."""
-        return data_tables(self.load(source).problems)
 
     def result_tables(self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
         """Return Tables 2 to 7 in form, weighted rates, parts of scenarios, and correlations."""
@@ -135,11 +91,6 @@ class CodevBench(Suite):
         splice = file_splice(problem)
         analysis = analyse_snapshot(splice.snapshot, required_file=splice.path)
         return problem.caret.model_copy(update={"context": similar_functions(problem, analysis, oracle=True)})
-
-    def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> WorkspaceGate:
-        """Return the gate for problems that tests of a project check."""
-        found = policy(self.rules("default").policy)
-        return WorkspaceGate(executor().projects, found, mutates_values=CodevOptions.mutates_values, progress=progress)
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
         """Return edit similarity and lines, as the profile computes them, and whether the answer is empty."""

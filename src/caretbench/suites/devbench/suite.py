@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 from caretbench.execution.bundles import bundle_specs
-from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest, Limits
 from caretbench.files import DataError
 from caretbench.languages import language
 from caretbench.metrics.similarity import paper_similarity, similarities
 from caretbench.problem import Completion, InlineSplice, PredicateCheck, Problem, Profile, ProgramCheck
 from caretbench.profiles import ProfileRule, ProfileRules
-from caretbench.progress import Progress
 from caretbench.suites import register
 from caretbench.suites.base import Suite
-from caretbench.suites.build_models import NO_MODELS, BuildModels
 from caretbench.suites.devbench import layout, starter
 from caretbench.suites.devbench import paper_programs as paper
 from caretbench.suites.devbench import recorded_completions as recorded
 from caretbench.suites.devbench import released_problems as released
 from caretbench.suites.devbench.construction.build_folder import BuildFolder
-from caretbench.suites.devbench.construction.options import GENERATOR_ROLE, OPTIONS
 from caretbench.suites.devbench.documentation import DocumentationCheck, documentation_faults
 from caretbench.suites.devbench.memory_table import memory_tables
 from caretbench.suites.devbench.sizes import statistics
-from caretbench.suites.suite_types import BuildResult, Measurement, ProblemGate, ProblemSet, Table
+from caretbench.suites.suite_types import Measurement, ProblemSet, Table
 from caretbench.syntax.parser import encode
-from caretbench.validation.program_gate import ProgramGate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -74,12 +68,6 @@ class DevBench(Suite):
     profile_rules = DevBenchProfile
     strata = ("language", "category", "mode", "boundary", "direction", "kind", "band", "generator", "generator_family",
               "origin", "scenario")  # fmt: skip
-    pull_about = "problems of the release, and recorded completions"
-    build_about = "the instances: none is needed, generators write them"
-    build_options = OPTIONS
-    build_roles: ClassVar[Mapping[str, str]] = {GENERATOR_ROLE: "writes instances"}
-    roles_with_several_models = frozenset({GENERATOR_ROLE})
-    remembers_models = True
 
     def load(self, source: str) -> ProblemSet:
         """Return the problems of ``starter``, ``released`` (fetched by ``pull``), or a folder of either layout."""
@@ -97,58 +85,6 @@ class DevBench(Suite):
         if problems := BuildFolder(root).problems():
             return ProblemSet.of(root.resolve().name, problems)
         return ProblemSet.of(root.name, starter.load(root, source=root.name))
-
-    def check_build_options(self, options: Mapping[str, Any]) -> None:
-        """Raise an error if a cell, the template or the weights are wrong."""
-        from caretbench.suites.devbench.construction.cell_counts import instances_per_cell
-        from caretbench.suites.devbench.construction.generator_prompt import read_template
-        from caretbench.suites.devbench.construction.options import ConstructionOptions
-
-        chosen = ConstructionOptions.of(options)
-        instances_per_cell(chosen)
-        read_template(chosen.template)
-
-    def build(
-        self,
-        sources: Sequence[str],
-        output: Path,
-        options: Mapping[str, Any],
-        progress: Progress,
-        *,
-        models: BuildModels = NO_MODELS,
-    ) -> BuildResult:
-        """Write instances with generators, check them in the sandbox, and keep the good ones.
-
-        Each request has a scenario from a seeded grid. An answer with a fault is asked for once more with its
-        diagnosis; then the next generator has its turn. Run the same command again to resume; a folder grows by
-        further commands, and a command without -m uses the folder's generators.
-
-        Examples:
-          caretbench build devbench -m generator=openai/gpt-4o -n 50 -o mine
-          caretbench build devbench -o mine --again reviews/mine/rejections.jsonl
-        """
-        if sources:
-            raise ValueError(
-                f"build devbench takes no source: {sources[0]!r}; cells are chosen by --language, --category"
-            )
-        from caretbench.suites.devbench.construction.construction_build import build_instances
-
-        return build_instances(output, options, progress, self._strict_gate, self._program, models)
-
-    def _strict_gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> ProblemGate:
-        """Return the gate of new instances, whose checks may not be weak."""
-        found = self.gate(executor, progress)
-        return replace(found, strict=True) if isinstance(found, ProgramGate) else found
-
-    def _program(self, problem: Problem, text: str) -> ExecutionRequest | None:
-        request = self.submitted_request(problem, text, "default", {})
-        return request if isinstance(request, ExecutionRequest) else None
-
-    def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
-        """Fetch the released data into the cache and return their folder."""
-        from caretbench.suites.devbench.pull import pull
-
-        return pull(source=source, models=models, progress=progress)
 
     def recorded_completions(
         self,

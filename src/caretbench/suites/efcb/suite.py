@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from caretbench.execution.dispatcher import Dispatcher
 from caretbench.files import DataError
 from caretbench.languages import language
 from caretbench.problem import ChoiceCheck, Problem, Profile, Question
 from caretbench.profiles import rules_of
-from caretbench.progress import Progress
 from caretbench.suites import register
 from caretbench.suites.base import Suite
-from caretbench.suites.build_models import BuildModels
-from caretbench.suites.efcb import baselines, build, choice_answers
-from caretbench.suites.efcb.attacks.leak_report import shortcut_report
+from caretbench.suites.efcb import baselines, choice_answers
 from caretbench.suites.efcb.efcb_score import HALLUCINATION_TASK, MASKED_TASK, PUBLISHED_FORMULA
 from caretbench.suites.efcb.open_answers.masked_answers import parse_masked_answer
 from caretbench.suites.efcb.open_answers.masked_problems import WHOLE_PATCH_TIER
@@ -31,15 +27,12 @@ from caretbench.suites.efcb.options import EfcbProfile
 from caretbench.suites.efcb.output.build_folder import EfcbFolder
 from caretbench.suites.efcb.problem_metadata import PART_WORDS
 from caretbench.suites.efcb.problem_metadata import SUITE_NAME as NAME
-from caretbench.suites.efcb.question_gate import QuestionGate
 from caretbench.suites.efcb.released.released_problems import released_problems
 from caretbench.suites.efcb.released.released_rows import LAYOUT, released_files
 from caretbench.suites.efcb.starter_set import starter_problems
-from caretbench.suites.efcb.tables import data_tables
-from caretbench.suites.efcb.tables.leak_tables import leak_tables
 from caretbench.suites.efcb.tables.missing_score import missing_score
 from caretbench.suites.efcb.tables.result_tables import result_tables
-from caretbench.suites.suite_types import BuildResult, Measurement, ProblemSet, Stratification, Table
+from caretbench.suites.suite_types import Measurement, ProblemSet, Stratification, Table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -69,8 +62,6 @@ class Efcb(Suite):
     profile_rules = EfcbProfile
     score_formula = PUBLISHED_FORMULA
     baselines = baselines.BASELINES
-    build_about = "merged changes: a clone, OWNER/NAME at GitHub, or a file of changes mined before"
-    build_options = build.OPTIONS
 
     def load(self, source: str) -> ProblemSet:
         """Load ``starter``, a folder that ``caretbench build efcb`` wrote, or one with the released layout."""
@@ -87,33 +78,6 @@ class Efcb(Suite):
         else:
             raise DataError(f"{source}: no data of EFCB in this folder; use starter, {expected}")
         return ProblemSet.of(root.resolve().name, problems)
-
-    def build(
-        self,
-        sources: Sequence[str],
-        output: Path,
-        options: Mapping[str, Any],
-        progress: Progress,
-        **_models: BuildModels,
-    ) -> BuildResult:
-        """Build questions about merged changes.
-
-        No program is run; only sources at GitHub need the network. The build fails (status 1) if position, length
-        or similarity reveal the right answers. Run the same command again to resume.
-
-        Examples:
-          caretbench build efcb ~/code/project owner/name -o tasks
-          caretbench build efcb ~/code/project --since 2026-01-01 --max-changes 100 -o tasks
-        """
-        return build.build(sources, output, options, progress)
-
-    def data_tables(self, source: str) -> tuple[Table, ...]:
-        """Return repositories and questions, as the paper's Tables 2 and 3, and the leak report."""
-        loaded = self.load(source)
-        folder = None if source == "starter" else EfcbFolder(Path(source))
-        facts = folder.repositories() if folder else {}
-        leaks = (folder.read_leaks() if folder else []) or shortcut_report(loaded.problems)
-        return (*data_tables.data_tables(loaded.problems, facts), *leak_tables(leaks))
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> None:
         """Return None: nothing is executed."""
@@ -138,17 +102,6 @@ class Efcb(Suite):
     def measure_error_kinds(self, problem: Problem, text: str | None) -> list[Measurement]:
         """Return the error kinds of lines that an answer writes for masks; nothing for other questions."""
         return masked_error_kinds(problem, text) if problem.labels["task"] == MASKED_TASK else []
-
-    def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> QuestionGate:
-        """Return the gate for questions."""
-        del executor
-
-        def measured(problem: Problem, text: str | None) -> Mapping[str, float]:
-            return {
-                name: value for entry in self.measure(problem, text, "default") for name, value in entry.values.items()
-            }
-
-        return QuestionGate(measured, progress)
 
     def judged_text(self, problem: Problem, text: str, profile: Profile) -> str:
         """Return the written lines, or title and description in one form; empty if there are none.

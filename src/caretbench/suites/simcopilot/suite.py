@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Final
+from typing import Final
 
-from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
-from caretbench.extraction.policies import policy
 from caretbench.files import DataError
 from caretbench.languages import language
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.similarity import similarities
 from caretbench.problem import Caret, FileSplice, Problem, Profile
 from caretbench.profiles import ProfileRule, ProfileRules
-from caretbench.progress import Progress
 from caretbench.projects.answer_requests import file_splice, workspace_request
 from caretbench.projects.snapshot_analysis import analyse_snapshot
-from caretbench.sources.fetching.source_spec import SOURCE_ABOUT
 from caretbench.suites import register
 from caretbench.suites.base import Suite
-from caretbench.suites.build_models import NO_MODELS, BuildModels
-from caretbench.suites.project_tasks.build import build_projects
-from caretbench.suites.project_tasks.setup_agent import AGENT_PURPOSE, AGENT_ROLE
 from caretbench.suites.project_tasks.task_folder import stored_tasks
 from caretbench.suites.simcopilot import starter
 from caretbench.suites.simcopilot.answer_syntax import syntax_fault
 from caretbench.suites.simcopilot.contexts import CONTEXT_VERSION, CONTEXTS, build_context
-from caretbench.suites.simcopilot.options import OPTIONS, simcopilot_options
 from caretbench.suites.simcopilot.released import spans as released
 from caretbench.suites.simcopilot.released.paper_rules import paper_rules
-from caretbench.suites.simcopilot.released.release_files import pull, released_folder
+from caretbench.suites.simcopilot.released.release_files import released_folder
 from caretbench.suites.simcopilot.released.released_problems import released_problems
 from caretbench.suites.simcopilot.released.released_projects import split_variant
-from caretbench.suites.simcopilot.released.tables import released_tables
-from caretbench.suites.suite_types import BuildResult, Measurement, PaperTable, ProblemSet, Stratification, Table
-from caretbench.validation.workspace_gate import WorkspaceGate
+from caretbench.suites.suite_types import Measurement, PaperTable, ProblemSet, Stratification
 
 RELEASED: Final = "released/"
 """Beginning of the ids of released tasks."""
@@ -104,11 +94,6 @@ class SimCopilot(Suite):
         ),
     )  # fmt: skip
 
-    pull_about = "the 15 released programs, their spans and labels"
-    build_about = f"the tasks, a project with tests: {SOURCE_ABOUT} (it is not changed)"
-    build_roles: ClassVar[Mapping[str, str]] = {AGENT_ROLE: AGENT_PURPOSE}
-    build_options = OPTIONS
-
     profile_rules = SimCopilotProfile
 
     contexts = MappingProxyType(dict.fromkeys(CONTEXTS, CONTEXT_VERSION))
@@ -131,39 +116,6 @@ class SimCopilot(Suite):
             return ProblemSet.of(name + suffix, released_problems(root, variant))
         return ProblemSet.of(root.resolve().name, stored_tasks(root))
 
-    def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
-        """Fetch the released programs, spans and labels into the cache and return their folder."""
-        if models:
-            raise ValueError(f"--model {models[0]}: the release contains no recorded completions")
-        return pull(source=source, progress=progress)
-
-    def build(
-        self,
-        sources: Sequence[str],
-        output: Path,
-        options: Mapping[str, Any],
-        progress: Progress,
-        models: BuildModels = NO_MODELS,
-    ) -> BuildResult:
-        """Make tasks from projects with tests.
-
-        Each task is a block that was cut out of a file; the project's own tests check the answers. They must pass
-        three times on the unchanged project. A task is kept if the original block passes and a wrong answer that
-        parses fails. Run the same command again to resume an interrupted build.
-
-        Each of several projects is built into its own folder, and ends as tasks or as a row with its reason.
-
-        Examples:
-          caretbench build simcopilot ~/code/project --setup auto -o tasks
-          caretbench build simcopilot toolz==1.2.0 natsort==8.4.0 --setup auto -o tasks
-        """
-        return build_projects(sources, output, options, simcopilot_options(options), progress, models)
-
-    def data_tables(self, source: str) -> tuple[Table, ...]:
-        """Return the paper's tables about its data, from the released spans and labels."""
-        place, _ = split_variant(source)
-        return released_tables(released.load(released_folder() if place == "released" else Path(place)))
-
     def request(self, problem: Problem, text: str | None, profile: Profile) -> WorkspaceRequest | None:
         """Return the request that runs the project's tests on an answer; None for a null answer."""
         del profile  # both profiles use the same request
@@ -176,10 +128,6 @@ class SimCopilot(Suite):
         if splice.path not in analysis.files:
             raise DataError(f"{problem.id}: {splice.path} cannot be analysed, so it has no context")
         return build_context(context, problem, analysis).caret
-
-    def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> WorkspaceGate:
-        """Return the gate for problems that tests of a project check."""
-        return WorkspaceGate(executor().projects, policy(self.rules("default").policy), progress=progress)
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
         """Return the similarity to the reference, and the syntax fault of the file with the answer."""

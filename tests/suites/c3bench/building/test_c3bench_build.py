@@ -49,7 +49,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 def test_a_stopped_build_ends_with_the_same_bytes(source: Path, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
-    result = api.build("c3bench", [str(source)], whole, **OPTIONS)
+    result = api.build_problems("c3bench", [str(source)], whole, **OPTIONS)
     assert result.usable
     assert sorted(files_of(whole)) == ["manifest.json", "problems.jsonl", "rejected.jsonl", "validity.jsonl"]
     problems = list(read_rows(whole / "problems.jsonl", Problem))
@@ -61,7 +61,7 @@ def test_a_stopped_build_ends_with_the_same_bytes(source: Path, tmp_path: Path) 
     again = tmp_path / "again"
     for seconds in (0.6, 1.2, 2.0, 3.0):
         _stopped_build(source, again, seconds)
-    api.build("c3bench", [str(source)], again, **OPTIONS)
+    api.build_problems("c3bench", [str(source)], again, **OPTIONS)
     assert files_of(again) == files_of(whole)
 
 
@@ -71,7 +71,9 @@ def _stopped_build(source: Path, output: Path, seconds: float) -> None:
     import subprocess
     import sys
 
-    program = f"from caretbench import api; api.build('c3bench', [{str(source)!r}], {str(output)!r}, **{OPTIONS!r})"
+    program = (
+        f"from caretbench import api; api.build_problems('c3bench', [{str(source)!r}], {str(output)!r}, **{OPTIONS!r})"
+    )
     process = subprocess.Popen([sys.executable, "-c", program], start_new_session=True)
     try:
         process.wait(seconds)
@@ -82,23 +84,23 @@ def _stopped_build(source: Path, output: Path, seconds: float) -> None:
 
 def test_a_folder_with_another_build_or_something_else_is_refused(source: Path, tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    api.build("c3bench", [str(source)], folder, max_icc=0, **OPTIONS)
+    api.build_problems("c3bench", [str(source)], folder, max_icc=0, **OPTIONS)
     with pytest.raises(DataError, match="other sources or options"):
-        api.build("c3bench", [str(source)], folder, seed=5, **OPTIONS)
+        api.build_problems("c3bench", [str(source)], folder, seed=5, **OPTIONS)
     (tmp_path / "else").mkdir()
     (tmp_path / "else" / "notes.txt").write_text("mine")
     with pytest.raises(DataError, match="contains something else"):
-        api.build("c3bench", [str(source)], tmp_path / "else", **OPTIONS)
+        api.build_problems("c3bench", [str(source)], tmp_path / "else", **OPTIONS)
 
 
 def test_verdicts_about_changed_sources_are_not_used_again(source: Path, tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    api.build("c3bench", [str(source)], folder, **OPTIONS)
+    api.build_problems("c3bench", [str(source)], folder, **OPTIONS)
     before = C3Folder(folder).manifest()
     shutil.copy(source / "check_wrong.py", source / "old.txt")
     (source / "check_wrong.py").write_text(
         "def check_unchecked(candidate):\n    assert candidate([1]) == 1\n    assert candidate([4, 5, 6]) == 15\n"
     )
-    api.build("c3bench", [str(source)], folder, **OPTIONS)
+    api.build_problems("c3bench", [str(source)], folder, **OPTIONS)
     assert C3Folder(folder).manifest().material != before.material
     assert any("wrong/unchecked" in one.id for one in C3Folder(folder).problems() if one.label("task") == "icc")

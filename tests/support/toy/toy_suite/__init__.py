@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import polars as pl
 
 from caretbench import Suite
 from caretbench.execution.execution_types import ExecutionRequest
-from caretbench.files import DataError, read_rows, write_rows
+from caretbench.files import DataError, read_rows
 from caretbench.metrics.similarity import similarities
-from caretbench.models import Sampling
-from caretbench.options import Option
 from caretbench.problem import Caret, InlineSplice, Problem, Profile, ProgramCheck, Provenance
-from caretbench.progress import Progress
 from caretbench.suites.baselines import BASELINES, BaselineFunction
-from caretbench.suites.build_models import NO_MODELS, BuildModels, BuildRequest
-from caretbench.suites.suite_types import BuildResult, Measurement, ProblemSet, SuiteChart
+from caretbench.suites.suite_types import Measurement, ProblemSet, SuiteChart
 
 
 class Toy(Suite):
@@ -30,49 +26,15 @@ class Toy(Suite):
     strata = ("language", "category")
     criteria_folder = Path(__file__).parent / "criteria"
     baselines: ClassVar[Mapping[str, BaselineFunction]] = {**BASELINES, "one": lambda _problem: "1"}
-    build_about = "additions: A+B, 1+2 for example"
-    build_options = (Option("language", str, "Language label of the problems.", "build", default="python"),)
-    build_roles: ClassVar[Mapping[str, str]] = {"generator": "writes each docstring (optional)"}
 
     def load(self, source: str) -> ProblemSet:
         """``starter``, or a folder that ``caretbench build toy`` wrote."""
         if source == "starter":
-            return ProblemSet.of("starter", [_problem(first, 2, "python") for first in (1, 3, 5)])
+            return ProblemSet.of("starter", [toy_problem(first, 2, "python") for first in (1, 3, 5)])
         path = Path(source) / "problems.jsonl"
         if not path.is_file():
             raise DataError(f"{source}: no such folder; say starter, or give a folder of `caretbench build toy`")
         return ProblemSet.of(Path(source).name, list(read_rows(path, Problem)))
-
-    def build(
-        self,
-        sources: Sequence[str],
-        output: Path,
-        options: Mapping[str, Any],
-        progress: Progress,
-        *,
-        models: BuildModels = NO_MODELS,
-    ) -> BuildResult:
-        """Build a problem from each sum.
-
-        Examples:
-          caretbench build toy 1+2 3+4 -o tasks
-        """
-        sums: dict[str, tuple[int, int]] = {}
-        for source in sources:
-            first, plus, second = source.partition("+")
-            if not (plus and first.isdigit() and second.isdigit()):
-                raise ValueError(f"{source!r}: expected A+B, 1+2 for example")
-            sums[source] = (int(first), int(second))
-        texts: Mapping[str, str] = {}
-        if "generator" in models.roles:
-            texts = models.ask("generator", [_request(source, *pair) for source, pair in sums.items()])
-        problems = []
-        for source, pair in sums.items():
-            problems.append(_problem(*pair, options["language"], texts.get(source, "")))
-            progress("problems", 1, len(sums))
-        output.mkdir(parents=True, exist_ok=True)
-        write_rows(output / "problems.jsonl", problems)
-        return BuildResult((f"{output}: {len(problems)} problems",), {"problems": len(problems)})
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
         """The spliced program."""
@@ -107,16 +69,8 @@ class Toy(Suite):
         return (SuiteChart("Sums that were found", spec),)
 
 
-def _request(key: str, first: int, second: int) -> BuildRequest:
-    return BuildRequest(
-        key=key,
-        prompt=f"Describe the sum of {first} and {second} in one short sentence, without the result.",
-        sampling=Sampling(max_tokens=60, temperature=0),
-        about="docstring",
-    )
-
-
-def _problem(first: int, second: int, language: str, text: str = "") -> Problem:
+def toy_problem(first: int, second: int, language: str, text: str = "") -> Problem:
+    """Return the problem of a sum; ``text`` is its docstring."""
     docstring = " ".join(text.replace("\\", "/").replace('"', "'").split()) or f"The sum of {first} and {second}."
     prefix = f'"""{docstring}"""\ntotal = '
     identity = f"{language}/{first}-{second}"

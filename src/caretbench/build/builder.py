@@ -1,0 +1,134 @@
+"""Base class of all builders: how a suite's problems are made, fetched and validated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from caretbench.execution.dispatcher import Dispatcher
+from caretbench.execution.execution_types import ExecutionRequest
+from caretbench.extraction.policies import policy
+from caretbench.options import Option
+from caretbench.problem import Caret, Problem
+from caretbench.progress import Progress
+from caretbench.suites.base import Suite
+from caretbench.suites.build_models import NO_MODELS, BuildModels
+from caretbench.suites.suite_types import BuildResult, ProblemGate, Table
+from caretbench.validation.program_gate import ProgramGate
+
+
+class Builder:
+    """What only building a suite's problems needs. Runs never load it.
+
+    A subclass defines ``name`` and the hooks that its suite has; each has a default. ``@register_builder`` registers
+    it; another package declares it as an entry point of the group ``caretbench.builders``.
+    """
+
+    name: ClassVar[str] = ""
+    """Name of the suite."""
+
+    about: ClassVar[str] = ""
+    """Description of the problems made by ``caretbench build``, for its help; empty if the suite builds none."""
+    options: ClassVar[tuple[Option, ...]] = ()
+    """Options of ``caretbench build SUITE`` in addition to SOURCE and --output."""
+    roles: ClassVar[Mapping[str, str]] = {}
+    """Roles of models that :meth:`build` uses (names of ``runs/plans/roles.py``), with their purposes."""
+    roles_with_several_models: ClassVar[frozenset[str]] = frozenset()
+    """Roles of :attr:`roles` that may have several models."""
+    remembers_models: ClassVar[bool] = False
+    """True if a build that names no model uses those of the folder's last build."""
+
+    pull_about: ClassVar[str] = ""
+    """Short description of the data that :meth:`pull` fetches; empty if there are none."""
+    pull_name: ClassVar[str] = ""
+    """Name of these data for ``caretbench pull``, in addition to the suite's."""
+    pull_use: ClassVar[str] = "--data released"
+    """Use of these data, printed after they are fetched."""
+
+    def __init__(self, suite: Suite) -> None:
+        self.suite = suite
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """Raise an error if the value of a build's option is wrong; called before models and sources are opened.
+
+        Raises:
+            ValueError: a value is wrong.
+            DataError: a file that an option names is malformed.
+        """
+        del options
+
+    def build(
+        self,
+        sources: Sequence[str],
+        output: Path,
+        options: Mapping[str, Any],
+        progress: Progress,
+        *,
+        models: BuildModels = NO_MODELS,
+    ) -> BuildResult:
+        """Make problems from the user's sources and write them to a folder that the suite loads.
+
+        The same call resumes an interrupted build.
+
+        Args:
+            sources: Projects, clones or files from which problems are made.
+            output: The folder.
+            options: Values of :attr:`options` by name; None for an option without a value.
+            progress: Receives steps and notes.
+            models: Models for :attr:`roles`; passed only to builders with such roles.
+
+        Raises:
+            ValueError: the suite builds none, an option is wrong, or a model is missing.
+            DataError: a source cannot be used, or the folder contains something else.
+            AnswersMissingError: a model did not answer.
+        """
+        del sources, output, options, progress, models
+        raise ValueError(f"{self.suite.title} builds no problems of its own")
+
+    def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
+        """Fetch the released data at a pinned revision into the cache and return their folder.
+
+        Args:
+            source: Local copy of the release; None: the network.
+            models: Names of models whose recorded completions are fetched in addition.
+            progress: Called with the number of files that are there now, and the total. What is missing at the end is
+                optional.
+
+        Raises:
+            ValueError: the suite has no released data.
+            DataError: a file differs from its pinned hash.
+        """
+        del source, models, progress
+        raise ValueError(f"nothing to pull for {self.suite.name!r}: it has no released data")
+
+    def data_tables(self, source: str) -> tuple[Table, ...]:
+        """Return tables about the data, for ``caretbench list --tables``; nothing is executed.
+
+        Raises:
+            ValueError: the suite has none.
+            DataError: the data are missing or malformed.
+        """
+        del source
+        raise ValueError(f"--tables: {self.suite.title} has no tables about its data; see --statistics")
+
+    def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> ProblemGate:
+        """Return the gate that validates problems; by default the one for programs.
+
+        A suite whose answers are checked by tests of projects, or without execution, needs its own gate.
+
+        Args:
+            executor: Opens the executor of programs and projects.
+            progress: Called with the number of newly decided problems.
+        """
+
+        def program(problem: Problem, text: str) -> ExecutionRequest | None:
+            request = self.suite.submitted_request(problem, text, "default", {})
+            if not (isinstance(problem.shown, Caret) and isinstance(request, ExecutionRequest | None)):
+                raise ValueError(  # noqa: TRY004  an error of the suite, reported in one line
+                    f"{problem.id}: it is not checked by a program; the suite {self.suite.name} needs its own gate"
+                )
+            return request
+
+        chosen = policy(self.suite.rules("default").policy)
+        return ProgramGate(executor().programs, chosen, program, self.suite.failed_predicates, progress)

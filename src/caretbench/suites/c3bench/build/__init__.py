@@ -1,0 +1,1 @@
+"""C3-Bench: what only building needs."""

@@ -1,0 +1,1 @@
+"""Codev-Bench: what only building needs."""

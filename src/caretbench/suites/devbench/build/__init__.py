@@ -1,0 +1,1 @@
+"""DevBench: what only building needs."""

@@ -1,0 +1,80 @@
+"""Builder of DevBench: instances written by generators, and the released data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from caretbench.build import register_builder
+from caretbench.build.builder import Builder
+from caretbench.execution.dispatcher import Dispatcher
+from caretbench.execution.execution_types import ExecutionRequest
+from caretbench.problem import Problem
+from caretbench.progress import Progress
+from caretbench.suites.build_models import NO_MODELS, BuildModels
+from caretbench.suites.devbench.construction.cell_counts import instances_per_cell
+from caretbench.suites.devbench.construction.construction_build import build_instances
+from caretbench.suites.devbench.construction.generator_prompt import read_template
+from caretbench.suites.devbench.construction.options import GENERATOR_ROLE, OPTIONS, ConstructionOptions
+from caretbench.suites.devbench.pull import pull
+from caretbench.suites.suite_types import BuildResult, ProblemGate
+from caretbench.validation.program_gate import ProgramGate
+
+
+@register_builder
+class DevBenchBuilder(Builder):
+    """Builder of DevBench; see :class:`caretbench.build.builder.Builder`."""
+
+    name = "devbench"
+    pull_about = "problems of the release, and recorded completions"
+    about = "the instances: none is needed, generators write them"
+    options = OPTIONS
+    roles: ClassVar[Mapping[str, str]] = {GENERATOR_ROLE: "writes instances"}
+    roles_with_several_models = frozenset({GENERATOR_ROLE})
+    remembers_models = True
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """Raise an error if a cell, the template or the weights are wrong."""
+        chosen = ConstructionOptions.of(options)
+        instances_per_cell(chosen)
+        read_template(chosen.template)
+
+    def build(
+        self,
+        sources: Sequence[str],
+        output: Path,
+        options: Mapping[str, Any],
+        progress: Progress,
+        *,
+        models: BuildModels = NO_MODELS,
+    ) -> BuildResult:
+        """Write instances with generators, check them in the sandbox, and keep the good ones.
+
+        Each request has a scenario from a seeded grid. An answer with a fault is asked for once more with its
+        diagnosis; then the next generator has its turn. Run the same command again to resume; a folder grows by
+        further commands, and a command without -m uses the folder's generators.
+
+        Examples:
+          caretbench build devbench -m generator=openai/gpt-4o -n 50 -o mine
+          caretbench build devbench -o mine --again reviews/mine/rejections.jsonl
+        """
+        if sources:
+            raise ValueError(
+                f"build devbench takes no source: {sources[0]!r}; cells are chosen by --language, --category"
+            )
+        return build_instances(output, options, progress, self._strict_gate, self._program, models)
+
+    def _strict_gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> ProblemGate:
+        """Return the gate of new instances, whose checks may not be weak."""
+        gate = self.gate(executor, progress)
+        return replace(gate, strict=True) if isinstance(gate, ProgramGate) else gate
+
+    def _program(self, problem: Problem, text: str) -> ExecutionRequest | None:
+        request = self.suite.submitted_request(problem, text, "default", {})
+        return request if isinstance(request, ExecutionRequest) else None
+
+    def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
+        """Fetch the released data into the cache and return their folder."""
+        return pull(source=source, models=models, progress=progress)

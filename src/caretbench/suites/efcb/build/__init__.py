@@ -1,0 +1,1 @@
+"""EFCB: what only building needs."""

@@ -1,0 +1,1 @@
+"""SimCopilot: what only building needs."""
