@@ -71,7 +71,7 @@ def summary(rows: list[dict[str, object]], count: int) -> list[str]:
     return [
         "    short      long  room (CPU seconds)",
         *(f"{short:9.1f} {other:9.1f}  {room}" for room, (short, other) in sorted(rooms.items())),
-        f"{short_s / 60:9.1f} {(short_s + long_s) / 60:9.1f}  CPU minutes of `make test-most`, and with `make test-long`",
+        f"{short_s / 60:9.1f} {(short_s + long_s) / 60:9.1f}  CPU minutes: `make test-most`, with `make test-long`",
         *_dearest(files, count),
         *_dearest(tests, count),
     ]

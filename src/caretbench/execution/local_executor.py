@@ -12,6 +12,7 @@ from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.cache.cache_keys import verdict_key
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.classification import delayed_by_load, hit_shared_limit
+from caretbench.execution.costs import ledger
 from caretbench.execution.execution_types import CompileResult, ExecutionRequest, ExecutionResult, Isolation, Status
 from caretbench.execution.local_jobs import LocalJobRunner, LocalRequestKind
 from caretbench.execution.program_runner import ProgramRunner
@@ -115,7 +116,8 @@ class _Programs(LocalRequestKind[ExecutionRequest, ExecutionResult]):
         self._runner.expect(request)
 
     def compile(self, jobs: Sequence[Job[ExecutionRequest]]) -> Sequence[ExecutionResult | None]:
-        compiled = self._runner.compile([job.request for job in jobs])
+        with ledger.during("compilers"):
+            compiled = self._runner.compile([job.request for job in jobs])
         self._compiled |= {job.key: one for job, one in zip(jobs, compiled, strict=True)}
         return [
             self._runner.compile_failure(job.request, one) if one.artefact is None else None

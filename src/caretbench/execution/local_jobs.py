@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from caretbench.execution.cache.cache_rule import needs_confirmation
+from caretbench.execution.costs import ledger
 from caretbench.execution.execution_types import LONE_RUNS, REFERENCE_CPU, Status
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.sandbox.work_slots import WorkSlots
@@ -153,9 +154,11 @@ class LocalJobRunner(Generic[Request, Result]):
         self._watch(self._compilers.submit(self._kind.compile, jobs), collect)
 
     def _start_run(self, job: Job[Request]) -> None:
-        self._watch(
-            self._slots.submit(lambda: self._kind.run(job, 1)), lambda future: self._ended_run(job, future.result())
-        )
+        self._watch(self._slots.submit(lambda: self._run(job, 1)), lambda future: self._ended_run(job, future.result()))
+
+    def _run(self, job: Job[Request], attempt: int) -> Result:
+        with ledger.during("lone runs" if attempt > 1 else "programs"):
+            return self._kind.run(job, attempt)
 
     def _start_lone_run(self, run: _LoneRun[Request, Result]) -> None:
         def collect(future: Future[Result]) -> list[tuple[Job[Request], Result]]:
@@ -171,7 +174,7 @@ class LocalJobRunner(Generic[Request, Result]):
             return []
 
         self._alone += 1
-        self._watch(self._slots.submit(lambda: self._kind.run(run.job, run.result.attempt + 1)), collect)
+        self._watch(self._slots.submit(lambda: self._run(run.job, run.result.attempt + 1)), collect)
 
     def _ended_run(self, job: Job[Request], result: Result) -> list[tuple[Job[Request], Result]]:
         """Return the result if it counts; else the job runs again alone."""

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
+from caretbench.execution.costs import RunCosts
 from caretbench.file_locks import locked_folder
 from caretbench.files import DataError, RowT, describe_validation_error, read_rows, write_atomically, write_rows
 from caretbench.problem import SCHEMA_VERSION, Completion, Judgement, MissingSample, Problem, Profile, Row, Score
@@ -75,6 +76,8 @@ class Manifest(BaseModel):
     versions: dict[str, str] = Field(default_factory=dict)
     toolchains: dict[str, ToolchainInfo] = Field(default_factory=dict)
     isolation: dict[str, str | bool] | None = None
+    costs: RunCosts | None = None
+    """CPU time and waiting of all commands that scored; None in older runs."""
     left_out: dict[str, list[str]] = Field(default_factory=dict)
     """Excluded problems by cause: no toolchain, or the reference does not pass."""
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Self
 
+from caretbench.execution.costs import CostMeter, RunCosts
 from caretbench.execution.dispatcher import AnyExecutor, Dispatcher
 from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.toolchains import load_runtime
@@ -101,9 +102,11 @@ class RunSession:
 
     def score(self) -> None:
         """Compute the missing scores under all policies of the folder."""
-        self.manifest.left_out = self.scoring.run()
-        for scoring in self._further:
-            scoring.run()
+        with CostMeter() as meter:
+            self.manifest.left_out = self.scoring.run()
+            for scoring in self._further:
+                scoring.run()
+        self.manifest.costs = (self.manifest.costs or RunCosts()) + meter.costs
         self.folder.write_manifest(self.manifest)
         stored = verdicts_path(self.manifest.suite, self.manifest.data.hash)
         if stored.exists():  # so that the report can show the valid problems apart

@@ -184,6 +184,7 @@ def serve_program(
     filter_program: bytes,
 ) -> dict[str, Any]:
     """Enter new namespaces and run one job there; return the job if it is to run in this process."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         if user:
             switch_user(user)
@@ -191,7 +192,6 @@ def serve_program(
         if os.fork():
             os._exit(0)
         os.setsid()
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         launcher.check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")
         mount(b"proc", b"/proc", b"proc", NO_SUID | NO_DEVICES)
         limit_namespace_resources()  # it writes below /proc/sys, which is covered then
@@ -213,9 +213,16 @@ def serve_program(
     return job
 
 
+def wait_for_ended(*_: object) -> None:
+    """Wait for all children that have ended: the kernel adds the CPU of those alone to this process's children."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
 def serve_programs(control: socket.socket, proc_covers: tuple[str, list[str]], filter_program: bytes) -> dict[str, Any]:
     """Fork for every message until the supervisor ends; in the child, return a job to run in this process."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies; who waits for a child sets the default again
+    signal.signal(signal.SIGCHLD, wait_for_ended)
     room = socket.CMSG_SPACE(MOST_DESCRIPTORS * 4)
     while True:
         words, ancillary, _, _ = control.recvmsg(ORDER.size, room)

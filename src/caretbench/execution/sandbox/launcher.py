@@ -320,8 +320,8 @@ def run_job(channel: int, job: dict[str, Any], before: Callable[[], None] | None
     code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
     reached = "true" if nonce and said == nonce else "false"
     waits = "true" if nonce and said == nonce + b"?" else "false"
-    text = '{"code": %d, "cpu_s": %.4f, "peak_kb": %d, "sentinel": %s, "waits": %s}\n'
-    os.write(channel, (text % (code, cpu, peak, reached, waits)).encode())
+    text = '{"code": %d, "cpu_s": %.4f, "peak_kb": %d, "sentinel": %s, "waits": %s, "own_s": %.4f}\n'
+    os.write(channel, (text % (code, cpu, peak, reached, waits, time.process_time())).encode())
     os._exit(0)
 
 

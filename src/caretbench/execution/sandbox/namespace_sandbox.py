@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from caretbench.execution.costs import ledger
 from caretbench.execution.execution_types import Isolation, WarmSettings
 from caretbench.execution.sandbox.bind_access import ReachableBinds, open_mounts, reachable_binds
 from caretbench.execution.sandbox.bubblewrap import (
@@ -69,8 +70,11 @@ class NamespaceSandbox:
             theirs.close()
             group = stack.enter_context(memory_group(self.groups, invocation.limits))
             supervisor = Supervisor(process, ours, invocation, self.interrupted, group=group)
-            supervisor.supervise(resolved.job)
-            return supervisor.result(begin, self._isolation(invocation))
+            with ledger.sandbox(process.pid):
+                supervisor.supervise(resolved.job)
+            result = supervisor.result(begin, self._isolation(invocation))
+            ledger.add(sandboxes_cpu_s=result.sandbox_cpu_s)
+            return result
 
     def _started(
         self, read_only_binds: ReachableBinds, invocation: Invocation, theirs: socket.socket, stack: ExitStack
@@ -132,6 +136,8 @@ class NamespaceSandbox:
                     )
                     supervisor.supervise(ready.job)
                 result = supervisor.result(begin, self._isolation(invocation))
+                if result.sandbox_cpu_s:  # it ended in order, so that its CPU is the worker's children's, too
+                    ledger.add(sandboxes_cpu_s=-result.cpu_s)
             finally:
                 program.close()
             if result.killed_from_outside and result.error is None and worker.is_ending():

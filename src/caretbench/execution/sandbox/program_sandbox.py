@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from caretbench.execution.cache.cache_folders import BOUND
+from caretbench.execution.costs import ledger
 from caretbench.execution.execution_types import Isolation, Limits
 from caretbench.execution.sandbox.bubblewrap import HOME, WORK, find_bubblewrap
 from caretbench.execution.sandbox.host.failure_reasons import NO_BUBBLEWRAP, sandbox_failure
@@ -175,6 +176,11 @@ class Sandbox:
             SandboxUnavailable: bubblewrap is not installed, or a display is wanted and ``Xvfb`` is not, or something
                 that is bound cannot be reached by the user that the program gets.
         """
+        result = self._run(invocation)
+        ledger.program_ended(result.cpu_s)
+        return result
+
+    def _run(self, invocation: Invocation) -> SandboxResult:
         self._choose_level()
         display = self._display(invocation)
         ready = resolve_invocation(invocation, display)

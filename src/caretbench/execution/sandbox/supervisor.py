@@ -52,6 +52,8 @@ class SandboxResult(FrozenModel):
     stderr: CapturedOutput = Field(default_factory=CapturedOutput)
     wall_s: float = 0.0
     cpu_s: float = 0.0
+    sandbox_cpu_s: float = 0.0
+    """CPU of the sandbox's first process, as far as it is known; the program's is not in it."""
     memory_mb: float = 0.0
     processes: int = 0
     error: str | None = None
@@ -208,6 +210,7 @@ class Supervisor:
     def _kill(self, why: KillReason) -> None:
         if self._killed is None:
             self._killed = why
+            self._cpu_s = max(self._cpu_s, tree_activity(self._process.pid)[0])
             self._process.kill()
 
     def _read(self, selector: selectors.BaseSelector, source: Any, capture: _Capture | None) -> None:
@@ -293,6 +296,7 @@ class Supervisor:
             stderr=stderr,
             wall_s=time.monotonic() - (self._started_at or begin),
             cpu_s=max(float(last["cpu_s"]), 0.0) if last else self._cpu_s,
+            sandbox_cpu_s=float(last.get("own_s", 0.0)),
             memory_mb=max(float(last["peak_kb"]) / 1024 if last else 0.0, self._memory_mb),
             processes=self._processes,
             error=error,

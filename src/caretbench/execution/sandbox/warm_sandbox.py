@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from caretbench.execution.costs import ledger
 from caretbench.execution.execution_types import WarmSettings
 from caretbench.execution.sandbox.bind_access import reachable_binds, unreachable_paths
 from caretbench.execution.sandbox.bubblewrap import (
@@ -130,6 +131,7 @@ class WarmWorker:
                 self._process = self._started(key, bubblewrap_path, filter_program, theirs, stack)
                 theirs.close()
                 self._await_ready()
+                ledger.worker_started(self._process.pid)
         except BaseException:
             self._control.close()
             theirs.close()
@@ -247,6 +249,7 @@ class WarmWorker:
 
     def close(self) -> None:
         """End the sandbox and all processes in it."""
+        ledger.worker_ends(self._process.pid)
         self._control.close()
         kill_process_group(self._process)
 
@@ -418,6 +421,7 @@ class WarmWorkerPool:
             self._workers.move_to_end(key)
             if len(self._workers) > _MOST_WORKERS:
                 self._retired.append(self._workers.popitem(last=False)[1])
+            ledger.add(reused=int(worker.served > 0))
             worker.served += 1
             worker.running_programs += 1
             return worker

@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 from pydantic import Base64Bytes, BaseModel, ValidationError
 
+from caretbench.execution.costs import ledger
 from caretbench.execution.execution_types import CompileResult, ExecutionRequest, Limits, Status
 from caretbench.execution.sandbox.invocation import Invocation, KillReason
 from caretbench.execution.sandbox.program_sandbox import Sandbox
@@ -150,17 +151,8 @@ class CompileServer:
 
     def _serve(self, sandbox: Sandbox) -> None:
         try:
-            self.outcome = sandbox.run(
-                Invocation(
-                    self.compiler.arguments,
-                    limits=self._limits,
-                    read_only=self.compiler.read_only,
-                    environment=self.compiler.environment,
-                    address_space_limit=False,
-                    stdin=self._source,
-                    output_handler=self,
-                )
-            )
+            with ledger.during("compilers", waited_for=False):
+                self.outcome = self._run(sandbox)
         except Exception as error:
             self.outcome = SandboxResult(error=f"no process: {error}")
         finally:
@@ -168,6 +160,19 @@ class CompileServer:
                 self._ended = True
             os.close(self._source)
             self._answers.put(None)
+
+    def _run(self, sandbox: Sandbox) -> SandboxResult:
+        return sandbox.run(
+            Invocation(
+                self.compiler.arguments,
+                limits=self._limits,
+                read_only=self.compiler.read_only,
+                environment=self.compiler.environment,
+                address_space_limit=False,
+                stdin=self._source,
+                output_handler=self,
+            )
+        )
 
     def compile(self, program: CompileJob) -> ServerAnswer | None:
         """Compile one program; None where the server has ended without an answer."""

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
+from caretbench.execution.costs import RunCosts
 from caretbench.reports.summary import Summary
 
 _TITLES = {"caretbench": "CaretBench", "python": "Python"}
 
 
 def footer_line(summary: Summary) -> str:
-    """Return the date of the report, and what its numbers are made with."""
-    return f"{datetime.now(UTC).date().isoformat()}: {'; '.join(_facts(summary))}."
+    """Return the date of the report, what its numbers are made with, and where the run's time went."""
+    costs = summary.manifest.get("costs")
+    took = f" {RunCosts.model_validate(costs).sentence()}" if costs else ""
+    return f"{datetime.now(UTC).date().isoformat()}: {'; '.join(_facts(summary))}.{took}"
 
 
 def _facts(summary: Summary) -> Iterator[str]:

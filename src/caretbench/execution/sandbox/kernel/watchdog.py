@@ -106,6 +106,11 @@ def _sum_of_activity(tree: Iterable[int]) -> tuple[float, bool]:
     return sum(cpu_s for cpu_s, _ in found), any(runnable for _, runnable in found)
 
 
+def cpu_by_process(pid: int) -> dict[int, float]:
+    """Return the CPU seconds of a process and of all below it, each with those of its children that were waited for."""
+    return {one: _activity(one)[0] for one in (pid, *descendants(pid))}
+
+
 def tree_usage(pid: int, max_processes: int) -> TreeUsage:
     """Return the usage of all processes below ``pid``; beyond ``max_processes`` only their number is counted."""
     tree = descendants(pid)

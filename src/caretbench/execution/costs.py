@@ -1,0 +1,194 @@
+"""Costs of a run: where its CPU time went, and what was waited for while nothing used a processor.
+
+Figures come from the kernel's accounting of processes on this machine, without root: launchers report what the ended
+processes of a program took, and a sandbox that serves many is read with its children before it is ended. Programs that
+are killed are counted by the supervisor's last look. Not counted: programs on other machines, processes that a program
+leaves behind, and our tools that run without a sandbox.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal, Self
+
+from pydantic import Field
+
+from caretbench.execution.execution_types import FrozenModel
+from caretbench.execution.sandbox.kernel.watchdog import cpu_by_process
+
+Activity = Literal["programs", "lone runs", "compilers"]
+
+_LOOK_S = 1.0
+_IDLE_SHARE = 0.25
+"""Share of one processor below which nothing works: supervisors that only watch take up to 0.15."""
+_WAITED_FOR: tuple[Activity, ...] = ("lone runs", "compilers", "programs")
+"""What is waited for, the first that is under way: while a lone run or a compiler runs, others may stand behind it."""
+
+
+class RunCosts(FrozenModel):
+    """Costs of a run, in seconds and numbers; those of a resumed run are the sum of its parts."""
+
+    programs_cpu_s: float = 0.0
+    compilers_cpu_s: float = 0.0
+    sandboxes_cpu_s: float = 0.0
+    own_cpu_s: float = 0.0
+    wall_s: float = 0.0
+    programs: int = 0
+    """Number of sandboxed programs and compilers that were started."""
+    sandboxes: int = 0
+    """Number of sandboxes that were started for one program."""
+    workers: int = 0
+    """Number of warm sandboxes that were started."""
+    reused: int = 0
+    """Number of programs that ran in a warm sandbox that was there already."""
+    idle_s: dict[str, float] = Field(default_factory=dict)
+    """Seconds in which nothing used a processor, by what was waited for."""
+
+    def __add__(self, other: Self) -> RunCosts:
+        """Return the sum."""
+        numbers = {name: getattr(self, name) + getattr(other, name) for name in _NUMBERS}
+        idle = {name: self.idle_s.get(name, 0.0) + other.idle_s.get(name, 0.0) for name in self.idle_s | other.idle_s}
+        return RunCosts(**numbers, idle_s=idle)
+
+    def since(self, earlier: Self) -> RunCosts:
+        """Return the difference to an earlier state."""
+        return RunCosts(**{name: getattr(self, name) - getattr(earlier, name) for name in _NUMBERS})
+
+    def sentence(self) -> str:
+        """Return all figures in one sentence."""
+        idle = f"{sum(self.idle_s.values()):.0f} of {self.wall_s:.0f} s"
+        waited = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in sorted(self.idle_s.items()))
+        return (
+            f"CPU: programs {self.programs_cpu_s:.1f} s, compilers {self.compilers_cpu_s:.1f} s, sandboxes "
+            f"{self.sandboxes_cpu_s:.1f} s ({self.workers} workers and {self.sandboxes} others started, {self.reused} "
+            f"of {self.programs} programs reused a worker), this process {self.own_cpu_s:.1f} s; nothing used a "
+            f"processor in {idle}{f', waiting for: {waited}' if waited else ''}."
+        )
+
+
+_NUMBERS = tuple(name for name in RunCosts.model_fields if name != "idle_s")
+
+
+class CostLedger:
+    """Ledger of what this process and its sandboxes cost. Threads share it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._totals: Counter[str] = Counter()
+        self._active: Counter[Activity] = Counter()
+        self._open: dict[int, str] = {}
+        self._thread = threading.local()
+
+    @contextmanager
+    def during(self, activity: Activity, *, waited_for: bool = True) -> Iterator[None]:
+        """Count what this thread's sandboxes take as that of an activity, which is under way meanwhile."""
+        before, self._thread.activity = self._activity(), activity
+        with self._lock:
+            self._active[activity] += waited_for
+        try:
+            yield
+        finally:
+            self._thread.activity = before
+            with self._lock:
+                self._active[activity] -= waited_for
+
+    def _activity(self) -> Activity:
+        return getattr(self._thread, "activity", "programs")
+
+    def _kind(self) -> str:
+        return "compilers_cpu_s" if self._activity() == "compilers" else "programs_cpu_s"
+
+    def program_ended(self, cpu_s: float) -> None:
+        """Add the CPU of a program or compiler in a sandbox."""
+        with self._lock:
+            self._totals["programs"] += 1
+            self._totals[self._kind()] += cpu_s  # type: ignore[assignment]  # a counter of fractions
+
+    def add(self, **numbers: float) -> None:
+        """Add to fields of :class:`RunCosts`."""
+        with self._lock:
+            self._totals.update(numbers)
+
+    @contextmanager
+    def sandbox(self, pid: int) -> Iterator[None]:
+        """Keep the sandbox of one program, whose CPU counts as the program's until its end is reported."""
+        with self._lock:
+            self._totals["sandboxes"] += 1
+            self._open[pid] = self._kind()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._open.pop(pid, None)
+
+    def worker_started(self, pid: int) -> None:
+        """Record a warm sandbox."""
+        with self._lock:
+            self._totals["workers"] += 1
+            self._open[pid] = "sandboxes_cpu_s"
+
+    def worker_ends(self, pid: int) -> None:
+        """Record that a warm sandbox is about to be ended, while its processes can still be read."""
+        with self._lock:
+            if self._open.pop(pid, None) is not None:
+                self._totals["sandboxes_cpu_s"] += _tree_cpu_s(pid)  # type: ignore[assignment]
+
+    def costs(self) -> RunCosts:
+        """Return all costs since the process started, those of open sandboxes included."""
+        with self._lock:
+            found = Counter(self._totals)
+            for pid, kind in self._open.items():
+                found[kind] += _tree_cpu_s(pid)  # type: ignore[assignment]
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        return RunCosts.model_validate(
+            found | {"own_cpu_s": usage.ru_utime + usage.ru_stime, "wall_s": time.monotonic()}
+        )
+
+    def waited_for(self) -> str:
+        """Return what is under way; ``other`` if nothing is."""
+        with self._lock:
+            return next((activity for activity in _WAITED_FOR if self._active[activity] > 0), "other")
+
+
+def _tree_cpu_s(pid: int) -> float:
+    return sum(cpu_by_process(pid).values())
+
+
+ledger = CostLedger()
+"""Ledger of this process: the kernel accounts by process, too."""
+
+
+class CostMeter:
+    """Meter of the costs between its start and its end; a context manager with a thread that looks once a second."""
+
+    def __init__(self) -> None:
+        self.costs = RunCosts()
+        """The costs, once it has ended."""
+        self._idle_s: Counter[str] = Counter()
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="cost-meter", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._before = ledger.costs()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._thread.join()
+        self.costs = ledger.costs().since(self._before).model_copy(update={"idle_s": dict(self._idle_s)})
+
+    def _watch(self) -> None:
+        begin, before = time.monotonic(), cpu_by_process(os.getpid())
+        while not self._end.wait(_LOOK_S):
+            now, found = time.monotonic(), cpu_by_process(os.getpid())
+            used = sum(max(0.0, cpu_s - before.get(pid, 0.0)) for pid, cpu_s in found.items())
+            if used < _IDLE_SHARE * (now - begin):
+                self._idle_s[ledger.waited_for()] += now - begin  # type: ignore[assignment]
+            begin, before = now, found
