@@ -139,6 +139,7 @@ def test_parts_are_closed_on_a_phone_only(browser: Browser, made_up: Path) -> No
         assert page.locator("details.part:not([open])").count() == closed
 
 
+@pytest.mark.smoke
 def test_without_scripts_all_parts_are_there(browser: Browser, made_up: Path) -> None:
     context = browser.new_context(java_script_enabled=False, viewport={"width": 400, "height": 900})
     try:

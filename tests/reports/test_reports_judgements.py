@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from caretbench.extraction.policies import policy
@@ -17,6 +18,7 @@ from caretbench.reports.judged.caret_charts import overall_scores, score_map
 from caretbench.reports.judged.caret_tables import caret_score_tables
 from caretbench.reports.judged.carets import run_caret_scores
 from caretbench.reports.judged.scores import NOT_VALIDATED, CaretScores
+from caretbench.reports.judged.value_table import judged_caret_values
 from caretbench.reports.output.export import to_csv, to_json, to_markdown
 from caretbench.reports.output.page import render_html
 from caretbench.reports.output.terminal import plain_lines, summary_tables
@@ -115,6 +117,19 @@ def test_every_number_is_a_mean_over_instances(run: LoadedRun, summary: Summary)
 def test_the_same_seed_gives_the_same_numbers(run: LoadedRun, summary: Summary) -> None:
     assert run_caret_scores(run) == summary.judged
     assert Summary.model_validate_json(to_json(summary)) == summary
+
+
+def test_values_for_suites_are_totals_and_none_is_withheld_without_a_refusal(run: LoadedRun) -> None:
+    values = judged_caret_values(run, run_caret_scores(run)).filter(pl.col("model") == "gpt-4o")
+    totals = {
+        (row.problem_id, row.sample): sum(length_counts("", row.text or ""))
+        for row in run.completions
+        if row.model == "gpt-4o"
+    }
+    found = {(row["problem_id"], row["sample"]): row["judged"] for row in values.iter_rows(named=True)}
+    assert found == pytest.approx(totals)
+    assert values["withheld"].null_count() == values.height == 144
+    assert not values["says_nothing"].any()
 
 
 def test_a_text_without_judgement_lowers_the_share_not_the_mean(run: LoadedRun) -> None:

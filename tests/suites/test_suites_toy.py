@@ -18,10 +18,7 @@ import pytest
 from caretbench.execution.sandbox import bubblewrap
 from tests.support.model_server import ModelServer, Recorded, answer, error, silence
 
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(bubblewrap.find_bubblewrap() is None, reason="bubblewrap is not installed"),
-]
+pytestmark = pytest.mark.skipif(bubblewrap.find_bubblewrap() is None, reason="bubblewrap is not installed")
 
 TOY = Path(__file__).parents[1] / "support" / "toy"
 ROOT = Path(__file__).parents[2]
@@ -103,6 +100,7 @@ def test_it_is_listed_and_shown(verb: LoadedRun) -> None:
     assert "The sum of 1 and 2." in verb("show", "toy", "python/1-2").stdout
 
 
+@pytest.mark.long
 def test_it_builds_problems_by_its_own_options(verb: LoadedRun, work: Path) -> None:
     assert "--language" in verb("build", "toy", "--help").stdout
     assert "2 problems" in verb("build", "toy", "4+4", "5+5", "--language", "py", "-o", "mine").stdout
@@ -120,6 +118,7 @@ def generator(server: ModelServer) -> tuple[str, ...]:
     return ("-m", "generator=openai/gpt-4o-mini", "--base-url", f"{server.url}/v1", "--retries", "0")
 
 
+@pytest.mark.long
 def test_its_build_asks_a_model_once_for_each_problem(verb: LoadedRun, work: Path) -> None:
     with ModelServer(answer=docstring) as server:
         sums = ("build", "toy", "4+4", "5+5", "-o", "asked", *generator(server))
@@ -137,6 +136,7 @@ def test_its_build_asks_a_model_once_for_each_problem(verb: LoadedRun, work: Pat
     assert json.loads(verb("validate", "toy", "--data", "asked", "--json").stdout)[0]["verdict"] == "valid"
 
 
+@pytest.mark.long
 def test_its_build_goes_on_where_it_was_stopped(verb: LoadedRun, work: Path) -> None:
     """A failed request ends it with 1, a kill anywhere: in both cases only what is missing is asked again."""
     sums = ("build", "toy", "1+1", "2+2", "3+3", "-o", "stopped", "--connections", "1")
@@ -155,6 +155,7 @@ def test_its_build_goes_on_where_it_was_stopped(verb: LoadedRun, work: Path) -> 
         assert len(server.requests) == 5
 
 
+@pytest.mark.long
 def test_its_build_is_killed_while_it_asks(verb: LoadedRun, work: Path) -> None:
     sums = ("build", "toy", "1+1", "2+2", "-o", "killed", "--connections", "1")
     with ModelServer([answer("first"), silence()], answer="later") as server:
@@ -179,6 +180,7 @@ def until(happened: Callable[[], bool], seconds: float = 120) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.long
 def test_a_dry_run_of_its_build_prints_text_and_address(verb: LoadedRun, work: Path) -> None:
     with ModelServer() as server:
         sums = ("build", "toy", "7+7", "-o", "dry", "--dry-run", *generator(server))
@@ -192,6 +194,7 @@ def test_a_dry_run_of_its_build_prints_text_and_address(verb: LoadedRun, work: P
     assert not (work / "dry").exists()
 
 
+@pytest.mark.long
 def test_its_build_refuses_models_and_spends_no_more_than_it_may(verb: LoadedRun, work: Path) -> None:
     (work / "prices.toml").write_text(
         '[models."openai/*"]\ninput_per_million = 0\noutput_per_million = 1000000\n'  # a dollar for a token
@@ -212,6 +215,7 @@ def test_its_build_refuses_models_and_spends_no_more_than_it_may(verb: LoadedRun
         assert len(server.requests) == 2
 
 
+@pytest.mark.long
 def test_its_problems_pass_the_gate(verb: LoadedRun) -> None:
     verdicts = json.loads(verb("validate", "toy", "--json", "--fail-under", "1").stdout)
     assert [row["verdict"] for row in verdicts] == ["valid"] * 3
@@ -222,6 +226,7 @@ def test_a_model_runs_and_is_reported(verb: LoadedRun, ran: Path) -> None:
     assert (found["adder"], found["reference"], found["empty"]) == (1.0, 1.0, 0.0)
 
 
+@pytest.mark.long
 def test_its_own_baseline_is_no_model(verb: LoadedRun, ran: Path) -> None:
     summary = json.loads(verb("report", ran.name, "--json", "--no-html").stdout)
     assert [column["model"] for column in summary["columns"] if column["baseline"]] == [
@@ -233,6 +238,7 @@ def test_its_own_baseline_is_no_model(verb: LoadedRun, ran: Path) -> None:
     assert "'one' is the name of a baseline" in refused.stderr
 
 
+@pytest.mark.long
 def test_its_own_chart_is_on_the_page(verb: LoadedRun, ran: Path) -> None:
     verb("report", ran.name)
     page = (ran / "report.html").read_text("utf-8")
@@ -240,6 +246,7 @@ def test_its_own_chart_is_on_the_page(verb: LoadedRun, ran: Path) -> None:
     assert "own charts" in page
 
 
+@pytest.mark.long
 def test_recorded_answers_are_scored_and_compared(verb: LoadedRun, ran: Path, work: Path) -> None:
     rows = [{"problem_id": f"python/{first}-2", "text": "3"} for first in (1, 3, 5)]
     (work / "three.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -250,6 +257,7 @@ def test_recorded_answers_are_scored_and_compared(verb: LoadedRun, ran: Path, wo
     assert (row["first_rate"], row["second_rate"]) == (1.0, pytest.approx(1 / 3))
 
 
+@pytest.mark.long
 def test_a_judge_is_asked_by_its_own_criterion(verb: LoadedRun, ran: Path) -> None:
     with ModelServer([], answer=json.dumps({"reasoning": "short", "brevity": 5})) as server:
         verb(
@@ -261,12 +269,14 @@ def test_a_judge_is_asked_by_its_own_criterion(verb: LoadedRun, ran: Path) -> No
     assert "toy-brevity@1" in json.dumps(summary["judged"])
 
 
+@pytest.mark.long
 def test_an_error_of_its_load_names_it(verb: LoadedRun) -> None:
     named = "the suite 'toy' of toy_suite, --data nowhere: nowhere: no such folder"
     for arguments in (("list", "toy"), ("score", "toy"), ("validate", "toy"), ("show", "toy", "x")):
         assert named in verb(*arguments, "--data", "nowhere", status=2).stderr
 
 
+@pytest.mark.long
 def test_the_python_api_builds_and_validates(call: LoadedRun) -> None:
     program = (
         "import caretbench as cb\nfrom caretbench import build_problems\n"
@@ -282,6 +292,7 @@ def test_the_python_api_builds_and_validates(call: LoadedRun) -> None:
     assert "roles of build toy: generator" in done[3]
 
 
+@pytest.mark.long
 def test_the_python_api_runs_it(call: LoadedRun, adder: str) -> None:
     program = (
         "import sys, caretbench as cb\n"

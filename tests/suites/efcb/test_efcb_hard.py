@@ -121,6 +121,7 @@ def test_changes_without_two_swaps_are_rejected() -> None:
     assert (reasons["d"], reasons["e"]) == ("too_few_edits", "no_query")
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(
     ("edits", "passed", "reason"),
     [(0, 0, "too_few_edits"), (9, 0, "telling_edits"), (9, 1, "telling_edits"), (9, 2, "no_fair_pair")],
