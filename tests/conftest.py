@@ -48,7 +48,7 @@ def registered_suites() -> Iterator[None]:
     """Forget the suites, and their criteria, that the tests of a file registered: others would find them."""
     known, folders = dict(suites._registered), [*criteria._added]
     yield
-    added = suites._registered.keys() - known.keys() - set(suites._OURS)
+    added = suites._registered.keys() - known.keys() - set(suites.BUILT_IN)
     if added or len(criteria._added) > len(folders):
         for name in added:
             del suites._registered[name]
