@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from caretbench.syntax.faults import layout_faults
+from caretbench.syntax.parser import error_count
+from caretbench.syntax.spliced_tree import SplicedTree
+
 STATEMENT: Final = "statement"
 COMMENT: Final = "comment"
 
@@ -49,11 +53,8 @@ class Call(NamedTuple):
 class AnswerStructure(NamedTuple):
     """Structure of a text at its caret."""
 
-    language: str
-    errors: int
-    """Number of parse errors of the whole program."""
-    layout_faults: int
-    """Number of layout faults of the whole program."""
+    spliced: SplicedTree
+    """Tree of the whole program; its faults are counted only where a rule asks for them."""
     tokens: Sequence[Token]
     comments: Sequence[int]
     """Places of the comments."""
@@ -63,6 +64,21 @@ class AnswerStructure(NamedTuple):
     """Number of statements that begin a line in another column than the first of their list."""
     caret_column: int | None
     """Column of the caret's line; None if the line has no text before the caret."""
+
+    @property
+    def language(self) -> str:
+        """Name of the language."""
+        return self.spliced.language
+
+    @property
+    def errors(self) -> int:
+        """Number of parse errors of the whole program."""
+        return error_count(self.spliced.tree)
+
+    @property
+    def layout_faults(self) -> int:
+        """Number of layout faults of the whole program."""
+        return layout_faults(self.spliced.tree, self.spliced.language)
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -68,7 +68,8 @@ class ComparedAnswer:
     @cached_property
     def answered(self) -> AnswerStructure | None:
         """Structure of the answer in its place."""
-        return structure_of(self.prefix, self.answer, self.suffix, self.language)
+        near = self.expected and self.expected.spliced
+        return structure_of(self.prefix, self.answer, self.suffix, self.language, near)
 
     @cached_property
     def expected(self) -> AnswerStructure | None:

@@ -71,8 +71,9 @@ def _out_of_line(compared: ComparedAnswer) -> bool:
     answered, expected = compared.structures
     if answered.misaligned > expected.misaligned:
         return True
-    more_faults = answered.layout_faults > expected.layout_faults
-    return more_faults and not compared.stops_early and _has_misfit(compared)
+    if compared.stops_early or not _has_misfit(compared):
+        return False
+    return answered.layout_faults > expected.layout_faults
 
 
 def _has_misfit(compared: ComparedAnswer) -> bool:

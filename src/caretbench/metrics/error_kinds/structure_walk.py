@@ -1,7 +1,8 @@
 """Walk over the syntax tree that finds the structure of a text at its caret.
 
-The walk visits only nodes that overlap the text, and ends at fixed limits, so that its time is bounded. Long texts are
-parsed only if the probe of a process of its own parses them within its limits.
+The walk visits only nodes that overlap the text, and ends at fixed limits, so that its time is bounded. Of the nodes
+around the text it visits the children only where a call can be among them. Long texts are parsed only if the probe of a
+process of its own parses them within its limits.
 """
 
 from __future__ import annotations
@@ -13,16 +14,12 @@ from typing import Final, NamedTuple
 
 import tree_sitter
 
-from caretbench.languages import language_of_grammar
 from caretbench.metrics.error_kinds.answer_structure import COMMENT, AnswerStructure, Call, Statement, Token
 from caretbench.metrics.error_kinds.node_table import kind_by_type, kind_of, node_table
-from caretbench.syntax.faults import layout_faults
-from caretbench.syntax.parse_probe import takes_too_much
-from caretbench.syntax.parser import encode, error_count, grammar_name, parse
+from caretbench.syntax.parser import encode
+from caretbench.syntax.spliced_tree import SplicedTree, spliced_tree
 from caretbench.syntax.uses.expression_contexts import ARGUMENT_LIST_NODES, CALL_NODES, FUNCTION_NODES
 
-MAX_PROGRAM_CHARACTERS: Final = 500_000
-"""Length from which a program with the text in it is not parsed."""
 MAX_NODES: Final = 100_000
 """Maximum number of nodes that the walk visits."""
 MAX_DEPTH: Final = 400
@@ -32,21 +29,22 @@ _LITERALS: Final = ("string", "heredoc", "regex", "char_literal", "character_lit
 _MAX_INDENTATION: Final = 1_000
 
 
-def structure_of(prefix: str, text: str, suffix: str, language: str) -> AnswerStructure | None:
-    """Return the structure of ``text`` between prefix and suffix; None if it cannot be parsed within the limits."""
-    try:
-        name = grammar_name(language)
-    except KeyError:
+def structure_of(
+    prefix: str, text: str, suffix: str, language: str, near: SplicedTree | None = None
+) -> AnswerStructure | None:
+    """Return the structure of ``text`` between prefix and suffix; None if it cannot be parsed within the limits.
+
+    ``near`` is the tree of another text in the same place, from which this one's is parsed incrementally.
+    """
+    tree = spliced_tree(prefix, text, suffix, language, near)
+    if tree is None:
         return None
-    program = prefix + text + suffix
-    if len(program) > MAX_PROGRAM_CHARACTERS or takes_too_much(text, (program,), name):
-        return None
-    start = len(encode(prefix))
-    walk = _Walk(parse(program, name), encode(program), start, start + len(encode(text)))
-    return walk.structure(language_of_grammar(name).name, prefix) if walk.run() else None
+    walk = _Walk(tree)
+    return walk.structure(prefix) if walk.run() else None
 
 
-@lru_cache(maxsize=1_024)
+# Trees take a hundred times the memory of their text; answers come problem by problem.
+@lru_cache(maxsize=16)
 def reference_structure(prefix: str, reference: str, suffix: str, language: str) -> AnswerStructure | None:
     """Return the structure of a reference; cached, since every answer to a problem is compared with it."""
     return structure_of(prefix, reference, suffix, language)
@@ -65,11 +63,11 @@ class _Visit(NamedTuple):
 class _Walk:
     """Walk over the nodes that overlap a span."""
 
-    def __init__(self, tree: tree_sitter.Tree, data: bytes, start: int, end: int) -> None:
-        self.tree = tree
-        self.data = data
-        self.start = start
-        self.end = end
+    def __init__(self, spliced: SplicedTree) -> None:
+        self.spliced = spliced
+        self.data = spliced.program
+        self.start = spliced.start
+        self.end = spliced.end
         self.table = node_table()
         self.tokens: list[Token] = []
         self.comments: list[int] = []
@@ -80,8 +78,9 @@ class _Walk:
 
     def run(self) -> bool:
         """Visit the nodes; return False where there are too many, or too deep ones."""
-        stack = [_Visit(self.tree.root_node)]
-        visited = 0
+        first = self._pass_around()
+        stack = [first]
+        visited = first.depth
         while stack:
             visit = stack.pop()
             visited += 1
@@ -90,10 +89,43 @@ class _Walk:
             stack += reversed(self._visit(visit))
         return True
 
+    def _pass_around(self) -> _Visit:
+        """Record the nodes around the span, and return the visit of the innermost one.
+
+        A node that begins before the span and ends after it is no statement of the span, and of its children only the
+        next of these nodes overlaps the span or touches it.
+        """
+        around = self._around()
+        in_literal = False
+        for node in around[:-1]:
+            if not in_literal and self._is_leaf(node):
+                self._add_token(node)
+                in_literal = True
+            if node.type in FUNCTION_NODES:
+                self._add_body(node)
+        innermost = max((body[0] for body in self.bodies if body[0] < self.start and body[1] > self.end), default=0)
+        for node in around[:-1]:
+            # A call around the body that holds the span is left out, see `structure`: there its children do not count.
+            if node.start_byte >= innermost and self._is_call(node, node.children):
+                self.calls.append(node)
+        in_list = len(around) > 1 and self._is_list(around[-2])
+        return _Visit(around[-1], len(around) - 1, False, in_list, in_literal)
+
+    def _around(self) -> list[tree_sitter.Node]:
+        """Return the nodes that begin before the span and end after it, outermost first; at least the root."""
+        root = self.spliced.tree.root_node
+        node = root.descendant_for_byte_range(self.start, self.end)
+        found = []
+        while node is not None:
+            if node.start_byte < self.start and node.end_byte > self.end:
+                found.append(node)
+            node = node.parent
+        return found[::-1] or [root]
+
     def _visit(self, visit: _Visit) -> list[_Visit]:
         """Record a node, and return its children that overlap the span."""
         node, in_statement, in_literal = visit.node, visit.in_statement, visit.in_literal
-        is_list = node.type in self.table.lists or node.is_error
+        is_list = self._is_list(node)
         outermost = node.start_byte >= self.start and not (in_statement or in_literal or is_list)
         if outermost and (visit.in_list or node.type in kind_by_type()):
             self._add_statement(node)
@@ -102,16 +134,24 @@ class _Walk:
             self._add_token(node)
             in_literal = True  # a string may hold calls, but no tokens
         children = node.children
-        self._add_call_or_body(node, children)
+        if self._is_call(node, children):
+            self.calls.append(node)
+        if node.type in FUNCTION_NODES:
+            self._add_body(node)
         if is_list and not node.is_error:
             self._align(children)
         overlapping = filter(self._overlaps, children)
         return [_Visit(child, visit.depth + 1, in_statement, is_list, in_literal) for child in overlapping]
 
-    def _add_call_or_body(self, node: tree_sitter.Node, children: Sequence[tree_sitter.Node]) -> None:
-        if node.type in CALL_NODES or any(child.type in ARGUMENT_LIST_NODES for child in children):
-            self.calls.append(node)
-        if node.type in FUNCTION_NODES and (body := node.child_by_field_name("body")) is not None:
+    def _is_list(self, node: tree_sitter.Node) -> bool:
+        return node.is_error or node.type in self.table.lists
+
+    @staticmethod
+    def _is_call(node: tree_sitter.Node, children: Sequence[tree_sitter.Node]) -> bool:
+        return node.type in CALL_NODES or any(child.type in ARGUMENT_LIST_NODES for child in children)
+
+    def _add_body(self, node: tree_sitter.Node) -> None:
+        if (body := node.child_by_field_name("body")) is not None:
             self.bodies.append((body.start_byte, body.end_byte))
 
     def _overlaps(self, node: tree_sitter.Node) -> bool:
@@ -184,7 +224,7 @@ class _Walk:
         callee = self._own_text(node.start_byte, start) + self._own_text(end, node.end_byte)
         return Call(callee, self._own_text(start, end).replace(",)", ")"))
 
-    def structure(self, language: str, prefix: str) -> AnswerStructure:
+    def structure(self, prefix: str) -> AnswerStructure:
         """Return what was found."""
         self.bodies.sort(key=lambda body: (body[0], -body[1]))
         line = prefix.rpartition("\n")[2]
@@ -194,13 +234,5 @@ class _Walk:
         inner = max(around, default=(0, 0))[0]
         calls = tuple(self._call(node) for node in self.calls if node.start_byte >= inner)
         return AnswerStructure(
-            language,
-            error_count(self.tree),
-            layout_faults(self.tree, language),
-            tuple(self.tokens),
-            self.comments,
-            tuple(self.statements),
-            calls,
-            self.misaligned,
-            margin,
+            self.spliced, tuple(self.tokens), self.comments, tuple(self.statements), calls, self.misaligned, margin
         )
