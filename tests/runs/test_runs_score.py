@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from caretbench.runs.session import check_resumable
 from caretbench.runs.verdict import EXECUTION_SCORER
 from caretbench.suites import load_suite
 from caretbench.suites.answer_kinds import ERROR_KINDS_SCORER
+from caretbench.suites.suite_types import Measurement
 from tests.support.fakes import FakeExecutor
 from tests.support.make_problem import MakeProblem
 
@@ -249,6 +251,37 @@ def test_error_kinds_are_those_of_the_inserted_text(tmp_path: Path, make_problem
     stage.run()
     kinds = [row.values for row in rows(tmp_path) if row.scorer == ERROR_KINDS_SCORER]
     assert [{name for name, value in row.items() if value} for row in kinds] == [{"empty_when_due"}] * 2
+
+
+def test_equal_texts_are_measured_once_and_rows_are_read_once(
+    tmp_path: Path, make_problem: MakeProblem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problems = [make_problem("p1"), make_problem("p2")]
+    stage = scoring(tmp_path, problems, None)
+    stage.add_completions(
+        Completion(problem_id=problem.id, model=model, sample=sample, text=f"return {sample % 2}\n")
+        for model in ("a", "b", "c")
+        for problem in problems
+        for sample in range(4)
+    )
+    counts: Counter[str] = Counter()
+    measured, read = stage.suite.measure_error_kinds, stage.folder.completions
+
+    def measure(problem: Problem, text: str | None) -> list[Measurement]:
+        counts["measured"] += 1
+        return measured(problem, text)
+
+    def completions() -> Iterator[Completion]:
+        for row in read():
+            counts["read"] += 1
+            yield row
+
+    monkeypatch.setattr(stage.suite, "measure_error_kinds", measure)
+    monkeypatch.setattr(stage.folder, "completions", completions)
+    stage.run()
+    assert len(rows(tmp_path)) == 2 * 24
+    assert counts["measured"] <= 4  # two texts of two problems; 24 while each completion was measured
+    assert counts["read"] <= 24  # 48 while the rows were counted first
 
 
 def test_the_text_is_cut_by_the_policy_before_it_runs(tmp_path: Path, make_problem: MakeProblem) -> None:

@@ -10,8 +10,10 @@ Everything is appended row by row, so the stage may be killed at any moment and 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
+from typing import NamedTuple
 
 from caretbench.execution.dispatcher import AnyExecutor, AnyRequest
 from caretbench.execution.execution_types import ExecutionResult, Status
@@ -23,11 +25,24 @@ from caretbench.runs import verdict as verdicts
 from caretbench.runs.run_folder import RunFolder
 from caretbench.runs.user_metrics import UserMetric
 from caretbench.suites.base import Suite
+from caretbench.suites.suite_types import Measurement
 
 REFERENCE = "reference"
 
 _Answer = tuple[Completion, str | None]
 """A completion and the text of it that is inserted."""
+
+_ROWS_AT_ONCE = 256
+"""Number of completions that are written together."""
+
+
+class _MeasuredText(NamedTuple):
+    """Inserted text of one raw text, what is measured on it without running it, and details of every measurement."""
+
+    inserted: str | None
+    measurements: Sequence[Measurement] = ()
+    details: Mapping[str, str] = {}
+
 
 ReportStep = Callable[[str, int, int | None], None]
 """Called with the name of the step, how many rows were added, and the total where it is known."""
@@ -59,10 +74,11 @@ class ScoringStage:
             DataError: another answer under the same key is there already.
         """
         added = 0
+        missing = self._new(completions)
         with RowAppender(self.folder.completions_path) as appender:
-            for completion in self._new(completions):
-                appender.append(completion)
-                added += 1
+            while rows := [*islice(missing, _ROWS_AT_ONCE)]:
+                appender.append(*rows)
+                added += len(rows)
         return added
 
     def count_new_completions(self, completions: Iterable[Completion]) -> int:
@@ -206,16 +222,27 @@ class ScoringStage:
             self._left_out[reference.problem_id] = cause
 
     def _missing_completions(self, appender: RowAppender) -> Iterator[_Answer]:
-        """Yield the completions that must be run; append the rows of the others on the way."""
-        total = sum(row.problem_id in self._problems for row in self.folder.completions())
-        self.report("completions", 0, total)
+        """Yield the completions that must be run, problem by problem; append the rows of the others on the way."""
+        by_problem: dict[str, list[Completion]] = {}
         for completion in self.folder.completions():
-            problem = self._problems.get(completion.problem_id)
-            if problem is None:
-                continue
-            text = self._text(completion, problem)
-            rows = [row for row in self._measured(completion, problem, text) if row.key not in self._done]
-            self._write(appender, *rows)
+            if completion.problem_id in self._problems:
+                by_problem.setdefault(completion.problem_id, []).append(completion)
+        self.report("completions", 0, sum(map(len, by_problem.values())))
+        for identity in [*by_problem]:
+            yield from self._missing_of_problem(self._problems[identity], by_problem.pop(identity), appender)
+
+    def _missing_of_problem(
+        self, problem: Problem, completions: Sequence[Completion], appender: RowAppender
+    ) -> Iterator[_Answer]:
+        texts: dict[tuple[str | None, bool], _MeasuredText] = {}
+        rows = []
+        for completion in completions:
+            answer = completion.text, completion.error
+            if answer not in texts:  # 70 % of DevBench's samples repeat a text
+                texts[answer] = self._measured(completion, problem)
+            rows += self._missing_measurements(completion, texts[answer])
+        self._write(appender, *rows)
+        for completion in completions:
             if (
                 completion.model == REFERENCE
                 or not self._is_run(completion)
@@ -228,7 +255,7 @@ class ScoringStage:
             else:
                 # `done` only grows by rows that are in the file; a request under way is not asked for twice,
                 # since completions are unique by key.
-                yield completion, text
+                yield completion, texts[completion.text, completion.error].inserted
 
     def _is_run(self, completion: Completion) -> bool:
         return self.executor is not None and verdicts.needs_execution(self._problems[completion.problem_id])
@@ -237,19 +264,30 @@ class ScoringStage:
         """Return the text to insert."""
         return verdicts.inserted_text(completion.text, problem, self.policy)
 
-    def _measured(self, completion: Completion, problem: Problem, text: str | None) -> Iterator[Score]:
-        if completion.error and not rules_of(self.profile).errors_are_answers:
-            return  # an error is no completion
+    def _measured(self, completion: Completion, problem: Problem) -> _MeasuredText:
+        text = self._text(completion, problem)
+        if self._is_no_answer(completion):
+            return _MeasuredText(text)
         refusal = verdicts.refusal(completion.text, problem, self.policy)
         raw = [] if completion.text is None or refusal else self.suite.measure_raw(problem, completion.text)
         kinds = self.suite.measure_error_kinds(problem, text)
         own = [metric.measure(problem, text) for metric in self.metrics]
-        for measured in (*self.suite.measure(problem, text, self.profile), *kinds, *raw, *own):
-            details = dict(measured.details) | ({"reason": refusal} if refusal else {})
-            yield self._row(completion, measured.scorer, values=measured.values, details=details)
+        found = (*self.suite.measure(problem, text, self.profile), *kinds, *raw, *own)
+        return _MeasuredText(text, found, {"reason": refusal} if refusal else {})
+
+    def _missing_measurements(self, completion: Completion, measured: _MeasuredText) -> Iterator[Score]:
+        """Yield the rows of a completion's measurements that are not stored."""
+        for found in measured.measurements:
+            if self._key(completion, found.scorer) not in self._done:
+                details = {**found.details, **measured.details}
+                yield self._row(completion, found.scorer, values=found.values, details=details)
+
+    def _is_no_answer(self, completion: Completion) -> bool:
+        """Return whether a row with an error message is no completion."""
+        return completion.error and not rules_of(self.profile).errors_are_answers
 
     def _without_run(self, completion: Completion) -> Score | None:
-        if completion.error and not rules_of(self.profile).errors_are_answers:
+        if self._is_no_answer(completion):
             return self._row(completion, self._execution, counted=False, outcome="provider_error")
         cause = self._left_out.get(completion.problem_id)
         if cause is None:
