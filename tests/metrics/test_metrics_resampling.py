@@ -50,7 +50,7 @@ def test_impossible_values_are_errors(values: list[float], clusters: list[str] |
 @pytest.mark.parametrize("levels", [6, 1000])
 def test_both_ways_of_drawing_have_the_mean_and_spread_of_the_mean(levels: int) -> None:
     values = np.random.default_rng(1).integers(0, levels, 400) / (levels - 1)
-    means = resampled_means(units_of(values), 20_000, np.random.default_rng(2))
+    means = resampled_means(units_of(values), 20_000, 2)
     assert means.mean() == pytest.approx(values.mean(), abs=0.001)
     assert means.std() == pytest.approx(values.std() / 20, rel=0.03)
 

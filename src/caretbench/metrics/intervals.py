@@ -163,7 +163,7 @@ def resampled_interval(
     if np.ptp(ratios) <= 1e-12 * max(1.0, float(np.abs(ratios).max())):
         warning = units.warning or "all values are the same: the interval has no width, not no error"
         return Interval(units.mean, units.mean, "constant", warning)
-    means = resampled_means(units, resamples, np.random.default_rng(seed))
+    means = resampled_means(units, resamples, seed)
     tails = [-z, z] if method == "percentile" else _corrected(units, means, z)
     low, high = np.quantile(means, [_NORMAL.cdf(tail) for tail in tails])
     return Interval(float(low), float(high), method, units.warning)

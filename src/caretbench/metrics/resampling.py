@@ -7,19 +7,26 @@ result has a warning.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Units = NDArray[np.uint16] | NDArray[np.int32]
 
 MIN_CLUSTERS = 20
 """Minimum number of clusters; with fewer, cluster-robust statistics reject far too often."""
 
 _BATCH_SIZE = 2_000_000
 """Number of values drawn at a time, which limits memory to a few tens of megabytes."""
+
+_REMEMBERED_SIZE = 20_000_000
+"""Maximum number of drawn units that are remembered, at two bytes: 1,800 problems, 10,000 times."""
+_SUMMED_SIZE = 60_000
+"""Number of values summed at a time: they stay in the processor's cache, which is three times as fast."""
 
 _FEW_LEVELS = 64
 
@@ -98,23 +105,39 @@ def _keys(
     return keys, warning + "resampled by overlap group, which ignores what problems of a source share"
 
 
-def resampled_means(units: ResamplingUnits, resamples: int, rng: np.random.Generator) -> Floats:
+def _drawn_units(number: int, resamples: int, seed: int) -> Iterator[Units]:
+    """Yield the units of ``resamples`` bootstrap samples, some samples at a time."""
+    rng = np.random.default_rng(seed)
+    step = max(1, _BATCH_SIZE // number)
+    for start in range(0, resamples, step):
+        yield rng.integers(0, number, size=(min(step, resamples - start), number), dtype=np.int32)
+
+
+@lru_cache(maxsize=2)
+def _remembered_units(number: int, resamples: int, seed: int) -> tuple[Units, ...]:
+    """Return all drawn units; cached, since every metric of the same problems draws the same ones."""
+    return tuple(batch.astype(np.uint16) for batch in _drawn_units(number, resamples, seed))
+
+
+def resampled_means(units: ResamplingUnits, resamples: int, seed: int) -> Floats:
     """Return the means over problems of ``resamples`` bootstrap samples of the units."""
     if not units.clustered:
         levels, counts = np.unique(units.sums, return_counts=True)
         if len(levels) <= _FEW_LEVELS:
             # Pass rates have few levels: drawing how often each comes is the same, and much faster.
-            drawn = rng.multinomial(units.number, counts / units.number, size=resamples)
+            drawn = np.random.default_rng(seed).multinomial(units.number, counts / units.number, size=resamples)
             few: Floats = drawn @ levels / units.number
             return few
-    means = np.empty(resamples)
-    step = max(1, _BATCH_SIZE // units.number)
-    for start in range(0, resamples, step):
-        stop = min(start + step, resamples)
-        index = rng.integers(0, units.number, size=(stop - start, units.number), dtype=np.int32)
-        totals = units.sums[index].sum(axis=1)
-        means[start:stop] = totals / (units.sizes[index].sum(axis=1) if units.clustered else float(units.number))
-    return means
+    small = units.number <= np.iinfo(np.uint16).max and units.number * resamples <= _REMEMBERED_SIZE
+    draw = _remembered_units if small else _drawn_units
+    step = max(1, _SUMMED_SIZE // units.number)
+    means = []
+    for batch in draw(units.number, resamples, seed):
+        for start in range(0, len(batch), step):
+            index = batch[start : start + step]
+            sizes = units.sizes.take(index).sum(axis=1) if units.clustered else float(units.number)
+            means.append(units.sums.take(index).sum(axis=1) / sizes)
+    return np.concatenate(means)
 
 
 def all_sign_flipped_sums(units: ResamplingUnits) -> Floats:
