@@ -235,7 +235,7 @@ class ScoringStage:
         self, problem: Problem, completions: Sequence[Completion], appender: RowAppender
     ) -> Iterator[_Answer]:
         texts: dict[tuple[str | None, bool], _MeasuredText] = {}
-        rows = []
+        rows: list[Score] = []
         for completion in completions:
             answer = completion.text, completion.error
             if answer not in texts:  # 70 % of DevBench's samples repeat a text
