@@ -12,10 +12,15 @@ from __future__ import annotations
 
 import argparse
 import ast
+import importlib
+import pkgutil
 import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
+from functools import cache
 from pathlib import Path
+
+import tree_sitter
 
 MOST_MODULES = 15
 MOST_LINES = 60
@@ -174,6 +179,54 @@ def statuses_by_hand(module: Module) -> Iterator[str]:
                 yield f"{module.path}:{node.lineno} {', '.join(one.attr for one in members)}"
 
 
+@cache
+def grammar_kinds() -> frozenset[str]:
+    """The kinds of named nodes of all installed grammars whose names have an underscore.
+
+    A kind of one word (``string``, ``if``) is an ordinary word, which programs write for many reasons.
+    """
+    kinds = set()
+    for module in pkgutil.iter_modules():
+        if not module.name.startswith("tree_sitter_"):
+            continue
+        for name, function in vars(importlib.import_module(module.name)).items():
+            if name.startswith("language") and callable(function):
+                grammar = tree_sitter.Language(function())
+                numbers = range(grammar.node_kind_count)
+                kinds |= {grammar.node_kind_for_id(number) for number in numbers if grammar.node_kind_is_named(number)}
+    return frozenset(kind for kind in kinds if "_" in kind)
+
+
+def own_words(modules: Iterable[Module]) -> frozenset[str]:
+    """The words of the package's ``Literal`` types: some of its kinds of blocks are called like a grammar's nodes."""
+    return frozenset(
+        word.value
+        for module in modules
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "Literal"
+        for word in ast.walk(node.slice)
+        if isinstance(word, ast.Constant)
+    )
+
+
+def node_kinds_by_hand(module: Module, own: frozenset[str]) -> Iterator[str]:
+    """String constants that are node kinds of a grammar.
+
+    In modules that use tree-sitter, all count that are no words of the package; in all modules, those compared with an
+    attribute ``type`` do. Elsewhere a word such as ``source_file`` is an option or a label.
+    """
+    constants = []
+    if "tree_sitter" in module.text:
+        constants += [
+            node for node in ast.walk(module.tree) if isinstance(node, ast.Constant) and node.value not in own
+        ]
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Compare) and isinstance(node.left, ast.Attribute) and node.left.attr == "type":
+            constants += [one for side in node.comparators for one in ast.walk(side) if isinstance(one, ast.Constant)]
+    found = {(one.lineno, one.value) for one in constants if isinstance(one.value, str)}
+    yield from (f"{module.path}:{line} {kind}" for line, kind in sorted(found) if kind in grammar_kinds())
+
+
 def read(source: Path) -> list[Module]:
     """The modules of the package, without the programs of starter sets."""
     return [
@@ -188,12 +241,15 @@ def measure(modules: Collection[Module]) -> Found:
     found: Found = defaultdict(list)
     folders: dict[Path, int] = defaultdict(int)
     classes: dict[str, list[str]] = defaultdict(list)
+    modules = list(modules)
+    own = own_words(modules)
     for module in modules:
         # the entry point of `python -m` has no content of its own
         folders[module.path.parent] += not module.is_package and module.path.name != "__main__.py"
         if module.path.stem in sys.stdlib_module_names:
             found["modules named like the standard library's"].append(str(module.path))
         found["sets of Status by hand"] += statuses_by_hand(module)
+        found["node kinds of a grammar by hand"] += node_kinds_by_hand(module, own)
         for place, function in functions(module):
             passed, why = list(excesses(function)), reason(module, function)
             if why:
@@ -211,6 +267,9 @@ def measure(modules: Collection[Module]) -> Found:
     found['lines with the literal "paper"'] = sorted({*found['lines with the literal "paper"']})
     found['files with the literal "paper"'] = sorted(
         {place.partition(":")[0] for place in found['lines with the literal "paper"']}
+    )
+    found["modules that write node kinds of a grammar"] = sorted(
+        {place.partition(":")[0] for place in found["node kinds of a grammar by hand"]}
     )
     found[f"folders of more than {MOST_MODULES} modules"] = [
         f"{folder}: {count}" for folder, count in sorted(folders.items()) if count > MOST_MODULES

@@ -78,6 +78,25 @@ def test_sets_of_status_have_one_home() -> None:
     assert elsewhere("sets of Status by hand", f"{_STATUS_HOME}:") == []
 
 
+def test_node_kinds_are_in_the_tables_of_languages() -> None:
+    """Functions, throws, loops … of a grammar are named in ``languages/NAME/nodes.toml``."""
+    assert elsewhere("node kinds of a grammar by hand") == []
+
+
+def test_node_kinds_by_hand_are_seen(tmp_path: Path) -> None:
+    (tmp_path / "first.py").write_text(
+        "import tree_sitter\nWord = Literal['switch_case']\n"
+        "KINDS = {'anonymous_method_expression', 'switch_case', 'if'}\n"
+        "def f(node): return node.type == 'switch_case'\n"
+    )
+    (tmp_path / "second.py").write_text("OPTION = 'source_file'\ndef f(node): return node.type in ('func_literal',)\n")
+    counted = structure.measure(structure.read(tmp_path))
+    assert counted["node kinds of a grammar by hand"] == [
+        "first.py:3 anonymous_method_expression", "first.py:4 switch_case", "second.py:2 func_literal",
+    ]  # fmt: skip
+    assert counted["modules that write node kinds of a grammar"] == ["first.py", "second.py"]
+
+
 def test_what_is_counted(tmp_path: Path) -> None:
     """The script sees lazy imports and those for types, and reads the reason above a function's decorators."""
     (tmp_path / "first.py").write_text(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 
@@ -10,13 +11,15 @@ from pydantic import ValidationError
 
 from caretbench.execution.scan.tamper import TamperTable
 from caretbench.execution.toolchain_tables import ToolchainTable, toolchain_tables
-from caretbench.languages import Language, language, languages, node_kinds, parsed_only_languages
+from caretbench.languages import Language, language, languages, parsed_only_languages
+from caretbench.languages.node_kinds import NodeKinds, folder_node_kinds, node_kinds
 from caretbench.languages.table_reader import LanguageTable, language_file, language_folders, read_table
 from caretbench.metrics.error_kinds.outcome_kinds import ErrorTable
 from caretbench.projects.language_tables import ProjectTable, language_commands, project_tables
 from caretbench.prompts.templating import WorkedExample
 from caretbench.suites.c3bench.scale.parsing.statement_table import StatementTable
 from caretbench.syntax.names.scoping_rules import ScopingRules
+from caretbench.syntax.parser import grammar as tree_sitter_language
 from caretbench.syntax.testing import TestConventions
 from caretbench.validation.mutation_tables import MutationTable
 
@@ -31,10 +34,11 @@ TABLES: dict[str, type[LanguageTable]] = {
     "example": WorkedExample,
     "errors": ErrorTable,
     "statements": StatementTable,
+    "nodes": NodeKinds,
 }
 NEEDED = {
-    "run": ("language", "toolchain", "tamper", "mutations", "tests", "example", "errors"),
-    "parsed only": ("language",),
+    "run": ("language", "nodes", "toolchain", "tamper", "mutations", "tests", "example", "errors"),
+    "parsed only": ("language", "nodes"),
 }
 
 
@@ -94,7 +98,41 @@ def test_a_table_goes_on_from_another_one() -> None:
 def test_what_is_not_there_is_none() -> None:
     assert language_file("cobol", "language.toml") is None
     assert read_table("go", "projects", ProjectTable) is None
-    assert node_kinds("no such role") == frozenset()
+    assert folder_node_kinds("cobol") == NodeKinds()
+
+
+def _grammar_kinds(name: str) -> tuple[set[str], set[str]]:
+    """Return the kinds of nodes and of tokens of a language's grammars."""
+    one = {**languages(), **parsed_only_languages()}[name]
+    nodes, tokens = set(), set()
+    for grammar in (name, *one.dialects):
+        found = tree_sitter_language(grammar)
+        for number in range(found.node_kind_count):
+            (nodes if found.node_kind_is_named(number) else tokens).add(found.node_kind_for_id(number))
+    return nodes, tokens
+
+
+@pytest.mark.parametrize("name", [*languages(), *parsed_only_languages()])
+def test_node_kinds_are_those_of_the_grammar(name: str) -> None:
+    nodes, tokens = _grammar_kinds(name)
+    found = folder_node_kinds(name)
+    stated = {kind: role for role, kinds in found if not isinstance(kinds, Mapping) for kind in kinds}
+    stated |= dict.fromkeys((*found.member_fields, *found.keyed, *found.literal_kinds), "table")
+    assert {kind: role for kind, role in stated.items() if kind not in nodes | found.decision_tokens} == {}
+    assert found.decision_tokens <= tokens
+    assert found.functions
+    assert found.loops
+    assert found.decisions
+
+
+def test_node_kinds_of_all_languages_are_the_union() -> None:
+    """A kind of one language is in the set of all; what two languages mean by one word is told apart by language."""
+    for name in languages():
+        assert node_kinds(name).functions <= node_kinds().functions
+        assert node_kinds(name).literals["string"] <= node_kinds().literals["string"]
+    assert node_kinds("tsx") == node_kinds("typescript")
+    assert "module" in node_kinds("ruby").types - node_kinds("python").types
+    assert node_kinds().literal_kinds["null_literal"] == "null"
 
 
 def test_a_table_with_an_unknown_word_is_refused() -> None:

@@ -50,8 +50,6 @@ class Language(LanguageTable):
     """Regular expressions of text in which brackets do not count."""
     literal_types: Mapping[str, str] = {}
     """The type of a variable without a written one, by the kind of its literal."""
-    nodes: Mapping[str, tuple[str, ...]] = {}
-    """Node kinds of the grammar by role, see :func:`node_kinds`."""
 
 
 @cache
@@ -101,12 +99,3 @@ def language_of_grammar(name: str) -> Language:
     if name in _all():
         return _all()[name]
     return next((entry for entry in _all().values() if name in entry.dialects), None) or language(name)
-
-
-@cache
-def node_kinds(role: str) -> frozenset[str]:
-    """Return the node kinds that the languages' tables name for a role (``functions``, ``decisions``).
-
-    Kinds of several grammars do not collide, so that one set serves all languages.
-    """
-    return frozenset(kind for entry in _all().values() for kind in entry.nodes.get(role, ()))

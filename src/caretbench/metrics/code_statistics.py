@@ -12,20 +12,9 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.metrics.complexity import ProblemStatistics
 from caretbench.syntax.parser import encode, parse
-
-_DECISIONS = frozenset(
-    {
-        # nodes of any of the grammars; their names do not collide
-        "if_statement", "elif_clause", "if_clause", "conditional_expression", "ternary_expression",
-        "for_statement", "for_in_statement", "enhanced_for_statement", "for_range_loop", "foreach_statement",
-        "for_in_clause", "while_statement", "do_statement",
-        "catch_clause", "except_clause", "except_group_clause", "switch_expression_arm",
-        # words and operators
-        "case", "&&", "||", "and", "or",
-    }
-)  # fmt: skip
 
 
 def _nodes(root: Node) -> Iterator[Node]:
@@ -74,8 +63,9 @@ def problem_statistics(prefix: str, completion: str, suffix: str, assertions: st
     end = start + len(encode(completion))
     tokens = [0, 0, 0]
     decisions = 0
+    kinds = node_kinds(language)
     for node in _nodes(parse(program, language).root_node):
-        decisions += node.type in _DECISIONS
+        decisions += node.type in (kinds.decisions if node.is_named else kinds.decision_tokens)
         if _is_token(node):
             tokens[(node.start_byte >= start) + (node.start_byte >= end)] += 1
     return ProblemStatistics(

@@ -12,15 +12,13 @@ from typing import Final, NamedTuple, get_args
 
 import tree_sitter
 
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.syntax.analysis_types import Block, BlockKind, Span, SpanIndex
 from caretbench.syntax.queries import captures, matches
 from caretbench.syntax.source import SourceFile
 
 _KINDS: Final = {kind: rank for rank, kind in enumerate(get_args(BlockKind))}
 _ENDS: Final = (".first", ".last", ".open", ".close")
-_NO_STATEMENT: Final = frozenset(
-    {"comment", "line_comment", "block_comment", "ERROR", "case", "default", "preproc_call", "switch_label"}
-)
 _BARE: Final = frozenset({"if_body", "elif_body", "else_body", "loop_body"})
 _ELIF: Final[dict[str, BlockKind]] = {"if_condition": "elif_condition", "if_body": "elif_body"}
 
@@ -35,13 +33,15 @@ class StatementList(NamedTuple):
 def statement_lists(root: tree_sitter.Node, language: str) -> list[StatementList]:
     """Return all statement lists, in text order."""
     found = captures(root, language, "blocks")
+    kinds = node_kinds(language)
+    no_statements = kinds.comments | kinds.directives | kinds.case_labels | {"ERROR"}
     skipped = {node.id for node in found.get("not_statement", [])}
     lists = []
     for node in found.get("statements", []):
         spans = [
             Span(child.start_byte, child.end_byte)
             for child in node.named_children
-            if child.type not in _NO_STATEMENT and child.id not in skipped and child.end_byte > child.start_byte
+            if child.type not in no_statements and child.id not in skipped and child.end_byte > child.start_byte
         ]
         lists.append(StatementList(Span(node.start_byte, node.end_byte), tuple(spans)))
     return sorted(lists, key=lambda one: (one.span.start, -one.span.end))

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import tree_sitter
 
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.syntax.parser import error_count, has_error, parse
 from caretbench.syntax.queries import captures
-
-_HANDLERS = frozenset({"except_clause", "except_group_clause", "finally_clause"})
 
 
 def _badly_laid_out(body: tree_sitter.Node) -> bool:
@@ -46,7 +45,9 @@ def _extra_faults(tree: tree_sitter.Tree, language: str) -> int:
     found = captures(tree.root_node, language, "faults")
     count = len(found.get("fault", []))
     count += sum(map(_badly_laid_out, found.get("body", [])))
-    count += sum(not any(child.type in _HANDLERS for child in node.named_children) for node in found.get("try", []))
+    kinds = node_kinds(language)
+    ends = kinds.handlers | kinds.finally_clauses
+    count += sum(not any(child.type in ends for child in node.named_children) for node in found.get("try", []))
     return count
 
 

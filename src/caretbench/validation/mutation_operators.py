@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 import tree_sitter
 
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.syntax.parser import text_of
 from caretbench.validation.mutation_tables import OPERATOR_SWAPS
 from caretbench.validation.mutation_target import MutationEdit, MutationTarget, enclosing_statement
@@ -24,9 +25,6 @@ from caretbench.validation.throw_mutations import (
     throw_edits,
 )
 
-_IMPORTS = frozenset({
-    "import_statement", "import_from_statement", "preproc_include", "export_statement", "literal_type", "import_spec",
-})  # fmt: skip
 _MESSAGES = (
     "throw", "raise", "panic", "console", "print", "Console", "System.out", "std::cout", "fmt.Print", "log.", "assert",
 )  # fmt: skip
@@ -110,15 +108,14 @@ def _numbers(target: MutationTarget) -> Iterator[MutationEdit]:
 
 
 def _strings(target: MutationTarget) -> Iterator[MutationEdit]:
+    kinds = node_kinds(target.language)
     for node in sorted(target.captured_nodes("string"), key=lambda node: _is_message(node)):
         parent = node.parent
-        ancestors = {parent.type if parent is not None else ""}
-        while parent is not None:
-            ancestors.add(parent.type if parent.type in _IMPORTS else "")
+        is_bare = parent is not None and parent.type in kinds.expression_statements  # docstrings, directives
+        while parent is not None and parent.type not in kinds.imports and parent.type not in kinds.literal_types:
             parent = parent.parent
-        is_bare = node.parent is not None and node.parent.type == "expression_statement"  # docstrings, directives
         is_required = target.program[: node.start_byte].endswith((b"require(", b"import("))
-        if node.children and not is_bare and not is_required and not ancestors & _IMPORTS:
+        if node.children and not is_bare and not is_required and parent is None:
             closing = node.children[-1].start_byte
             yield MutationEdit("string", closing, closing, "x")
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import tree_sitter
 
-from caretbench.languages import node_kinds
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.syntax.faults import fault_count
 from caretbench.syntax.parser import encode, parse, text_of
 from caretbench.syntax.queries import captures, matches
@@ -30,7 +30,7 @@ def enclosing_statement(node: tree_sitter.Node) -> tree_sitter.Node | None:
     """Return the innermost statement or declaration that is, or contains, a node."""
     found: tree_sitter.Node | None = node
     while found is not None and not found.type.endswith(("_statement", "_declaration")):
-        if found.type in node_kinds("statements"):
+        if found.type in node_kinds().other_statements:
             return found
         found = found.parent
     return found
@@ -104,15 +104,16 @@ class MutationTarget:
 
         For asynchronous functions of C# it is the type argument of ``Task``; for several results it is None.
         """
+        kinds = node_kinds(self.language)
         fields = (function.child_by_field_name(name) for name in self.table.result_fields)
         declared = next((node for node in fields if node is not None), None)
-        if declared is None or declared.type == "parameter_list":
+        if declared is None or declared.type in kinds.parameter_lists:
             return None if declared is not None else self.table.undeclared_type
         declarator = function.child_by_field_name("declarator")
-        if declarator is not None and declarator.type == "reference_declarator":
+        if declarator is not None and declarator.type in kinds.reference_declarators:
             return None
         name = _TYPE_NOISE.sub("", text_of(declared))
-        if declarator is not None and declarator.type == "pointer_declarator":
+        if declarator is not None and declarator.type in kinds.pointer_declarators:
             name += "*"
         if any(text_of(child) == "async" for child in function.children):
             name = re.sub(r"^(?:[\w.]*\.)?(?:Value)?Task(?:<(.*)>)?$", lambda hit: hit[1] or "void", name)

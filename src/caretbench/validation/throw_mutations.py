@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import tree_sitter
 
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.syntax.parser import text_of
 from caretbench.validation.mutation_target import MutationEdit, MutationTarget
 
-_NO_CODE = ("class_body", "declaration_list", "field_declaration_list", "translation_unit")
 CRASH = "crash"
 """Name of throws in code that every run executes: at top level or in the main function."""
 
@@ -69,7 +69,7 @@ def throw_edits(target: MutationTarget) -> Iterator[MutationEdit]:
             continue
         place = body.start_byte + 1
         for child in body.named_children:
-            if child.type == "explicit_constructor_invocation":  # must stay first
+            if child.type in node_kinds().constructor_calls:  # must stay first
                 place = child.end_byte
         yield MutationEdit("throw", place, place, f" {target.table.throw}")
     for statement in insertion_points(target):
@@ -105,7 +105,7 @@ def throw_at_end(target: MutationTarget) -> Iterator[MutationEdit]:
         return
     node = target.tree.root_node.descendant_for_byte_range(target.end, target.end)
     while node is not None and node.type not in target.table.containers:
-        if node.type.endswith(_NO_CODE):
+        if node.type in node_kinds(target.language).type_bodies:
             return
         node = node.parent
     if node is None:

@@ -17,14 +17,13 @@ import tree_sitter
 from caretbench.execution.scan import check_patterns
 from caretbench.execution.scan.constant_conditions import is_always_false, is_always_true
 from caretbench.execution.scan.exit_statements import (
-    CONDITION,
     ExitCertainty,
     exits_before,
-    is_conditional,
-    is_function,
-    is_type,
+    has_condition,
+    holds_members,
     node_text,
 )
+from caretbench.languages.node_kinds import NodeKinds, node_kinds
 from caretbench.syntax.parser import encode, parse
 
 LINES = 64
@@ -79,6 +78,10 @@ class _Program(NamedTuple):
     end: int
     language: str
 
+    @property
+    def kinds(self) -> NodeKinds:
+        return node_kinds(self.language)
+
 
 class LineContexts(NamedTuple):
     """Contexts of the first lines after the caret.
@@ -106,7 +109,8 @@ def line_contexts(before: str, answer: str, after: str, language: str) -> LineCo
     for place, _ in zip(lines, range(LINES), strict=False):
         text = after[place : after.find("\n", place) % (len(after) + 1)]
         found.append(_place(tree, program, program.end + len(encode(after[:place])), text, exits))
-    defined = Counter(_named(one) for one in _functions(tree.root_node, begin, program.end) if one.start_byte >= begin)
+    functions = _functions(tree.root_node, begin, program.end, program.kinds)
+    defined = Counter(_named(one, program.kinds) for one in functions if one.start_byte >= begin)
     return LineContexts(tuple(found), defined, not tree.root_node.has_error)
 
 
@@ -114,13 +118,14 @@ def line_contexts(before: str, answer: str, after: str, language: str) -> LineCo
 def checking_functions(text: str, language: str) -> frozenset[str]:
     """Return the names of a program's functions that contain a check."""
     root = parse(text, language).root_node
-    functions = _functions(root, 0, root.end_byte)
+    kinds = node_kinds(language)
+    functions = _functions(root, 0, root.end_byte, kinds)
     return frozenset(
-        name for one in functions if check_patterns.IN_A_LINE.search(node_text(one)) and (name := _named(one))
+        name for one in functions if check_patterns.IN_A_LINE.search(node_text(one)) and (name := _named(one, kinds))
     )
 
 
-def _functions(root: tree_sitter.Node, begin: int, end: int) -> Iterator[tree_sitter.Node]:
+def _functions(root: tree_sitter.Node, begin: int, end: int, kinds: NodeKinds) -> Iterator[tree_sitter.Node]:
     """Yield functions that reach into a part of a program, as far as it is not too large."""
     open_nodes = [root]
     for _ in range(_MOST_NODES):
@@ -129,7 +134,7 @@ def _functions(root: tree_sitter.Node, begin: int, end: int) -> Iterator[tree_si
         node = open_nodes.pop()
         if node.end_byte <= begin or node.start_byte >= end:
             continue
-        if is_function(node.type):
+        if node.type in kinds.functions:
             yield node
         open_nodes.extend(node.named_children)
 
@@ -181,27 +186,27 @@ class _Climb:
             self._pass_exits(node)
         if started:
             self._pass_condition(node, inner)
-        if is_function(kind) and node.start_byte < self._at:
+        if kind in program.kinds.functions and node.start_byte < self._at:
             self._pass_function(node, started=started)
         return True
 
     def _pass_exits(self, node: tree_sitter.Node) -> None:
         program = self._program
         if node.start_byte >= program.begin:
-            left, thrown = exits_before(node, program.begin, program.end, self._exits)
+            left, thrown = exits_before(node, program.begin, program.end, program.kinds, self._exits)
             self.exit_certainty, self.throw_certainty = (
                 max(self.exit_certainty, left),
                 max(self.throw_certainty, thrown),
             )
-        elif node.type.startswith("try_"):
+        elif node.type in program.kinds.tries:
             self.in_try = True
 
     def _pass_condition(self, node: tree_sitter.Node, inner: tree_sitter.Node | None) -> None:
-        kind = node.type
-        if not kind.startswith("try_") and (CONDITION.match(kind) or is_conditional(kind)):
+        kind, kinds = node.type, self._program.kinds
+        if kind not in kinds.tries and (has_condition(kind, kinds) or kind in kinds.conditional):
             self.conditions.append(_condition(node))
-            self.unreachable = self.unreachable or _never_runs(node, inner)
-        elif kind == "with_statement" and (caught := _SUPPRESSED.search(node_text(node)[:200])):
+            self.unreachable = self.unreachable or _never_runs(node, inner, kinds)
+        elif kind in kinds.resources and (caught := _SUPPRESSED.search(node_text(node)[:200])):
             self.conditions.append(caught[0])
 
     def _pass_function(self, node: tree_sitter.Node, *, started: bool) -> None:
@@ -216,9 +221,9 @@ def _condition(node: tree_sitter.Node) -> str:
     return " ".join(node_text(condition).split())[:500] if condition is not None else node.type
 
 
-def _never_runs(node: tree_sitter.Node, inner: tree_sitter.Node | None) -> bool:
+def _never_runs(node: tree_sitter.Node, inner: tree_sitter.Node | None, kinds: NodeKinds) -> bool:
     """Return whether the branch of a statement that holds ``inner`` is chosen by a constant never to run."""
-    if not CONDITION.match(node.type):
+    if not has_condition(node.type, kinds):
         return False
     condition = node.child_by_field_name("condition")
     if condition is None:
@@ -240,49 +245,52 @@ def _function(node: tree_sitter.Node, program: _Program) -> EnclosingFunction:
         part, at = "answer", start - program.begin
     else:
         part, at = "after", start - program.end
-    decorated = node.parent is not None and node.parent.type == "decorated_definition"
-    decorators = node.parent.children if decorated and node.parent is not None else ()
-    texts = frozenset(node_text(child) for child in decorators if child.type == "decorator")
-    return EnclosingFunction(part, at, _named(node), _is_lazy(node, program.language), texts)
+    kinds = program.kinds
+    decorators = node.parent.children if node.parent is not None and node.parent.type in kinds.decorated else ()
+    texts = frozenset(node_text(child) for child in decorators if child.type in kinds.attributes)
+    return EnclosingFunction(part, at, _named(node, kinds), _is_lazy(node, program), texts)
 
 
-def _named(node: tree_sitter.Node) -> str:
+def _named(node: tree_sitter.Node, kinds: NodeKinds) -> str:
     """Return a function's name, or that of the variable it is assigned to; empty if it is an argument."""
     name = node.child_by_field_name("name")
-    if name is None and node.child_by_field_name("declarator") is not None and node.type == "function_definition":
+    if name is None and node.type not in kinds.anonymous_functions:
         name = node.child_by_field_name("declarator")
         while name is not None and (deeper := name.child_by_field_name("declarator")) is not None:
             name = deeper
     if name is None and node.parent is not None:
-        parent = node.parent.parent if node.parent.type in ("expression_list", "equals_value_clause") else node.parent
+        parent = node.parent.parent if node.parent.type in kinds.expression_lists else node.parent
         for field in ("name", "left", "key", "declarator"):
             name = name or (parent.child_by_field_name(field) if parent is not None else None)
     return node_text(name).strip()[:200] if name is not None else ""
 
 
-def _is_lazy(node: tree_sitter.Node, language: str) -> bool:
+def _is_lazy(node: tree_sitter.Node, program: _Program) -> bool:
     """Return whether calling it does not run it: a generator, and in Python a coroutine."""
-    if node.type.startswith("generator") or any(child.type == "*" for child in node.children):
+    if node.type in program.kinds.generators or any(child.type == "*" for child in node.children):
         return True
-    return language == "python" and (
-        any(child.type == "async" for child in node.children) or _yields(node, node.start_byte, node.end_byte)
+    return program.language == "python" and (
+        any(child.type == "async" for child in node.children)
+        or _yields(node, node.start_byte, node.end_byte, program.kinds)
     )
 
 
 def _suspends(function: tree_sitter.Node, program: _Program) -> bool:
     """Return whether the answer makes a generator of a function of the program."""
-    return program.language == "python" and _yields(function, program.begin, program.end)
+    return program.language == "python" and _yields(function, program.begin, program.end, program.kinds)
 
 
-def _yields(function: tree_sitter.Node, begin: int, end: int) -> bool:
+def _yields(function: tree_sitter.Node, begin: int, end: int, kinds: NodeKinds) -> bool:
     open_nodes = list(function.named_children)
     for _ in range(_MOST_NODES):
         if not open_nodes:
             return False
         node = open_nodes.pop()
-        if node.end_byte <= begin or node.start_byte >= end or is_function(node.type) or is_type(node.type):
+        if node.end_byte <= begin or node.start_byte >= end:
             continue
-        if node.type == "yield":
+        if node.type in kinds.functions or holds_members(node.type, kinds):
+            continue
+        if node.type in kinds.yields:
             return node.start_byte >= begin
         open_nodes.extend(node.named_children)
     return False

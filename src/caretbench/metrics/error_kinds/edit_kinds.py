@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import SequenceMatcher
 from typing import Final
 
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.metrics.error_kinds.answer_structure import AnswerStructure, Token
 from caretbench.metrics.error_kinds.code_kinds import introduced_names
 from caretbench.metrics.error_kinds.compared_answer import CaretPlace, ComparedAnswer
@@ -17,10 +18,8 @@ from caretbench.metrics.error_kinds.compared_answer import CaretPlace, ComparedA
 _NAME = re.compile(r"[^\W\d]\w*")
 _WORD_END = re.compile(r"\w+\Z")
 _WORD_BEGIN = re.compile(r"\w+")
-_LITERALS: Final = ("string", "char", "number", "integer", "float", "int_literal", "real", "regex", "heredoc")
-_LITERAL_WORDS: Final = frozenset(
-    {"true", "false", "none", "null", "nil", "True", "False", "None", "null_literal", "boolean_literal"}
-)
+_LITERALS: Final = ("string", "char", "number", "integer", "float", "real", "regex", "heredoc")
+_WORDS: Final = ("bool", "null")
 _LITERAL_WORD: Final = "literal word"
 _NAME_NODES: Final = ("identifier", "constant")
 _QUOTES: Final = "\"'`"
@@ -129,7 +128,7 @@ def _aligned(matcher: SequenceMatcher[str]) -> Iterator[tuple[int, int]]:
 
 def _kind(token: Token) -> str:
     """Return the kind of a token; ``true`` and ``false`` have one."""
-    return _LITERAL_WORD if token.type in _LITERAL_WORDS else token.type
+    return _LITERAL_WORD if node_kinds().literal_kinds.get(token.type) in _WORDS else token.type
 
 
 def _value(literal: str) -> object:
@@ -153,4 +152,4 @@ def _is_name(kind: str) -> bool:
 
 
 def _is_literal(kind: str) -> bool:
-    return kind in _LITERAL_WORDS or any(name in kind for name in _LITERALS)
+    return node_kinds().literal_kinds.get(kind) in (*_WORDS, "int") or any(name in kind for name in _LITERALS)

@@ -14,18 +14,18 @@ from typing import Final, NamedTuple
 
 import tree_sitter
 
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.metrics.error_kinds.answer_structure import COMMENT, AnswerStructure, Call, Statement, Token
 from caretbench.metrics.error_kinds.node_table import kind_by_type, kind_of, node_table
 from caretbench.syntax.parser import encode
 from caretbench.syntax.spliced_tree import SplicedTree, spliced_tree
-from caretbench.syntax.uses.expression_contexts import ARGUMENT_LIST_NODES, CALL_NODES, FUNCTION_NODES
 
 MAX_NODES: Final = 100_000
 """Maximum number of nodes that the walk visits."""
 MAX_DEPTH: Final = 400
 """Maximum depth of the nodes that the walk visits."""
 
-_LITERALS: Final = ("string", "heredoc", "regex", "char_literal", "character_literal")
+_LITERALS: Final = ("string", "heredoc", "regex")
 _MAX_INDENTATION: Final = 1_000
 
 
@@ -69,6 +69,7 @@ class _Walk:
         self.start = spliced.start
         self.end = spliced.end
         self.table = node_table()
+        self.kinds = node_kinds()
         self.tokens: list[Token] = []
         self.comments: list[int] = []
         self.statements: list[Statement] = []
@@ -101,7 +102,7 @@ class _Walk:
             if not in_literal and self._is_leaf(node):
                 self._add_token(node)
                 in_literal = True
-            if node.type in FUNCTION_NODES:
+            if node.type in self.kinds.functions:
                 self._add_body(node)
         innermost = max((body[0] for body in self.bodies if body[0] < self.start and body[1] > self.end), default=0)
         for node in around[:-1]:
@@ -136,7 +137,7 @@ class _Walk:
         children = node.children
         if self._is_call(node, children):
             self.calls.append(node)
-        if node.type in FUNCTION_NODES:
+        if node.type in self.kinds.functions:
             self._add_body(node)
         if is_list and not node.is_error:
             self._align(children)
@@ -146,9 +147,8 @@ class _Walk:
     def _is_list(self, node: tree_sitter.Node) -> bool:
         return node.is_error or node.type in self.table.lists
 
-    @staticmethod
-    def _is_call(node: tree_sitter.Node, children: Sequence[tree_sitter.Node]) -> bool:
-        return node.type in CALL_NODES or any(child.type in ARGUMENT_LIST_NODES for child in children)
+    def _is_call(self, node: tree_sitter.Node, children: Sequence[tree_sitter.Node]) -> bool:
+        return node.type in self.kinds.calls or any(child.type in self.kinds.argument_lists for child in children)
 
     def _add_body(self, node: tree_sitter.Node) -> None:
         if (body := node.child_by_field_name("body")) is not None:
@@ -157,9 +157,12 @@ class _Walk:
     def _overlaps(self, node: tree_sitter.Node) -> bool:
         return node.start_byte < self.end and node.end_byte > self.start
 
-    @staticmethod
-    def _is_leaf(node: tree_sitter.Node) -> bool:
-        return node.child_count == 0 or "comment" in node.type or any(word in node.type for word in _LITERALS)
+    def _is_leaf(self, node: tree_sitter.Node) -> bool:
+        return node.child_count == 0 or "comment" in node.type or self._is_literal(node)
+
+    def _is_literal(self, node: tree_sitter.Node) -> bool:
+        """Return whether a node is a literal that contains text of its own."""
+        return any(word in node.type for word in _LITERALS) or node.type in self.kinds.literals["char"]
 
     def _add_statement(self, node: tree_sitter.Node) -> None:
         kind = kind_of(node)
@@ -178,7 +181,7 @@ class _Walk:
             self.comments.append(start)
             return
         starts_line = node.start_byte >= self.start and self._starts_line(node)
-        literal = any(word in node.type for word in _LITERALS) and node.start_byte >= self.start
+        literal = self._is_literal(node) and node.start_byte >= self.start
         runs_over = literal and node.end_byte > self.end
         self.tokens.append(Token(node.type, text, start, node.start_point.column, starts_line, runs_over))
 
@@ -218,7 +221,7 @@ class _Walk:
 
     def _call(self, node: tree_sitter.Node) -> Call:
         arguments = node.child_by_field_name("arguments") or next(
-            (child for child in node.children if child.type in ARGUMENT_LIST_NODES), None
+            (child for child in node.children if child.type in self.kinds.argument_lists), None
         )
         start, end = (node.end_byte, node.end_byte) if arguments is None else (arguments.start_byte, arguments.end_byte)
         callee = self._own_text(node.start_byte, start) + self._own_text(end, node.end_byte)

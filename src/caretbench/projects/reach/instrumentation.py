@@ -14,7 +14,8 @@ import tree_sitter
 
 from caretbench.errors import DataError
 from caretbench.execution.sandbox.program_sandbox import WORK
-from caretbench.languages import language, node_kinds
+from caretbench.languages import language
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.projects.language_tables import InstrumentationTable, instrumentation_table
 from caretbench.projects.reach.execution_log import EXECUTION_LOG
 from caretbench.syntax.analysis_types import Span
@@ -25,7 +26,6 @@ from caretbench.syntax.queries import captures
 from caretbench.syntax.source import SourceFile
 
 _PLACE = f"{WORK}/{EXECUTION_LOG}"
-_FUTURE = "future_import_statement"
 
 
 class InstrumentedFile(NamedTuple):
@@ -100,8 +100,9 @@ def _before(source: SourceFile, node: tree_sitter.Node, call: str) -> str:
 
 
 def _is_compound(node: tree_sitter.Node) -> bool:
-    compound = {"decorated_definition", "try_statement", "match_statement"}
-    return node.type in compound or any(child.type == ":" for child in node.children)
+    kinds = node_kinds()
+    compound = node.type in kinds.decorated or node.type in kinds.tries or node.type in kinds.matches
+    return compound or any(child.type == ":" for child in node.children)
 
 
 def _statements(root: tree_sitter.Node, source: SourceFile, table: InstrumentationTable) -> Iterator[tree_sitter.Node]:
@@ -134,32 +135,33 @@ def _head(children: list[tree_sitter.Node], table: InstrumentationTable) -> int:
     head = 0
     if not table.leading_strings:
         return head
+    kinds = node_kinds()
     for n, child in enumerate(children):
         inner = child.named_children[0] if child.named_child_count else None
-        is_text = child.type == "expression_statement" and inner is not None and inner.type == "string"
-        if child.type == _FUTURE or (is_text and n == head):
+        is_text = child.type in kinds.expression_statements and inner is not None and inner.type == "string"
+        if child.type in kinds.future_imports or (is_text and n == head):
             head = n + 1
     return head
 
 
 def _is_class_body(node: tree_sitter.Node) -> bool:
     """Return whether the body of a function is in fact that of a class with a macro: ``class EXPORTED Name {``."""
-    function = node.parent
-    if function is None or function.type != "function_definition":
+    function, kinds = node.parent, node_kinds()
+    if function is None or function.type not in kinds.functions:
         return False
     kind = function.child_by_field_name("type")
     declarator = function.child_by_field_name("declarator")
-    named = declarator is not None and declarator.type in {"identifier", "type_identifier"}
-    return named and kind is not None and kind.type in {"class_specifier", "struct_specifier"}
+    named = declarator is not None and declarator.type in kinds.names | kinds.type_names
+    return named and kind is not None and kind.type in kinds.types
 
 
 def _constant_bodies(root: tree_sitter.Node, source: SourceFile, constant: str) -> list[Span]:
     """Return the spans of functions that a compiler may evaluate, which must have no side effects."""
-    pattern = re.compile(constant.encode())
+    pattern, kinds = re.compile(constant.encode()), node_kinds(source.grammar)
     found, waiting = [], [root]
     while waiting:
         node = waiting.pop()
-        if node.type == "function_definition" or node.type in node_kinds("functions"):
+        if node.type in kinds.functions:
             body = node.child_by_field_name("body")
             header = source.data[node.start_byte : body.start_byte if body else node.end_byte]
             if pattern.search(header):

@@ -13,6 +13,7 @@ from typing import Final, Literal, NamedTuple
 import tree_sitter
 
 from caretbench.files import read_packaged_toml
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.problem import Row
 from caretbench.projects.file_spans import dominant_newline, round_trips, visible_text
 from caretbench.projects.language_tables import project_tables
@@ -73,15 +74,15 @@ class CodeBlock(NamedTuple):
 
 def always_leaves(node: tree_sitter.Node) -> bool:
     """Return whether no statement after this one can run: it returns or throws, or each of its branches does."""
-    rules = block_rules()
-    if node.type == "expression_statement" and node.named_children:
+    rules, kinds = block_rules(), node_kinds()
+    if node.type in kinds.expression_statements and node.named_children:
         node = node.named_children[0]
     if node.type in rules.leaving_statements:
         return True
     if node.type in rules.branches:
         others = node.children_by_field_name("alternative")
         bodies = [node.child_by_field_name("consequence"), *(_body_of(one) for one in others)]
-        return bool(others) and others[-1].type != "elif_clause" and all(map(_body_leaves, bodies))
+        return bool(others) and others[-1].type not in kinds.elifs and all(map(_body_leaves, bodies))
     if node.type in rules.guards:
         return _body_leaves(node.child_by_field_name("body"))
     if node.type in rules.tries:
@@ -204,7 +205,8 @@ class BlockFinder:
     def _types(self, span: Span) -> set[str]:
         """Return the type of a statement's node, and of the expression that it consists of."""
         node = self._node(span)
-        return {node.type, *(child.type for child in node.named_children[:1] if node.type == "expression_statement")}
+        inner = node.named_children[:1] if node.type in node_kinds().expression_statements else []
+        return {node.type, *(child.type for child in inner)}
 
     def _leaves(self, span: Span) -> bool:
         return always_leaves(self._node(span))

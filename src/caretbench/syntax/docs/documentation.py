@@ -9,21 +9,13 @@ from collections.abc import Iterator
 import tree_sitter
 
 from caretbench.languages import language as language_named
-from caretbench.languages import node_kinds
+from caretbench.languages.node_kinds import NodeKinds, node_kinds
 from caretbench.problem import Row
 from caretbench.syntax.docs.comments import Comment, comments_in
 from caretbench.syntax.docs.doctags import read_tags
 from caretbench.syntax.parser import encode, parse, text_of
 from caretbench.syntax.queries import matches
 
-# Nodes that only wrap a declaration: the comment is before the outermost of them.
-# (``function_definition`` of C++, around its declarator; Python nests functions in blocks.)
-_WRAPPERS = frozenset({
-    "ambient_declaration", "assignment_expression", "decorated_definition", "declaration", "export_statement",
-    "expression_statement", "field_declaration", "function_definition", "lexical_declaration", "pointer_declarator",
-    "reference_declarator", "template_declaration", "type_definition", "variable_declaration",
-})  # fmt: skip
-_BEFORE_DECLARATIONS = frozenset({"decorator", "attribute_list", "attribute_declaration"})
 _FORMAL = ("/**", "/*!", "///", "//!")
 _WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
 
@@ -62,15 +54,12 @@ def _path(name: str, declaration: tree_sitter.Node, names: dict[int, str]) -> st
     return ".".join(reversed(parts))
 
 
-def _anchor(declaration: tree_sitter.Node) -> tree_sitter.Node:
+def _anchor(declaration: tree_sitter.Node, kinds: NodeKinds) -> tree_sitter.Node:
     """Return the first node of a declaration, including decorators, attributes and wrappers."""
     node = declaration
-    while node.parent is not None and node.parent.type in _WRAPPERS:
+    while node.parent is not None and node.parent.type in kinds.declaration_wrappers:
         node = node.parent
-    attributes = node_kinds("attributes")
-    while (before := node.prev_named_sibling) is not None and (
-        before.type in _BEFORE_DECLARATIONS or before.type in attributes
-    ):
+    while (before := node.prev_named_sibling) is not None and before.type in kinds.attributes:
         node = before
     return node
 
@@ -116,7 +105,7 @@ def _before(anchor: int, source: bytes, everything: list[Comment], *, plain: boo
 
 
 def _attached(
-    declaration: tree_sitter.Node, name: tree_sitter.Node, source: bytes, everything: list[Comment], *, plain: bool
+    declaration: tree_sitter.Node, name: tree_sitter.Node, source: bytes, everything: list[Comment], language: str
 ) -> tuple[str, Comment, Comment] | None:
     """Return text, first and last comment of the documentation, or None."""
     body = declaration.child_by_field_name("body")
@@ -128,7 +117,8 @@ def _attached(
                 first = first.next_named_sibling
             if first is not None and first.start_byte == comment.start:
                 return _docstring(comment), comment, comment
-    anchor = _anchor(declaration)
+    plain = language_named(language).plain_documentation
+    anchor = _anchor(declaration, node_kinds(language))
     inside = [comment for comment in everything if anchor.start_byte <= comment.start < name.start_byte]
     formal = [one for one in inside if one.text.startswith(_FORMAL) and one.kind != "docstring"]
     run = formal[-1:] or _before(anchor.start_byte, source, everything, plain=plain)
@@ -172,12 +162,11 @@ def documented_declarations(source: str, language: str, name: str = "") -> Itera
     names = {declaration.id: _own_name(node) for declaration, node in found}
     wanted = name.replace("::", ".")
     everything = comments_in(tree, language)
-    plain = language_named(language).plain_documentation
     for declaration, node in found:
         path = _path(_own_name(node), declaration, names)
         if wanted and path != wanted and not path.endswith(f".{wanted}"):
             continue
-        attached = _attached(declaration, node, data, everything, plain=plain)
+        attached = _attached(declaration, node, data, everything, language)
         if attached is not None:
             text, first, last = attached
             yield _own_name(node), Documentation(**read_tags(text)._asdict(), start=first.start, end=last.end)

@@ -19,14 +19,13 @@ from typing import Final, NamedTuple
 
 import tree_sitter
 
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.syntax.parser import text_of
 from caretbench.syntax.queries import matches
 from caretbench.syntax.uses.value_kinds import inferred_kind, is_function, kind_of_value, plain_type
 
 _ROLES: Final = ("parameter", "local", "comprehended", "field", "constant", "function", "typename", "import")
 _EVERYWHERE: Final = frozenset({"comprehended", "field", "constant", "function", "typename", "import"})
-_MARKS: Final = {"pointer_declarator": "*", "optional_parameter": "?"}
-_LISTS: Final = frozenset({"expression_list", "pattern_list", "tuple_pattern", "left_assignment_list"})
 
 
 class Declaration(NamedTuple):
@@ -159,7 +158,9 @@ class DeclarationIndex:
             return "function"
         kind = plain_type(type_text) or (inferred_kind(value, self._grammar) + place if value is not None else "")
         around = node.parent.type if node.parent is not None else ""
-        return kind + _MARKS.get(around, "") if kind else ""
+        kinds = node_kinds()
+        mark = "*" if around in kinds.pointer_declarators else "?" if around in kinds.optional_parameters else ""
+        return kind + mark if kind else ""
 
 
 def _names(parent: tree_sitter.Node, node: tree_sitter.Node) -> bool:
@@ -181,10 +182,11 @@ def _merged(one: Declaration, other: Declaration) -> Declaration:
 
 def _value_of(name: tree_sitter.Node, values: tree_sitter.Node) -> tuple[tree_sitter.Node | None, str]:
     """Return the value of one of several names, and a mark for its index if one call returns all values."""
-    around = name.parent
-    names = around.named_children if around is not None and around.type in _LISTS else [name]
+    around, kinds = name.parent, node_kinds()
+    names = around.named_children if around is not None and around.type in kinds.name_lists else [name]
     index = next((number for number, one in enumerate(names) if one.start_byte == name.start_byte), 0)
-    given = values.named_children if values.type in ("expression_list", "tuple", "right_assignment_list") else [values]
+    several = values.type in kinds.expression_lists or values.type in kinds.tuples
+    given = values.named_children if several else [values]
     if len(given) == len(names):
         return given[index], ""
     return (given[0], f"#{index}") if len(given) == 1 else (None, "")
@@ -194,13 +196,15 @@ def _parameters(node: tree_sitter.Node) -> tuple[tuple[str, ...], int]:
     """Return the declared types of parameters (empty if not declared), and the number of required ones."""
     found: list[str] = []
     required_parameters = 0
+    kinds = node_kinds()
+    skipped = kinds.comments | kinds.attributes | kinds.receivers
     for child in node.named_children:
-        if child.type in ("comment", "line_comment", "block_comment", "attribute_item", "self_parameter"):
+        if child.type in skipped:
             continue
         if text_of(child) in ("self", "cls", "this"):
             continue
         written = child.child_by_field_name("type")
-        names = child.children_by_field_name("name") if child.type == "parameter_declaration" else [child]
+        names = child.children_by_field_name("name") if child.type in kinds.parameter_groups else [child]
         text = text_of(written) if written is not None else ""
         # A variadic parameter counts as any number of parameters.
         many = bool(re.match(r"\*|\.\.\.|params\b|&\w+$", text_of(child))) or "..." in text or "variadic" in child.type

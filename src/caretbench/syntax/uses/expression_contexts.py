@@ -11,82 +11,16 @@ from typing import Final, NamedTuple
 
 import tree_sitter
 
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.syntax.parser import text_of
 from caretbench.syntax.uses.value_kinds import kind_of_value, plain_type
 
-MEMBER_NAME_FIELDS: Final = {
-    "attribute": "attribute", "selector_expression": "field", "field_access": "field", "method_invocation": "name",
-    "member_access_expression": "name", "member_expression": "property", "field_expression": "field", "call": "method",
-    "scoped_identifier": "name", "qualified_identifier": "name", "scope_resolution": "name",
-    "member_binding_expression": "name", "method_reference": "", "generic_function": "function",
-    "conditional_access_expression": "", "template_function": "name",
-}  # fmt: skip
-"""Nodes of member accesses, and the field of the member's name in each."""
 RECEIVER_FIELDS: Final = (
     "object", "operand", "expression", "argument", "value", "receiver", "path", "scope", "condition",
 )  # fmt: skip
-CALL_NODES: Final = frozenset({
-    "call", "call_expression", "method_invocation", "invocation_expression", "object_creation_expression",
-    "new_expression",
-})  # fmt: skip
-OBJECT_CREATION_NODES: Final = frozenset({"object_creation_expression", "new_expression"})
-ARGUMENT_LIST_NODES: Final = frozenset({"argument_list", "arguments"})
-FUNCTION_NODES: Final = frozenset({
-    "function_definition", "function_declaration", "method_declaration", "constructor_declaration", "method_definition",
-    "arrow_function", "function_expression", "func_literal", "lambda", "lambda_expression", "local_function_statement",
-    "function_item", "closure_expression", "method", "singleton_method", "generator_function_declaration",
-    "generator_function", "accessor_declaration", "compact_constructor_declaration",
-})  # fmt: skip
-HANDLER_NODES: Final = frozenset({"catch_clause", "except_clause", "except_group_clause", "rescue"})
-CLASS_NODES: Final = frozenset({
-    "class_definition", "class_declaration", "class", "class_specifier", "struct_specifier", "struct_declaration",
-    "record_declaration", "enum_declaration", "interface_declaration", "impl_item", "module",
-    "abstract_class_declaration",
-})  # fmt: skip
 _CALLEES: Final = ("function", "constructor", "name", "method", "type")
-_CLEAR: Final = frozenset({"parenthesized_expression", "non_null_expression", "parenthesized_statements"})
-_BRANCHES: Final = frozenset({"ternary_expression", "conditional_expression", "conditional"})
 _BOOLEAN: Final = frozenset({"&&", "||", "and", "or"})
 _COMPARING: Final = frozenset({"==", "!=", "<", ">", "<=", ">=", "===", "!==", "is", "is not", "in", "not in"})
-_BINARY: Final = frozenset({
-    "binary_expression", "binary_operator", "boolean_operator", "comparison_operator", "binary",
-})  # fmt: skip
-_ASSIGNMENTS: Final = frozenset({
-    "assignment", "assignment_expression", "assignment_statement", "augmented_assignment", "operator_assignment",
-    "augmented_assignment_expression", "compound_assignment_expr",
-})  # fmt: skip
-_DECLARATORS: Final = frozenset({
-    "variable_declarator", "init_declarator", "let_declaration", "var_spec", "const_spec", "short_var_declaration",
-})  # fmt: skip
-_RETURNS: Final = frozenset({"return_statement", "return_expression", "return"})
-_STATEMENTS: Final = frozenset({"expression_statement", "go_statement", "defer_statement"})
-_SUBSCRIPTS: Final = frozenset({
-    "subscript", "index_expression", "array_access", "subscript_expression", "element_access_expression",
-    "element_reference",
-})  # fmt: skip
-_KEYED: Final = {
-    "keyword_argument": "name", "pair": "key", "keyed_element": "key", "field_initializer": "field",
-}  # fmt: skip
-_CONDITIONS: Final = frozenset({
-    "if_statement", "while_statement", "do_statement", "for_statement", "if_expression", "while_expression", "if",
-    "unless", "while", "until", "if_modifier", "unless_modifier", "elif_clause", "condition_clause", "elsif",
-    "assert_statement",
-})  # fmt: skip
-_LISTS: Final = frozenset({
-    "list", "array", "tuple", "array_initializer", "initializer_list", "array_expression", "initializer_expression",
-    "set", "literal_value", "literal_element",
-})  # fmt: skip
-# Use of the value by the kind of the parent node, if that alone decides it.
-_BOUND: Final = {
-    **dict.fromkeys(
-        (*_STATEMENTS, "block", "body_statement", "statement_list", "statement_block"), "stmt"
-    ),
-    **dict.fromkeys(("throw_statement", "raise_statement", "throw_expression"), "thrown"),
-    **dict.fromkeys(
-        ("for_statement", "enhanced_for_statement", "for_in_statement", "foreach_statement", "range_clause",
-         "for_in_clause", "for_range_loop", "for_expression"), "iterated",
-    ),
-}  # fmt: skip
 _LONGEST: Final = 80
 
 
@@ -107,14 +41,15 @@ def expression_use(node: tree_sitter.Node) -> ExpressionUse:
     """Return the expression that ends in a name, with its context."""
     call: tree_sitter.Node | None = None
     expression = node
+    kinds = node_kinds()
     while (parent := expression.parent) is not None:
-        member = MEMBER_NAME_FIELDS.get(parent.type)
+        member = kinds.member_fields.get(parent.type)
         if call is None and member and _is(parent.child_by_field_name(member), expression):
             expression = parent
-            if parent.type in CALL_NODES and arguments_of(parent) is not None:
+            if parent.type in kinds.calls and arguments_of(parent) is not None:
                 call = parent
         elif (
-            parent.type in CALL_NODES
+            parent.type in kinds.calls
             and call is None
             and any(_is(parent.child_by_field_name(field), expression) for field in _CALLEES)
         ):
@@ -128,7 +63,7 @@ def arguments_of(call: tree_sitter.Node) -> list[tree_sitter.Node] | None:
     """Return the arguments of a call; None if it has no argument list."""
     held = call.child_by_field_name("arguments")
     if held is None:
-        held = next((child for child in call.named_children if child.type in ARGUMENT_LIST_NODES), None)
+        held = next((child for child in call.named_children if child.type in node_kinds().argument_lists), None)
     if held is None:
         return None
     return [child for child in held.named_children if "comment" not in child.type]
@@ -150,50 +85,50 @@ def expression_context(node: tree_sitter.Node) -> str:
     parent = node.parent
     if parent is None:
         return "other"
-    kind = parent.type
-    if kind in _CLEAR:
+    kind, kinds = parent.type, node_kinds()
+    if kind in kinds.parentheses or kind in kinds.non_null:
         return expression_context(parent)
-    if kind in ("await_expression", "await", "try_expression"):
+    if kind in kinds.awaits or kind in kinds.propagations:
         return f"{kind} {expression_context(parent)}"
-    if kind == "argument" and parent.parent is not None:
+    if kind in kinds.arguments and parent.parent is not None:
         named = parent.child_by_field_name("name")
         if named is not None:
             return f"value:{text_of(named)}" if not _is(named, node) else "other"
         node, parent = parent, parent.parent
         kind = parent.type
-    if kind in ARGUMENT_LIST_NODES and parent.parent is not None:
-        if parent.parent.type in _RETURNS:
+    if kind in kinds.argument_lists and parent.parent is not None:
+        if parent.parent.type in kinds.returns:
             return f"return:{_function(node)}"
         return _argument(node, parent)
-    if kind in _KEYED:
-        key = parent.child_by_field_name(_KEYED[kind])
+    if kind in kinds.keyed:
+        key = parent.child_by_field_name(kinds.keyed[kind])
         holder = parent.parent.parent if parent.parent is not None else None
         inside = callee_of(holder) if holder is not None else ""
         return f"value:{inside}:{text_of(key)}" if key is not None and not _is(key, node) else "other:key"
-    if kind in _SUBSCRIPTS or kind in ("bracketed_argument_list", "subscript_argument_list"):
-        holder = parent if kind in _SUBSCRIPTS else parent.parent
+    if kind in kinds.subscripts or kind in kinds.index_lists:
+        holder = parent if kind in kinds.subscripts else parent.parent
         first = holder.named_children[0] if holder is not None and holder.named_children else None
         if _is(first, node):
             return "indexed"
         return f"index:{_short(first)}"
-    if kind in _BINARY:
+    if kind in kinds.binary:
         return _operand(node, parent)
-    if kind in ("unary_expression", "not_operator", "unary", "unary_operator", "prefix_unary_expression"):
+    if kind in kinds.negations:
         sign = text_of(parent)[:1]
         return "cond" if sign in "!n" else f"unary{sign} {expression_context(parent)}"
-    if kind in ("pointer_expression", "reference_expression"):
+    if kind in kinds.references:
         return f"unary{text_of(parent)[:1]} {expression_context(parent)}"
-    if kind in _BRANCHES:
+    if kind in kinds.conditional_expressions:
         held = parent.child_by_field_name("condition")
         is_condition = _is(held, node) if held is not None else _is(parent.named_children[1], node)
         return "cond" if is_condition else expression_context(parent)
-    if kind in _CONDITIONS:
+    if kind in kinds.conditioned:
         held = parent.child_by_field_name("condition") or parent.child_by_field_name("value")
-        if _is(held, node) or kind == "assert_statement":
+        if _is(held, node) or kind in kinds.assertions:
             return "cond"
-    if kind in MEMBER_NAME_FIELDS or kind == "nested_identifier":
+    if kind in kinds.member_fields or kind in kinds.nested_names:
         return _object(parent)
-    if kind in ("expression_list", "right_assignment_list") and parent.parent is not None:
+    if kind in kinds.expression_lists and parent.parent is not None:
         index = _index(parent, node)
         return (
             f"{_bound(parent, parent.parent)}#{index}"
@@ -214,20 +149,24 @@ def _declared(node: tree_sitter.Node, parent: tree_sitter.Node) -> str:
 
 
 def _bound(node: tree_sitter.Node, parent: tree_sitter.Node) -> str:
-    kind = parent.type
-    if kind in _ASSIGNMENTS:
+    kind, kinds = parent.type, node_kinds()
+    if kind in kinds.assignments:
         left = parent.child_by_field_name("left")
         return "target" if _is(left, node) else f"assign:{_function(node)}:{_short(left)}"
-    if kind in _DECLARATORS:
+    if kind in kinds.initialisers:
         return _declared(node, parent)
-    if kind in _RETURNS:
+    if kind in kinds.returns:
         return f"return:{_function(node)}"
-    if kind in _BOUND:
-        return _BOUND[kind]
-    if kind == "arrow_function":
+    if kind in kinds.discarding:
+        return "stmt"
+    if kind in kinds.throws:
+        return "thrown"
+    if kind in kinds.iterations:
+        return "iterated"
+    if kind in kinds.expression_functions:
         return f"return:{parent.start_byte}"
-    if kind in _LISTS:
-        holder = parent.parent if kind == "literal_element" else parent
+    if kind in kinds.collections or kind in kinds.literal_elements:
+        holder = parent if kind in kinds.collections else parent.parent
         return f"element:{holder.start_byte if holder is not None else 0}"
     if "spread" in kind or "splat" in kind:
         return "spread"
@@ -242,7 +181,7 @@ def _argument(node: tree_sitter.Node, parent: tree_sitter.Node) -> str:
     after = call.parent if call is not None else None
     if (
         after is not None
-        and after.type in MEMBER_NAME_FIELDS
+        and after.type in node_kinds().member_fields
         and call is not None
         and not _is(after.named_children[-1], call)
     ):
@@ -276,25 +215,26 @@ def operator_of(node: tree_sitter.Node) -> str:
 def _object(parent: tree_sitter.Node) -> str:
     around = parent.parent
     name = _member_name(parent)
-    if parent.type in CALL_NODES:
+    calls = node_kinds().calls
+    if parent.type in calls:
         given = arguments_of(parent)
         return f"object:{name}/{len(given)}" if given is not None else f"object:{name}"
-    if around is not None and around.type in CALL_NODES and _is(around.child_by_field_name("function"), parent):
+    if around is not None and around.type in calls and _is(around.child_by_field_name("function"), parent):
         return f"object:{name}/{len(arguments_of(around) or ())}"
     return f"object:{name}"
 
 
 def _member_name(node: tree_sitter.Node) -> str:
-    field = MEMBER_NAME_FIELDS.get(node.type)
+    field = node_kinds().member_fields.get(node.type)
     found = node.child_by_field_name(field) if field else None
     return text_of(found if found is not None else node.named_children[-1])[:_LONGEST]
 
 
 def _function(node: tree_sitter.Node) -> int:
     """Return the first byte of the innermost function around a node."""
-    around = node.parent
+    around, functions = node.parent, node_kinds().functions
     while around is not None:
-        if around.type in FUNCTION_NODES:
+        if around.type in functions:
             return around.start_byte
         around = around.parent
     return 0

@@ -19,15 +19,12 @@ from typing import Final, NamedTuple
 
 import tree_sitter
 
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.syntax.analysis_types import Span
 from caretbench.syntax.parser import encode, error_count, parse
 from caretbench.syntax.queries import captures
 
 _PLACES: Final = ("called", "member", "object", "key", "type")
-# Element names come in pairs, and attribute names cannot be exchanged with other names.
-_TAGS: Final = frozenset({
-    "jsx_opening_element", "jsx_closing_element", "jsx_self_closing_element", "jsx_attribute",
-})  # fmt: skip
 _BEFORE: Final = {".": "member", "::": "member"}
 _AFTER: Final = {".": "object", "::": "object"}
 
@@ -144,7 +141,8 @@ class _Reader:
         if not name:  # invented by the parser
             return
         parent = node.parent
-        if parent is None or parent.type == "ERROR" or parent.type in _TAGS:
+        # element names come in pairs, and attribute names cannot be exchanged with other names
+        if parent is None or parent.type == "ERROR" or parent.type in node_kinds().tags:
             usable = False
         syntactic_position = f"{node.type} {self._place(node)} {naming_style(name)}" if usable else ""
         row = node.start_point.row
@@ -160,7 +158,10 @@ class _Reader:
             if before is not None:
                 places.append(_BEFORE.get(before.type, ""))
             if after is not None:
-                is_call = after.type == "token_tree" and self._data[after.start_byte : after.start_byte + 1] == b"("
+                is_call = (
+                    after.type in node_kinds().macro_arguments
+                    and self._data[after.start_byte : after.start_byte + 1] == b"("
+                )
                 places.append("called" if is_call else _AFTER.get(after.type, ""))
         return "+".join(place for place in places if place) or "plain"
 

@@ -3,48 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Final
 
 import tree_sitter
 
 from caretbench.languages import language_of_grammar
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.syntax.parser import text_of
 
-_LITERALS: Final[Mapping[str, str]] = {
-    "integer": "int", "int_literal": "int", "decimal_integer_literal": "int", "hex_integer_literal": "int",
-    "octal_integer_literal": "int", "binary_integer_literal": "int", "integer_literal": "int",
-    "number": "number", "number_literal": "number",
-    "float": "float", "float_literal": "float", "decimal_floating_point_literal": "float", "real_literal": "float",
-    "string": "string", "string_literal": "string", "interpreted_string_literal": "string",
-    "raw_string_literal": "string", "raw_string": "string", "template_string": "string",
-    "concatenated_string": "string", "verbatim_string_literal": "string", "interpolated_string_expression": "string",
-    "character_literal": "char", "char_literal": "char", "rune_literal": "char",
-    "true": "bool", "false": "bool", "boolean_literal": "bool",
-    "none": "null", "null": "null", "nil": "null", "null_literal": "null", "undefined": "null", "nullptr": "null",
-    "list": "list", "list_comprehension": "list", "array": "list", "dictionary": "map",
-    "dictionary_comprehension": "map", "object": "map", "hash": "map", "set": "set", "regex": "regex",
-    "simple_symbol": "symbol",
-}  # fmt: skip
-_NAMES: Final = frozenset({"identifier", "constant"})
-_CALLS: Final = frozenset({"call", "call_expression", "method_invocation", "invocation_expression", "macro_invocation"})
-_NEW: Final = frozenset({"object_creation_expression", "new_expression", "composite_literal", "struct_expression"})
-_FUNCTIONS: Final = frozenset({
-    "arrow_function", "function_expression", "lambda", "lambda_expression", "func_literal", "closure_expression",
-})  # fmt: skip
 _COMPARISONS: Final = frozenset({"==", "!=", "<", ">", "<=", ">=", "===", "!==", "&&", "||", "not", "!", "in"})
-_WRAPPERS: Final = frozenset({"parenthesized_expression", "unary_expression", "await_expression", "await"})
 _INFERRED: Final = re.compile(r"(?:const\s+|final\s+)?(?:var|auto|decltype\(auto\)|any|unknown|_|dynamic)\s*[&*]*")
 
 
 def kind_of_value(node: tree_sitter.Node) -> str:
     """Return ``int``, ``string``, ``null``, ``list`` … for a literal, ``name`` for a name, else the empty text."""
-    kind = _LITERALS.get(node.type)
+    kinds = node_kinds()
+    kind = kinds.literal_kinds.get(node.type)
     if kind is not None:
         return kind
-    if node.type in _NAMES:
+    if node.type in kinds.names:
         return "name"
-    if node.type in ("unary_expression", "unary_operator", "unary", "prefix_unary_expression") and node.named_children:
+    if node.type in kinds.unary and node.named_children:
         sign = (node.text or b"")[:1]
         inner = kind_of_value(node.named_children[-1])
         return inner if sign in b"-+" and inner in ("int", "float", "number") else ""
@@ -53,7 +32,7 @@ def kind_of_value(node: tree_sitter.Node) -> str:
 
 def is_function(node: tree_sitter.Node) -> bool:
     """Return whether a value is an anonymous function."""
-    return node.type in _FUNCTIONS
+    return node.type in node_kinds().anonymous_functions
 
 
 def plain_type(text: str) -> str:
@@ -76,15 +55,17 @@ def _kind_of_literal(literal: str, grammar: str) -> str:
 
 def inferred_kind(node: tree_sitter.Node, grammar: str) -> str:
     """Return the kind of a variable by its initial value: a type, a literal or a call; empty if unknown."""
-    while node.type in _WRAPPERS and len(node.named_children) == 1 and not _operator(node):
+    kinds = node_kinds()
+    wrappers = kinds.parentheses | kinds.awaits
+    while node.type in wrappers and len(node.named_children) == 1 and not _operator(node):
         node = node.named_children[0]
     literal = kind_of_value(node)
     if literal and literal not in ("name", "null"):
         return _kind_of_literal(literal, grammar)
-    if node.type in _NEW:
+    if node.type in kinds.creations:
         made = _child(node, "type", "constructor", "name")
         return f"type:{text_of(made)}" if made is not None else ""
-    if node.type in _CALLS:
+    if node.type in kinds.calls | kinds.macros:
         callee = _child(node, "function", "name", "method")
         receiver = _child(node, "object", "receiver")
         if callee is None:
@@ -100,4 +81,4 @@ def _operator(node: tree_sitter.Node) -> str:
     operator = node.child_by_field_name("operator") or node.child_by_field_name("operators")
     if operator is not None:
         return operator.type
-    return "not" if node.type == "not_operator" else ""
+    return "not" if node.type in node_kinds().not_operators else ""

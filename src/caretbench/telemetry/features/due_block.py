@@ -11,11 +11,11 @@ from typing import Final, NamedTuple
 
 import tree_sitter
 
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.metrics.error_kinds.answer_structure import COMMENT
 from caretbench.metrics.error_kinds.node_table import kind_of, node_table
 from caretbench.metrics.error_kinds.structure_walk import structure_of
 from caretbench.syntax.parser import encode, grammar_name, parse, text_of
-from caretbench.syntax.uses.expression_contexts import ARGUMENT_LIST_NODES, FUNCTION_NODES, HANDLER_NODES
 from caretbench.telemetry.event_rows import EventBlock, EventCut
 
 _KINDS: Final[dict[str, EventBlock]] = {"function": "method", "condition": "if", "loop": "for", "exception": "try"}
@@ -103,9 +103,9 @@ class _Program:
         statement: tree_sitter.Node, listed: Sequence[tree_sitter.Node], *, single: bool, cut: EventCut, partial: bool
     ) -> DueBlock:
         """Return the block of a text that begins with a statement of a list and ends with the list."""
-        body = statement.parent
+        body, kinds = statement.parent, node_kinds()
         owner = None if body is None else body.parent
-        is_body = owner is not None and (owner.type in FUNCTION_NODES or owner.type in HANDLER_NODES)
+        is_body = owner is not None and (owner.type in kinds.functions or owner.type in kinds.handlers)
         if body is None or owner is None or (single and not is_body):
             return DueBlock(_kind(statement), "block", partial)
         is_whole = is_body and listed[0].start_byte == statement.start_byte
@@ -121,7 +121,7 @@ class _Program:
         """Return the kind of a text within a line: all arguments of a call, or another part of the line."""
         node: tree_sitter.Node | None = leaf
         while node is not None and node.type not in node_table().lists:
-            if node.type in ARGUMENT_LIST_NODES and node.named_children:
+            if node.type in node_kinds().argument_lists and node.named_children:
                 first, last = node.named_children[0], node.named_children[-1]
                 if (first.start_byte, last.end_byte) == (start, end):
                     return "argument_list"
@@ -162,9 +162,9 @@ def _owner_kind(body: tree_sitter.Node) -> EventBlock:
 
 def _kind(node: tree_sitter.Node) -> EventBlock:
     """Return the kind of a statement, or of the owner of a list."""
-    if node.type in HANDLER_NODES:
+    if node.type in node_kinds().handlers:
         return "catch"
-    if node.type in FUNCTION_NODES:
+    if node.type in node_kinds().functions:
         return "method"
     kind = kind_of(node)
     if kind == "loop" and text_of(node).startswith(_WHILE):

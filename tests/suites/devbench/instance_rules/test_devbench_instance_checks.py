@@ -246,3 +246,30 @@ def test_a_caught_error_of_another_language_is_not_described() -> None:
     for caught, throws in (("IllegalStateException", ()), ("IOException", ("IllegalStateException",))):
         text = f"class A {{\n  ⟦{doc}⟧\n  int f(String a) {{ {body % caught} }}\n}}\n"
         assert documentation_facts(view_of(text, "java"), "f").throws == throws
+
+
+def test_an_error_of_an_inner_delegate_is_not_described() -> None:
+    """The function makes the delegate, and throws nothing itself."""
+    text = """class A {
+    ⟦/// <summary>Makes a check of a limit.</summary>
+    /// <param name="limit">The limit.</param>
+    /// <returns>The check.</returns>⟧
+    public Action<int> Check(int limit) {
+        return delegate(int value) { if (value > limit) { throw new ArgumentException("large"); } };
+    }
+}
+"""
+    assert documentation_facts(view_of(text, "csharp"), "Check").throws == ()
+    assert documentation_facts(view_of(text.replace("delegate(int value)", ""), "csharp"), "Check").throws
+
+
+def test_parameters_of_a_generic_method_are_described() -> None:
+    """Its list of type parameters is another list, which comes first."""
+    text = """class A {
+    ⟦/// <summary>Picks one of two.</summary>
+    /// <param name="first">One.</param>
+    /// <param name="second">The other.</param>⟧
+    public T Pick<T>(T first, T second) { return first; }
+}
+"""
+    assert documentation_facts(view_of(text, "csharp"), "Pick").parameters == ("first", "second")

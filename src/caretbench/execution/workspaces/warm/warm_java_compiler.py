@@ -26,6 +26,7 @@ from caretbench.execution.workspaces.java_test_command import has_default_compil
 from caretbench.execution.workspaces.project_patch import Patch
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.syntax.faults import fault_count
 from caretbench.syntax.parser import parse
 
@@ -33,7 +34,6 @@ PLACE: Final = ".caretbench-java"
 _REST_S: Final = 300.0
 _INSIDE: Final = "/caretbench/classes"
 _OWN: Final = "/caretbench/jars"
-_BODIES: Final = frozenset({"method_declaration", "constructor_declaration", "compact_constructor_declaration"})
 
 
 class CompiledPatch(NamedTuple):
@@ -149,8 +149,10 @@ def _declared(text: str) -> str | None:
 
 def _bodies(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
     """Yield the bodies of methods, in the order of the text; declarations within a body belong to it."""
+    kinds = node_kinds("java")
+    methods = kinds.functions - kinds.anonymous_functions
     for child in node.named_children:
-        body = child.child_by_field_name("body") if child.type in _BODIES else None
+        body = child.child_by_field_name("body") if child.type in methods else None
         if body is not None:
             yield body
         else:

@@ -13,6 +13,7 @@ import tree_sitter
 from rapidfuzz.distance import Indel
 
 from caretbench.languages import language_of_grammar
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.syntax.parser import parse
 from caretbench.syntax.python_module import LINE_END, python_module
 
@@ -28,8 +29,6 @@ _IGNORED = (
     "E9",  # faults of syntax are no faults of style
 )  # fmt: skip
 _BLANK_LINES = "E30"
-_TRANSPARENT = frozenset({"parenthesized_expression"})
-_IDENTIFIERS = frozenset({"identifier", "type_identifier", "field_identifier", "property_identifier"})
 
 
 class StyleFault(NamedTuple):
@@ -100,15 +99,17 @@ def _python_node(node: ast.AST, names: bool) -> tuple[str, list[ast.AST | str]]:
 
 
 def _tree_marks(root: tree_sitter.Node, names: bool) -> Iterator[str]:
+    kinds = node_kinds()
+    identifiers = kinds.names | kinds.type_names | kinds.member_names
     waiting: list[tree_sitter.Node | str] = [root]
     while waiting:
         node = waiting.pop()
         if isinstance(node, str):
             yield node
-        elif node.type in _TRANSPARENT:
+        elif node.type in kinds.parentheses:
             waiting.extend(reversed(node.named_children))
         elif node.child_count == 0:
-            hidden = not node.is_named or (not names and node.type in _IDENTIFIERS)
+            hidden = not node.is_named or (not names and node.type in identifiers)
             yield node.type if hidden else f"{node.type} {(node.text or b'').decode('utf-8', 'replace')}"
         elif "comment" not in node.type:
             yield node.type

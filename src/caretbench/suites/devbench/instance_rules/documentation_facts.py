@@ -7,18 +7,16 @@ from typing import Final
 
 import tree_sitter
 
+from caretbench.languages.node_kinds import NodeKinds, node_kinds
 from caretbench.metrics.text_overlap import content_words
 from caretbench.suites.devbench.documentation import DocumentationCheck
 from caretbench.suites.devbench.instance_rules.program_view import ProgramView
 from caretbench.syntax.docs.documentation import comments_between, documentation_of
 from caretbench.syntax.parser import text_of
 from caretbench.syntax.queries import matches
-from caretbench.syntax.uses.expression_contexts import FUNCTION_NODES, HANDLER_NODES
 
-_RAISES: Final = frozenset({"raise_statement", "throw_statement", "throw_expression"})
 _FUNCTION: Final = re.compile(r"function|method|constructor|declarator")
 _NAME: Final = re.compile(r"(?:new\s+)?([A-Za-z_][\w.:]*)\s*[({<]?")
-_TRIED: Final = frozenset({"try_statement", "try_with_resources_statement"})
 _TYPE: Final = re.compile(r"[A-Za-z_]\w*")
 _GENERAL: Final = ("BaseException", "Exception", "Throwable")
 _NOT_NAMED: Final = frozenset({"self", "cls", "this"})
@@ -31,7 +29,7 @@ def documentation_facts(view: ProgramView, name: str) -> DocumentationCheck:
     returns one, and the errors that it raises itself; it has at least half of the words of the reference.
     """
     found = documentation_of(view.program, view.language, name)
-    node = _declaration(view, name)
+    node, kinds = _declaration(view, name), node_kinds(view.language)
     words = found.word_count if found else 0
     if node is None or not _FUNCTION.search(node.type):
         return DocumentationCheck(documents=name, minimum_words=max(4, words // 2), mentions=_mentions(name))
@@ -40,8 +38,8 @@ def documentation_facts(view: ProgramView, name: str) -> DocumentationCheck:
         documents=name,
         minimum_words=max(5, words // 2),
         parameters=_parameters(view, node) if tagged else (),
-        returns=tagged and _returns(node),
-        throws=tuple(dict.fromkeys(_raised(node))) if tagged else (),
+        returns=tagged and _returns(node, kinds),
+        throws=tuple(dict.fromkeys(_raised(node, kinds))) if tagged else (),
         mentions=_mentions(f"{name} {text_of(_body(node))}"),
     )
 
@@ -85,10 +83,8 @@ def _body(node: tree_sitter.Node) -> tree_sitter.Node:
 
 def _parameters(view: ProgramView, node: tree_sitter.Node) -> tuple[str, ...]:
     whole = _body(node)
-    parameter_list = next((one for one in _descendants(whole) if "parameter" in one.type and "list" in one.type), None)
-    parameter_list = parameter_list or next(
-        (one for one in _descendants(whole) if one.type in {"parameters", "formal_parameters"}), None
-    )
+    lists = node_kinds(view.language).parameter_lists
+    parameter_list = next((one for one in _descendants(whole) if one.type in lists), None)
     if parameter_list is None:
         return ()
     names = [
@@ -111,48 +107,50 @@ def _descendants(node: tree_sitter.Node) -> list[tree_sitter.Node]:
     return found
 
 
-def _returns(node: tree_sitter.Node) -> bool:
+def _returns(node: tree_sitter.Node, kinds: NodeKinds) -> bool:
     """Return whether the function returns a value somewhere, functions in it not counted."""
     waiting = [*_body(node).children]
     while waiting:
         one = waiting.pop()
-        if one.type == "return_statement" and one.named_child_count:
+        if one.type in kinds.returns and one.named_child_count:
             return True
         if not re.search(r"function|lambda|class|func_literal|method_d", one.type) or "body" in one.type:
             waiting.extend(one.children)
     return False
 
 
-def _raised(node: tree_sitter.Node) -> list[str]:
+def _raised(node: tree_sitter.Node, kinds: NodeKinds) -> list[str]:
     """Return the names of the error types that leave the function: not those of inner functions, nor caught ones."""
     names = []
     whole = _body(node)
     for one in _descendants(whole):
-        if one.type in _RAISES and one.named_children:
+        if one.type in kinds.throws and one.named_children:
             found = _NAME.match(text_of(one.named_children[0]))
             is_type = found is not None and (found[1][:1].isupper() or "::" in found[1])
-            if found is not None and is_type and not _stays_inside(one, found[1], whole):
+            if found is not None and is_type and not _stays_inside(one, found[1], whole, kinds):
                 names.append(found[1])
     return names
 
 
-def _stays_inside(node: tree_sitter.Node, error: str, whole: tree_sitter.Node) -> bool:
+def _stays_inside(node: tree_sitter.Node, error: str, whole: tree_sitter.Node, kinds: NodeKinds) -> bool:
     """Return whether an error is raised in an inner function, or where a handler of the function catches it."""
     above = node.parent
     while above is not None and above.id != whole.id:
-        if above.type in FUNCTION_NODES:
+        if above.type in kinds.functions:
             return True
-        body = above.child_by_field_name("body") if above.type in _TRIED else None
-        if body is not None and body.id == node.id and any(_catches(one, error) for one in above.named_children):
+        body = above.child_by_field_name("body") if above.type in kinds.tries else None
+        if (
+            body is not None
+            and body.id == node.id
+            and any(one.type in kinds.handlers and _catches(one, error) for one in above.named_children)
+        ):
             return True
         node, above = above, above.parent
     return False
 
 
 def _catches(node: tree_sitter.Node, error: str) -> bool:
-    """Return whether a part of a try statement is a handler of an error: by its name, a general one, or none."""
-    if node.type not in HANDLER_NODES:
-        return False
+    """Return whether a handler catches an error: by its name, a general one, or none."""
     # The head of the handler: what it has before its block.
     head = text_of(node)[: node.named_children[-1].start_byte - node.start_byte] if node.named_children else ""
     names = {name for name in _TYPE.findall(head) if name[:1].isupper()}

@@ -8,15 +8,14 @@ from typing import Final
 
 import tree_sitter
 
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.suites.devbench.cells.cell_tables import cell_languages
 from caretbench.suites.devbench.instance_rules.pattern_examples import pattern_example_count
 from caretbench.suites.devbench.instance_rules.program_view import ProgramView, filled_lines
 from caretbench.syntax.docs.documentation import documentation_of, documented_declarations
 from caretbench.syntax.parser import text_of
 from caretbench.syntax.queries import matches
-from caretbench.syntax.uses.expression_contexts import CALL_NODES
 
-_CALLS: Final = CALL_NODES | {"method_reference", "implicit_object_creation_expression", "template_function"}
 _STATEMENT: Final = re.compile(r"_statement$|declaration$|_definition$|^statement$|^return$")
 _BODIES: Final = re.compile(r"block|body|_list$|suite")
 _FUNCTION: Final = re.compile(r"function|method|constructor|lambda|func_literal")
@@ -25,10 +24,11 @@ _MEMBERS: Final = frozenset({"function", "field", "constant", "typename"})
 
 def _called_names(view: ProgramView) -> Iterator[str]:
     """Yield the names that the reference calls, and that of the call whose arguments it writes: the last parts."""
-    yield from (_called_name(node) for node in view.nodes() if node.type in _CALLS)
+    callers = node_kinds().calls | node_kinds().callees
+    yield from (_called_name(node) for node in view.nodes() if node.type in callers)
     around = view.tree.root_node.descendant_for_byte_range(view.start, view.start)
     while around is not None:
-        arguments = around.child_by_field_name("arguments") if around.type in _CALLS else None
+        arguments = around.child_by_field_name("arguments") if around.type in callers else None
         if arguments is not None and around.start_byte < view.start and arguments.start_byte < view.start:
             yield _called_name(around)
             return
@@ -40,10 +40,16 @@ def _called_names(view: ProgramView) -> Iterator[str]:
 def _called_name(node: tree_sitter.Node) -> str:
     callee = next(
         (found for name in ("function", "name", "constructor", "type") if (found := node.child_by_field_name(name))),
-        node.named_children[-1] if node.type == "method_reference" and node.named_children else None,
+        node.named_children[-1] if _is_reference(node) and node.named_children else None,
     )
     words = re.findall(r"[\w$]+", re.sub(r"<[^<>]*>|\([^()]*\)", "", text_of(callee))) if callee is not None else []
     return words[-1] if words else "new"
+
+
+def _is_reference(node: tree_sitter.Node) -> bool:
+    """Return whether a node names a function without calling it, as ``Type::method`` does."""
+    kinds = node_kinds()
+    return node.type in kinds.callees and node.type not in kinds.creations
 
 
 def _own_functions(view: ProgramView) -> set[str]:
@@ -153,7 +159,9 @@ def _depth(node: tree_sitter.Node, view: ProgramView, kinds: frozenset[str], par
     while current is not None:
         counts = current.type in kinds and inner.type not in parts
         is_else_if = (
-            current.type == inner.type == "if_statement" and current.child_by_field_name("alternative") == inner
+            current.type == inner.type
+            and current.type in node_kinds().branches
+            and current.child_by_field_name("alternative") == inner
         )
         if counts and not is_else_if and (current.start_byte >= view.start or _continues(current, view)):
             depth += 1
@@ -184,10 +192,11 @@ def statement_lines(view: ProgramView) -> int:
 
 
 def _has_block(node: tree_sitter.Node) -> bool:
+    lists = node_kinds().compound_statements
     waiting = list(node.named_children)
     while waiting:
         child = waiting.pop()
-        if ("block" in child.type and "comment" not in child.type) or child.type == "compound_statement":
+        if ("block" in child.type and "comment" not in child.type) or child.type in lists:
             return True
         waiting.extend(child.named_children)
     return False

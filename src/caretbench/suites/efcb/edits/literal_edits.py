@@ -10,11 +10,12 @@ from typing import Final, NamedTuple
 
 import tree_sitter
 
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.suites.efcb.edits.name_edits import draw_pairs
 from caretbench.suites.efcb.edits.name_uses import ParsedPart
 from caretbench.suites.efcb.edits.patch_edit import Occurrence, PatchEdit, Replacement, swap_edit
 from caretbench.suites.efcb.edits.tree_guards import ancestors, is_argument_pair, is_symmetric_pair, is_text_for_people
-from caretbench.syntax.uses.expression_contexts import CALL_NODES, callee_of, expression_context
+from caretbench.syntax.uses.expression_contexts import callee_of, expression_context
 from caretbench.syntax.uses.value_kinds import kind_of_value
 
 MIN_OCCURRENCES: Final = 2
@@ -129,12 +130,12 @@ def _value(written: str) -> object:
 
 def _is_not_value(node: tree_sitter.Node) -> bool:
     """Return whether a literal is no value of the program: documentation, part of an import, a format string."""
-    parent = node.parent
-    if parent is None or (parent.type == "expression_statement" and "string" in node.type):
+    parent, kinds = node.parent, node_kinds()
+    if parent is None or (parent.type in kinds.expression_statements and "string" in node.type):
         return True
     if "string" in node.type and (node.end_point.row != node.start_point.row or b"{" in (node.text or b"")):
         return True
     return any(
-        _SKIPPED.search(around.type) or (around.type in CALL_NODES and callee_of(around) in ("require", "import"))
+        _SKIPPED.search(around.type) or (around.type in kinds.calls and callee_of(around) in ("require", "import"))
         for around in ancestors(node)
     )

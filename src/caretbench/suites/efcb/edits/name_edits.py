@@ -224,10 +224,8 @@ def _is_captured(unit: ParsedPart, one: PatchNameUse, seen: Declaration) -> bool
     """Return whether a reassigned variable would be used in an inner function, which Java forbids."""
     if unit.part.grammar != "java" or (seen.role, seen.scope_start, seen.name) not in unit.assigned_entities:
         return False
-    return any(
-        around.type in ("lambda_expression", "class_body") and around.start_byte > seen.start
-        for around in ancestors(one.use.expression)
-    )
+    inner = unit.kinds.anonymous_functions | unit.kinds.type_bodies
+    return any(around.type in inner and around.start_byte > seen.start for around in ancestors(one.use.expression))
 
 
 def _is_fixed(one: PatchNameUse) -> bool:

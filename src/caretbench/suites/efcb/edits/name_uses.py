@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 import tree_sitter
 
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.suites.efcb.edits.patch_edit import Occurrence
 from caretbench.suites.efcb.edits.patch_parts import OUTSIDE_PATCH, PatchPart
 from caretbench.suites.efcb.edits.tree_guards import ancestors
@@ -20,10 +21,6 @@ from caretbench.syntax.parser import encode, parse
 from caretbench.syntax.parser import text_of as text
 from caretbench.syntax.uses.declarations import Declaration, DeclarationIndex
 from caretbench.syntax.uses.expression_contexts import (
-    CLASS_NODES,
-    FUNCTION_NODES,
-    MEMBER_NAME_FIELDS,
-    OBJECT_CREATION_NODES,
     RECEIVER_FIELDS,
     ExpressionUse,
     arguments_of,
@@ -73,6 +70,7 @@ class ParsedPart:
         self.part = part
         self.root = part.tree.root_node
         self.data = encode(part.text)
+        self.kinds = node_kinds(part.grammar)
         self.static = part.grammar in STATIC_LANGUAGES
         self._starts = [0, *accumulate(len(row) + 1 for row in self.data.split(b"\n"))]
         self._hunk_of = {line: number for number, hunk in enumerate(part.hunks) for line in hunk.lines}
@@ -153,7 +151,7 @@ class ParsedPart:
         row = self.part.lines.index(line)
         node = self.root.descendant_for_point_range((row, 0), (row, len(self.part.text.split("\n")[row].encode())))
         around = [] if node is None else [node, *ancestors(node)]
-        outermost = next((one for one in reversed(around) if one.type in FUNCTION_NODES), None)
+        outermost = next((one for one in reversed(around) if one.type in self.kinds.functions), None)
         return self.part.text if outermost is None else text(outermost)
 
     def is_added(self, place: Occurrence | None) -> bool:
@@ -171,7 +169,7 @@ class ParsedPart:
         if not self.part.is_whole_file:
             return True
         around = list(ancestors(node))
-        outermost = next((one for one in reversed(around) if one.type in FUNCTION_NODES), None)
+        outermost = next((one for one in reversed(around) if one.type in self.kinds.functions), None)
         return outermost is None or outermost.has_error or any(one.type == "ERROR" for one in around)
 
     @cached_property
@@ -273,9 +271,9 @@ class ParsedPart:
         if "key" in words:
             return self._classify_key(node, one)
         count = len(arguments_of(use.call) or ()) if use.call is not None else -1
-        if use.call is not None and use.call.type in OBJECT_CREATION_NODES:
+        if use.call is not None and use.call.type in self.kinds.creations:
             return "constructor", ("new", "", one.name, count), f"type:{one.name}", None
-        if "type" in words or node.type in ("type_identifier", "namespace_identifier", "package_identifier"):
+        if "type" in words or node.type in self.kinds.type_names | self.kinds.scope_names:
             return None
         receiver = _receiver_of(node, use)
         if receiver is not None:
@@ -306,20 +304,19 @@ class ParsedPart:
             return None
         for found in self.declaration_index.by_name(one.name):
             if found.role == "field" and found.scope_start <= one.start < found.end:
-                return "field", ("field", f"this@{_around(node, CLASS_NODES)}", one.name), found.kind, found
+                return "field", ("field", f"this@{_around(node, self.kinds.types)}", one.name), found.kind, found
         return None
 
     def _classify_key(self, node: tree_sitter.Node, one: Identifier) -> _Classified:
         around = node.parent
-        while around is not None and "pair" not in around.type and around.type not in (
-            "keyword_argument", "keyed_element", "field_initializer", "argument",
-        ):  # fmt: skip
+        keyed = self.kinds.keyed.keys() | self.kinds.arguments
+        while around is not None and "pair" not in around.type and around.type not in keyed:
             around = around.parent
         if around is None or around.parent is None or around.parent.parent is None:
             return None
         holder = around.parent.parent
         named = callee_of(holder)
-        if not named and holder.type != "composite_literal":
+        if not named and holder.type not in self.kinds.creations:
             return None
         return "key", ("key", f"{holder.type}:{named}", one.name), self._one_kind(one.name, "field"), None
 
@@ -327,17 +324,17 @@ class ParsedPart:
         """Return a key of a member's receiver, equal if the members are exchangeable."""
         written = text(node)
         if written in _SELF:
-            return f"this@{_around(node, CLASS_NODES)}"
+            return f"this@{_around(node, self.kinds.types)}"
         call = arguments_of(node)
         if call is not None:
             # The type of a result may depend on the arguments: "assertThat(a)" and "assertThat(b)".
             return f"call:{_bare(written)[:200]}" if self.static else f"call:{callee_of(node)}/{len(call)}"
-        if node.type in ("identifier", "constant"):
+        if node.type in self.kinds.names:
             declared = self.declaration_index.resolve(written, node.start_byte)
             if declared is not None and declared.role in ("local", "parameter", "comprehended"):
                 return declared.kind or f"{declared.scope_start}:{declared.name}"
             return f"name:{written}"
-        return f"text:{_around(node, FUNCTION_NODES)}:{_bare(written)[:120]}"
+        return f"text:{_around(node, self.kinds.functions)}:{_bare(written)[:120]}"
 
     def _returned(self, name: str) -> str:
         """Return the type that a function of the text returns; empty if it is unknown or ambiguous."""
@@ -348,7 +345,7 @@ class ParsedPart:
         return found.pop() if len(found) == 1 else ""
 
     def _argument_kind(self, node: tree_sitter.Node) -> str:
-        if node.type == "argument" and node.named_children:
+        if node.type in self.kinds.arguments and node.named_children:
             node = node.named_children[-1]
         kind = kind_of_value(node)
         if kind == "name":
@@ -375,7 +372,7 @@ class ParsedPart:
 def _receiver_of(node: tree_sitter.Node, use: ExpressionUse) -> tree_sitter.Node | None:
     """Return the object that a use is a member of, or None."""
     member = node.parent
-    if member is None or use.expression.id == node.id or MEMBER_NAME_FIELDS.get(member.type) is None:
+    if member is None or use.expression.id == node.id or node_kinds().member_fields.get(member.type) is None:
         return None
     objects = (member.child_by_field_name(field) for field in RECEIVER_FIELDS)
     return next((found for found in objects if found is not None and found.id != node.id), None)

@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Final
 
 import tree_sitter
 
+from caretbench.languages.node_kinds import NodeKinds, node_kinds
 from caretbench.suites.efcb.edits.name_rules import counterpart_functions, is_symmetric_call
 from caretbench.suites.efcb.edits.name_uses import ParsedPart
 from caretbench.suites.efcb.edits.patch_edit import PatchEdit, Replacement
 from caretbench.suites.efcb.edits.tree_guards import ancestors, is_compile_time, is_text_for_people
 from caretbench.syntax.parser import text_of as text
-from caretbench.syntax.uses.expression_contexts import (
-    ARGUMENT_LIST_NODES,
-    CALL_NODES,
-    FUNCTION_NODES,
-    arguments_of,
-    callee_of,
-    operator_of,
-)
+from caretbench.syntax.uses.expression_contexts import arguments_of, callee_of, operator_of
 from caretbench.syntax.uses.value_kinds import inferred_kind, kind_of_value
 
-_BINARY: Final = frozenset({
-    "binary_expression", "binary_operator", "boolean_operator", "comparison_operator", "binary",
-})  # fmt: skip
 _BOUNDARIES: Final[Mapping[str, tuple[str, ...]]] = {
     "<": ("<=", ">"), "<=": ("<", ">="), ">": (">=", "<"), ">=": (">", "<="),
 }  # fmt: skip
@@ -41,29 +33,9 @@ _COUNTING: Final = frozenset({
 })  # fmt: skip
 """Calls whose numbers are places and counts."""
 _LENGTH: Final = re.compile(r"^len\(.*\)|\.(length|size|Count|Length|len|count)\b(\(\))?")
-_AROUND_NUMBERS: Final = frozenset({"argument", "unary_operator", "unary_expression", "literal_element"})
 _JUMPS: Final = {"break": "continue", "continue": "break", "next": "break"}
-_NOT: Final = frozenset({"not_operator", "unary_expression", "unary", "prefix_unary_expression"})
-_NAMED: Final = frozenset({
-    "identifier", "attribute", "selector_expression", "field_access", "member_expression", "member_access_expression",
-    "field_expression",
-})  # fmt: skip
-_TESTS: Final = frozenset({
-    "if_statement", "while_statement", "if_expression", "while_expression", "elif_clause", "if_modifier", "if",
-    "unless", "unless_modifier", "elsif",
-})  # fmt: skip
-_CHOICES: Final = frozenset({"ternary_expression", "conditional_expression", "conditional"})
 _TRUTH: Final = {"true": "false", "false": "true", "True": "False", "False": "True"}
-_LOOPS: Final = frozenset({
-    "for_statement", "while_statement", "do_statement", "enhanced_for_statement", "for_in_statement",
-    "foreach_statement", "for_range_loop", "for_expression", "while_expression", "loop_expression", "while",
-    "until", "for", "do_block", "block",
-})  # fmt: skip
 _SWITCHES: Final = re.compile("switch|select|match|case")
-_SUBSCRIPTS: Final = frozenset({
-    "subscript", "index_expression", "array_access", "subscript_expression", "element_access_expression",
-    "element_reference", "slice_expression", "slice", "bracketed_argument_list", "subscript_argument_list",
-})  # fmt: skip
 # Quantities that are hardly ever equal: the side of the boundary makes no difference.
 _CONTINUOUS: Final = re.compile(
     r"time|elapsed|now\b|duration|deadline|timeout|age\b|seconds|millis|nanos|\d\.\d", re.IGNORECASE
@@ -77,7 +49,7 @@ _NUMBERS: Final = frozenset({"int", "number", "float"})
 def operator_edits(unit: ParsedPart) -> Iterator[PatchEdit]:
     """Yield all edits of operators, conditions, jumps and calls in the added lines of a part, in text order."""
     for node in unit.added_nodes():
-        make = next((make for kinds, make in _MAKERS if node.type in kinds), None)
+        make = _makers().get(node.type)
         if make is None or unit.is_broken(node) or is_text_for_people(node) or is_compile_time(node):
             continue
         for kind, direction, changes in make(unit, node):
@@ -111,7 +83,7 @@ def _negated(unit: ParsedPart, node: tree_sitter.Node) -> _EditParts:
 
 def _has_two_sides(node: tree_sitter.Node) -> bool:
     sides = node.named_children
-    if node.parent is not None and node.parent.type == "constant_pattern":
+    if node.parent is not None and node.parent.type in node_kinds().constant_patterns:
         return False  # "a is null || b", which the grammar reads as "a is (null || b)"
     return len(sides) == 2 and text(sides[0]) != text(sides[1])
 
@@ -126,7 +98,7 @@ def _operators(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]
     written = text(node)
     if sign in _BOUNDARIES:
         nearer, opposite = _BOUNDARIES[sign]
-        if not _CONTINUOUS.search(written) and not _selects_value(node, sides):
+        if not _CONTINUOUS.search(written) and not _selects_value(node, sides, unit.kinds):
             yield _change("boundary", token, nearer)
         yield _change("comparison", token, opposite)
     elif sign in _EQUALITIES and not _narrows_type(unit, node):
@@ -155,8 +127,8 @@ def _negations(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]
     sign = text(node)[:1]
     if inner is None or sign not in ("!", "n") or _narrows_type(unit, inner):
         return
-    kinds = (*_NOT, *CALL_NODES, "statement_block", "expression_statement")
-    if node.parent is not None and node.parent.type in kinds:
+    kinds = unit.kinds
+    if node.parent is not None and node.parent.type in kinds.negations | kinds.calls | kinds.expression_statements:
         return
     word = "not" if sign == "n" else "!"
     yield "condition", f"{word}→", ((node.start_byte, inner.start_byte, ""),)
@@ -169,12 +141,12 @@ def _conditions(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts
         if token is not None and node.child_by_field_name("alternative") is None:
             yield _change("condition", token, "unless" if token.type == "if" else "if")
         return
-    test = node.child_by_field_name("condition")
-    while test is not None and test.type in ("parenthesized_expression", "condition_clause"):
+    test, kinds = node.child_by_field_name("condition"), unit.kinds
+    while test is not None and test.type in kinds.parentheses | kinds.condition_clauses:
         test = test.named_children[0] if len(test.named_children) == 1 else None
-    if test is None or _narrows_type(unit, test) or test.type in (*_BINARY, *_NOT):
+    if test is None or _narrows_type(unit, test) or test.type in kinds.binary | kinds.negations:
         return
-    if test.type not in (*CALL_NODES, *_NAMED):
+    if test.type not in kinds.calls | kinds.names | kinds.members:
         return
     yield _negated(unit, test)
 
@@ -194,12 +166,14 @@ def _branches(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]:
 
 def _returns(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]:
     """Yield the negated return value of a Boolean function."""
+    kinds = unit.kinds
     value = node.named_children[0] if len(node.named_children) == 1 else None
-    if value is not None and value.type == "expression_list":
+    if value is not None and value.type in kinds.expression_lists:
         value = value.named_children[0] if len(value.named_children) == 1 else None
-    if value is None or value.type not in (*CALL_NODES, *_NAMED) or _narrows_type(unit, value):
+    named_or_called = kinds.calls | kinds.names | kinds.members
+    if value is None or value.type not in named_or_called or _narrows_type(unit, value):
         return
-    function = next((around for around in ancestors(node) if around.type in FUNCTION_NODES), None)
+    function = next((around for around in ancestors(node) if around.type in kinds.functions), None)
     named = function.child_by_field_name("name") if function is not None else None
     told = next(
         (one.kind for one in unit.declaration_index.all if named is not None and one.start == named.start_byte), ""
@@ -215,12 +189,12 @@ def _null_tests(_unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditPart
         yield _change("equality", pattern, "not null" if text(pattern) == "null" else "null")
 
 
-def _loop_around(node: tree_sitter.Node, grammar: str) -> tree_sitter.Node | None:
+def _loop_around(node: tree_sitter.Node, unit: ParsedPart) -> tree_sitter.Node | None:
     """Return the loop that a jump leaves; None if it leaves a switch."""
     for around in ancestors(node):
-        if around.type in FUNCTION_NODES or (_SWITCHES.search(around.type) and grammar != "python"):
+        if around.type in unit.kinds.functions or (_SWITCHES.search(around.type) and unit.part.grammar != "python"):
             return None
-        if around.type in _LOOPS and (around.type not in ("block", "do_block") or grammar == "ruby"):
+        if around.type in unit.kinds.loops:
             return around
     return None
 
@@ -230,7 +204,7 @@ def _jumps(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]:
     word = text(token)
     if word not in _JUMPS or node.named_children or text(node).rstrip(";").strip() != word:
         return
-    around = _loop_around(node, unit.part.grammar)
+    around = _loop_around(node, unit)
     if around is None:
         return
     head = text(around).partition("{")[0]
@@ -243,29 +217,29 @@ def _jumps(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]:
 def _integers(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]:
     """Yield bounds and indices that are written as numbers, one more and one less."""
     written = text(node)
-    around = node.parent
-    while around is not None and around.type in _AROUND_NUMBERS:
+    around, kinds = node.parent, unit.kinds
+    while around is not None and around.type in kinds.arguments | kinds.unary | kinds.literal_elements:
         around = around.parent
-    if around is None or not re.fullmatch(r"\d{1,3}", written):
+    if around is None or not re.fullmatch(r"0|[1-9]\d{0,2}", written):  # 017 is octal, and 018 is none
         return
-    called = callee_of(around.parent) if around.type in ARGUMENT_LIST_NODES and around.parent is not None else ""
+    called = callee_of(around.parent) if around.type in kinds.argument_lists and around.parent is not None else ""
     counts = called in _COUNTING or (bool(called) and is_symmetric_call(called, unit.part.grammar))
-    bounds = around.type in _BINARY and (
+    bounds = around.type in kinds.binary and (
         operator_of(around) in _BOUNDARIES or bool(_LENGTH.search(text(around)) and operator_of(around) in _EQUALITIES)
     )
-    if counts or bounds or around.type in _SUBSCRIPTS:
+    if counts or bounds or around.type in kinds.subscripts | kinds.slices | kinds.index_lists:
         number = int(written)
         yield _change("boundary", node, str(number + 1))
         if number:
             yield _change("boundary", node, str(number - 1))
 
 
-def _truths(_unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]:
+def _truths(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]:
     written = text(node)
-    around = node.parent
-    if written in _TRUTH and around is not None and around.type not in (
-        "while_statement", "parenthesized_expression", "type_annotation", "literal_type", "switch_label", "case",
-    ):  # fmt: skip
+    around, kinds = node.parent, unit.kinds
+    types = kinds.type_annotations | kinds.literal_types
+    fixed = kinds.while_loops | kinds.parentheses | kinds.case_labels | kinds.matches | types
+    if written in _TRUTH and around is not None and around.type not in fixed:
         yield _change("truth", node, _TRUTH[written])
 
 
@@ -316,7 +290,7 @@ def _is_number(unit: ParsedPart, node: tree_sitter.Node) -> bool:
                          r"std::size_t|uint\d*|decimal)|literal:(int|number|float)", told)
         )  # fmt: skip
     return bool(_LENGTH.search(written)) or (
-        node.type in _BINARY
+        node.type in unit.kinds.binary
         and operator_of(node) in ("*", "-", "/", "%")
         and inferred_kind(node, unit.part.grammar) == ""
     )
@@ -326,10 +300,11 @@ def _is_condition(unit: ParsedPart, node: tree_sitter.Node) -> bool:
     """Return whether a value is used as a condition; elsewhere ``or`` selects a value."""
     if unit.part.grammar not in ("python", "javascript", "typescript", "tsx", "ruby"):
         return True
+    kinds = unit.kinds
     for around in ancestors(node):
-        if around.type in (*_BINARY, "parenthesized_expression", *_NOT):
+        if around.type in kinds.binary | kinds.parentheses | kinds.negations:
             continue
-        return around.type in (*_TESTS, *_CHOICES, "assert_statement")
+        return around.type in kinds.tests | kinds.conditional_expressions | kinds.assertions
     return False
 
 
@@ -342,15 +317,15 @@ def _narrows_type(unit: ParsedPart, node: tree_sitter.Node) -> bool:
         return True
     if unit.part.grammar not in ("typescript", "tsx"):
         return False
-    if node.type in _BINARY and operator_of(node) in _BOUNDARIES:
+    if node.type in unit.kinds.binary and operator_of(node) in _BOUNDARIES:
         return False
-    if node.type in _BINARY and operator_of(node) in _LOGIC:
+    if node.type in unit.kinds.binary and operator_of(node) in _LOGIC:
         return any(_narrows_type(unit, side) for side in node.named_children)
-    if node.type in _BINARY:
+    if node.type in unit.kinds.binary:
         return not any(kind_of_value(side) in _NUMBERS for side in node.named_children) or any(
             kind_of_value(side) in ("string", "null") for side in node.named_children
         )
-    if node.type in CALL_NODES:
+    if node.type in unit.kinds.calls:
         return bool(re.match(r"(is|has|assert)", callee_of(node)))
     return True
 
@@ -367,17 +342,17 @@ def _shares_names(test: tree_sitter.Node, values: tuple[tree_sitter.Node, ...]) 
     return any(names & set(re.findall(r"[A-Za-z_$][\w$]*", text(value))) for value in values)
 
 
-def _selects_value(node: tree_sitter.Node, sides: list[tree_sitter.Node]) -> bool:
+def _selects_value(node: tree_sitter.Node, sides: list[tree_sitter.Node], kinds: NodeKinds) -> bool:
     """Return whether a comparison selects one of its operands, so that both are correct if they are equal."""
     one, other = (re.escape(re.sub(r"\s+", "", text(side))) for side in sides)
     for around in ancestors(node):
-        if around.type in ("parenthesized_expression", "condition_clause"):
+        if around.type in kinds.parentheses | kinds.condition_clauses:
             continue
-        if around.type in _CHOICES:
+        if around.type in kinds.conditional_expressions:
             whole = text(around)
             chosen = {re.sub(r"\s+", "", part) for part in re.split(r"[?:]|\bif\b|\belse\b", whole)}
             return {re.sub(r"\s+", "", text(side)) for side in sides} <= chosen
-        if around.type not in _TESTS:
+        if around.type not in kinds.tests:
             return False
         body = re.sub(r"\s+", "", text(around).replace(text(node), "", 1))
         return bool(
@@ -387,20 +362,26 @@ def _selects_value(node: tree_sitter.Node, sides: list[tree_sitter.Node]) -> boo
     return False
 
 
-_MAKERS: Final[tuple[tuple[frozenset[str], Callable[[ParsedPart, tree_sitter.Node], Iterator[_EditParts]]], ...]] = (
-    (_BINARY, _operators),
-    (frozenset({"augmented_assignment", "assignment_expression", "assignment_statement", "operator_assignment",
-                "augmented_assignment_expression", "compound_assignment_expr"}), _assignments),
-    (_NOT, _negations),
-    (_TESTS, _conditions),
-    (_CHOICES, _branches),
-    (frozenset({"return_statement", "return_expression"}), _returns),
-    (frozenset({"is_pattern_expression"}), _null_tests),
-    (frozenset({"break_statement", "continue_statement", "break_expression", "continue_expression", "break",
-                "next"}), _jumps),
-    (frozenset({"integer", "int_literal", "decimal_integer_literal", "integer_literal", "number",
-                "number_literal"}), _integers),
-    (frozenset({"true", "false", "boolean_literal"}), _truths),
-    (CALL_NODES - {"object_creation_expression", "new_expression"}, _calls),
-    (frozenset({"macro_invocation"}), _macros),
-)  # fmt: skip
+_Maker = Callable[[ParsedPart, tree_sitter.Node], Iterator[_EditParts]]
+
+
+@cache
+def _makers() -> Mapping[str, _Maker]:
+    """Return the maker of the edits of each node kind; the first role that a kind has decides."""
+    kinds = node_kinds()
+    numbers = (nodes for kind, nodes in kinds.literals.items() if kind in ("int", "number"))
+    roles: tuple[tuple[frozenset[str], _Maker], ...] = (
+        (kinds.binary, _operators),
+        (kinds.assignments, _assignments),
+        (kinds.negations, _negations),
+        (kinds.tests, _conditions),
+        (kinds.conditional_expressions, _branches),
+        (kinds.returns, _returns),
+        (kinds.null_tests, _null_tests),
+        (kinds.breaks | kinds.continues, _jumps),
+        (frozenset().union(*numbers), _integers),
+        (kinds.literals["bool"], _truths),
+        (kinds.calls - kinds.creations, _calls),
+        (kinds.macros, _macros),
+    )
+    return {kind: make for nodes, make in reversed(roles) for kind in nodes}

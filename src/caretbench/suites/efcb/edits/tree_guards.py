@@ -8,27 +8,17 @@ from typing import Final
 
 import tree_sitter
 
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.suites.efcb.edits.name_rules import is_log_call, is_message_call, is_symmetric_call, is_test_title_call
 from caretbench.syntax.parser import text_of as text
-from caretbench.syntax.uses.expression_contexts import (
-    ARGUMENT_LIST_NODES,
-    CALL_NODES,
-    FUNCTION_NODES,
-    callee_of,
-    operator_of,
-)
+from caretbench.syntax.uses.expression_contexts import callee_of, operator_of
 
 _STATEMENTS: Final = re.compile(r"statement|declaration|^(block|body_statement|program|module|source_file)$")
 _SYMMETRIC: Final = frozenset({"==", "!=", "===", "!==", "is", "is not"})
 _ANNOTATIONS: Final = re.compile(r"^decorator$|^(marker_)?annotation$|^attribute_(list|item|argument)")
 # Commutative operators; ``+`` of strings is not.
 _COMMUTATIVE: Final = frozenset({"*", "+", "&&", "||", "and", "or", "&", "|", "^"})
-_COLLECTIONS: Final = frozenset({
-    "list", "array", "tuple", "set", "array_initializer", "initializer_list", "array_expression", "tuple_expression",
-    "initializer_expression", "expression_list", "collection_expression",
-})  # fmt: skip
 _LOOPED: Final = re.compile(r"^(for|foreach|enhanced_for|match)\w*")
-_THROWN: Final = frozenset({"throw_statement", "raise_statement", "throw_expression"})
 
 
 def ancestors(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
@@ -41,15 +31,15 @@ def ancestors(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
 
 def is_text_for_people(node: tree_sitter.Node) -> bool:
     """Return whether a node is part of a log text, an error message, a test title or an annotation."""
-    child = node
+    child, kinds = node, node_kinds()
     for around in ancestors(node):
         if _ANNOTATIONS.search(around.type):
             return True
-        if around.type in FUNCTION_NODES:
+        if around.type in kinds.functions:
             return False
-        if around.type in _THROWN:
+        if around.type in kinds.throws:
             return node.id != child.id or bool(re.search("string", node.type))
-        if (around.type in CALL_NODES or around.type == "macro_invocation") and _is_text_argument(around, child, node):
+        if (around.type in kinds.calls or around.type in kinds.macros) and _is_text_argument(around, child, node):
             return True
         child = around
     return False
@@ -57,9 +47,10 @@ def is_text_for_people(node: tree_sitter.Node) -> bool:
 
 def _is_text_argument(call: tree_sitter.Node, child: tree_sitter.Node, node: tree_sitter.Node) -> bool:
     """Return whether a call uses an argument as text for people; ``node`` is in its ``child``."""
-    if child.type not in ARGUMENT_LIST_NODES and child.type != "token_tree":
+    kinds = node_kinds()
+    if child.type not in kinds.argument_lists | kinds.macro_arguments:
         return False
-    name = callee_of(call) if call.type in CALL_NODES else text(call.named_children[0])
+    name = callee_of(call) if call.type in kinds.calls else text(call.named_children[0])
     whole = call.child_by_field_name("function") or call
     receiver = re.split(r"\.\w+$", text(whole).partition("(")[0])[0]
     if is_log_call(receiver, name) or is_message_call(receiver, name) or name.endswith(("Error", "Exception")):
@@ -82,6 +73,7 @@ def is_symmetric_pair(one: tree_sitter.Node, other: tree_sitter.Node, grammar: s
 
     Operands of a call are the receiver and the arguments.
     """
+    kinds = node_kinds()
     for around in ancestors(one):
         if not _contains(around, other):
             continue
@@ -94,9 +86,9 @@ def is_symmetric_pair(one: tree_sitter.Node, other: tree_sitter.Node, grammar: s
         for call in (around, *ancestors(around)):
             if _STATEMENTS.search(call.type):
                 return False
-            if call.type in CALL_NODES and is_symmetric_call(callee_of(call), grammar):
+            if call.type in kinds.calls and is_symmetric_call(callee_of(call), grammar):
                 return True
-            if call.type == "macro_invocation" and is_symmetric_call(text(call.named_children[0]), grammar):
+            if call.type in kinds.macros and is_symmetric_call(text(call.named_children[0]), grammar):
                 return True
         return False
     return False
@@ -111,14 +103,15 @@ def _in_commutative_chain(around: tree_sitter.Node, one: tree_sitter.Node, other
         for held in ancestors(node):
             if held == around:
                 break
-            if held.type != "parenthesized_expression" and operator_of(held) != sign:
+            if held.type not in node_kinds().parentheses and operator_of(held) != sign:
                 return False
     return True
 
 
 def _in_looped_collection(around: tree_sitter.Node, one: tree_sitter.Node, other: tree_sitter.Node) -> bool:
     """Return whether two nodes are entries of a collection that is iterated or matched."""
-    if around.type not in _COLLECTIONS or around.parent is None:
+    kinds = node_kinds()
+    if around.type not in kinds.collections | kinds.tuples | kinds.expression_lists or around.parent is None:
         return False
     head = around.parent
     looped = bool(_LOOPED.search(head.type)) or (
@@ -135,10 +128,10 @@ def is_argument_pair(one: tree_sitter.Node, other: tree_sitter.Node) -> bool:
 
 def _argument_list(node: tree_sitter.Node) -> tree_sitter.Node | None:
     """Return the argument list of a node."""
-    held = node.parent
-    if held is not None and held.type == "argument":
+    held, kinds = node.parent, node_kinds()
+    if held is not None and held.type in kinds.arguments:
         held = held.parent
-    return held if held is not None and held.type in ARGUMENT_LIST_NODES else None
+    return held if held is not None and held.type in kinds.argument_lists else None
 
 
 def _contains(around: tree_sitter.Node, node: tree_sitter.Node) -> bool:

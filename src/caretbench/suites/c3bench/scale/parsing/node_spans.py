@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import tree_sitter
 
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.suites.c3bench.scale.parsing.tree_statements import ParsedFile
 from caretbench.syntax.parser import CharacterOffsets, encode
 
@@ -54,7 +55,7 @@ def _is_at(path: Sequence[tree_sitter.Node], places: tuple[tuple[str, str], ...]
             return False
         if any(parent.type == one and (not field or _is_field(parent, field, node)) for one, field in places):
             return True
-        if parent.type != "parenthesized_expression":
+        if parent.type not in node_kinds().parentheses:
             return False
         node = parent
     return False
@@ -70,7 +71,8 @@ def _is_field(parent: tree_sitter.Node, field: str, node: tree_sitter.Node) -> b
 
 def _is_only_argument(path: Sequence[tree_sitter.Node], span: tuple[int, int]) -> bool:
     """Return whether a span is a generator expression between the brackets of a call, which are its own."""
-    is_argument = path[-1].type == "generator_expression" and len(path) > 1 and path[-2].type == "call"
+    kinds = node_kinds()
+    is_argument = path[-1].type in kinds.generator_expressions and len(path) > 1 and path[-2].type in kinds.calls
     inner = [child for child in path[-1].children if child.type not in "()"]
     return is_argument and bool(inner) and (inner[0].start_byte, inner[-1].end_byte) == span
 
@@ -110,14 +112,14 @@ def node_spans(parsed: ParsedFile, node_class: str) -> list[tuple[int, int]]:
     """Return the spans of all nodes of a class, in characters and in text order."""
     offsets = CharacterOffsets(parsed.text)
     places = parsed.table.nodes.get(node_class, ())
-    comments = parsed.table.comments
+    comments, parentheses = parsed.table.comments, node_kinds().parentheses
     found = set()
     waiting: list[tuple[tree_sitter.Node, ...]] = [(parsed.tree.root_node,)]
     while waiting:
         path = waiting.pop()
         node = path[-1]
-        if node.type not in comments and node.type != "parenthesized_expression" and _is_at(path, places):
+        if node.type not in comments and node.type not in parentheses and _is_at(path, places):
             found.add((offsets.characters(node.start_byte), offsets.characters(node.end_byte)))
-        kept = path if node.type == "parenthesized_expression" else (node,)
+        kept = path if node.type in parentheses else (node,)
         waiting.extend((*kept, child) for child in node.children)
     return sorted(found)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import tree_sitter
 
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.suites.c3bench.scale.parsing.statement_table import StatementTable, statement_table
 from caretbench.suites.c3bench.scale.parsing.statements import CodeStatement, StatementView
 from caretbench.syntax.faults import is_well_formed
@@ -125,7 +126,7 @@ class _Collector:
         start, end, suite = at(node.start_byte), at(node.end_byte), at(place.suite)
         inner = _wrapped(node, self.parsed.table)
         kind = self.parsed.table.kind(inner.type)
-        if kind == "if" and place.branch in {"else_clause", "alternative"}:
+        if kind == "if" and (place.branch == "alternative" or place.branch in node_kinds().else_clauses):
             kind = "elif"
         body = _body(inner, self.parsed.table)
         if kind == "simple" or body is None:
@@ -158,7 +159,7 @@ def _body(node: tree_sitter.Node, table: StatementTable) -> tree_sitter.Node | N
 
 
 def _is_async(node: tree_sitter.Node) -> bool:
-    return any(child.type in {"async", "await"} for child in node.children)
+    return any(child.text in (b"async", b"await") for child in node.children)
 
 
 def _is_between_statements(parsed: ParsedFile, position: int) -> bool:
@@ -169,13 +170,17 @@ def _is_between_statements(parsed: ParsedFile, position: int) -> bool:
         if inner is None:
             return node.id == parsed.tree.root_node.id or node.type in parsed.table.lists
         if inner.type in parsed.table.comments:
-            return inner.type != "block_comment" and b"\n" not in (inner.text or b"")[: position - inner.start_byte]
+            return (
+                inner.type not in node_kinds().block_comments
+                and b"\n" not in (inner.text or b"")[: position - inner.start_byte]
+            )
         node = inner
 
 
 def tokens_in(parsed: ParsedFile) -> Iterator[tree_sitter.Node]:
     """Yield the tokens of the answer, without comments; a string is one token."""
     table = parsed.table
+    continuations = node_kinds().line_continuations
     waiting = [parsed.tree.root_node]
     while waiting:
         node = waiting.pop()
@@ -183,7 +188,7 @@ def tokens_in(parsed: ParsedFile) -> Iterator[tree_sitter.Node]:
             continue
         if node.child_count and node.type not in table.opaque:
             waiting.extend(reversed(node.children))
-        elif node.end_byte > node.start_byte and node.type != "line_continuation":
+        elif node.end_byte > node.start_byte and node.type not in continuations:
             yield node
 
 
