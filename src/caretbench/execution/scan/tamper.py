@@ -20,7 +20,7 @@ from pydantic import Field, field_validator
 from caretbench.languages import languages
 from caretbench.languages.table_reader import LanguageTable, read_table
 
-SCAN_VERSION = 5
+SCAN_VERSION = 6
 """Version stored with every row's flags: raise it when a pattern changes."""
 
 _PIECE, _OVERLAP = 16_384, 1_024
