@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from caretbench import suites
+from caretbench import build, suites
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
@@ -45,17 +45,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def registered_suites() -> Iterator[None]:
-    """Forget the suites, and their criteria, that the tests of a file registered: others would find them."""
-    known, folders = dict(suites._registered), [*criteria._added]
+    """Forget the suites, builders and criteria that the tests of a file registered: other files would find them."""
+    known, folders = [{*suites._registered}, {*build._registered}], [*criteria._added]
     yield
-    added = suites._registered.keys() - known.keys() - set(suites.BUILT_IN)
-    if added or len(criteria._added) > len(folders):
-        for name in added:
-            del suites._registered[name]
-        ours = [one.criteria_folder for one in suites._registered.values() if one.criteria_folder is not None]
-        criteria._added[:] = [folder for folder in criteria._added if folder in folders or folder in ours]
+    for registered, names in zip((suites._registered, build._registered), known, strict=True):
+        for name in registered.keys() - names - {*suites.BUILT_IN}:
+            del registered[name]
+            suites.load_suite.cache_clear()
+    ours = [one.criteria_folder for one in suites._registered.values() if one.criteria_folder is not None]
+    kept = [folder for folder in criteria._added if folder in folders or folder in ours]
+    if kept != criteria._added:
+        criteria._added[:] = kept
         criteria.criteria.cache_clear()
-        suites.load_suite.cache_clear()
 
 
 @pytest.fixture(scope="session")
