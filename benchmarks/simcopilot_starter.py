@@ -13,8 +13,8 @@ from caretbench.files import write_rows
 from caretbench.projects.answer_requests import file_splice, store_projects
 from caretbench.projects.setup.command_detection import project_checks
 from caretbench.projects.setup.settings import read_settings
-from caretbench.suites.project_tasks.sample_projects import sample_projects
 from caretbench.suites.project_tasks.task_folder import TaskFolder
+from caretbench.suites.sample_projects import sample_projects
 from caretbench.suites.simcopilot.starter import starter_task, starter_tasks_path
 
 

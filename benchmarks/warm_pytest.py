@@ -20,9 +20,9 @@ from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, 
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import file_splice, workspace_request
-from caretbench.suites.codevbench.mask_runs import mask_texts
-from caretbench.suites.codevbench.miner import block_span
-from caretbench.suites.project_tasks.task_folder import stored_tasks
+from caretbench.suites.codevbench.build.mask_runs import mask_texts
+from caretbench.suites.codevbench.build.miner import block_span
+from caretbench.suites.stored_tasks import stored_tasks
 from caretbench.validation.masks import with_span
 
 _START_TEST = "test_caretbench_start.py"

@@ -16,7 +16,7 @@ from caretbench.cli.common import escape_control_characters
 from caretbench.execution.sandbox.bubblewrap import find_bubblewrap
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import load_suite
-from caretbench.suites.project_tasks.sample_projects import sample_projects
+from caretbench.suites.sample_projects import sample_projects
 from caretbench.suites.selection import Selection, parse_select
 from caretbench.text_tables import align_columns
 from tests.support.command_run import in_own_process

@@ -29,7 +29,7 @@ from caretbench.runs.plans.config import RunConfig
 from caretbench.runs.plans.plan import ResolvedRun
 from caretbench.runs.plans.roles import parse_model_option
 from caretbench.runs.run_folder import RunFolder
-from caretbench.suites.project_tasks.sample_projects import sample_projects
+from caretbench.suites.sample_projects import sample_projects
 from caretbench.suites.selection import Selection
 from tests.support.fakes import FakeClient, Reply, failure
 from tests.support.model_server import Behaviour, ModelServer, Recorded, drip, error

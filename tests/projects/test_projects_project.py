@@ -18,7 +18,7 @@ from caretbench.projects.project import (
     store_project,
 )
 from caretbench.suites.project_tasks.block_miner import TaskOrigin
-from caretbench.suites.simcopilot.mining.tasks import ProjectMiner, TaskSampling
+from caretbench.suites.simcopilot.build.mining.tasks import ProjectMiner, TaskSampling
 
 CODE = "def f(items):\n    for item in items:\n        if item.size > 3:\n            item.close(3)\n    return 1\n"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from caretbench.projects.setup.settings import CheckSettings
-from caretbench.suites.codevbench.miner import SpanSampling
-from caretbench.suites.codevbench.options import CodevOptions
-from caretbench.suites.simcopilot.mining.tasks import TaskSampling
-from caretbench.suites.simcopilot.options import SimCopilotOptions
+from caretbench.suites.codevbench.build.miner import SpanSampling
+from caretbench.suites.codevbench.build.options import CodevOptions
+from caretbench.suites.simcopilot.build.mining.tasks import TaskSampling
+from caretbench.suites.simcopilot.build.options import SimCopilotOptions
 from caretbench.suites.usage_weights import read_weights
 
 SHOP = '''\

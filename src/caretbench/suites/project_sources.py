@@ -19,10 +19,9 @@ from caretbench.sources.fetching.unpacking import archive_suffix
 from caretbench.sources.github.client import GithubClient
 from caretbench.sources.github.repository_crawl import MONTHS, CrawledRepository, CrawlSettings
 from caretbench.sources.github.stored_crawl import CRAWL_FILES, StoredCrawl
+from caretbench.suites.stored_tasks import SOURCES_FILE
 from caretbench.syntax.testing import test_conventions
 
-SOURCES_FILE: Final = "sources.jsonl"
-"""File of a folder with the builds of several sources: one row for each."""
 _SOURCES, _CRAWL = "Sources", "Crawl"
 _MAX_NAME: Final = 80
 

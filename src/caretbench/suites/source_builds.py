@@ -11,35 +11,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from pydantic import Field, JsonValue
+from pydantic import JsonValue
 
 from caretbench.errors import DataError, MachineError
-from caretbench.files import read_rows, write_rows
-from caretbench.problem import SCHEMA_VERSION, Row
+from caretbench.files import write_rows
 from caretbench.progress import Progress
 from caretbench.sources.fetching.project_folders import ProjectFolder, ProjectFolders
 from caretbench.sources.fetching.source_spec import SourceSpec
 from caretbench.suites.build_models import AnswersMissingError
-from caretbench.suites.project_sources import SOURCES_FILE
+from caretbench.suites.stored_tasks import SOURCES_FILE, SourceOutcome
 from caretbench.suites.suite_types import BuildResult
 from caretbench.text_tables import align_columns
-
-
-class SourceOutcome(Row):
-    """The end of one source: the number of problems in ``folder``, or 0 and the reason."""
-
-    schema_version: Literal[1] = SCHEMA_VERSION
-    source: str
-    folder: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$")
-    """Name of its folder, next to this file."""
-    problems: int = 0
-    reason: str = ""
-    origin: str = ""
-    revision: str | None = None
-    sha256: str | None = None
-    licence: str | None = None
 
 
 @dataclass
@@ -144,11 +128,6 @@ def _build(
         logging.getLogger("caretbench").debug("%s", spec.shown, exc_info=True)
         return outcome.model_copy(update={"reason": f"{type(error).__name__}: {error}"})
     return outcome.model_copy(update={"problems": problems, "reason": "" if problems else "no valid task"})
-
-
-def read_outcomes(folder: Path) -> tuple[SourceOutcome, ...]:
-    """Return the rows of a folder; DataError if one is malformed."""
-    return tuple(read_rows(folder / SOURCES_FILE, SourceOutcome))
 
 
 def sources_result(suite: str, built: SourceBuilds, output: Path, refused: Mapping[str, int]) -> BuildResult:

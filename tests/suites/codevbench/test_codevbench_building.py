@@ -15,13 +15,13 @@ from caretbench.projects.answer_requests import file_splice, workspace_request
 from caretbench.projects.answer_requests import tests_check as check_of
 from caretbench.projects.setup.settings import CheckSettings
 from caretbench.projects.token_search import split_tokens
+from caretbench.suites.codevbench.build.miner import SpanSampling, block_span
+from caretbench.suites.codevbench.build.options import CodevOptions
 from caretbench.suites.codevbench.code_blocks import block_rules
-from caretbench.suites.codevbench.miner import SpanSampling, block_span
-from caretbench.suites.codevbench.options import CodevOptions
 from caretbench.suites.project_tasks.build_types import BuiltTasks
-from caretbench.suites.project_tasks.sample_projects import sample_projects
 from caretbench.suites.project_tasks.task_builder import TaskBuilder
 from caretbench.suites.project_tasks.task_folder import TaskFolder
+from caretbench.suites.sample_projects import sample_projects
 from caretbench.suites.usage_weights import read_weights
 from caretbench.validation.masks import masks, with_span
 from tests.support.killed_builds import KilledBuilds, content

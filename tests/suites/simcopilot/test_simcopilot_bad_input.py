@@ -15,8 +15,8 @@ from caretbench.projects.setup.settings import CheckSettings
 from caretbench.suites.project_tasks.build_types import BuiltTasks
 from caretbench.suites.project_tasks.task_builder import TaskBuilder
 from caretbench.suites.project_tasks.task_folder import TaskFolder
-from caretbench.suites.simcopilot.mining.tasks import TaskSampling
-from caretbench.suites.simcopilot.options import SimCopilotOptions
+from caretbench.suites.simcopilot.build.mining.tasks import TaskSampling
+from caretbench.suites.simcopilot.build.options import SimCopilotOptions
 
 CODE = """\
 def total(orders, limit):

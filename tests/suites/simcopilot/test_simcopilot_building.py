@@ -24,8 +24,8 @@ from caretbench.projects.setup.settings import CheckSettings, read_settings
 from caretbench.suites.project_tasks.build_types import BuiltTasks, build_result
 from caretbench.suites.project_tasks.task_builder import TaskBuilder
 from caretbench.suites.project_tasks.task_folder import TaskFolder
-from caretbench.suites.simcopilot.mining.tasks import TaskSampling
-from caretbench.suites.simcopilot.options import SimCopilotOptions
+from caretbench.suites.simcopilot.build.mining.tasks import TaskSampling
+from caretbench.suites.simcopilot.build.options import SimCopilotOptions
 from tests.support.shop_project import FILES, JS, JS_TEST, SHOP, written
 
 FEW = SimCopilotOptions(sampling=TaskSampling(limit=4))

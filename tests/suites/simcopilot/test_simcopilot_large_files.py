@@ -15,7 +15,7 @@ from caretbench.projects.rules import project_rules
 from caretbench.projects.snapshot_analysis import analyse_snapshot
 from caretbench.projects.token_search import TokenSearch
 from caretbench.suites.project_tasks.sampling import SampledCandidate, balanced_sample
-from caretbench.suites.simcopilot.mining.tasks import ProjectMiner, TaskSampling
+from caretbench.suites.simcopilot.build.mining.tasks import ProjectMiner, TaskSampling
 from caretbench.syntax import SourceFile, analyse
 
 FUNCTION = '''\

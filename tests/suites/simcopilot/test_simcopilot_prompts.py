@@ -27,8 +27,8 @@ from caretbench.runs.model_under_test import ModelUnderTest, prompt_text
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import load_suite
 from caretbench.suites.project_tasks.block_miner import TaskOrigin
+from caretbench.suites.simcopilot.build.mining.tasks import ProjectMiner, TaskSampling
 from caretbench.suites.simcopilot.contexts import CONTEXTS, ShownContext, build_context
-from caretbench.suites.simcopilot.mining.tasks import ProjectMiner, TaskSampling
 from caretbench.suites.suite_contexts import suite_context
 from caretbench.syntax import ProjectAnalysis, SourceFile, analyse, is_test_path
 from tests.support.fakes import FakeClient

@@ -20,7 +20,7 @@ from caretbench.projects.setup.command_detection import project_checks
 from caretbench.projects.setup.settings import read_settings
 from caretbench.suites import load_suite
 from caretbench.suites.simcopilot import starter
-from caretbench.suites.simcopilot.mining.tasks import ProjectMiner
+from caretbench.suites.simcopilot.build.mining.tasks import ProjectMiner
 from caretbench.validation.workspace_gate import WorkspaceGate
 
 FEWEST = {"wayfarer": (100, 20), "tallyhouse": (100, 0)}

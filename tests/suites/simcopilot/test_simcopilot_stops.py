@@ -14,7 +14,7 @@ from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from caretbench.suites.project_tasks.task_builder import TaskBuilder
 from caretbench.suites.project_tasks.task_folder import TaskFolder
-from caretbench.suites.simcopilot.options import SimCopilotOptions
+from caretbench.suites.simcopilot.build.options import SimCopilotOptions
 from tests.support.killed_builds import KilledBuilds, content
 from tests.support.shop_project import FILES, SETUP, SOURCES, TOOLS, options, written
 

@@ -7,8 +7,8 @@ import pytest
 from caretbench.languages import language as language_named
 from caretbench.problem import Problem
 from caretbench.suites import load_suite
+from caretbench.suites.codevbench.build.cuts import HiddenSpan, hidden_spans
 from caretbench.suites.codevbench.code_blocks import BlockFinder
-from caretbench.suites.codevbench.cuts import HiddenSpan, hidden_spans
 from caretbench.syntax import analyse
 from caretbench.syntax.source import SourceFile
 from caretbench.telemetry.features.due_block import DueBlock, due_block

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.metrics.code_statistics import lines_of_code
 from caretbench.metrics.similarity import indel_similarity, similarities
 from caretbench.problem import Problem, Profile, TestsCheck
 from caretbench.profiles import ProfileRule, ProfileRules
 from caretbench.suites.suite_types import Measurement
+
+if TYPE_CHECKING:
+    from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 
 PAPER_POLICY: Final = "codevbench/answer"
 """Policy of the profile ``paper``, for runs with models of both kinds."""

@@ -16,7 +16,7 @@ from caretbench.problem import Problem
 from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.project import store_project
 from caretbench.projects.setup.settings import read_settings
-from caretbench.suites.project_tasks.sample_projects import sample_projects
+from caretbench.suites.sample_projects import sample_projects
 
 STARTER_PROJECT: Final = "depot"
 

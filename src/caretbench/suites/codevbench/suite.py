@@ -7,7 +7,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.files import DataError
 from caretbench.languages import language
 from caretbench.metrics.code_statistics import problem_statistics
@@ -23,11 +22,13 @@ from caretbench.suites.codevbench.starter import starter_problems
 from caretbench.suites.codevbench.tables.printed_tables import printed_tables
 from caretbench.suites.codevbench.tables.result_charts import result_charts
 from caretbench.suites.codevbench.tables.result_tables import result_tables
-from caretbench.suites.project_tasks.task_folder import stored_tasks
+from caretbench.suites.stored_tasks import stored_tasks
 from caretbench.suites.suite_types import Measurement, ProblemSet, Stratification, SuiteChart, Table
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 
 
 @register

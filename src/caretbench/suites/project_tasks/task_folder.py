@@ -33,15 +33,13 @@ from caretbench.files import (
     write_atomically,
     write_rows,
 )
-from caretbench.problem import SCHEMA_VERSION, FileSplice, Problem, Provenance, Row
+from caretbench.problem import SCHEMA_VERSION, Problem, Provenance, Row
 from caretbench.projects.agent.recipe_store import RECIPES_FILE
-from caretbench.projects.answer_requests import file_splice, store_projects
 from caretbench.projects.project import STEPS_FILE
 from caretbench.suites.build_models import ANSWER_ERRORS_FILE, ANSWERS_FILE
-from caretbench.suites.project_sources import SOURCES_FILE
 from caretbench.suites.project_tasks.tester.tester_record import TesterRecord
 from caretbench.suites.project_tasks.tester.written_store import WRITTEN_TESTS_FILE
-from caretbench.suites.source_builds import read_outcomes
+from caretbench.suites.stored_tasks import read_tasks, snapshot_path
 from caretbench.validation.validity import Validity
 
 
@@ -105,14 +103,12 @@ class TaskFolder:
         """Recipes, outcomes of written tests, and answers of models that were asked for them."""
 
     def snapshot_path(self, identity: str) -> Path:
-        """Return the folder of a snapshot.
+        """Return the folder of a snapshot; DataError if ``identity`` is not the name of one."""
+        return snapshot_path(self.path, identity)
 
-        Raises:
-            DataError: ``identity`` is not the name of a snapshot.
-        """
-        if not identity.isalnum():
-            raise DataError(f"{self.path}: {identity!r} is not the name of a snapshot")
-        return self.path / "snapshots" / identity
+    def problems(self) -> list[Problem]:
+        """Return the tasks to run; DataError as :func:`caretbench.suites.stored_tasks.read_tasks`."""
+        return read_tasks(self.path)
 
     def manifest(self) -> BuildManifest:
         """Return the manifest.
@@ -160,50 +156,6 @@ class TaskFolder:
     def write_problems(self, tasks: Iterable[Problem]) -> int:
         """Write ``problems.jsonl``, and return the number of tasks."""
         return write_rows(self.problems_path, tasks)
-
-    def problems(self) -> list[Problem]:
-        """Return the tasks to run.
-
-        Raises:
-            DataError: the build is unfinished, a row is malformed, or a snapshot is missing.
-        """
-        if not self.problems_path.is_file():
-            state = "its build has not ended" if self.manifest_path.exists() else "no folder of tasks"
-            raise DataError(f"{self.path}: {state} (no problems.jsonl in it)")
-        found = list(read_rows(self.problems_path, Problem))
-        self._check(found)
-        return found
-
-    def _check(self, problems: Sequence[Problem]) -> None:
-        splices = [(problem.id, problem.splice) for problem in problems]
-        for identity, splice in splices:
-            if not isinstance(splice, FileSplice):
-                raise DataError(f"{self.problems_path}: {identity} has no span in a file of a project")
-        for snapshot in {splice.snapshot for _, splice in splices if isinstance(splice, FileSplice)}:
-            if not self.snapshot_path(snapshot).is_dir():
-                raise DataError(f"{self.path}: the project {snapshot} is missing in snapshots/")
-
-
-def stored_tasks(root: Path) -> list[Problem]:
-    """Return the tasks of a folder, or of the folders of several sources; add their projects to the store.
-
-    Raises:
-        DataError: a build is unfinished, a row is malformed, or a project is missing or changed.
-    """
-    problems = []
-    for folder in _task_folders(root):
-        found = folder.problems()
-        projects = dict.fromkeys(file_splice(problem).snapshot for problem in found)
-        store_projects((identity, folder.snapshot_path(identity)) for identity in projects)
-        problems += found
-    return problems
-
-
-def _task_folders(root: Path) -> list[TaskFolder]:
-    """Return the folder itself, or the folders of its sources with tasks."""
-    if not (root / SOURCES_FILE).is_file():
-        return [TaskFolder(root)]
-    return [TaskFolder(root / row.folder) for row in read_outcomes(root) if row.problems]
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from caretbench.projects.file_spans import visible_text
 from caretbench.projects.retrieval import most_similar_parts
 from caretbench.projects.token_search import TokenSearch, split_tokens
 from caretbench.suites.simcopilot.caret_lines import LinePart, split_at_caret
-from caretbench.suites.simcopilot.mining.rules import mining_rules
+from caretbench.suites.simcopilot.mining_rules import mining_rules
 from caretbench.syntax import FileAnalysis, ProjectAnalysis, SourceFile, is_test_path
 
 CONTEXT_VERSION: Final = 2

@@ -20,7 +20,7 @@ from caretbench.projects.file_spans import visible_text
 from caretbench.projects.project import store_project
 from caretbench.projects.setup.command_detection import NamedCheck, project_checks
 from caretbench.projects.setup.settings import ProjectSettings, read_settings
-from caretbench.suites.project_tasks.sample_projects import sample_projects
+from caretbench.suites.sample_projects import sample_projects
 
 _DIGITS = 8
 

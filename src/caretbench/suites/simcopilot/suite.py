@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.files import DataError
 from caretbench.languages import language
 from caretbench.metrics.code_statistics import problem_statistics
@@ -18,7 +17,6 @@ from caretbench.projects.answer_requests import file_splice, workspace_request
 from caretbench.projects.snapshot_analysis import analyse_snapshot
 from caretbench.suites import register
 from caretbench.suites.base import Suite
-from caretbench.suites.project_tasks.task_folder import stored_tasks
 from caretbench.suites.simcopilot import starter
 from caretbench.suites.simcopilot.answer_syntax import syntax_fault
 from caretbench.suites.simcopilot.contexts import CONTEXT_VERSION, CONTEXTS, build_context
@@ -27,7 +25,11 @@ from caretbench.suites.simcopilot.released.paper_rules import paper_rules
 from caretbench.suites.simcopilot.released.release_files import released_folder
 from caretbench.suites.simcopilot.released.released_problems import released_problems
 from caretbench.suites.simcopilot.released.released_projects import split_variant
+from caretbench.suites.stored_tasks import stored_tasks
 from caretbench.suites.suite_types import Measurement, PaperTable, ProblemSet, Stratification
+
+if TYPE_CHECKING:
+    from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 
 RELEASED: Final = "released/"
 """Beginning of the ids of released tasks."""

@@ -13,7 +13,7 @@ from caretbench.extraction.policies import policy
 from caretbench.progress import Progress
 from caretbench.sources.fetching.source_spec import SOURCE_ABOUT
 from caretbench.suites.build_models import NO_MODELS, BuildModels
-from caretbench.suites.codevbench.options import OPTIONS, CodevOptions, codev_options
+from caretbench.suites.codevbench.build.options import OPTIONS, CodevOptions, codev_options
 from caretbench.suites.codevbench.tables.data_tables import data_tables
 from caretbench.suites.project_tasks.build import build_projects
 from caretbench.suites.project_tasks.setup_agent import AGENT_PURPOSE, AGENT_ROLE

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from caretbench.metrics.paired import Comparison, compare, with_holm
 from caretbench.problem import FileSplice, Problem
-from caretbench.suites.codevbench.miner import BLOCK_SPAN
-from caretbench.suites.codevbench.scenario_names import FULL_BLOCK, INCOMPLETE_SUFFIX, INNER_BLOCK, RAG
+from caretbench.suites.codevbench.scenario_names import BLOCK_SPAN, FULL_BLOCK, INCOMPLETE_SUFFIX, INNER_BLOCK, RAG
 from caretbench.suites.codevbench.tables.parts import CUTS, SUFFIX_CUTS, label
 from caretbench.suites.codevbench.tables.result_rows import (
     NO_VALUE,

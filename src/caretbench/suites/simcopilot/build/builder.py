@@ -15,7 +15,7 @@ from caretbench.sources.fetching.source_spec import SOURCE_ABOUT
 from caretbench.suites.build_models import NO_MODELS, BuildModels
 from caretbench.suites.project_tasks.build import build_projects
 from caretbench.suites.project_tasks.setup_agent import AGENT_PURPOSE, AGENT_ROLE
-from caretbench.suites.simcopilot.options import OPTIONS, simcopilot_options
+from caretbench.suites.simcopilot.build.options import OPTIONS, simcopilot_options
 from caretbench.suites.simcopilot.released import spans as released
 from caretbench.suites.simcopilot.released.release_files import pull, released_folder
 from caretbench.suites.simcopilot.released.released_projects import split_variant

@@ -13,8 +13,8 @@ from caretbench.problem import FileSplice, Problem, Provenance, TestsCheck
 from caretbench.projects.token_search import TokenSearch, split_tokens
 from caretbench.suites.project_tasks.block_miner import TaskOrigin
 from caretbench.suites.project_tasks.sampling import SampledCandidate, balanced_sample, overlap_groups
+from caretbench.suites.simcopilot.build.mining.tasks import ProjectMiner, TaskSampling
 from caretbench.suites.simcopilot.contexts import CONTEXTS, build_context
-from caretbench.suites.simcopilot.mining.tasks import ProjectMiner, TaskSampling
 from caretbench.syntax import SourceFile, analyse
 
 PYTHON = '''\

@@ -10,7 +10,7 @@ from caretbench.problem import Problem
 from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.file_spans import visible_text
 from caretbench.projects.snapshot_analysis import analyse_snapshot
-from caretbench.suites.codevbench.mix_weights import becomes_problem
+from caretbench.suites.codevbench.build.mix_weights import becomes_problem
 from caretbench.suites.codevbench.scenario_names import FULL_BLOCK, INCOMPLETE_SUFFIX, INNER_BLOCK, RAG
 from caretbench.suites.codevbench.similar_functions import enclosing_function, similar_functions
 from caretbench.suites.usage_weights import Weights

@@ -13,8 +13,8 @@ from caretbench.files import write_atomically
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import file_splice, tests_check
 from caretbench.projects.file_spans import visible_text
-from caretbench.suites.codevbench.exchange.published_layout import BLOCK_TYPES, OWN_FIELD, line_key
-from caretbench.suites.codevbench.miner import BLOCK_SPAN
+from caretbench.suites.codevbench.build.exchange.published_layout import BLOCK_TYPES, OWN_FIELD, line_key
+from caretbench.suites.codevbench.scenario_names import BLOCK_SPAN
 from caretbench.suites.codevbench.similar_functions import enclosing_function
 from caretbench.syntax import ProjectAnalysis, SourceFile, analyse
 from caretbench.syntax.source import language_of

@@ -12,8 +12,8 @@ from caretbench.problem import Caret, Problem
 from caretbench.projects.file_spans import span_splice, visible_text
 from caretbench.suites.project_tasks.block_miner import TaskOrigin
 from caretbench.suites.project_tasks.sampling import Cell, SampledCandidate, balanced_sample, overlap_groups
-from caretbench.suites.simcopilot.mining.candidates import Candidate, FileMiner
-from caretbench.suites.simcopilot.mining.labels import candidate_labels, paper_constructs
+from caretbench.suites.simcopilot.build.mining.candidates import Candidate, FileMiner
+from caretbench.suites.simcopilot.build.mining.labels import candidate_labels, paper_constructs
 from caretbench.suites.simcopilot.released.paper_rules import Mode
 from caretbench.syntax import ProjectAnalysis
 

@@ -16,9 +16,9 @@ from caretbench.options import Option
 from caretbench.problem import Problem
 from caretbench.sources.fetching.project_folders import ProjectFolder, ProjectFolders
 from caretbench.sources.fetching.source_spec import parse_source
-from caretbench.suites.codevbench.function_ages import EarlierRelease
-from caretbench.suites.codevbench.miner import CodevMiner, SpanSampling
-from caretbench.suites.codevbench.scenarios import scenario_problems
+from caretbench.suites.codevbench.build.function_ages import EarlierRelease
+from caretbench.suites.codevbench.build.miner import CodevMiner, SpanSampling
+from caretbench.suites.codevbench.build.scenarios import scenario_problems
 from caretbench.suites.project_tasks.block_miner import ProjectOptions
 from caretbench.suites.project_tasks.build_options import TASKS_GROUP, common_values, project_build_options
 from caretbench.suites.usage_weights import SHIPPED, read_weights

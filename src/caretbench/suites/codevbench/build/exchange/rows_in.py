@@ -16,8 +16,7 @@ from caretbench.problem import Caret, Label, Problem, Provenance, TestsCheck
 from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.file_spans import BOM, span_splice, visible_text
 from caretbench.projects.runner_options import runs_pytest
-from caretbench.suites.codevbench.code_blocks import BlockKind, block_rules
-from caretbench.suites.codevbench.exchange.published_layout import (
+from caretbench.suites.codevbench.build.exchange.published_layout import (
     KINDS,
     MODES,
     OWN_FIELD,
@@ -25,8 +24,8 @@ from caretbench.suites.codevbench.exchange.published_layout import (
     line_span,
     lines_of_key,
 )
-from caretbench.suites.codevbench.miner import BLOCK_SPAN
-from caretbench.suites.codevbench.scenario_names import FULL_BLOCK, INCOMPLETE_SUFFIX, INNER_BLOCK, RAG
+from caretbench.suites.codevbench.code_blocks import BlockKind, block_rules
+from caretbench.suites.codevbench.scenario_names import BLOCK_SPAN, FULL_BLOCK, INCOMPLETE_SUFFIX, INNER_BLOCK, RAG
 from caretbench.suites.codevbench.tables.parts import CUTS, SUFFIX_CUTS
 from caretbench.syntax import Span
 from caretbench.syntax.source import language_of

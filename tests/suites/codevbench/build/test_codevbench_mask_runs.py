@@ -9,7 +9,7 @@ import pytest
 from caretbench.execution.execution_types import ResultFile, Status
 from caretbench.execution.workspaces.workspace_request import WorkspaceResult
 from caretbench.projects.runner_options import TEST_LOG
-from caretbench.suites.codevbench.mask_runs import MaskTrial, failing_tests
+from caretbench.suites.codevbench.build.mask_runs import MaskTrial, failing_tests
 from tests.support.make_problem import make_problem
 
 TESTS = ("a.py::one", "a.py::two", "b.py::three", "b.py::four")

@@ -15,13 +15,13 @@ from caretbench.projects.answer_requests import file_splice, tests_check
 from caretbench.projects.file_spans import span_splice, visible_text
 from caretbench.projects.reach.call_chains import CallChains
 from caretbench.projects.reach.statement_reach import StatementReach
+from caretbench.suites.codevbench.build.cuts import HiddenSpan, hidden_spans
+from caretbench.suites.codevbench.build.function_ages import EarlierRelease
+from caretbench.suites.codevbench.build.mask_runs import tests_by_masks
+from caretbench.suites.codevbench.build.mix_weights import span_weight
+from caretbench.suites.codevbench.build.weighted_sample import weighted_sample
 from caretbench.suites.codevbench.code_blocks import BlockFinder, block_rules
-from caretbench.suites.codevbench.cuts import HiddenSpan, hidden_spans
-from caretbench.suites.codevbench.function_ages import EarlierRelease
-from caretbench.suites.codevbench.mask_runs import tests_by_masks
-from caretbench.suites.codevbench.mix_weights import span_weight
-from caretbench.suites.codevbench.scenario_names import FULL_BLOCK, INNER_BLOCK
-from caretbench.suites.codevbench.weighted_sample import weighted_sample
+from caretbench.suites.codevbench.scenario_names import BLOCK_SPAN, FULL_BLOCK, INNER_BLOCK
 from caretbench.suites.project_tasks.block_miner import (
     REFERENCE_POLICY,
     BlockMiner,
@@ -35,8 +35,6 @@ from caretbench.suites.project_tasks.tester.answer_tests import is_written_test
 from caretbench.suites.usage_weights import Weights
 from caretbench.syntax import ProjectAnalysis, Span
 
-BLOCK_SPAN: Final = "block_span"
-"""Field of ``released`` with the bytes of the block in its file, ``START-END``."""
 MAX_CALL_DEPTH: Final = 3
 """Number of calls from which the label ``call_depth`` is the same."""
 

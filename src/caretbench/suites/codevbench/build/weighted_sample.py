@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
 from caretbench.files import sha256_text
-from caretbench.suites.codevbench.cuts import HiddenSpan
-from caretbench.suites.codevbench.mix_weights import span_weight
+from caretbench.suites.codevbench.build.cuts import HiddenSpan
+from caretbench.suites.codevbench.build.mix_weights import span_weight
 from caretbench.suites.usage_weights import Weights
 
 

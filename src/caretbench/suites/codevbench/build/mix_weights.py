@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from caretbench.suites.codevbench.cuts import HiddenSpan
+from caretbench.suites.codevbench.build.cuts import HiddenSpan
 from caretbench.suites.codevbench.scenario_names import FULL_BLOCK, INCOMPLETE_SUFFIX, RAG
 from caretbench.suites.usage_weights import Weights
 

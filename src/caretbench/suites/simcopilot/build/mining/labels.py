@@ -8,8 +8,8 @@ from typing import Final
 from caretbench.problem import Label
 from caretbench.projects.file_spans import visible_text
 from caretbench.projects.language_tables import project_tables
-from caretbench.suites.simcopilot.mining.candidates import Candidate
-from caretbench.suites.simcopilot.mining.rules import mining_rules
+from caretbench.suites.simcopilot.build.mining.candidates import Candidate
+from caretbench.suites.simcopilot.mining_rules import mining_rules
 from caretbench.suites.simcopilot.released.paper_rules import paper_rules
 from caretbench.syntax import Block, FileAnalysis, Reference, Span
 

@@ -47,4 +47,4 @@ class MiningRules(Row):
 @cache
 def mining_rules() -> MiningRules:
     """Return the mining rules."""
-    return MiningRules.model_validate(read_packaged_toml("caretbench.suites.simcopilot.mining", "mining.toml"))
+    return MiningRules.model_validate(read_packaged_toml("caretbench.suites.simcopilot", "mining.toml"))

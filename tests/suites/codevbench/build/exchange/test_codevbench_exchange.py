@@ -15,7 +15,7 @@ from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.problem import ContextFile, FileSplice, Problem, TestsCheck
 from caretbench.projects.file_spans import visible_text
-from caretbench.suites.codevbench.exchange import RowSource, from_rows, read_test_names, to_rows, write_rows_out
+from caretbench.suites.codevbench.build.exchange import RowSource, from_rows, read_test_names, to_rows, write_rows_out
 from caretbench.suites.codevbench.starter import starter_problems
 from tests.support.codev_problems import codev_problem
 

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from caretbench.projects.file_spans import dominant_newline, round_trips, visible_text
 from caretbench.projects.language_tables import project_tables
 from caretbench.projects.token_search import TokenSearch, split_tokens
-from caretbench.suites.simcopilot.mining.rules import CutKind, mining_rules
+from caretbench.suites.simcopilot.mining_rules import CutKind, mining_rules
 from caretbench.suites.simcopilot.released.paper_rules import Mode
 from caretbench.syntax import Block, FileAnalysis, Span
 from caretbench.syntax.analysis_types import SpanIndex

@@ -1,0 +1,95 @@
+"""Reader of the tasks that a build of projects wrote: ``problems.jsonl`` and the snapshots next to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import Field
+
+from caretbench.files import DataError, read_rows
+from caretbench.problem import SCHEMA_VERSION, FileSplice, Problem, Row
+from caretbench.projects.answer_requests import file_splice, store_projects
+
+SOURCES_FILE: Final = "sources.jsonl"
+"""Rows of a build of several sources, each with the folder of its tasks."""
+
+
+class SourceOutcome(Row):
+    """The end of one source: the number of problems in ``folder``, or 0 and the reason."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    source: str
+    folder: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$")
+    """Name of its folder, next to this file."""
+    problems: int = 0
+    reason: str = ""
+    origin: str = ""
+    revision: str | None = None
+    sha256: str | None = None
+    licence: str | None = None
+
+
+def snapshot_path(root: Path, identity: str) -> Path:
+    """Return the folder of a snapshot in a folder of tasks.
+
+    Raises:
+        DataError: ``identity`` is not the name of a snapshot.
+    """
+    if not identity.isalnum():
+        raise DataError(f"{root}: {identity!r} is not the name of a snapshot")
+    return root / "snapshots" / identity
+
+
+def read_tasks(root: Path) -> list[Problem]:
+    """Return the tasks to run.
+
+    Raises:
+        DataError: the build is unfinished, a row is malformed, or a snapshot is missing.
+    """
+    path = root / "problems.jsonl"
+    if not path.is_file():
+        state = "its build has not ended" if (root / "manifest.json").exists() else "no folder of tasks"
+        raise DataError(f"{root}: {state} (no problems.jsonl in it)")
+    tasks = list(read_rows(path, Problem))
+    _check(root, path, tasks)
+    return tasks
+
+
+def _check(root: Path, path: Path, tasks: Sequence[Problem]) -> None:
+    snapshots = set()
+    for task in tasks:
+        if not isinstance(task.splice, FileSplice):
+            raise DataError(f"{path}: {task.id} has no span in a file of a project")
+        snapshots.add(task.splice.snapshot)
+    for snapshot in snapshots:
+        if not snapshot_path(root, snapshot).is_dir():
+            raise DataError(f"{root}: the project {snapshot} is missing in snapshots/")
+
+
+def stored_tasks(root: Path) -> list[Problem]:
+    """Return the tasks of a folder, or of the folders of several sources; add their projects to the store.
+
+    Raises:
+        DataError: a build is unfinished, a row is malformed, or a project is missing or changed.
+    """
+    tasks = []
+    for folder in _task_folders(root):
+        read = read_tasks(folder)
+        projects = dict.fromkeys(file_splice(task).snapshot for task in read)
+        store_projects((identity, snapshot_path(folder, identity)) for identity in projects)
+        tasks += read
+    return tasks
+
+
+def _task_folders(root: Path) -> list[Path]:
+    """Return the folder itself, or the folders of its sources with tasks."""
+    if not (root / SOURCES_FILE).is_file():
+        return [root]
+    return [root / row.folder for row in read_outcomes(root) if row.problems]
+
+
+def read_outcomes(folder: Path) -> tuple[SourceOutcome, ...]:
+    """Return the rows of a folder; DataError if one is malformed."""
+    return tuple(read_rows(folder / SOURCES_FILE, SourceOutcome))
