@@ -6,14 +6,16 @@ import contextlib
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from caretbench.errors import DataError
-from caretbench.execution.workspaces.snapshot_store import SnapshotStore
-from caretbench.execution.workspaces.workspace_executor import limits_from_cpu_time
-from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS, WorkspaceRequest
 from caretbench.problem import FileSplice, Problem, TestsCheck
-from caretbench.projects.excluded_tests import with_excluded_tests
-from caretbench.projects.runner_options import runs_pytest, with_selected_tests, without_shuffling
+
+if TYPE_CHECKING:
+    from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+    from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
+
+# The engine of projects is imported where a request is made: suites are loaded without it (60 modules).
 
 _REPORT_BYTES = 16 << 20
 """Maximum size of a report of a project's tests: html5lib's has more than the usual 4 MB."""
@@ -50,6 +52,11 @@ def check_request(check: TestsCheck, snapshot: str, *, identity: str = "") -> Wo
     Raises:
         DataError: the runner cannot exclude the check's excluded tests.
     """
+    from caretbench.execution.workspaces.workspace_executor import limits_from_cpu_time
+    from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS, WorkspaceRequest
+    from caretbench.projects.excluded_tests import with_excluded_tests
+    from caretbench.projects.runner_options import runs_pytest, with_selected_tests, without_shuffling
+
     request = WorkspaceRequest(
         id=identity or snapshot,
         snapshot=snapshot,
@@ -99,11 +106,15 @@ def original_file(snapshot: str, path: str, store: SnapshotStore | None = None) 
     Raises:
         DataError: the project is not in the store, or has no such file.
     """
+    from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+
     return _read((store or SnapshotStore()).folder, snapshot, path)
 
 
 @lru_cache(maxsize=256)
 def _read(folder: Path, snapshot: str, path: str) -> bytes:
+    from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+
     return SnapshotStore(folder).get(snapshot).read(path)
 
 
@@ -115,6 +126,8 @@ def store_projects(folders: Iterable[tuple[str, Path]], store: SnapshotStore | N
     Raises:
         DataError: a folder is missing, or its contents do not have the hash in the id.
     """
+    from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+
     store = store or SnapshotStore()
     for identity, place in folders:
         with contextlib.suppress(DataError):

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from caretbench.problem import ChoiceCheck, NoSplice, Problem, Provenance, Question
-from caretbench.suites.efcb.attacks.floor_attacks import AttackQuestion, choice_credit
-from caretbench.suites.efcb.attacks.leak_report import leak_report, score_by_consensus
+from caretbench.suites.efcb.attacks.floor_attacks import AttackQuestion, choice_credit, score_by_consensus
+from caretbench.suites.efcb.attacks.leak_report import leak_report
 from caretbench.suites.efcb.choices.choice_problems import INSTRUCTION
 from caretbench.suites.efcb.seeding import seeded_random
 

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from caretbench.execution.execution_types import ExecutionRequest
-from caretbench.files import DataError
+from caretbench.files import DataError, read_rows
 from caretbench.languages import language
 from caretbench.problem import InlineSplice, Problem, Profile
 from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.c3bench import starter
 from caretbench.suites.c3bench.baselines import C3_BASELINES
-from caretbench.suites.c3bench.building.build_folder import C3Folder
 from caretbench.suites.c3bench.measures import C3BenchProfile, measured, measured_raw, token_count
 from caretbench.suites.c3bench.predicates import failed_predicates
 from caretbench.suites.c3bench.problem_building import SUITE
@@ -57,7 +56,11 @@ class C3BenchSuite(Suite):
         if not root.is_dir():
             hint = "; nothing of this suite was ever released" if source == "released" else ""
             raise DataError(f"{source}: no such folder; use starter, or a folder of `caretbench build c3bench`{hint}")
-        return ProblemSet.of(root.resolve().name, C3Folder(root).problems())
+        path = root / "problems.jsonl"
+        if not path.exists():
+            again = "run the same `caretbench build c3bench` command again to continue"
+            raise DataError(f"{root}: no problems.jsonl: {again}")
+        return ProblemSet.of(root.resolve().name, list(read_rows(path, Problem)))
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
         """Return the program with an answer and its tests; None for SCC, which has no tests."""

@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from caretbench.execution.bundles import bundle_specs
 from caretbench.execution.execution_types import ExecutionRequest, Limits
 from caretbench.files import DataError
 from caretbench.languages import language
@@ -166,6 +165,8 @@ class DevBench(Suite):
 @cache
 def _bundle(name: str) -> str | None:
     """Return the name of the bundle for released programs; None if the language has none (C#, by default)."""
+    from caretbench.execution.bundles import bundle_specs  # loads pip and the sandbox, which only a request needs
+
     name = f"devbench/{name}"
     return name if name in bundle_specs() else None
 

@@ -12,8 +12,13 @@ from typing import Final
 
 from caretbench.problem import Problem, Question
 from caretbench.suites.baselines import BaselineFunction
-from caretbench.suites.efcb.attacks.floor_attacks import Attack, AttackQuestion
-from caretbench.suites.efcb.attacks.leak_report import score_by_consensus, score_by_length, score_by_shortness
+from caretbench.suites.efcb.attacks.floor_attacks import (
+    Attack,
+    AttackQuestion,
+    score_by_consensus,
+    score_by_length,
+    score_by_shortness,
+)
 from caretbench.suites.efcb.attacks.lexical_similarity import PatchCorpus, file_titles
 from caretbench.suites.efcb.choice_positions import LETTERS
 from caretbench.suites.efcb.choices.choice_problems import query_text

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from caretbench.problem import ChoiceCheck, Problem, Question
-from caretbench.suites.efcb.attacks.attack_accuracy import MIN_QUESTIONS
+from caretbench.suites.efcb.attacks.floor_attacks import MIN_QUESTIONS
 from caretbench.suites.efcb.attacks.leak_report import shape_leaks
 from caretbench.suites.efcb.choice_positions import LETTERS
 from caretbench.validation.validity import ResumableGate, Validity

@@ -24,12 +24,10 @@ from caretbench.suites.efcb.open_answers.reverse_scores import (
     unsupported_mentions,
 )
 from caretbench.suites.efcb.options import EfcbProfile
-from caretbench.suites.efcb.output.build_folder import EfcbFolder
 from caretbench.suites.efcb.problem_metadata import PART_WORDS
 from caretbench.suites.efcb.problem_metadata import SUITE_NAME as NAME
 from caretbench.suites.efcb.released.released_problems import released_problems
 from caretbench.suites.efcb.released.released_rows import LAYOUT, released_files
-from caretbench.suites.efcb.starter_set import starter_problems
 from caretbench.suites.efcb.tables.missing_score import missing_score
 from caretbench.suites.efcb.tables.result_tables import result_tables
 from caretbench.suites.suite_types import Measurement, ProblemSet, Stratification, Table
@@ -65,12 +63,17 @@ class Efcb(Suite):
 
     def load(self, source: str) -> ProblemSet:
         """Load ``starter``, a folder that ``caretbench build efcb`` wrote, or one with the released layout."""
+        # Both load what builds questions, with its learners (1 s of CPU): neither is needed to score.
         if source == "starter":
+            from caretbench.suites.efcb.starter_set import starter_problems
+
             return ProblemSet.of("starter", starter_problems.load_starter_problems())
         root = Path(source)
         expected = f"a folder that caretbench build efcb wrote, or one with the released {LAYOUT}"
         if not root.is_dir():
             raise DataError(f"{source}: no such folder; use starter, {expected}")
+        from caretbench.suites.efcb.output.build_folder import EfcbFolder
+
         if EfcbFolder(root).has_build():
             problems = EfcbFolder(root).read_problems()
         elif files := released_files(root):

@@ -17,7 +17,6 @@ from caretbench.projects.answer_requests import file_splice, workspace_request
 from caretbench.projects.snapshot_analysis import analyse_snapshot
 from caretbench.suites import register
 from caretbench.suites.base import Suite
-from caretbench.suites.simcopilot import starter
 from caretbench.suites.simcopilot.answer_syntax import syntax_fault
 from caretbench.suites.simcopilot.contexts import CONTEXT_VERSION, CONTEXTS, build_context
 from caretbench.suites.simcopilot.released import spans as released
@@ -107,6 +106,8 @@ class SimCopilot(Suite):
         the repaired copy. The projects are added to the store in the cache.
         """
         if source == "starter":
+            from caretbench.suites.simcopilot import starter  # detects the commands of tests: set-up of projects
+
             return ProblemSet.of("starter", starter.load())
         place, variant = split_variant(source)
         root = released_folder() if place == "released" else Path(place)

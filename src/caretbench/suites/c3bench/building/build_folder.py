@@ -21,7 +21,7 @@ from typing import Final, Literal
 
 from pydantic import Field, ValidationError
 
-from caretbench.files import DataError, describe_validation_error, read_rows, write_atomically, write_rows
+from caretbench.files import DataError, describe_validation_error, write_atomically, write_rows
 from caretbench.problem import SCHEMA_VERSION, Problem, Row
 from caretbench.suites.c3bench.building.build_types import Reject
 from caretbench.suites.c3bench.building.options import C3BuildOptions
@@ -121,18 +121,6 @@ class C3Folder:
         self.start_path.unlink(missing_ok=True)
         self.trials_path.unlink(missing_ok=True)
         write_rows(self.problems_path, problems)
-
-    def problems(self) -> list[Problem]:
-        """Return the problems to run.
-
-        Raises:
-            DataError: there are none, because the build is unfinished; or a row is wrong.
-        """
-        if not self.problems_path.exists():
-            raise DataError(
-                f"{self.path}: no problems.jsonl: run the same `caretbench build c3bench` command again to continue"
-            )
-        return list(read_rows(self.problems_path, Problem))
 
 
 def _read_manifest(path: Path) -> C3Manifest:

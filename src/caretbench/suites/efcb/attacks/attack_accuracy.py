@@ -20,8 +20,6 @@ from caretbench.suites.efcb.attacks.learners import BoostedTrees, LinearLearner
 from caretbench.suites.efcb.attacks.line_context import FloatArray
 from caretbench.suites.efcb.attacks.line_features import FEATURE_NAMES
 
-MIN_QUESTIONS: Final = 100
-"""Minimum number of questions of a tier that can be tested."""
 _FOLDS: Final = 5
 _MIN_REPOSITORIES: Final = 3
 

@@ -13,7 +13,13 @@ from typing import Final, NamedTuple
 
 from caretbench.problem import ChoiceCheck, Problem, Question
 from caretbench.suites.efcb.attacks.code_likelihood import QuestionNgrams, split_shared_lines
-from caretbench.suites.efcb.attacks.lexical_similarity import PatchCorpus, Scorer, file_titles, title_path_overlap
+from caretbench.suites.efcb.attacks.lexical_similarity import (
+    PatchCorpus,
+    Scorer,
+    file_titles,
+    title_path_overlap,
+    word_distances,
+)
 from caretbench.suites.efcb.choices.choice_problems import query_text
 
 
@@ -30,6 +36,8 @@ Attack = Callable[[AttackQuestion], Sequence[float]]
 """A function that returns a score for each choice; the highest is its answer."""
 
 _DIGITS: Final = 9
+MIN_QUESTIONS: Final = 100
+"""Minimum number of questions of a tier that can be tested."""
 
 
 def to_attack_question(problem: Problem) -> tuple[AttackQuestion, int] | None:
@@ -49,6 +57,21 @@ def choice_credit(scores: Sequence[float], correct: int) -> float:
     rounded = [float(f"{value:.{_DIGITS}g}") for value in scores]
     tied = [value == max(rounded) for value in rounded]
     return tied[correct] / sum(tied)
+
+
+def score_by_length(problem: AttackQuestion) -> Sequence[float]:
+    """Score choices by their number of characters."""
+    return [len(choice) for choice in problem.choices]
+
+
+def score_by_shortness(problem: AttackQuestion) -> Sequence[float]:
+    """Score choices by their number of characters, fewest first."""
+    return [-len(choice) for choice in problem.choices]
+
+
+def score_by_consensus(problem: AttackQuestion) -> Sequence[float]:
+    """Score choices by their word distance to the others, smallest first."""
+    return [-float(distance) for distance in word_distances(problem.choices).sum(axis=1)]
 
 
 def text_attacks(problems: Iterable[AttackQuestion]) -> dict[str, Attack]:

@@ -16,23 +16,21 @@ from scipy.special import ndtr, ndtri
 from caretbench.metrics.paired import holm
 from caretbench.problem import Problem, Row
 from caretbench.sources.pull_request import PullRequest
-from caretbench.suites.efcb.attacks.attack_accuracy import (
-    MIN_QUESTIONS,
-    LabelledQuestion,
-    feature_accuracies,
-    learner_accuracies,
-)
+from caretbench.suites.efcb.attacks.attack_accuracy import LabelledQuestion, feature_accuracies, learner_accuracies
 from caretbench.suites.efcb.attacks.code_likelihood import LIKELIHOOD_SCORERS, CodeModel, CodeModels, likelihood_scores
 from caretbench.suites.efcb.attacks.feature_contrasts import question_contrasts
 from caretbench.suites.efcb.attacks.floor_attacks import (
+    MIN_QUESTIONS,
     Attack,
     AttackQuestion,
     choice_credit,
+    score_by_consensus,
+    score_by_length,
+    score_by_shortness,
     text_attacks,
     to_attack_question,
 )
 from caretbench.suites.efcb.attacks.learned_attackers import LearnedAttackers, load_attackers
-from caretbench.suites.efcb.attacks.lexical_similarity import word_distances
 from caretbench.suites.efcb.attacks.line_features import FEATURE_NAMES
 from caretbench.suites.efcb.choice_positions import LETTERS
 from caretbench.suites.efcb.efcb_score import HARD_TASK
@@ -83,21 +81,6 @@ class Leak(Row):
 
 def _always(place: int) -> Attack:
     return lambda problem: [float(place == number) for number in range(len(problem.choices))]
-
-
-def score_by_length(problem: AttackQuestion) -> Sequence[float]:
-    """Score choices by their number of characters."""
-    return [len(choice) for choice in problem.choices]
-
-
-def score_by_shortness(problem: AttackQuestion) -> Sequence[float]:
-    """Score choices by their number of characters, fewest first."""
-    return [-len(choice) for choice in problem.choices]
-
-
-def score_by_consensus(problem: AttackQuestion) -> Sequence[float]:
-    """Score choices by their word distance to the others, smallest first."""
-    return [-float(distance) for distance in word_distances(problem.choices).sum(axis=1)]
 
 
 SHAPE_ATTACKS: Final[Mapping[str, Attack]] = {
