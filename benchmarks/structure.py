@@ -1,9 +1,10 @@
 """Measures the structure of the package: size, folders, long functions, import cycles, names, rules written by hand.
 
-    python benchmarks/structure.py [SOURCE] [--list]
+    python benchmarks/structure.py [SOURCE] [--list] [--load]
 
 Every figure is counted in the syntax trees of ``SOURCE`` (default: ``src/caretbench`` next to this file), so that two
-checkouts can be compared. ``--list`` names what is counted, with file and line. A function that passes a limit for a
+checkouts can be compared. ``--list`` names what is counted, with file and line. ``--load`` loads each suite in a fresh
+process and prints its modules of this package and its seconds of CPU. A function that passes a limit for a
 good reason has it in a comment directly above (above its decorators) that begins with ``# Long: ``; it is counted on a
 line of its own.
 """
@@ -14,7 +15,9 @@ import argparse
 import ast
 import importlib
 import pkgutil
+import subprocess
 import sys
+import tokenize
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache
@@ -28,6 +31,7 @@ MOST_PARAMETERS = 8
 MOST_BRANCHES = 15
 PACKAGE = "caretbench"
 REASON = "# Long: "
+SUITES = ("devbench", "simcopilot", "efcb", "c3bench", "codevbench")
 BRANCHES = (ast.If, ast.For, ast.While, ast.Try, ast.IfExp, ast.comprehension, ast.ExceptHandler, ast.match_case)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -81,6 +85,22 @@ def imports_across_wings(modules: Iterable[Module]) -> list[str]:
         for other in {*module.imported()}
         if other in named and wing(other) not in BELOW.get(wing(name), (wing(other),))
     )
+
+
+def lines_of_code(module: Module) -> int:
+    """The number of lines that have code: neither blank, nor comment, nor within a docstring."""
+    blank = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+    texts = [
+        node.value
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    ]
+    strings = {number for text in texts for number in range(text.lineno, (text.end_lineno or text.lineno) + 1)}
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(iter(module.text.splitlines(keepends=True)).__next__):
+        if token.type not in blank:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    return len(lines - strings)
 
 
 def functions(module: Module) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
@@ -282,20 +302,60 @@ def measure(modules: Collection[Module]) -> Found:
     return found
 
 
+def run_wing(modules: Iterable[Module]) -> list[Module]:
+    """The modules of the run wing that run, generate, score, judge, report, compare and the suites import."""
+    named = {module.name: module for module in modules if wing(module.name) == "run"}
+    waiting = [f"{PACKAGE}.suites.{name}.suite" for name in SUITES]
+    waiting += [
+        f"{PACKAGE}.{name}" for name in ("runs.runner", "reports.run_summary", "reports.compare", "inspect.registry")
+    ]
+    reached: dict[str, Module] = {}
+    while waiting:
+        name = waiting.pop()
+        if name in named and name not in reached:
+            reached[name] = named[name]
+            waiting += named[name].imported()
+    return [*reached.values()]
+
+
+LOADED = """
+import sys, time
+from caretbench.suites import load_suite
+load_suite(sys.argv[1])
+print(sum(name.partition(".")[0] == "caretbench" for name in sys.modules), time.process_time())
+"""
+
+
+def print_loads() -> None:
+    """Print the modules and the CPU of loading each suite; a first process fills the caches of the interpreter."""
+    for number, suite in enumerate((SUITES[0], *SUITES)):
+        done = subprocess.run([sys.executable, "-c", LOADED, suite], capture_output=True, text=True, check=True)
+        count, seconds = done.stdout.split()
+        if number:
+            print(f"{int(count):6}  modules and {float(seconds):.2f} s of CPU to load {suite}")  # noqa: T201
+
+
 def main() -> None:
     """Count and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     default = Path(__file__).parents[1] / "src" / PACKAGE
     parser.add_argument("source", nargs="?", type=Path, default=default)
     parser.add_argument("--list", action="store_true", help="name what is counted")
+    parser.add_argument("--load", action="store_true", help="load each suite in a fresh process")
     chosen = parser.parse_args()
     modules = read(chosen.source)
     print(f"{sum(len(module.text.splitlines()) for module in modules):6}  lines")  # noqa: T201 - a script
+    print(f"{sum(map(lines_of_code, modules)):6}  lines of code")  # noqa: T201
     print(f"{len(modules):6}  modules")  # noqa: T201
+    running = run_wing(modules)
+    print(f"{sum(len(module.text.splitlines()) for module in running):6}  lines of the run wing")  # noqa: T201
+    print(f"{len(running):6}  modules of the run wing")  # noqa: T201
     for name, entries in measure(modules).items():
         print(f"{len(entries):6}  {name}")  # noqa: T201
         if chosen.list:
             print(*(f"        {entry}" for entry in entries), sep="\n")  # noqa: T201
+    if chosen.load:
+        print_loads()
 
 
 if __name__ == "__main__":

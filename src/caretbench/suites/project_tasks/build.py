@@ -24,10 +24,10 @@ from caretbench.suites.project_tasks.block_miner import ProjectOptions
 from caretbench.suites.project_tasks.build_options import named_values
 from caretbench.suites.project_tasks.build_types import BuiltTasks, build_result
 from caretbench.suites.project_tasks.setup_agent import AGENT_ROLE, SetupAgent
+from caretbench.suites.project_tasks.source_builds import BuildClock, build_sources, crawl_result, sources_result
 from caretbench.suites.project_tasks.task_builder import TaskBuilder
 from caretbench.suites.project_tasks.task_folder import TaskFolder, folder_lock
 from caretbench.suites.project_tasks.tester.project_tester import TESTER_ROLE, ProjectTester
-from caretbench.suites.source_builds import BuildClock, build_sources, crawl_result, sources_result
 from caretbench.suites.suite_types import BuildResult
 
 

@@ -11,7 +11,7 @@ from caretbench.progress import Progress
 from caretbench.sources.fetching.project_folders import ProjectFolder, ProjectFolders
 from caretbench.sources.fetching.source_spec import parse_source
 from caretbench.suites.project_sources import folder_names
-from caretbench.suites.source_builds import BuildClock, SourceBuilds, build_sources, sources_result
+from caretbench.suites.project_tasks.source_builds import BuildClock, SourceBuilds, build_sources, sources_result
 from caretbench.suites.stored_tasks import read_outcomes
 
 
