@@ -13,7 +13,7 @@ from caretbench.execution.execution_types import CompileResult, ExecutionRequest
 from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
 from caretbench.execution.sandbox.kernel.watchdog import descendants
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
-from caretbench.execution.toolchains import compile_server
+from caretbench.execution.toolchains import compile_server, typescript
 from caretbench.execution.toolchains.compile_server import CompileJob, CompilerSettings, ServerAnswer, compile_programs
 from caretbench.execution.toolchains.host_tools import read_artefact
 
@@ -86,6 +86,15 @@ def compile_texts(
 
 def made(results: list[CompileResult], name: str) -> list[str | None]:
     return [read_artefact(result.artefact / name) if result.artefact else None for result in results]
+
+
+@pytest.mark.parametrize(("memory_gb", "processors", "servers"), [(24, 2, 2), (24, 16, 4), (4, 8, 1), (1, 1, 1)])
+def test_typescript_has_as_many_servers_as_processors_and_memory_allow(
+    monkeypatch: pytest.MonkeyPatch, memory_gb: int, processors: int, servers: int
+) -> None:
+    monkeypatch.setattr(typescript, "servers_mb", lambda: memory_gb * 1024 / 4)
+    monkeypatch.setattr("os.cpu_count", lambda: processors)
+    assert typescript.server_count() == servers
 
 
 def test_one_server_compiles_all_programs_each_with_its_folder_and_option(sandbox: Sandbox, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -43,8 +44,7 @@ PROGRAMS_PER_SERVER = 1000
 
 _IDLE_S = 30.0
 """Seconds after which an idle server ends."""
-_KEPT_MB = 1100.0
-"""Maximum memory of all servers of one sandbox; beyond it idle ones are ended, the longest idle first."""
+_LEAST_KEPT_MB = 1100.0
 _UNKNOWN_MB = 150.0
 """Assumed memory of a server before its own report."""
 _ENDS_S = 5.0
@@ -54,6 +54,16 @@ _FILES = 20_000
 _NAME_BYTES = 255
 _PATH_BYTES = 2000
 _OUT_OF_MEMORY = ("OutOfMemory", "Out of memory", "heap out of memory")
+
+
+@cache
+def servers_mb() -> float:
+    """Return the memory of all servers of one sandbox in MB, a quarter of the machine's; at least what one needs.
+
+    Beyond it idle servers are ended, the longest idle first.
+    """
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return max(_LEAST_KEPT_MB, pages / (4 << 20))
 
 
 class ServerAnswer(BaseModel):
@@ -353,7 +363,7 @@ class CompileServerPool:
         closed = []
         with self._lock:
             used = required_mb + sum(server.memory_mb for server in (*self._idle, *self._working))
-            while self._idle and used > _KEPT_MB:
+            while self._idle and used > servers_mb():
                 closed.append(self._idle.pop(0))
                 used -= closed[-1].memory_mb
             self._retired += closed

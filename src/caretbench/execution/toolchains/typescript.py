@@ -32,6 +32,7 @@ from caretbench.execution.toolchains.compile_server import (
     CompilerSettings,
     ServerAnswer,
     compile_programs,
+    servers_mb,
 )
 from caretbench.execution.toolchains.host_tools import read_artefact
 from caretbench.execution.toolchains.javascript import HARNESS_FILES, NODE, OWNER, JavaScriptRuntime
@@ -46,18 +47,28 @@ _LINES = "lines.json"
 """First and last source line of every line of the JavaScript."""
 _TOOLS = "/caretbench/typescript"
 _COMPILER_HEAP_MB = 1150
-_COMPILER_MB = 1000.0
+"""Bound of V8's heap, which collects garbage as it comes near: the syntax trees of all libraries that DevBench's 300
+references import stay at 800 MB. A collection of our own after each program was 8 of 42 s of CPU, and freed nothing."""
+_YOUNG_MB = 32
+_COMPILER_MB = 1400.0
+"""Such a server takes 1,200 MB; replaced at 1,000, the next one reads the libraries again, 11 s of CPU for all."""
 
 _STATUS = {"ok": None, "module": Status.UNRESOLVED_IMPORT, "type": Status.TYPE_ERROR, "timeout": Status.TIMEOUT}
+
+
+def server_count() -> int:
+    """Return the number of compile servers: as many as processors, and as fit into the servers' memory.
+
+    With one server for two processors, these were idle for 40 % of a run.
+    """
+    return max(1, min(os.cpu_count() or 1, int(servers_mb() // _COMPILER_MB)))
 
 
 class TypeScriptRuntime(JavaScriptRuntime):
     """TypeScript runtime with the compiler of the request's bundle, or of ``tools/typescript``, on Node.js."""
 
     language = "typescript"
-    # A server that has read the largest libraries (aws-sdk) takes 900 MB, and six seconds to get there: there are few,
-    # and they are kept. A check costs about as much as the run after it: one for two processors keeps both busy.
-    _checking = threading.BoundedSemaphore(max(1, (os.cpu_count() or 1) // 2))
+    _checking = threading.BoundedSemaphore(server_count())
     compile_batch_size = COMPILE_BATCH
 
     def find_toolchain(self) -> Toolchain:
@@ -90,7 +101,7 @@ class TypeScriptRuntime(JavaScriptRuntime):
         begin = (
             NODE,
             f"--max-old-space-size={_COMPILER_HEAP_MB}",
-            "--expose-gc",
+            f"--max-semi-space-size={_YOUNG_MB}",
             "-e",
             harness_file(self.language, _COMPILER),
             "--",

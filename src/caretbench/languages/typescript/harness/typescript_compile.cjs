@@ -19,9 +19,6 @@ const ts = require(path.join(typescript, "lib", "typescript.js"));
 const MODULE_NOT_FOUND = new Set([2307, 2792, 7016]);
 const TYPE_LIBRARY_NOT_FOUND = 2688; // a package of @types that holds no types: no fault of the program
 
-const GROWTH_BYTES = 60e6; // of garbage at most, about; V8 itself lets it grow towards the limit
-let collectAbove = 330e6;
-
 const options = {
     target: ts.ScriptTarget.ES2020,
     module: ts.ModuleKind.CommonJS,
@@ -234,10 +231,6 @@ while (true) {
     clock[1] = 0;
     const after = process.cpuUsage(before);
     const diagnostics = words(result.diagnostics);
-    if (process.memoryUsage.rss() > collectAbove) {
-        gc();
-        collectAbove = Math.max(collectAbove, process.memoryUsage.rss() + GROWTH_BYTES);
-    }
     const memory = process.memoryUsage.rss() / 1e6;
     say({ ...result, id, diagnostics, seconds: (after.user + after.system) / 1e6, memory_mb: memory });
 }
