@@ -62,7 +62,7 @@ def test_shares_leave_the_infrastructure_out() -> None:
 def kinds_row(problem, *names: str) -> Score:
     return Score.model_validate(
         {
-            "problem_id": problem.id, "model": "m", "scorer": "error-kinds@1", "policy": "raw", "profile": "default",
+            "problem_id": problem.id, "model": "m", "scorer": "error-kinds@2", "policy": "raw", "profile": "default",
             "values": {**dict.fromkeys(TEXT_KINDS, 0.0), **dict.fromkeys(names, 1.0)},
         }
     )  # fmt: skip

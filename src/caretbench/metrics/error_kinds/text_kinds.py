@@ -21,7 +21,7 @@ from caretbench.metrics.error_kinds.extent_kinds import (
 from caretbench.metrics.error_kinds.layout_kinds import wrong_indentation
 from caretbench.metrics.error_kinds.repetition_kinds import repeats_surroundings
 
-ERROR_KINDS_VERSION: Final = 1
+ERROR_KINDS_VERSION: Final = 2
 """Version of the rules; a change of a rule changes it."""
 
 TEXT_KINDS: Final[Mapping[str, Callable[[ComparedAnswer], bool]]] = {
