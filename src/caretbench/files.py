@@ -16,7 +16,7 @@ import stat
 import tempfile
 import tomllib
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -256,7 +256,30 @@ def read_rows(
     Raises:
         DataError: with file and line, where a row does not fit ``model``.
     """
+    yield from read_values(
+        path, model, lambda _raw: None, lambda _raw, row: row,
+        allow_partial_last_line=allow_partial_last_line, keep_surrogates=keep_surrogates,
+    )  # fmt: skip
+
+
+def read_values(
+    path: Path,
+    model: type[RowT],
+    known: Callable[[bytes], ValueT | None],
+    value_of: Callable[[bytes, RowT], ValueT],
+    *,
+    allow_partial_last_line: bool = False,
+    keep_surrogates: bool = False,
+) -> Iterator[ValueT]:
+    """Yield a value for each row of a JSONL file: the known one of its line, or that of the validated row.
+
+    Raises:
+        DataError: with file and line, where a row does not fit ``model``.
+    """
     for number, raw in _raw_lines(path):
+        if (value := known(raw)) is not None:
+            yield value
+            continue
         try:
             # One step from bytes to the row takes 4 us, two take 16. It refuses lone surrogates: they take two.
             row = model.model_validate_json(raw)
@@ -269,7 +292,7 @@ def read_rows(
                 raise
             except ValidationError as error:
                 raise DataError(f"{path}:{number}: {describe_validation_error(error)}") from None
-        yield row
+        yield value_of(raw, row)
 
 
 def row_to_json(row: BaseModel) -> bytes:
