@@ -58,7 +58,23 @@ def test_both_ways_of_drawing_have_the_mean_and_spread_of_the_mean(levels: int) 
 @pytest.mark.parametrize("levels", [6, 1000])
 def test_both_ways_of_flipping_are_symmetrical_with_the_right_spread(levels: int) -> None:
     values = np.random.default_rng(1).integers(0, levels, 400) / (levels - 1)
-    sums = sign_flipped_sums(units_of(values), 20_000, np.random.default_rng(2))
+    sums = sign_flipped_sums(units_of(values), 20_000, 2)
     spread = np.sqrt((values**2).sum())
     assert sums.mean() == pytest.approx(0.0, abs=0.03 * spread)
     assert sums.std() == pytest.approx(spread, rel=0.03)
+
+
+def test_what_metrics_and_pairs_share_is_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = []
+    new = np.random.default_rng
+
+    def counted(seed: int) -> np.random.Generator:
+        drawn.append(seed)
+        return new(seed)
+
+    values = [new(number).random(count) for number in range(5) for count in (30, 300)]
+    monkeypatch.setattr(np.random, "default_rng", counted)
+    for one in values:
+        resampled_means(units_of(one), 1_000, 77)
+        sign_flipped_sums(units_of(one - 0.5), 1_000, 77)
+    assert len(drawn) <= 8  # today 8: two numbers of units twice, and the flips of 30 sizes each time; 20 without

@@ -93,7 +93,7 @@ def sign_flip_p_value(units: ResamplingUnits, seed: int, resamples: int = RESAMP
     least = observed - 1e-9 * max(1.0, observed)
     if 2**units.number <= resamples:
         return float((np.abs(all_sign_flipped_sums(units)) >= least).mean())
-    flipped = np.abs(sign_flipped_sums(units, resamples, np.random.default_rng(seed)))
+    flipped = np.abs(sign_flipped_sums(units, resamples, seed))
     return (int((flipped >= least).sum()) + 1) / (resamples + 1)
 
 

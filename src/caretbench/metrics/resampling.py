@@ -119,15 +119,25 @@ def _remembered_units(number: int, resamples: int, seed: int) -> tuple[Units, ..
     return tuple(batch.astype(np.uint16) for batch in _drawn_units(number, resamples, seed))
 
 
+@lru_cache(maxsize=64)
+def _drawn_counts(counts: tuple[int, ...], resamples: int, seed: int) -> Units:
+    """Return how often each level comes in every bootstrap sample.
+
+    Cached: 50 problems of different values have the same counts, whatever the metric, and drawing them takes 14 ms.
+    """
+    number = sum(counts)
+    drawn = np.random.default_rng(seed).multinomial(number, np.asarray(counts) / number, size=resamples)
+    return drawn.astype(np.uint16) if number <= np.iinfo(np.uint16).max else drawn.astype(np.int32)
+
+
 def resampled_means(units: ResamplingUnits, resamples: int, seed: int) -> Floats:
     """Return the means over problems of ``resamples`` bootstrap samples of the units."""
     if not units.clustered:
         levels, counts = np.unique(units.sums, return_counts=True)
         if len(levels) <= _FEW_LEVELS:
             # Pass rates have few levels: drawing how often each comes is the same, and much faster.
-            drawn = np.random.default_rng(seed).multinomial(units.number, counts / units.number, size=resamples)
-            few: Floats = drawn @ levels / units.number
-            return few
+            few: Floats = _drawn_counts(tuple(counts.tolist()), resamples, seed).astype(np.float64) @ levels
+            return few / units.number
     small = units.number <= np.iinfo(np.uint16).max and units.number * resamples <= _REMEMBERED_SIZE
     draw = _remembered_units if small else _drawn_units
     step = max(1, _SUMMED_SIZE // units.number)
@@ -148,19 +158,37 @@ def all_sign_flipped_sums(units: ResamplingUnits) -> Floats:
     return sums
 
 
-def sign_flipped_sums(units: ResamplingUnits, resamples: int, rng: np.random.Generator) -> Floats:
+def sign_flipped_sums(units: ResamplingUnits, resamples: int, seed: int) -> Floats:
     """Return the sums of ``resamples`` draws in which every unit's sum flips its sign with probability 1/2."""
     sizes, counts = np.unique(np.abs(np.round(units.sums, 12)), return_counts=True)
     if len(sizes) <= _FEW_LEVELS:
         # Units of one size flip independently, so their sum follows from how many keep their sign.
-        kept = rng.binomial(counts, 0.5, size=(resamples, len(sizes)))
+        kept = np.random.default_rng(seed).binomial(counts, 0.5, size=(resamples, len(sizes)))
         few: Floats = (2 * kept - counts) @ sizes
         return few
     sums = np.empty(resamples)
-    step = max(1, _BATCH_SIZE // units.number)
-    for start in range(0, resamples, step):
-        rows = min(step, resamples - start)
-        bits = np.unpackbits(rng.integers(0, 256, size=-(-rows * units.number // 8), dtype=np.uint8))
-        kept_each = bits[: rows * units.number].reshape(rows, units.number).astype(np.float64)
-        sums[start : start + rows] = kept_each @ (2 * units.sums) - units.sums.sum()
+    start = 0
+    draw = _remembered_flips if units.number * resamples <= _REMEMBERED_SIZE else _drawn_flips
+    for flips in draw(units.number, resamples, seed):
+        # 64 samples, whose bits are whole bytes, stay in the processor's cache: 0.01 s instead of 0.1 for 1,800 units.
+        for part in np.split(flips, range(8 * units.number, len(flips), 8 * units.number)):
+            bits = np.unpackbits(part)
+            rows = min(len(bits) // units.number, resamples - start)
+            kept_each = bits[: rows * units.number].reshape(rows, units.number).astype(np.float64)
+            sums[start : start + rows] = kept_each @ (2 * units.sums) - units.sums.sum()
+            start += rows
     return sums
+
+
+def _drawn_flips(number: int, resamples: int, seed: int) -> Iterator[NDArray[np.uint8]]:
+    """Yield the signs of all units in ``resamples`` draws, as bits, some draws at a time."""
+    rng = np.random.default_rng(seed)
+    step = max(1, _BATCH_SIZE // number)
+    for start in range(0, resamples, step):
+        yield rng.integers(0, 256, size=-(-min(step, resamples - start) * number // 8), dtype=np.uint8)
+
+
+@lru_cache(maxsize=2)
+def _remembered_flips(number: int, resamples: int, seed: int) -> tuple[NDArray[np.uint8], ...]:
+    """Return all drawn signs; cached, since every pair of models has the same."""
+    return tuple(_drawn_flips(number, resamples, seed))
