@@ -11,8 +11,10 @@ import pytest
 import yaml
 
 import caretbench
+from caretbench.execution.run_costs import RunCosts
 from caretbench.problem import Completion, Problem, TestsCheck
 from caretbench.reports.frame import load_run
+from caretbench.runs.run_folder import RunFolder
 from caretbench.suites.suite_types import ProblemSet
 from caretbench.validation.validity import Validity
 from caretbench.versions import current_model, current_text
@@ -111,6 +113,18 @@ def test_a_stored_run_with_the_former_word_is_resumed_reported_and_compared(tmp_
         compared.names == ("run: reference", "other: reference", "run: empty", "other: empty")
         or len(compared.names) == 4
     )
+
+
+def test_a_resumed_run_adds_its_costs_and_a_complete_one_keeps_them(tmp_path: Path) -> None:
+    def costs(**changes: object) -> RunCosts | None:
+        return RunFolder(caretbench.score(config(tmp_path / "run", **changes), []).path).manifest().costs
+
+    first, again = costs(), costs()
+    assert first is not None
+    assert again == first
+    more = costs(baselines=["reference", "empty", "stub"])
+    assert more is not None
+    assert more.wall_s > first.wall_s
 
 
 def test_a_users_rows_with_the_former_word_are_those_of_the_baseline() -> None:

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build import load_builder
 from caretbench.errors import DataError
 from caretbench.runs.building.config import BuildModelsConfig
 from caretbench.runs.building.remembered_models import MODELS_FILE, remember_models, with_remembered_models
 from caretbench.runs.plans.roles import NamedModel
-from caretbench.suites import load_suite
 
-DEVBENCH = load_suite("devbench")
+DEVBENCH = load_builder("devbench")
 
 
 def config(*models: NamedModel) -> BuildModelsConfig:
@@ -23,7 +23,7 @@ def test_a_build_without_models_uses_those_of_the_folder(tmp_path: Path) -> None
     kept = ("generator=a=openai/gpt-4o", "generator=mistral/x")
     assert with_remembered_models(DEVBENCH, tmp_path, []) == kept
     assert with_remembered_models(DEVBENCH, tmp_path, ["generator=openai/o"]) == ("generator=openai/o",)
-    assert with_remembered_models(load_suite("c3bench"), tmp_path, []) == ()
+    assert with_remembered_models(load_builder("c3bench"), tmp_path, []) == ()
 
 
 @pytest.mark.parametrize("spec", ["command/python tool.py", "gguf/model.gguf", "server/m@http://10.0.0.9", "hf/x"])

@@ -19,7 +19,7 @@ from caretbench.validation.program_gate import ProgramGate
 
 
 class Builder:
-    """What only building a suite's problems needs. Runs never load it.
+    """Construction of a suite's problems: all that only building needs. Runs never load it.
 
     A subclass defines ``name`` and the hooks that its suite has; each has a default. ``@register_builder`` registers
     it; another package declares it as an entry point of the group ``caretbench.builders``.

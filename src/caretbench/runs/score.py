@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from caretbench.execution.dispatcher import AnyExecutor, AnyRequest
@@ -298,14 +298,22 @@ class ScoringStage:
     # --- running ------------------------------------------------------------------------------------------------
 
     def _answers(self, references: Iterable[_Answer], completions: Iterable[_Answer]) -> Iterator[_Answer | None]:
-        """Yield the references, then each answer after the verdict on its reference; None while none has one."""
-        yield from references
-        for completion, text in completions:
-            held = self._held.get(completion.problem_id)
-            if held is None:
-                yield completion, text
-            else:
+        """Yield the references and each answer after the verdict on its reference; None while no more has one.
+
+        Answers come between the references, so that those that wait do so while other references still compute.
+        """
+        source = iter(completions)
+        for reference in chain(references, [None]):
+            if reference is not None:
+                yield reference
+            for completion, text in source:
+                held = self._held.get(completion.problem_id)
+                if held is None:
+                    yield completion, text
+                    continue
                 held.append((completion, text))
+                if reference is not None:
+                    break
             while self._ready:
                 yield self._ready.popleft()
         while self._held or self._ready:

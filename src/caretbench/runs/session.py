@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Self
 
-from caretbench.execution.costs import CostMeter, RunCosts
+from caretbench.execution.costs import CostMeter
 from caretbench.execution.dispatcher import AnyExecutor, Dispatcher
+from caretbench.execution.run_costs import RunCosts
 from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.toolchains import load_runtime
 from caretbench.extraction.policies import Policy
@@ -85,7 +86,7 @@ class RunSession:
             self.progress.note(line)
         if self._earlier is not None:  # this command may be about some of the run's problems only
             manifest.toolchains, manifest.isolation = self._earlier.toolchains, self._earlier.isolation
-            manifest.left_out = self._earlier.left_out
+            manifest.left_out, manifest.costs = self._earlier.left_out, self._earlier.costs
         if self._executor is not None:
             manifest.isolation = self._executor.isolation().model_dump()
             found = toolchains(self.benchmark.problems, self._executor, self.progress.note)
@@ -102,11 +103,13 @@ class RunSession:
 
     def score(self) -> None:
         """Compute the missing scores under all policies of the folder."""
+        before = self.folder.scores_path.stat().st_size if self.folder.scores_path.exists() else 0
         with CostMeter() as meter:
             self.manifest.left_out = self.scoring.run()
             for scoring in self._further:
                 scoring.run()
-        self.manifest.costs = (self.manifest.costs or RunCosts()) + meter.costs
+        if self.folder.scores_path.stat().st_size != before:  # a run that is complete keeps its manifest byte for byte
+            self.manifest.costs = (self.manifest.costs or RunCosts()) + meter.costs
         self.folder.write_manifest(self.manifest)
         stored = verdicts_path(self.manifest.suite, self.manifest.data.hash)
         if stored.exists():  # so that the report can show the valid problems apart

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from caretbench.suites.simcopilot.mining.labels import reference_distances
 
+from caretbench.suites.simcopilot.build.mining.labels import reference_distances
 from caretbench.syntax.analysis_types import Definition, Reference
 
 

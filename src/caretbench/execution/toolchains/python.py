@@ -47,7 +47,7 @@ _PRELOADED = (
     (re.compile(r"^\s*(?:import|from)\s+(?:pandas|scipy|seaborn)\b", re.MULTILINE), _LIGHT + _SCIENCE),
     (re.compile(r"^\s*(?:import|from)\s+(?:numpy|matplotlib|pylab)\b", re.MULTILINE), _LIGHT + _PLOTTING),
 )
-"""What a program imports, and the modules of its worker. Three sets, not one for each program: importing all of them
+"""Imports of a program, and the modules of its worker. Three sets, not one for each program: importing all of them
 takes 0.7 s of CPU, which a worker spends once."""
 
 

@@ -22,8 +22,9 @@ def _run() -> None:
     path, packages = sys.argv[1], sys.argv[2]
     ends = [int(end) for end in os.environ.pop("CARETBENCH_SENTINEL", "").split(":") if end]
     lines = [int(line) for line in os.environ.pop("CARETBENCH_ANSWER_LINES", "").split(":") if line]
-    word = os.read(ends[0], 64) if ends else b""
+    word, done = b"", ends[1] if ends else -1
     if ends:
+        word = os.read(ends[0], 64)
         os.close(ends[0])
     # A program may put others in their place.
     write, leave, run_exit_handlers = os.write, os._exit, atexit._run_exitfuncs
@@ -69,8 +70,8 @@ def _run() -> None:
     threading = sys.modules.get("threading")
     if threading is not None:
         threading._shutdown()
-    if ends and status == 0 and process() == started:  # a forked child comes to this place too
-        write(ends[1], word)
+    if done >= 0 and status == 0 and process() == started:  # a forked child comes to this place too
+        write(done, word)
     run_exit_handlers()
     main.__dict__.clear()
     for output in (sys.stdout, sys.stderr):

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build import load_builder
 from caretbench.execution.dispatcher import open_executor
 from caretbench.execution.execution_types import Executor
 from caretbench.problem import Problem
-from caretbench.suites import load_suite
 from caretbench.suites.devbench.construction.examination.gate_runs import GateResult, GateRuns
 from caretbench.suites.devbench.starter import problem_of_text
 from caretbench.validation.validity import Validity
@@ -50,8 +50,8 @@ def result(
     executor: Executor, text: str, *reasons: str, unverified: bool = False, without_program: bool = False
 ) -> tuple[GateResult, list[str]]:
     gate = StatedGate(*reasons)
-    suite = load_suite("devbench")
-    program = (lambda _problem, _text: None) if without_program else suite._program
+    builder = load_builder("devbench")
+    program = (lambda _problem, _text: None) if without_program else builder._program
     runs = GateRuns(gate, executor, program, Path("validity.jsonl"), unverified=unverified)
     problem = problem_of_text(text, "python/low_context/one", "made")
     [found] = runs.results([problem]).values()

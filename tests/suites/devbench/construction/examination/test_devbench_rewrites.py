@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build import load_builder
 from caretbench.execution.dispatcher import open_executor
-from caretbench.suites import load_suite
 from caretbench.suites.devbench.construction.examination.rewrites import rewrite_faults, rewrites
 from caretbench.suites.devbench.starter import problem_of_text
 
@@ -25,10 +25,10 @@ ABOUT_TEXT = {
 
 
 def test_only_assertions_about_the_text_fail() -> None:
-    suite = load_suite("devbench")
+    builder = load_builder("devbench")
     problems = [problem_of_text(text, name, "made") for name, text in (HONEST | ABOUT_TEXT).items()]
     executor = open_executor(2)
-    found = rewrite_faults(problems, suite._program, executor.programs)
+    found = rewrite_faults(problems, builder._program, executor.programs)
     assert found.keys() == ABOUT_TEXT.keys()
     assert "with an empty line" in found["python/low_context/line"]
     assert "with a comment in it" in found["javascript/low_context/text"]
