@@ -168,9 +168,11 @@ class LocalJobRunner(Generic[Request, Result]):
                 return [(run.job, result)]
             if run.job.request.is_reference:
                 result = result.model_copy(update={"runs_alone": run.number})
-            if run.number == run.most:
+            # The reference may have come while the same text, an answer then, ran alone.
+            most = LONE_RUNS if needs_confirmation(run.job.request, run.result) else run.most
+            if run.number >= most:
                 return [(run.job, result)]
-            self._lone_runs.appendleft(_LoneRun(run.job, result, run.number + 1, run.most))
+            self._lone_runs.appendleft(_LoneRun(run.job, result, run.number + 1, most))
             return []
 
         self._alone += 1

@@ -70,17 +70,7 @@ def project_command_key(
         [
             _PROJECT,
             CRITERION_VERSION,
-            request.model_dump(
-                exclude={
-                    "id",
-                    "patch",
-                    "read_only",
-                    "stdin",
-                    "is_reference",
-                    "reference_cpu_s",
-                    *_empty_new_fields(request),
-                }
-            ),
+            request.model_dump(exclude=_NOT_IN_KEYS | {"read_only"} | _empty_new_fields(request)),
             *_contents(request),
             sorted((inside, path_fingerprints(place)) for inside, place in request.read_only.items()),
             bundle,
@@ -97,9 +87,7 @@ def project_command_key(
 def remote_project_command_key(request: WorkspaceRequest, environments: Sequence[object]) -> str:
     """Return the key of a command on other machines; ``environments`` are their tools, one per language."""
     newer = {"total_result_bytes"} & _empty_new_fields(request)
-    fields = request.model_dump(
-        mode="json", exclude={"id", "patch", "stdin", "is_reference", "reference_cpu_s", *newer}
-    )
+    fields = request.model_dump(mode="json", exclude=_NOT_IN_KEYS | newer)
     return sha256_json([_REMOTE_PROJECT, CRITERION_VERSION, fields, *_contents(request), list(environments)])
 
 

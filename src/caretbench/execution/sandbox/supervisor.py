@@ -226,6 +226,7 @@ class Supervisor:
             self._reports += data[: self._report_bytes - len(self._reports)]
             if self._started_at is None and b"\n" in self._reports:
                 self._started_at = time.monotonic()
+                self._worked = 0.0, self._started_at  # on a busy machine the isolation takes seconds to build
         elif self._output_handler is not None and capture is self._streams[0]:
             why = self._output_handler.receive_output(data)
             if why is not None:
@@ -248,6 +249,7 @@ class Supervisor:
             if why is not None or not self._output_handler.is_busy():
                 return
         if self._waits and not self._has_worked(*tree_activity(self._process.pid)):
+            report_activity(works=False, memory_mb=self._memory_mb)  # once more: there may be room for it now
             return  # without a processor it can neither start processes nor take memory
         usage = tree_usage(self._process.pid, self._limits.pids + 2)
         self._note_activity(usage)

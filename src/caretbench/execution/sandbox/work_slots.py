@@ -13,8 +13,8 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
-MOST_WAITING = 96
-"""Maximum number of waiting programs that have lent their slots: each has a thread and a sandbox."""
+MOST_WAITING = 32
+"""Maximum number of waiting programs that have lent their slots: each has a sandbox, and may need memory later."""
 _MEMORY_SHARE = 0.25
 """Share of the machine's memory that these programs may hold together."""
 
