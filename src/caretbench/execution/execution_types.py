@@ -340,8 +340,8 @@ class LanguageRuntime(Protocol):
     def toolchain(self) -> Toolchain:
         """Return the installed tools, cached per process."""
 
-    def expect(self, request: ExecutionRequest) -> None:
-        """Note a request that will be compiled, before the first one is."""
+    def expect(self, request: ExecutionRequest) -> bool:
+        """Note a request that will be compiled; return whether the first compiler should wait for others."""
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
         """Compile the requests in one sandboxed process into the given empty folders; results in order."""

@@ -112,8 +112,8 @@ class _Programs(LocalRequestKind[ExecutionRequest, ExecutionResult]):
         group = (request.language, request.profile, request.variant, request.bundle)
         return self._runner.compile_batch_size(request.language), group
 
-    def expect(self, request: ExecutionRequest) -> None:
-        self._runner.expect(request)
+    def expect(self, request: ExecutionRequest) -> bool:
+        return self._runner.expect(request)
 
     def compile(self, jobs: Sequence[Job[ExecutionRequest]]) -> Sequence[ExecutionResult | None]:
         with ledger.during("compilers"):

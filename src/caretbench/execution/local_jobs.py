@@ -32,9 +32,10 @@ class LocalRequestKind(RequestKind[Request, Result]):
         del request
         return 0, None
 
-    def expect(self, request: Request) -> None:
-        """Note a request that will be compiled: what it shares with later ones may be prepared."""
+    def expect(self, request: Request) -> bool:
+        """Note a request that will be compiled; return whether the first compiler should wait for others."""
         del request
+        return False
 
     def compile(self, jobs: Sequence[Job[Request]]) -> Sequence[Result | None]:
         """Compile a batch; return None for each program that can run, else its final result."""
@@ -98,11 +99,12 @@ class LocalJobRunner(Generic[Request, Result]):
         if size == 0:
             self._start_run(job)
             return
-        self._kind.expect(job.request)
+        holds = self._kind.expect(job.request)
         batch = self._batches.setdefault(group, [])
         batch.append(job)
-        # Nothing is compiled before the window is full: the first compiler already knows what the others share.
-        if len(batch) >= size and self._tasks:
+        # Where programs share what can be prepared, none is compiled before the window is full: the first compiler
+        # knows it then. For the others that was two idle seconds of C#'s 13.
+        if len(batch) >= size and (self._tasks or not holds):
             self._start_batches(group)
 
     def completed(self) -> Iterator[tuple[Job[Request], Result]]:

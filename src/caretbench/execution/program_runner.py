@@ -71,9 +71,9 @@ class ProgramRunner:
             self._toolchains[language] = found
         return self._toolchains[language]
 
-    def expect(self, request: ExecutionRequest) -> None:
-        """Tell the language's runtime of a request that will be compiled."""
-        self.runtime(request.language).expect(request)
+    def expect(self, request: ExecutionRequest) -> bool:
+        """Tell the language's runtime of a request; return whether the first compiler should wait for others."""
+        return self.runtime(request.language).expect(request)
 
     def compile_batch_size(self, language: str) -> int:
         """Return the number of programs per compiler process; 0 if there is nothing to compile."""

@@ -75,9 +75,10 @@ class BaseRuntime(ABC):
             self._toolchain = self.find_toolchain()
         return self._toolchain
 
-    def expect(self, request: ExecutionRequest) -> None:
-        """Note a request that will be compiled; nothing is to be learned from it by default."""
+    def expect(self, request: ExecutionRequest) -> bool:
+        """Return False: nothing is to be learned from a request before it is compiled."""
         del request
+        return False
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
         """Return success without compiling; the folders stay empty."""

@@ -88,10 +88,11 @@ class CppRuntime(ExecutableRuntime):
         mark = fingerprint(version, linker, *texts, flags=commands)
         return Toolchain(language=self.language, available=True, version=f"{version}, {linker}", fingerprint=mark)
 
-    def expect(self, request: ExecutionRequest) -> None:
+    def expect(self, request: ExecutionRequest) -> bool:
         """Count the request's headers: those that pay are built before the first of the expected programs."""
         if request.variant != COMMON_HEADERS:
             self.headers.expect(request.source, self._flags(request))
+        return True
 
     def compile_one(self, request: ExecutionRequest, folder: Path) -> CompileResult:
         """Compile a program into ``folder``."""
