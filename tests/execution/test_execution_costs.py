@@ -108,7 +108,7 @@ def test_time_in_which_nothing_works_has_its_reason(box: Sandbox, tmp_path: Path
         while time.process_time() < end:
             pass
     assert sum(meter.costs.idle_s.values()) < 0.5 * meter.costs.wall_s
-    assert meter.costs.own_cpu_s >= 1.99
+    assert meter.costs.own_cpu_s >= 2
 
 
 def test_costs_of_resumed_runs_are_added() -> None:
