@@ -297,9 +297,48 @@ def measure(modules: Collection[Module]) -> Found:
     found["public class names in several modules"] = [
         f"{name}: {', '.join(paths)}" for name, paths in sorted(classes.items()) if len(paths) > 1
     ]
+    found["modules that fit into their one importer"] = mergeable(modules)
+    found["comments"] = [comment for module in modules for comment in comment_lines(module)]
     found["imports across wings"] = imports_across_wings(modules)
     found["groups of modules that import each other"] = [", ".join(group) for group in cycles(modules)]
     return found
+
+
+MOST_MODULE_LINES = 500
+DIRECTIVES = ("# noqa", "# type:", "# fmt:", "# pragma", "#!")
+"""Beginnings of comments that are addressed to a tool."""
+
+
+def mergeable(modules: Iterable[Module]) -> list[str]:
+    """Modules whose one importer lies in the same folder and has room for them: ``MODULE into IMPORTER``."""
+    named = {module.name: module for module in modules}
+    importers: dict[str, set[str]] = defaultdict(set)
+    for name, module in named.items():
+        for other in {*module.imported()} & named.keys() - {name}:
+            importers[other].add(name)
+    pairs = []
+    for name, module in named.items():
+        others = importers[name]
+        if module.is_package or len(others) != 1:
+            continue
+        importer = named[next(iter(others))]
+        together = len(module.text.splitlines()) + len(importer.text.splitlines())
+        same_folder = importer.path.parent == module.path.parent and not importer.is_package
+        if same_folder and together <= MOST_MODULE_LINES:
+            pairs.append(f"{module.path} into {importer.path.name}: {together} lines")
+    return sorted(pairs)
+
+
+def comment_lines(module: Module) -> list[str]:
+    """Comments on a line of their own, without those for tools."""
+    lines = enumerate(module.text.splitlines(), 1)
+    own = ((number, line.strip()) for number, line in lines if line.lstrip().startswith("#"))
+    return [f"{module.path}:{number} {text}" for number, text in own if not text.startswith(DIRECTIVES)]
+
+
+def words(folder: Path) -> int:
+    """The number of words of all Markdown pages below a folder, as ``wc -w`` counts them."""
+    return sum(len(page.read_text().split()) for page in folder.rglob("*.md"))
 
 
 def run_wing(modules: Iterable[Module]) -> list[Module]:
@@ -354,6 +393,8 @@ def main() -> None:
         print(f"{len(entries):6}  {name}")  # noqa: T201
         if chosen.list:
             print(*(f"        {entry}" for entry in entries), sep="\n")  # noqa: T201
+    docs = chosen.source.parents[1] / "docs"
+    print(f"{words(docs):6}  words of docs/")  # noqa: T201
     if chosen.load:
         print_loads()
 
