@@ -53,7 +53,7 @@ def write_spec(folder: Path, ecosystem: str, language: str, packages: list[str],
 
 def test_devbench_and_the_compiler_have_their_bundles() -> None:
     wanted = {f"devbench/{name}" for name in ("python", "javascript", "typescript", "java", "cpp")}
-    assert wanted | {"tools/typescript"} <= set(SPECS)
+    assert wanted | {"tools/typescript", "tools/typescript-native"} <= set(SPECS)
 
 
 @pytest.mark.parametrize("spec", [spec for spec in SPECS.values() if spec.ecosystem == "pip"], ids=lambda s: s.name)

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import json
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from caretbench.execution.bundles import Bundle, installed_bundle
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Limits, Status
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.toolchains import typescript
+from caretbench.execution.toolchains.base_runtime import harness_file
 from caretbench.runs.verdict import execution_details
 from tests.support.compiled_programs import need_toolchain, run_programs
 
@@ -32,13 +36,25 @@ PROGRAMS = {
     # Global scripts, which would clash if one program saw another.
     "global one": "interface Shape { side: number }\nconst shared = 1;\nconst shape: Shape = { side: 1 };\n",
     "global two": "interface Shape { radius: number }\nconst shared = 'a';\nconst shape: Shape = { radius: 1 };\n",
+    # Here the JavaScript depends on other files: TypeScript 5.9 compiles the whole program.
+    "constant of another file": ASSERT + "declare const enum E { A = 3 }\nassert.strictEqual(E.A as number, 3);\n",
+    "type exported again": "import { PathLike } from 'fs';\nexport { PathLike };\n",
     "writes beside itself": "import * as fs from 'fs';\nfs.writeFileSync(__dirname + '/note', 'x');\n",
 }
 
 
-@pytest.fixture(scope="module")
-def results() -> Mapping[str, ExecutionResult]:
-    return run_programs("typescript", {name: source for name, source in PROGRAMS.items() if name != "type, hangs"})
+@pytest.fixture(scope="module", params=["native", "5.9"])
+def results(request: pytest.FixtureRequest) -> Mapping[str, ExecutionResult]:
+    """Results with types checked by each of the compilers: with the native one built, and as if it were not."""
+    native = request.param == "native"
+    if native and installed_bundle(typescript.NATIVE_BUNDLE) is None:
+        pytest.skip(f"bundle {typescript.NATIVE_BUNDLE} is not built")
+
+    def bundles(name: str) -> Bundle | None:
+        return installed_bundle(name) if native or name != typescript.NATIVE_BUNDLE else None
+
+    sources = {name: source for name, source in PROGRAMS.items() if name != "type, hangs"}
+    return run_programs("typescript", sources, bundles=bundles)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +73,8 @@ def results() -> Mapping[str, ExecutionResult]:
         ("thrown", Status.RUNTIME_ERROR),
         ("asynchronous", Status.FAILED),
         ("printed sentinel", Status.INCOMPLETE),
+        ("constant of another file", Status.PASSED),
+        ("type exported again", Status.PASSED),
         ("global one", Status.PASSED),
         ("global two", Status.PASSED),
         ("writes beside itself", Status.PASSED),
@@ -69,6 +87,44 @@ def test_outcome(results: Mapping[str, ExecutionResult], name: str, status: Stat
 def test_a_missing_module_is_named(results: Mapping[str, ExecutionResult]) -> None:
     assert results["missing module"].missing_module == "no-such-module"
     assert "TS2322" in results["missing module and type error"].diagnostics
+
+
+@pytest.mark.parametrize(
+    ("check", "code"),
+    [
+        ('throw new Error("no such project")', 0),  # TypeScript 5.9 decides
+        ('child.kill("SIGKILL"); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)', 1),
+    ],
+)
+def test_a_failing_native_compiler_gives_no_verdict(tmp_path: Path, check: str, code: int) -> None:
+    """It runs in a process of its own: where that has died, the server ends, and a fresh one compiles the program."""
+    need_toolchain("typescript")
+    compiler = installed_bundle(typescript.COMPILER_BUNDLE)
+    if compiler is None:
+        pytest.skip(f"bundle {typescript.COMPILER_BUNDLE} is not built")
+    api = tmp_path / "dist" / "api" / "sync" / "api.js"
+    api.parent.mkdir(parents=True)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    api.write_text(
+        f"""import {{ spawn }} from "node:child_process";
+const child = spawn("sleep", ["60"]);
+export class API {{ client = {{ channel: {{ child }} }}; updateSnapshot() {{ {check}; }} }}
+process.on("exit", () => child.kill());
+"""
+    )
+    server = harness_file("typescript", "typescript_compile.cjs")
+    package = f"{compiler.root}/node_modules/typescript"
+    program = b"const x: number = 1;\n"
+    ended = subprocess.run(
+        [*("node", "-e", server, "--", package, str(compiler.root), "30", str(tmp_path))],
+        input=b"id - %d\n%s" % (len(program), program),
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == code, ended.stderr
+    answers = [json.loads(line) for line in ended.stdout.splitlines()[1:]]
+    assert [answer["kind"] for answer in answers] == (["ok"] if code == 0 else [])
 
 
 @pytest.mark.smoke

@@ -12,6 +12,7 @@ from caretbench.execution.execution_types import ExecutionRequest, ExecutionResu
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.toolchains import load_runtime
+from caretbench.execution.toolchains.base_runtime import BundleLookup
 
 
 def need_toolchain(language: str) -> None:
@@ -31,6 +32,7 @@ def run_programs(
     sources: Mapping[str, str],
     profile: Literal["paper", "default"] = "default",
     variant: str | None = None,
+    bundles: BundleLookup = installed_bundle,
 ) -> dict[str, ExecutionResult]:
     """Results by name."""
     need_toolchain(language)
@@ -38,5 +40,5 @@ def run_programs(
         ExecutionRequest(id=name, language=language, source=source, profile=profile, variant=variant)
         for name, source in sources.items()
     ]
-    executor = LocalExecutor(workers=2, use_cache=False)
+    executor = LocalExecutor(workers=2, use_cache=False, bundles=bundles)
     return {result.id: result for result in executor.submit(requests)}
