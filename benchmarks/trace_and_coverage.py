@@ -49,7 +49,7 @@ json.dump([list(names), rows], open({_SEEN!r}, "w"))
 
 def measured(root: Path, pairs: int) -> dict[str, object]:
     """Return the figures of one project."""
-    runner = WorkspaceRunner(Sandbox(), SnapshotStore(), warm_pytest=False)  # as traced tests start
+    runner = WorkspaceRunner(Sandbox(), SnapshotStore(), warm_python=False)  # as traced tests start
     engine = WorkspaceExecutor(1, workspace_runner=runner, use_cache=False)
     store = engine.workspace_runner.store
     project = store_project(root, store)

@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--limit", type=int, default=500, help="maximum number of answers (default 500)")
     arguments = parser.parse_args()
-    runners = (WorkspaceRunner(), WorkspaceRunner(warm_pytest=False))
+    runners = (WorkspaceRunner(), WorkspaceRunner(warm_python=False))
     texts: dict[str, WorkspaceRequest] = {}
     starts: dict[str, WorkspaceRequest] = {}
     for folder in arguments.folders:

@@ -369,7 +369,7 @@ class WarmWorkerPool:
         if warm.harness_code:  # as an interpreter sees its arguments that is started with `-c TEXT`
             argv = job["argv"]
             assert isinstance(argv, list)  # noqa: S101  ours
-            extra["argv"] = ["-c", *argv[3:]]
+            extra["argv"] = ["-c", *argv[3 if argv[1] == "-c" else 1 :]]
         return WarmJob(key, {**job, **extra}, user_binds)
 
     @contextlib.contextmanager

@@ -40,7 +40,7 @@ from caretbench.execution.workspaces.project_preparation import ProjectPreparer
 from caretbench.execution.workspaces.project_tools import tool_binds, tool_environment, tools_of_command
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.warm.warm_java_compiler import WarmJavaCompiler
-from caretbench.execution.workspaces.warm.warm_pytest import WarmPytest
+from caretbench.execution.workspaces.warm.warm_python import WarmPython
 from caretbench.execution.workspaces.workspace_request import (
     WORKSPACE_LIMITS,
     PlacementMode,
@@ -65,7 +65,7 @@ class WorkspaceRunner:
         overlay: False: always copy.
         bundles: From a bundle's name to the built bundle.
         index: Hosts that commands with network ``index`` reach; the public package indexes by default.
-        warm_pytest: False: each start of pytest is that of an interpreter.
+        warm_python: False: each start of pytest is that of an interpreter.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class WorkspaceRunner:
         overlay: bool = True,
         bundles: BundleLookup = installed_bundle,
         index: IndexPolicy | None = None,
-        warm_pytest: bool = True,
+        warm_python: bool = True,
     ) -> None:
         self.sandbox = sandbox or Sandbox()
         self.store = store or SnapshotStore()
@@ -88,7 +88,7 @@ class WorkspaceRunner:
         self._index = index
         self._preparer = ProjectPreparer(self.store, self.run)
         self._java = WarmJavaCompiler(self.sandbox)
-        self._pytest = WarmPytest() if warm_pytest else None
+        self._python = WarmPython() if warm_python else None
         self._bundles: dict[str, Bundle | None] = {}
         self._snapshots: OrderedDict[str, tuple[Snapshot, ExitStack]] = OrderedDict()
         self._lock = threading.Lock()
@@ -131,8 +131,8 @@ class WorkspaceRunner:
         for pattern in (*request.results, *request.junit):
             checked_path(pattern)
         invocation = _invocation(request, bundle)
-        if self.overlay and self._pytest is not None:
-            warm = self._pytest.settings(request, invocation, snapshot, bundle)
+        if self.overlay and self._python is not None:
+            warm = self._python.settings(request, invocation, snapshot, bundle)
             invocation = replace(invocation, warm=warm or invocation.warm)
         last = attempt + _ATTEMPTS - 1
         ran, placed = self._run_once(request, snapshot, changes, invocation)

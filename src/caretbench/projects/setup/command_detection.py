@@ -15,7 +15,7 @@ from caretbench.errors import DataError
 from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.workspaces.project_tools import is_installed
 from caretbench.execution.workspaces.snapshot_store import Snapshot
-from caretbench.execution.workspaces.warm.warm_pytest import PACKAGES_FOLDER
+from caretbench.execution.workspaces.warm.warm_python import PACKAGES_FOLDER
 from caretbench.files import read_packaged_toml
 from caretbench.problem import ExpectedOutput, TestsCheck
 from caretbench.projects.language_tables import TestCommand, language_commands

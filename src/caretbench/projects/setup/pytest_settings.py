@@ -9,7 +9,7 @@ from typing import Final
 
 from caretbench.execution.sandbox.program_sandbox import WORK
 from caretbench.execution.workspaces.snapshot_store import Snapshot
-from caretbench.execution.workspaces.warm.warm_pytest import PACKAGES_FOLDER
+from caretbench.execution.workspaces.warm.warm_python import PACKAGES_FOLDER
 from caretbench.projects.runner_options import runs_pytest
 from caretbench.projects.setup.project_tables import read_ini, read_toml, strings, sub_table
 

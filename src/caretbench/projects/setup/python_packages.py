@@ -15,7 +15,7 @@ from caretbench.execution.bundles.pip import sandbox_python
 from caretbench.execution.sandbox.bubblewrap import PATH
 from caretbench.execution.sandbox.program_sandbox import WORK
 from caretbench.execution.workspaces.snapshot_store import Snapshot
-from caretbench.execution.workspaces.warm.warm_pytest import PACKAGES_FOLDER
+from caretbench.execution.workspaces.warm.warm_python import PACKAGES_FOLDER
 from caretbench.projects.setup.project_tables import expanded_requirements, read_text, requirement_files
 from caretbench.projects.setup.python.declared_packages import declared_packages, named_groups, own_name, packages_of
 from caretbench.projects.setup.python.need_names import (

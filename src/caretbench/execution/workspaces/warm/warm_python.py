@@ -1,12 +1,15 @@
-"""Warm start of pytest: forks of an interpreter that has imported pytest, and nothing else of a project.
+"""Warm start of Python commands: forks of an interpreter that has imported the usual modules of the standard library.
 
-A command that this does not suit starts its own interpreter: where a module of the project, or another of its packages,
-has a name that a fork has imported from elsewhere, or where files or variables change how Python starts.
+For ``python3 -m pytest`` it has imported pytest, too, and nothing else of a project; ``python3 -m unittest`` and
+``python3 SCRIPT.py`` need no more. A command that this does not suit starts its own interpreter: where a module of the
+project, or another of its packages, has a name that a fork has imported from elsewhere, or where files or variables
+change how Python starts.
 """
 
 from __future__ import annotations
 
 import os
+import posixpath
 import shutil
 import sys
 import threading
@@ -26,7 +29,8 @@ from caretbench.execution.workspaces.workspace_request import WorkspaceRequest
 
 PACKAGES_FOLDER: Final = ".deps"
 """Folder of the project into which a setup installs Python packages; it is on the import path and never mined."""
-_COMMAND: Final = ("python3", "-m", "pytest")
+_PYTEST_COMMAND: Final = ("python3", "-m", "pytest")
+_UNITTEST_COMMAND: Final = ("python3", "-m", "unittest")
 _PYTEST: Final = (
     "assertion", "assertion.rewrite", "assertion.truncate", "assertion.util", "cacheprovider", "capture", "compat",
     "config", "config.argparsing", "config.exceptions", "config.findpaths", "debugging", "deprecated", "doctest",
@@ -57,11 +61,11 @@ _OTHER_LIBRARY: Final = frozenset(
     {"antigravity", "distutils", "idlelib", "lib2to3", "test", "this", "tkinter", "turtle", "turtledemo", "venv"}
 )
 """Modules of the standard library that nothing imports here: projects have folders of these names."""
-_IMPORTED: Final = (sys.stdlib_module_names - _OTHER_LIBRARY) | set(PYTEST_MODULES)
-"""Names that a fork may have imported, its own imports and theirs."""
 _START_FILES: Final = frozenset({"sitecustomize", "usercustomize"})
 """Modules that Python imports as it starts, which a fork does not do again."""
-_NAMES: Final = _IMPORTED | _START_FILES | {"__pycache__"}  # byte code of a single module lies outside of its files
+_LIBRARY_NAMES: Final = (sys.stdlib_module_names - _OTHER_LIBRARY) | _START_FILES | {"__pycache__"}
+"""Names that a fork may have imported; byte code of a single module lies outside of its files."""
+_NAMES: Final = _LIBRARY_NAMES | set(PYTEST_MODULES)
 _START_VARIABLES: Final = ("PYTHON", "LD_", "GLIBC_", "MALLOC_", "LC_", "LANG", "HOME", "TZ", "XDG_")
 """Beginnings of variables that change how an interpreter starts, or what code it runs then."""
 _FREE_VARIABLES: Final = frozenset({"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"})
@@ -70,11 +74,11 @@ _ENVIRONMENT: Final[Mapping[str, str]] = {**DEFAULT_ENVIRONMENT, "PYTHONDONTWRIT
 _PROJECTS: Final = 64
 
 
-class WarmPytest:
-    """Settings of the warm sandboxes in which pytest starts. Threads may share it."""
+class WarmPython:
+    """Settings of the warm sandboxes in which Python commands start. Threads may share it."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, str], str | None] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str | None], str | None] = OrderedDict()
         self._lock = threading.Lock()
 
     def settings(
@@ -87,29 +91,46 @@ class WarmPytest:
         environment = {**DEFAULT_ENVIRONMENT, **(invocation.environment or {})}
         if not _starts_as_usual(request, environment) or _brings_names(request, snapshot):
             return None
+        runs_pytest = request.command[:3] == _PYTEST_COMMAND
+        if not (runs_pytest or request.command[:3] == _UNITTEST_COMMAND or _is_script(request, snapshot)):
+            return None
         path = environment.get("PYTHONPATH", "")
         with self._lock:
-            key = (snapshot.id, path)
+            key = (snapshot.id, path if runs_pytest else None)
             if key not in self._known:
-                self._known[key] = _folder_of_pytest(snapshot, bundle, path.split(":"))
+                self._known[key] = (
+                    _folder_of_pytest(snapshot, bundle, path.split(":")) if runs_pytest else _library_folder(snapshot)
+                )
                 if len(self._known) > _PROJECTS:
                     self._known.popitem(last=False)
             self._known.move_to_end(key)
             folder = self._known[key]
         if folder is None:
             return None
-        return WarmSettings(_harness(), _MODULES, "project", tuple(_ENVIRONMENT.items()), folder)
+        environment_of_worker = tuple(_ENVIRONMENT.items())
+        if not runs_pytest:  # one worker for all projects
+            return WarmSettings(_harness(), _LIBRARY, "system", environment_of_worker, folder)
+        return WarmSettings(_harness(), _MODULES, "project", environment_of_worker, folder)
 
 
 def _starts_as_usual(request: WorkspaceRequest, environment: Mapping[str, str]) -> bool:
-    """Return whether a command starts pytest directly, without variables that change how Python starts."""
+    """Return whether a command starts Python directly, without variables that change how Python starts."""
     return (
-        request.command[:3] == _COMMAND
+        request.command[0] == "python3"
         and not (request.repeat or request.needs)
         and not any(_changes_start(name, value) for name, value in environment.items())
         and ("PYTHONPATH" not in environment or all(environment["PYTHONPATH"].split(":")))
         and _is_launcher(environment["PATH"])
     )
+
+
+def _is_script(request: WorkspaceRequest, snapshot: Snapshot) -> bool:
+    """Return whether a command starts a Python file of the project; a link's target decides the import path."""
+    name = request.command[1] if len(request.command) > 1 else ""
+    path = posixpath.normpath(posixpath.join(request.directory, name))
+    entry = snapshot.entries.get(path)
+    here = entry is not None and entry.kind == "file" and request.patch.get(path, "") is not None
+    return here and name.endswith(".py") and not name.startswith(("-", "/"))
 
 
 def _brings_names(request: WorkspaceRequest, snapshot: Snapshot) -> bool:
@@ -125,8 +146,19 @@ def _brings_names(request: WorkspaceRequest, snapshot: Snapshot) -> bool:
 def _is_launcher(path: str) -> bool:
     """Return whether the first ``python3`` of the system on a path is the interpreter of warm sandboxes."""
     system = ":".join(place for place in path.split(":") if not place.startswith(WORK))
-    found = shutil.which(_COMMAND[0], path=system)
+    found = shutil.which("python3", path=system)
     return found is not None and os.path.realpath(found) == os.path.realpath(launcher_interpreter()[0])
+
+
+def _library_folder(snapshot: Snapshot) -> str | None:
+    """Return "", or None where any folder of a project has a module that a fork has imported from elsewhere.
+
+    A script's folder and those that ``unittest`` is given come first on the import path, packages or not.
+    """
+    own, packages = _files(snapshot)
+    names = {name for path in own if path.endswith((".py", ".so", ".pyc")) for name in _names(path)}
+    installed = {path.split("/")[0].partition(".")[0] for path in packages}
+    return None if (names | installed) & _LIBRARY_NAMES or any(map(_is_interpreter, packages)) else ""
 
 
 def _folder_of_pytest(snapshot: Snapshot, bundle: Bundle | None, places: Iterable[str]) -> str | None:
@@ -166,7 +198,7 @@ def _is_interpreter(path: str) -> bool:
 def _top_level(files: Iterable[str]) -> set[str]:
     """Return the names by which files may be imported first: those that are in no folder of a regular package."""
     paths = list(files)
-    regular = {path.rpartition("/")[0] for path in paths if path.rpartition("/")[2].startswith("__init__.")}
+    regular = {path.rpartition("/")[0] for path in paths if path.rpartition("/")[2].startswith("__init__.")} - {""}
     found = set()
     for path in paths:
         folder, _, name = path.rpartition("/")
@@ -191,4 +223,4 @@ def _changes_start(variable: str, value: str) -> bool:
 
 @cache
 def _harness() -> str:
-    return resources.files(__package__).joinpath("pytest_harness.py").read_text("utf-8")
+    return resources.files(__package__).joinpath("command_harness.py").read_text("utf-8")

@@ -1,19 +1,21 @@
-"""Warm starts of pytest: real processes, compared with starts of an interpreter of their own."""
+"""Warm starts of Python commands: real processes, compared with starts of an interpreter of their own."""
 
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from caretbench.execution.costs import CostMeter
 from caretbench.execution.execution_types import Limits, Status, WarmSettings
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.warm.pytest_releases import PYTEST_MODULES, TABLE
-from caretbench.execution.workspaces.warm.warm_pytest import WarmPytest
+from caretbench.execution.workspaces.warm.warm_python import WarmPython
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, WorkspaceRunner
 from caretbench.files import read_packaged_toml
 from tests.support.pytest_copy import copy_pytest
@@ -21,6 +23,8 @@ from tests.support.pytest_copy import copy_pytest
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
 
 COMMAND = ("python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml=report.xml")
+UNITTEST = ("python3", "-m", "unittest", "-f")
+SCRIPT = ("python3", "./test_facts.py", "word", "-x")
 ENVIRONMENT = {"PYTHONPATH": "/tmp/work:/tmp/work/.deps"}
 FACTS = """
     import json, os, signal, sys, threading
@@ -30,7 +34,8 @@ FACTS = """
     def test_facts():
         main = sys.modules["__main__"]
         facts = {
-            "path": sys.path, "argv": sys.argv, "main": [main.__name__, main.__file__, main.__spec__.name],
+            "path": sys.path, "argv": [sys.argv, sys.orig_argv, sys.executable],
+            "main": [main.__name__, main.__file__, main.__spec__ and main.__spec__.name, sorted(vars(main))],
             "folder": os.getcwd(), "environment": dict(os.environ), "flags": list(sys.flags), "input": sys.stdin.read(),
             "threads": threading.active_count(), "dumped": sys.dont_write_bytecode, "prefix": sys.prefix,
             "signals": [repr(signal.getsignal(n)) for n in (signal.SIGINT, signal.SIGCHLD, signal.SIGPIPE)],
@@ -38,10 +43,21 @@ FACTS = """
             "descriptors": len(os.listdir("/proc/self/fd")),
             "processes": sorted(filter(str.isdigit, os.listdir("/proc"))),
             "hidden": os.listdir("/run/snapshot") if os.path.isdir("/run/snapshot") else [],
-            "umask": os.umask(0o22), "package": sys.modules["pluggy"].__file__, "encoding": sys.stdout.encoding,
+            "umask": os.umask(0o22), "encoding": sys.stdout.encoding,
+            "package": "pluggy" in sys.modules and sys.modules["pluggy"].__file__,
         }
         json.dump(facts, open("/tmp/work/facts.json", "w"))
 """
+CALLED = {
+    COMMAND: "",
+    UNITTEST: """
+    import unittest
+    class Facts(unittest.TestCase):
+        def test_facts(self):
+            test_facts()
+    """,
+    SCRIPT: "\n    test_facts()\n",
+}
 
 Make = Callable[[dict[str, str]], str]
 
@@ -60,7 +76,7 @@ def warm(store: SnapshotStore) -> Iterator[WorkspaceRunner]:
 
 @pytest.fixture(scope="module")
 def cold(store: SnapshotStore) -> Iterator[WorkspaceRunner]:
-    runner = WorkspaceRunner(store=store, warm_pytest=False)
+    runner = WorkspaceRunner(store=store, warm_python=False)
     yield runner
     runner.close()
 
@@ -91,22 +107,29 @@ def settings(runner: WorkspaceRunner, request: WorkspaceRequest) -> WarmSettings
     """Return the warm settings that the runner finds for a request."""
     from caretbench.execution.workspaces.workspace_runner import _invocation
 
-    return WarmPytest().settings(request, _invocation(request, None), runner.snapshot(request.snapshot), None)
+    return WarmPython().settings(request, _invocation(request, None), runner.snapshot(request.snapshot), None)
 
 
-def was_warm(runner: WorkspaceRunner) -> bool:
-    """Return whether a worker of this runner has imported packages of a project."""
-    return any(key.package_source == "project" for key in runner.sandbox._workers._workers)
+def preloaded(runner: WorkspaceRunner) -> bool:
+    """Return whether a worker of this runner has imported modules."""
+    return any(key.preloaded_modules for key in runner.sandbox._workers._workers)
 
 
 def verdict(result: WorkspaceResult) -> tuple[object, ...]:
     return result.status, result.exit_code, [(test.name, test.outcome) for test in result.tests]
 
 
+@pytest.mark.parametrize("command", CALLED, ids=["pytest", "unittest", "script"])
 def test_a_program_sees_what_it_sees_after_a_start_of_its_own(
-    project: Make, warm: WorkspaceRunner, cold: WorkspaceRunner
+    command: tuple[str, ...], project: Make, warm: WorkspaceRunner, cold: WorkspaceRunner
 ) -> None:
-    request = requested(project({"test_facts.py": FACTS}), "-s", results=("facts.json",), stdin=b"typed")
+    text = FACTS + CALLED[command]
+    command = (*command, "-s") if command == COMMAND else command
+    junit = ("report.xml",) if "pytest" in command else ()
+    request = requested(
+        project({"test_facts.py": text}), command=command, junit=junit, results=("facts.json",), stdin=b"typed"
+    )
+    assert settings(warm, request) is not None
     facts = []
     for runner in (warm, cold):
         result = runner.run(request)
@@ -115,8 +138,8 @@ def test_a_program_sees_what_it_sees_after_a_start_of_its_own(
     assert facts[0] == facts[1]
     assert facts[0]["hidden"] == []
     assert facts[0]["input"] == "typed"
-    assert was_warm(warm)
-    assert not was_warm(cold)
+    assert preloaded(warm)
+    assert not preloaded(cold)
 
 
 ENDS = {
@@ -167,6 +190,152 @@ def test_verdicts_are_those_of_a_cold_start(
     results = [runner.run(request) for runner in (warm, cold)]
     assert verdict(results[0]) == verdict(results[1])
     assert ("the end" in results[0].stdout.text) is ("the end" in results[1].stdout.text)
+
+
+PROGRAMS = {
+    "prints": "print('out'); import sys; print('error', file=sys.stderr)",
+    "raises": "def fail():\n    raise ValueError('a word')\nfail()",
+    "does not parse": "print('out')\ndef f(:\n",
+    "is no text": "\0",
+    "leaves with a word": "import sys; print('out'); sys.exit('a word')",
+    "leaves with a number": "raise SystemExit(300)",
+    "leaves with nothing": "raise SystemExit",
+    "ends at once": "import os; print('lost'); os._exit(0)",
+    "is interrupted": "import os, signal; os.kill(os.getpid(), signal.SIGINT)\nwhile True: pass",
+    "is out of memory": "x = [0] * (1 << 40)",
+    "leaves in an exit handler": "import atexit, sys; atexit.register(sys.exit, 0); raise ValueError",
+    "ends in an exit handler": "import atexit, os; atexit.register(os._exit, 0); raise ValueError",
+    "leaves in a thread's end": """
+        import sys, threading
+        threading._shutdown = lambda: sys.exit(0)
+        raise ValueError
+    """,
+    "leaves in its output's end": """
+        import sys
+        class Stream:
+            closed = False
+            def write(self, text): pass
+            def flush(self): sys.exit(0)
+        sys.stdout = Stream()
+        raise ValueError
+    """,
+    "turns an end into another": """
+        import atexit, gc, os, sys
+        os._exit = sys.exit = atexit._run_exitfuncs = gc.collect = os.kill = lambda *_: None
+        sys.modules.clear()
+        raise ValueError
+    """,
+    "kills its parents": "import os, signal; [os.kill(n, signal.SIGKILL) for n in (os.getppid(), 1, -1)]; print(1)",
+    "writes to all it can": """
+        import os
+        for number in range(3, 1024):
+            for text in (b'{"code": 0, "cpu_s": 0, "peak_kb": 1, "sentinel": true, "waits": false, "own_s": 0}\\n',):
+                try: os.write(number, text)
+                except OSError: pass
+        raise ValueError
+    """,
+    "leaves a thread": "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
+    "leaves a process": "import os, time\nif not os.fork():\n    os.setsid(); os.close(1); os.close(2); time.sleep(60)",
+    "forks": "import os\nprint('both', flush=True)\nif os.fork(): os.wait()\nprint('each')",
+    "waits for a thread": "import threading\nthreading.Timer(0.1, print, ['late']).start()",
+    "releases objects": """
+        class Thing:
+            def __init__(self, name): self.name = name
+            def __del__(self): print('gone', self.name, text())
+        def text(): return 'whole'
+        thing = Thing('a'); thing.circle = Thing('b'); thing.circle.circle = thing
+    """,
+    "writes through another stream": "import os\nstream = os.fdopen(1, 'w', closefd=False)\nstream.write('late')",
+    "puts its output aside": "import io, sys\nprint('before')\nsys.stdout = io.StringIO()\nprint('lost')",
+    "closes its output": "import sys\nprint('out')\nsys.stdout.close()",
+    "fills its output": "import sys; sys.stdout.write('x' * 100); open('/dev/full', 'w').write('y')",
+    "is imported anew": "import __main__, sys; print(__main__.__dict__ is globals(), __name__, sys.argv, __doc__)",
+    "goes deep": "def f(n): return n and f(n - 1)\nprint(f(900))\nf(2000)",
+    "starts processes": """
+        import multiprocessing, subprocess, sys
+        def double(n):
+            return 2 * n
+        if __name__ == "__main__":
+            for kind in ("fork", "spawn", "forkserver"):
+                with multiprocessing.get_context(kind).Pool(1) as pool:
+                    print(pool.map(double, [1, 2]))
+            print(subprocess.check_output([sys.executable, "-c", "print(1)"]))
+    """,
+    "runs its tests itself": """
+        import unittest
+        class Words(unittest.TestCase):
+            def test_a(self): self.assertEqual(1, 2)
+        if __name__ == "__main__": unittest.main()
+    """,
+}
+TESTS = {
+    **{name: text for name, text in PROGRAMS.items() if "itself" not in name and "process" not in name},
+    "changes unittest": """
+        import unittest
+        unittest.TestCase.assertEqual = lambda *_: None
+        class Words(unittest.TestCase):
+            def test_a(self): self.assertEqual(1, 2)
+            def test_b(self): self.assertTrue(False)
+    """,
+    "changes its result": """
+        import unittest, unittest.result
+        unittest.result.TestResult.wasSuccessful = lambda self: True
+        class Words(unittest.TestCase):
+            def test_a(self): self.fail()
+    """,
+    "passes": "import unittest\nclass Words(unittest.TestCase):\n    def test_a(self): print('out')\n",
+    "has several kinds": """
+        import unittest
+        class Words(unittest.IsolatedAsyncioTestCase):
+            async def test_a(self): self.assertEqual(1, 1)
+            @unittest.skip("later")
+            def test_b(self): pass
+            @unittest.expectedFailure
+            def test_c(self): self.fail()
+    """,
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        pytest.param(command, text, id=f"{command[-1]} {name}")
+        for command, texts in ((("python3", "test_a.py"), PROGRAMS), (UNITTEST, TESTS))
+        for name, text in texts.items()
+    ],
+)
+def test_output_and_status_are_those_of_a_cold_start(
+    command: tuple[str, ...],
+    text: str,
+    store: SnapshotStore,
+    warm: WorkspaceRunner,
+    cold: WorkspaceRunner,
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "test_a.py").write_text(textwrap.dedent(text))
+    request = WorkspaceRequest(id="tests", snapshot=store.add(tmp_path).id, command=command, minimum_tests=0)
+    assert settings(warm, request) is not None
+    seen = []
+    for runner in (warm, cold):
+        found = runner.run(request)
+        errors = re.sub(r"in \d\.\d+s|0x[0-9a-f]+|repeated \d+|(?s:Exception ignored.*)", "", found.stderr.text)
+        seen.append((found.status, found.exit_code, found.signal, found.reason, found.stdout.text, errors))
+    assert seen[0] == seen[1]
+
+
+def test_programs_of_several_projects_share_a_worker_and_nothing_else(store: SnapshotStore, tmp_path: Path) -> None:
+    runner = WorkspaceRunner(store=store)
+    text = "import json, os\nassert not hasattr(json, 'left')\njson.left = os.listdir('/tmp/work')\nprint(json.left)"
+    with CostMeter() as meter:
+        for number in range(12):
+            place = tmp_path / str(number % 3)
+            place.mkdir(exist_ok=True)
+            (place / f"run{number % 3}.py").write_text(text)
+            snapshot = store.add(place).id
+            found = runner.run(WorkspaceRequest(id="a", snapshot=snapshot, command=("python3", f"run{number % 3}.py")))
+            assert (found.status, found.stdout.text) == (Status.PASSED, f"['run{number % 3}.py']\n"), found.stderr.text
+        runner.close()
+    assert meter.costs.workers == 1
 
 
 def test_an_endless_test_ends_at_its_limit(project: Make, warm: WorkspaceRunner) -> None:
@@ -222,6 +391,15 @@ COLD = {
     "hashes have a seed": ({}, {"environment": {**ENVIRONMENT, "PYTHONHASHSEED": "1"}}),
     "the time zone is another": ({}, {"environment": {**ENVIRONMENT, "TZ": "Asia/Tokyo"}}),
     "the import path has a hole": ({}, {"environment": {"PYTHONPATH": "/tmp/work/.deps:"}}),
+    "the project itself is a package": ({"__init__.py": "", "heapq.py": ""}, {}),
+    "unittest may find a module of that name": ({"shop/__init__.py": "", "shop/heapq.py": ""}, {"command": UNITTEST}),
+    "a script may": ({"shop/__init__.py": "", "shop/heapq.py": ""}, {"command": ("python3", "test_a.py")}),
+    "a package of unittest's project is named as one": ({".deps/string.py": ""}, {"command": UNITTEST}),
+    "the script is not here": ({}, {"command": ("python3", "other.py")}),
+    "an answer deletes the script": ({}, {"command": ("python3", "test_a.py"), "patch": {"test_a.py": None}}),
+    "the script lies elsewhere": ({}, {"command": ("python3", "/tmp/work/test_a.py")}),
+    "Python gets options": ({}, {"command": ("python3", "-O", "test_a.py")}),
+    "another module is run": ({}, {"command": ("python3", "-m", "test_a")}),
 }
 
 
@@ -230,7 +408,6 @@ def test_an_interpreter_of_its_own_starts_where(
     files: dict[str, str], changes: dict[str, object], project: Make, warm: WorkspaceRunner
 ) -> None:
     snapshot = project({"test_a.py": "def test_a():\n    pass\n", **files})
-    assert settings(warm, requested(snapshot)) is None or not files
     assert settings(warm, requested(snapshot, **changes)) is None
 
 
@@ -276,7 +453,7 @@ def test_a_worker_without_pytest_leaves_it_to_the_program(project: Make, store: 
     snapshot = project({"test_a.py": "def test_a():\n    pass\n"})
     found = settings(runner, requested(snapshot))
     assert found is not None
-    runner._pytest = FixedSettings(found._replace(module_folder="/nowhere"))
+    runner._python = FixedSettings(found._replace(module_folder="/nowhere"))
     assert runner.run(requested(snapshot)).status is Status.PASSED
     runner.close()
 
@@ -288,7 +465,7 @@ def test_the_release_that_tests_use_is_known() -> None:
     assert set(table) == set(PYTEST_MODULES)
 
 
-class FixedSettings(WarmPytest):
+class FixedSettings(WarmPython):
     """Warm settings that are the same for every command."""
 
     def __init__(self, fixed: WarmSettings) -> None:
