@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from caretbench.syntax.faults import layout_faults
@@ -50,7 +52,8 @@ class Call(NamedTuple):
     arguments: str
 
 
-class AnswerStructure(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class AnswerStructure:
     """Structure of a text at its caret."""
 
     spliced: SplicedTree
@@ -80,12 +83,12 @@ class AnswerStructure(NamedTuple):
         """Number of layout faults of the whole program."""
         return layout_faults(self.spliced.tree, self.spliced.language)
 
-    @property
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """Texts of the tokens, without comments."""
         return tuple(token.text for token in self.tokens)
 
-    @property
+    @cached_property
     def depths(self) -> list[int]:
         """Depth of brackets after each token, relative to the caret."""
         depth = 0

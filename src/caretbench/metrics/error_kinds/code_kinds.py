@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 from caretbench.metrics.error_kinds.answer_structure import AnswerStructure, Call
 from caretbench.metrics.error_kinds.compared_answer import ComparedAnswer
@@ -37,13 +38,15 @@ def wrong_call(compared: ComparedAnswer) -> bool:
 
 def _renamed(structure: AnswerStructure, compared: ComparedAnswer) -> Sequence[Call]:
     """Return the calls with the text's own names, which are used in it more than once, replaced by numbers."""
-    known = _names(compared.prefix, compared.suffix)
-    other = next(one for one in compared.structures or () if one is not structure)
-    elsewhere = known | _names(*other.words)
-    own = [name for name in introduced_names(structure.words) if name not in elsewhere]
-    numbers = {name: f"${number}" for number, name in enumerate(own)}
-    if not numbers:
+    known = _surrounding_names(compared.prefix, compared.suffix)
+    own = [name for name in introduced_names(structure.words) if name not in known]
+    if own:
+        other = next(one for one in compared.structures or () if one is not structure)
+        elsewhere = _names(*other.words)
+        own = [name for name in own if name not in elsewhere]
+    if not own:
         return structure.calls
+    numbers = {name: f"${number}" for number, name in enumerate(own)}
 
     def replaced(text: str) -> str:
         return _NAME.sub(lambda found: numbers.get(found[0], found[0]), text)
@@ -53,7 +56,7 @@ def _renamed(structure: AnswerStructure, compared: ComparedAnswer) -> Sequence[C
 
 def introduced_names(words: Sequence[str]) -> list[str]:
     """Return the names that occur more than once and are not called where they first occur, in their order."""
-    counts = Counter(word for word in words if _NAME.fullmatch(word))
+    counts = Counter(filter(_NAME.fullmatch, words))
     found = []
     for name, before, after in zip(words, ["", *words], [*words[1:], ""], strict=False):
         if counts.pop(name, 0) > 1:
@@ -61,6 +64,12 @@ def introduced_names(words: Sequence[str]) -> list[str]:
             if after != "(" or declares:
                 found.append(name)
     return found
+
+
+@lru_cache(maxsize=16)
+def _surrounding_names(prefix: str, suffix: str) -> set[str]:
+    """Return the names around the caret; cached, since all answers to a problem share them."""
+    return _names(prefix, suffix)
 
 
 def _names(*texts: str) -> set[str]:

@@ -68,7 +68,7 @@ class ComparedAnswer:
     @cached_property
     def answered(self) -> AnswerStructure | None:
         """Structure of the answer in its place."""
-        near = self.expected and self.expected.spliced
+        near = None if self.expected is None else self.expected.spliced
         return structure_of(self.prefix, self.answer, self.suffix, self.language, near)
 
     @cached_property

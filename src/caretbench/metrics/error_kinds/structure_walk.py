@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 import tree_sitter
@@ -50,10 +50,39 @@ def reference_structure(prefix: str, reference: str, suffix: str, language: str)
     return structure_of(prefix, reference, suffix, language)
 
 
+class _Traits(NamedTuple):
+    """Traits of all nodes of one type."""
+
+    is_list: bool
+    is_comment: bool
+    is_literal: bool
+    """True for a literal that contains text of its own."""
+    is_block: bool
+    is_call: bool
+    is_function: bool
+    is_argument_list: bool
+
+
+@cache
+def _traits(name: str) -> _Traits:
+    """Return the traits of a type of nodes; cached, since answers have millions of nodes of some hundred types."""
+    kinds = node_kinds()
+    return _Traits(
+        is_list=name == "ERROR" or name in node_table().lists,
+        is_comment="comment" in name,
+        is_literal=any(word in name for word in _LITERALS) or name in kinds.literals["char"],
+        is_block=name in kind_by_type(),
+        is_call=name in kinds.calls,
+        is_function=name in kinds.functions,
+        is_argument_list=name in kinds.argument_lists,
+    )
+
+
 class _Visit(NamedTuple):
     """Node to be visited, and what is around it."""
 
     node: tree_sitter.Node
+    traits: _Traits
     depth: int = 0
     in_statement: bool = False
     in_list: bool = False
@@ -68,8 +97,6 @@ class _Walk:
         self.data = spliced.program
         self.start = spliced.start
         self.end = spliced.end
-        self.table = node_table()
-        self.kinds = node_kinds()
         self.tokens: list[Token] = []
         self.comments: list[int] = []
         self.statements: list[Statement] = []
@@ -96,21 +123,23 @@ class _Walk:
         A node that begins before the span and ends after it is no statement of the span, and of its children only the
         next of these nodes overlaps the span or touches it.
         """
-        around = self._around()
+        around = [(node, _traits(node.type)) for node in self._around()]
         in_literal = False
-        for node in around[:-1]:
-            if not in_literal and self._is_leaf(node):
-                self._add_token(node)
+        for node, traits in around[:-1]:
+            if not in_literal and (node.child_count == 0 or traits.is_comment or traits.is_literal):
+                self._add_token(node, traits)
                 in_literal = True
-            if node.type in self.kinds.functions:
+            if traits.is_function:
                 self._add_body(node)
         innermost = max((body[0] for body in self.bodies if body[0] < self.start and body[1] > self.end), default=0)
-        for node in around[:-1]:
+        for node, traits in around[:-1]:
             # A call around the body that holds the span is left out, see `structure`: there its children do not count.
-            if node.start_byte >= innermost and self._is_call(node, node.children):
+            if node.start_byte >= innermost and (
+                traits.is_call or any(_traits(child.type).is_argument_list for child in node.children)
+            ):
                 self.calls.append(node)
-        in_list = len(around) > 1 and self._is_list(around[-2])
-        return _Visit(around[-1], len(around) - 1, False, in_list, in_literal)
+        in_list = len(around) > 1 and around[-2][1].is_list
+        return _Visit(*around[-1], len(around) - 1, False, in_list, in_literal)
 
     def _around(self) -> list[tree_sitter.Node]:
         """Return the nodes that begin before the span and end after it, outermost first; at least the root."""
@@ -125,44 +154,36 @@ class _Walk:
 
     def _visit(self, visit: _Visit) -> list[_Visit]:
         """Record a node, and return its children that overlap the span."""
-        node, in_statement, in_literal = visit.node, visit.in_statement, visit.in_literal
-        is_list = self._is_list(node)
-        outermost = node.start_byte >= self.start and not (in_statement or in_literal or is_list)
-        if outermost and (visit.in_list or node.type in kind_by_type()):
+        node, traits, depth, in_statement, in_list, in_literal = visit
+        is_list = traits.is_list
+        outermost = not (in_statement or in_literal or is_list) and node.start_byte >= self.start
+        if outermost and (in_list or traits.is_block):
             self._add_statement(node)
             in_statement = True
-        if not in_literal and self._is_leaf(node):
-            self._add_token(node)
+        children = [(child, _traits(child.type)) for child in node.children]
+        if not in_literal and (not children or traits.is_comment or traits.is_literal):
+            self._add_token(node, traits)
             in_literal = True  # a string may hold calls, but no tokens
-        children = node.children
-        if self._is_call(node, children):
-            self.calls.append(node)
-        if node.type in self.kinds.functions:
-            self._add_body(node)
+        self._add_call_or_body(node, traits, children)
         if is_list and not node.is_error:
-            self._align(children)
+            self._align(node.children)
         overlapping = filter(self._overlaps, children)
-        return [_Visit(child, visit.depth + 1, in_statement, is_list, in_literal) for child in overlapping]
+        return [_Visit(*child, depth + 1, in_statement, is_list, in_literal) for child in overlapping]
 
-    def _is_list(self, node: tree_sitter.Node) -> bool:
-        return node.is_error or node.type in self.table.lists
+    def _add_call_or_body(
+        self, node: tree_sitter.Node, traits: _Traits, children: Sequence[tuple[tree_sitter.Node, _Traits]]
+    ) -> None:
+        if traits.is_call or any(of_child.is_argument_list for _, of_child in children):
+            self.calls.append(node)
+        if traits.is_function:
+            self._add_body(node)
 
-    def _is_call(self, node: tree_sitter.Node, children: Sequence[tree_sitter.Node]) -> bool:
-        return node.type in self.kinds.calls or any(child.type in self.kinds.argument_lists for child in children)
+    def _overlaps(self, child: tuple[tree_sitter.Node, _Traits]) -> bool:
+        return child[0].start_byte < self.end and child[0].end_byte > self.start
 
     def _add_body(self, node: tree_sitter.Node) -> None:
         if (body := node.child_by_field_name("body")) is not None:
             self.bodies.append((body.start_byte, body.end_byte))
-
-    def _overlaps(self, node: tree_sitter.Node) -> bool:
-        return node.start_byte < self.end and node.end_byte > self.start
-
-    def _is_leaf(self, node: tree_sitter.Node) -> bool:
-        return node.child_count == 0 or "comment" in node.type or self._is_literal(node)
-
-    def _is_literal(self, node: tree_sitter.Node) -> bool:
-        """Return whether a node is a literal that contains text of its own."""
-        return any(word in node.type for word in _LITERALS) or node.type in self.kinds.literals["char"]
 
     def _add_statement(self, node: tree_sitter.Node) -> None:
         kind = kind_of(node)
@@ -172,32 +193,34 @@ class _Walk:
         column = node.start_point.column
         self.statements.append(Statement(kind, node.type, node.start_byte, column, word[0] if word else ""))
 
-    def _add_token(self, node: tree_sitter.Node) -> None:
-        start, end = max(node.start_byte, self.start), min(node.end_byte, self.end)
-        text = self._text(start, end)
+    def _add_token(self, node: tree_sitter.Node, traits: _Traits) -> None:
+        node_start, node_end = node.start_byte, node.end_byte
+        start = max(node_start, self.start)
+        text = self._text(start, min(node_end, self.end))
         if not text.strip():
             return  # a newline, an indentation, or a missing token that the parser inserted
-        if "comment" in node.type:
+        if traits.is_comment:
             self.comments.append(start)
             return
-        starts_line = node.start_byte >= self.start and self._starts_line(node)
-        literal = self._is_literal(node) and node.start_byte >= self.start
-        runs_over = literal and node.end_byte > self.end
-        self.tokens.append(Token(node.type, text, start, node.start_point.column, starts_line, runs_over))
-
-    def _starts_line(self, node: tree_sitter.Node) -> bool:
         column = node.start_point.column
-        return column <= _MAX_INDENTATION and not self.data[node.start_byte - column : node.start_byte].strip()
+        inside = node_start >= self.start
+        starts_line = inside and self._starts_line(node_start, column)
+        runs_over = inside and traits.is_literal and node_end > self.end
+        self.tokens.append(Token(node.type, text, start, column, starts_line, runs_over))
+
+    def _starts_line(self, start: int, column: int) -> bool:
+        return column <= _MAX_INDENTATION and not self.data[start - column : start].strip()
 
     def _align(self, children: Sequence[tree_sitter.Node]) -> None:
         """Count the statements of a list that begin in the span and in another column than their list's first."""
         first: int | None = None
+        unaligned = node_table().unaligned
         for child in children:
-            if not child.is_named or child.type in self.table.unaligned or "comment" in child.type:
-                continue
-            if child.is_error or not self._starts_line(child):
+            if not child.is_named or (kind := child.type) in unaligned or _traits(kind).is_comment:
                 continue
             column = child.start_point.column
+            if child.is_error or not self._starts_line(child.start_byte, column):
+                continue
             if first is None:
                 first = column
             elif column != first and (self.start <= child.start_byte < self.end or child.start_byte == self.end):
@@ -221,7 +244,7 @@ class _Walk:
 
     def _call(self, node: tree_sitter.Node) -> Call:
         arguments = node.child_by_field_name("arguments") or next(
-            (child for child in node.children if child.type in self.kinds.argument_lists), None
+            (child for child in node.children if _traits(child.type).is_argument_list), None
         )
         start, end = (node.end_byte, node.end_byte) if arguments is None else (arguments.start_byte, arguments.end_byte)
         callee = self._own_text(node.start_byte, start) + self._own_text(end, node.end_byte)
