@@ -16,7 +16,7 @@ import stat
 import tempfile
 import tomllib
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -358,14 +358,17 @@ class RowAppender:
             self._stream.truncate(position)
 
     def append(self, *rows: BaseModel) -> None:
-        """Append rows with one write, all of them or none.
+        """Append rows with one write, as :meth:`append_lines` does."""
+        self.append_lines([row_to_json(row) for row in rows])
+
+    def append_lines(self, lines: Sequence[bytes]) -> None:
+        """Append rows that are JSON already with one write, all of them or none.
 
         Raises:
             OSError: they cannot be written, the disk is full for instance; it names the file.
         """
-        if rows:
-            data = b"".join(row_to_json(row) + b"\n" for row in rows)
-            view = memoryview(data)
+        if lines:
+            view = memoryview(b"\n".join([*lines, b""]))
             end = self._stream.seek(0, os.SEEK_END)
             try:
                 while view:

@@ -317,9 +317,9 @@ def test_another_answer_under_an_old_key_is_refused(tmp_path: Path, make_problem
     stage = scoring(tmp_path, [problem], None)
     old = Completion(problem_id=problem.id, model="m", text="old")
     assert stage.add_completions([old, old]) == 1
-    assert stage.count_new_completions([old]) == 0
+    assert stage.new_completions([old]) == []
     with pytest.raises(DataError, match="another answer of m to python/low_context/one"):
-        stage.count_new_completions([old.model_copy(update={"text": "new"})])
+        stage.new_completions([old.model_copy(update={"text": "new"})])
 
 
 def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:

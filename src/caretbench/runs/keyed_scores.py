@@ -1,4 +1,4 @@
-"""Score rows with the keys of their completions; what several rows have in common is validated once."""
+"""Score rows with the keys of their completions; what several rows have in common is made or validated once."""
 
 from __future__ import annotations
 
@@ -24,6 +24,12 @@ def keyed_scores(path: Path) -> Iterator[KeyedScore]:
     """
     known = _KnownScores()
     yield from read_values(path, Score, known.find, known.add, allow_partial_last_line=True, keep_surrogates=True)
+
+
+def score_line(key: bytes, sample: int, content: bytes) -> bytes:
+    """Return the row with the key of one row, a sample's number and the content of another one, as JSON."""
+    beginning, content = _parts(key)[0], _parts(content)[2]
+    return b"%b%b%d%b%b" % (beginning, _SAMPLE, sample, _SCORER, content)
 
 
 class _KnownScores:

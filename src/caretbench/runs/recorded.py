@@ -72,10 +72,11 @@ def score_recorded(
     with RunSession(benchmark, executor, progress) as session:
         logs = {path: read_log(path, benchmark.suite.name, benchmark.data.hash) for path in paths}
         recorded = _Recorded(benchmark, plan.baselines, logs, models)
-        session.scoring.count_new_completions(recorded.rows())
+        new = session.scoring.new_completions(recorded.rows())
         recorded.check(progress.note)
         session.begin(recorded.seen.values())
-        session.scoring.add_completions(recorded.rows())
+        session.scoring.append_completions(new)
+        del new  # 30 MB of nine models
         session.score()
     return benchmark.folder
 

@@ -18,14 +18,14 @@ from typing import NamedTuple
 from caretbench.execution.dispatcher import AnyExecutor, AnyRequest
 from caretbench.execution.execution_types import ExecutionResult, Status
 from caretbench.extraction.policies import Policy
-from caretbench.files import DataError, RowAppender, sha256_text, write_rows
+from caretbench.files import DataError, RowAppender, row_to_json, sha256_text, write_rows
 from caretbench.problem import Completion, Problem, Profile, Score, ScoreKey
 from caretbench.profiles import rules_of
 from caretbench.runs import verdict as verdicts
+from caretbench.runs.keyed_scores import score_line
 from caretbench.runs.run_folder import RunFolder
 from caretbench.runs.user_metrics import UserMetric
 from caretbench.suites.base import Suite
-from caretbench.suites.suite_types import Measurement
 
 REFERENCE = "reference"
 
@@ -37,11 +37,10 @@ _ROWS_AT_ONCE = 256
 
 
 class _MeasuredText(NamedTuple):
-    """Inserted text of one raw text, what is measured on it without running it, and details of every measurement."""
+    """Inserted text of one raw text, and the rows of what is measured on it without running it, by scorer."""
 
     inserted: str | None
-    measurements: Sequence[Measurement] = ()
-    details: Mapping[str, str] = {}
+    rows: Mapping[str, bytes] = {}
 
 
 ReportStep = Callable[[str, int, int | None], None]
@@ -73,21 +72,25 @@ class ScoringStage:
         Raises:
             DataError: another answer under the same key is there already.
         """
-        added = 0
-        missing = self._new(completions)
-        with RowAppender(self.folder.completions_path) as appender:
-            while rows := [*islice(missing, _ROWS_AT_ONCE)]:
-                appender.append(*rows)
-                added += len(rows)
-        return added
+        return self.append_completions(map(row_to_json, self._new(completions)))
 
-    def count_new_completions(self, completions: Iterable[Completion]) -> int:
-        """Return the number of completions that :meth:`add_completions` would append.
+    def new_completions(self, completions: Iterable[Completion]) -> list[bytes]:
+        """Return the rows that :meth:`add_completions` would append, as JSON for :meth:`append_completions`.
 
         Raises:
             DataError: another answer under the same key is there already.
         """
-        return sum(1 for _ in self._new(completions))
+        return [row_to_json(row) for row in self._new(completions)]
+
+    def append_completions(self, rows: Iterable[bytes]) -> int:
+        """Append rows that are not stored yet; return their number."""
+        added = 0
+        rows = iter(rows)
+        with RowAppender(self.folder.completions_path) as appender:
+            while lines := [*islice(rows, _ROWS_AT_ONCE)]:
+                appender.append_lines(lines)
+                added += len(lines)
+        return added
 
     def _new(self, completions: Iterable[Completion]) -> Iterator[Completion]:
         """Yield the completions that are not stored yet, each once.
@@ -235,13 +238,21 @@ class ScoringStage:
         self, problem: Problem, completions: Sequence[Completion], appender: RowAppender
     ) -> Iterator[_Answer]:
         texts: dict[tuple[str | None, bool], _MeasuredText] = {}
-        rows: list[Score] = []
+        whose: dict[tuple[str, str], bytes] = {}
+        lines: dict[ScoreKey, bytes] = {}
         for completion in completions:
             answer = completion.text, completion.error
             if answer not in texts:  # 70 % of DevBench's samples repeat a text
                 texts[answer] = self._measured(completion, problem)
-            rows += self._missing_measurements(completion, texts[answer])
-        self._write(appender, *rows)
+            for scorer, content in texts[answer].rows.items():
+                key = self._key(completion, scorer)
+                if key not in self._done:
+                    model = completion.model, completion.parameters
+                    if model not in whose:
+                        whose[model] = row_to_json(self._row(completion, scorer))
+                    lines[key] = score_line(whose[model], completion.sample, content)
+        appender.append_lines([*lines.values()])
+        self._done.update(lines)
         for completion in completions:
             if (
                 completion.model == REFERENCE
@@ -272,15 +283,12 @@ class ScoringStage:
         raw = [] if completion.text is None or refusal else self.suite.measure_raw(problem, completion.text)
         kinds = self.suite.measure_error_kinds(problem, text)
         own = [metric.measure(problem, text) for metric in self.metrics]
-        found = (*self.suite.measure(problem, text, self.profile), *kinds, *raw, *own)
-        return _MeasuredText(text, found, {"reason": refusal} if refusal else {})
-
-    def _missing_measurements(self, completion: Completion, measured: _MeasuredText) -> Iterator[Score]:
-        """Yield the rows of a completion's measurements that are not stored."""
-        for found in measured.measurements:
-            if self._key(completion, found.scorer) not in self._done:
-                details = {**found.details, **measured.details}
-                yield self._row(completion, found.scorer, values=found.values, details=details)
+        details = {"reason": refusal} if refusal else {}
+        rows = {}
+        for found in (*self.suite.measure(problem, text, self.profile), *kinds, *raw, *own):
+            row = self._row(completion, found.scorer, values=found.values, details={**found.details, **details})
+            rows[found.scorer] = row_to_json(row)
+        return _MeasuredText(text, rows)
 
     def _is_no_answer(self, completion: Completion) -> bool:
         """Return whether a row with an error message is no completion."""
