@@ -1,12 +1,16 @@
 """Settings of the documentation site: `make site` builds it into `docs/_build/html`, with warnings as errors."""
 
-import os
 import re
-import subprocess
-import sys
+from collections.abc import Iterator
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any
+
+import typer
+import typer.main
+from typer.core import TyperGroup
+
+from caretbench.cli import app as command_line
 
 project = "CaretBench"
 author = "The CaretBench authors"
@@ -49,15 +53,27 @@ def _site_links(_app: Any, name: str, source: list[str]) -> None:
 
 
 def _verb_options(_app: Any, name: str, source: list[str]) -> None:
-    """Give each section of the page of verbs the help of its command: a copy in the page would grow old."""
+    """Give each section of the page of verbs the help of its commands: a copy in the page would grow old."""
     if name == "reference/verbs":
-        source[0] = re.sub(r"(?ms)^## (\w+)$.*?(?=^## |\Z)", lambda part: f"{part[0]}\n{_help(part[1])}\n", source[0])
+        helps: dict[str, list[str]] = {}
+        for words, command in _commands(("caretbench",), typer.main.get_command(command_line)):
+            context = typer.Context(command, info_name=" ".join(words), terminal_width=100)
+            text = f"```text\n{command.get_help(context).strip()}\n```\n"
+            helps.setdefault("".join(words[1:2]), []).append(text)
+        head, *sections = re.split(r"(?m)^(?=## )", source[0])
+        parts = [head, *helps[""]]
+        for section in sections:
+            parts += [section, *helps[section.split()[1]]]
+        source[0] = "\n".join(parts)
 
 
-def _help(verb: str) -> str:
-    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "caretbench", verb, "--help"]
-    return f"```text\n{subprocess.check_output(command, text=True, env=environment).strip()}\n```\n"
+def _commands(words: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield a command and all below it, each with the words that call it."""
+    yield words, command
+    if isinstance(command, TyperGroup):
+        context: Any = typer.Context(command)
+        for name in command.list_commands(context):
+            yield from _commands((*words, name), command.get_command(context, name))
 
 
 def setup(app: Any) -> None:
