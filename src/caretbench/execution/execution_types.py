@@ -355,7 +355,7 @@ class LanguageRuntime(Protocol):
     def strip_harness_frames(self, stderr: str) -> str:
         """Return standard error without the harness's frames in stack traces."""
 
-    def classify_failure(self, request: ExecutionRequest, stderr: str, exit_code: int | None) -> Status:
+    def classify_failure(self, exit_code: int | None, stderr: str, stdout: str) -> Status:
         """Return the status of a failure: a failed assertion, an unresolved import, out of memory or another error."""
 
 

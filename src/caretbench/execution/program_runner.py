@@ -233,7 +233,7 @@ class ProgramRunner:
             ran,
             sentinel=sentinel,
             limits=request.run_limits,
-            failure_status=lambda stderr, code: language.classify_failure(request, stderr, code),
+            failure_status=lambda stderr, code: language.classify_failure(code, stderr, ran.stdout.text),
         )
         return ran, status, reason
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
+from typing import Literal
 
 from caretbench.execution.execution_types import Status
 from caretbench.languages import languages
@@ -12,10 +13,14 @@ from caretbench.languages.table_reader import LanguageTable, read_table
 
 
 class FailurePattern(LanguageTable):
-    """Pattern of standard error, and the status of a failed program that matches it."""
+    """Pattern of an output, or an exit status, and the status of a failed program that matches it."""
 
     status: Status
-    pattern: re.Pattern[str]
+    pattern: re.Pattern[str] = re.compile("")
+    stream: Literal["stderr", "stdout"] = "stderr"
+    """Output that is searched: some test libraries report failed assertions on standard output."""
+    exit_code: int | None = None
+    """Exit status of the program; None: any."""
 
 
 class CompilerTable(LanguageTable):
@@ -45,6 +50,36 @@ class CompilerTable(LanguageTable):
     """Pattern of one compiler error; if all errors are missing modules, a missing module is the status."""
 
 
+class InterpreterTable(LanguageTable):
+    """Settings of an interpreter that runs one source file."""
+
+    command: str
+    """Path of the interpreter."""
+    remedy: str
+    """Command line that installs the interpreter."""
+    program: str
+    """Name of the source file."""
+    version: tuple[str, ...] = ("--version",)
+    """Arguments that print the version, and those of libraries on which outcomes depend, in one line."""
+    title: str = ""
+    """Name before a version that does not name the interpreter."""
+    flags: tuple[str, ...] = ()
+    heap_flags: tuple[str, ...] = ()
+    """Flags of a second run after the first ran out of memory; ``@heap`` is three quarters of the limit in MB."""
+    harness: tuple[str, ...]
+    """Files of the harness."""
+    harness_language: str = ""
+    """Language whose folder has the harness, if it is another one."""
+    sentinel: tuple[str, ...]
+    """Arguments before the program that load the sentinel; ``@harness`` is the folder of the harness."""
+    environment: Mapping[str, str] = {}
+    """Environment variables of programs."""
+    packages: Mapping[str, str] = {}
+    """Path inside the sandbox of a bundle's folders, by name."""
+    address_space_limit: bool = True
+    """False for interpreters that reserve much more memory than they use."""
+
+
 class ToolchainTable(LanguageTable):
     """Toolchain of one language: ``toolchain.toml`` in its folder."""
 
@@ -57,6 +92,9 @@ class ToolchainTable(LanguageTable):
     compile_errors: tuple[str, ...] = ()
     """Regular expressions of lines that report that something does not compile, or cannot be parsed."""
     compiler: CompilerTable | None = None
+    interpreter: InterpreterTable | None = None
+    harness_frames: re.Pattern[str] | None = None
+    """Pattern of the harness's lines in stack traces."""
     exit_line_end: re.Pattern[str] | None = None
     """Line separator, if the harness sees on which lines an exit takes place."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -42,8 +41,6 @@ class BaseRuntime(ABC):
     language = ""
     compile_batch_size = 0
     variants: tuple[str, ...] = ()
-    harness_frames: re.Pattern[str] | None = None
-    """Pattern of the harness's lines in stack traces."""
 
     def __init__(self, sandbox: Sandbox, bundles: BundleLookup = installed_bundle) -> None:
         self.sandbox = sandbox
@@ -95,14 +92,18 @@ class BaseRuntime(ABC):
 
     def strip_harness_frames(self, stderr: str) -> str:
         """Return standard error without the harness's frames."""
-        return stderr if self.harness_frames is None else self.harness_frames.sub("", stderr)
-
-    def classify_failure(self, request: ExecutionRequest, stderr: str, exit_code: int | None) -> Status:
-        """Return the status by the patterns of the language's table; a runtime error if none fits."""
-        del request, exit_code
         table = toolchain_table(self.language)
-        failures = table.failures if table is not None else ()
-        found = (failure.status for failure in failures if failure.pattern.search(stderr))
+        return table.harness_frames.sub("", stderr) if table is not None and table.harness_frames else stderr
+
+    def classify_failure(self, exit_code: int | None, stderr: str, stdout: str) -> Status:
+        """Return the status by the patterns of the language's table; a runtime error if none fits."""
+        table = toolchain_table(self.language)
+        outputs = {"stderr": stderr, "stdout": stdout}
+        found = (
+            failure.status
+            for failure in (table.failures if table is not None else ())
+            if failure.exit_code in (None, exit_code) and failure.pattern.search(outputs[failure.stream])
+        )
         return next(found, Status.RUNTIME_ERROR)
 
 

@@ -72,9 +72,6 @@ class CsharpRuntime(BaseRuntime):
 
     language = "csharp"
     compile_batch_size = COMPILE_BATCH
-    harness_frames = re.compile(
-        r"(?:^   at System\.(?:RuntimeMethodHandle|Reflection)\.[^\n]*\n)*^   at CsharpHost\.[^\n]*\n?", re.MULTILINE
-    )
     variants = ("release",)
 
     def find_toolchain(self) -> Toolchain:

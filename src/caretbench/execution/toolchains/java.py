@@ -67,11 +67,6 @@ class JavaRuntime(BaseRuntime):
 
     language = "java"
     compile_batch_size = COMPILE_BATCH
-    harness_frames = re.compile(
-        r"(?:^\tat java\.base/(?:jdk\.internal\.reflect|java\.lang\.reflect)\.[^\n]*\n)*"
-        r"^\tat CaretBenchLaunch\.[^\n]*\n",
-        re.MULTILINE,
-    )
 
     def find_toolchain(self) -> Toolchain:
         """Return the JDK, not older than 17."""

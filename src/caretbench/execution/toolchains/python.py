@@ -60,11 +60,6 @@ class PythonRuntime(BaseRuntime):
     """Python runtime with the system's CPython. Never ``-O``, which would remove assertions."""
 
     language = "python"
-    harness_frames = re.compile(
-        r'(?:^  File "/run/caretbench/[^\n]*\n(?:    [^\n]*\n)?)*'
-        r'^  File "<(harness|string)>", line \d+, in <module>\n  File "<\1>", line \d+, in _run\n',
-        re.MULTILINE,
-    )
     _lock = threading.Lock()
     _font_lists: ClassVar[dict[str, dict[str, str]]] = {}
 

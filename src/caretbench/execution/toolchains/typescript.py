@@ -24,7 +24,7 @@ from caretbench.execution.execution_types import (
     Status,
     Toolchain,
 )
-from caretbench.execution.toolchains.base_runtime import fingerprint, harness_file, shorten_diagnostics, tool_version
+from caretbench.execution.toolchains.base_runtime import fingerprint, harness_file, shorten_diagnostics
 from caretbench.execution.toolchains.compile_server import (
     COMPILE_BATCH,
     CPU_PER_PROGRAM_S,
@@ -35,7 +35,7 @@ from caretbench.execution.toolchains.compile_server import (
     servers_mb,
 )
 from caretbench.execution.toolchains.host_tools import read_artefact
-from caretbench.execution.toolchains.javascript import HARNESS_FILES, NODE, OWNER, JavaScriptRuntime
+from caretbench.execution.toolchains.interpreted_runtime import InterpretedRuntime
 
 COMPILER_BUNDLE = "tools/typescript"
 """The compiler alone, for programs without a suite's bundle."""
@@ -70,7 +70,7 @@ def server_count() -> int:
     return max(1, min(os.cpu_count() or 1, int(servers_mb() // _COMPILER_MB)))
 
 
-class TypeScriptRuntime(JavaScriptRuntime):
+class TypeScriptRuntime(InterpretedRuntime):
     """TypeScript runtime with the compiler of the request's bundle, or of ``tools/typescript``, on Node.js."""
 
     language = "typescript"
@@ -79,9 +79,9 @@ class TypeScriptRuntime(JavaScriptRuntime):
 
     def find_toolchain(self) -> Toolchain:
         """Return Node.js, and a TypeScript compiler in any built bundle."""
-        node = tool_version(NODE, "--version")
-        if node is None:
-            return Toolchain(language=self.language, available=False, remedy="apt-get install nodejs")
+        node = super().find_toolchain()
+        if not node.available:
+            return node
         names = [name for name, spec in bundle_specs().items() if spec.language == self.language]
         bundles = [found for name in names if (found := self._bundles(name)) and find_typescript(found.root)]
         if not bundles:
@@ -90,13 +90,12 @@ class TypeScriptRuntime(JavaScriptRuntime):
         # Which bundle serves a program is in the cache key by the program's bundle; the fallback only is not.
         fallback = next((bundle.lock_hash for bundle in bundles if bundle.name == COMPILER_BUNDLE), "")
         native = self._bundles(NATIVE_BUNDLE)
-        own = harness_file(self.language, _COMPILER)
-        texts = [own, native.lock_hash if native else "", *(harness_file(OWNER, name) for name in HARNESS_FILES)]
+        texts = [harness_file(self.language, _COMPILER), native.lock_hash if native else ""]
         return Toolchain(
             language=self.language,
             available=True,
-            version=f"{_versions([*bundles, *filter(None, [native])])}, node {node}",
-            fingerprint=fingerprint(node, fallback, *texts),
+            version=f"{_versions([*bundles, *filter(None, [native])])}, {node.version}",
+            fingerprint=fingerprint(node.fingerprint, fallback, *texts),
         )
 
     def _compiler(self, request: ExecutionRequest) -> CompilerSettings:
@@ -106,7 +105,7 @@ class TypeScriptRuntime(JavaScriptRuntime):
         typescript = f"{_TOOLS if tools else INSIDE}/node_modules/typescript"
         modules = INSIDE if bundle is not None else _TOOLS
         begin = (
-            NODE,
+            self.interpreter.command,
             f"--max-old-space-size={_COMPILER_HEAP_MB}",
             f"--max-semi-space-size={_YOUNG_MB}",
             "-e",
