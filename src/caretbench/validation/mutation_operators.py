@@ -14,7 +14,7 @@ import tree_sitter
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.syntax.parser import text_of
 from caretbench.validation.mutation_tables import OPERATOR_SWAPS
-from caretbench.validation.mutation_target import MutationEdit, MutationTarget, enclosing_statement
+from caretbench.validation.mutation_target import MutationEdit, MutationTarget
 from caretbench.validation.throw_mutations import (
     crash_edits,
     insertion_points,
@@ -52,8 +52,8 @@ def _return_of_nothing(target: MutationTarget, function: tree_sitter.Node) -> st
 def _stubs(target: MutationTarget) -> Iterator[MutationEdit]:
     for function, body in reference_functions(target):
         returned = _return_of_nothing(target, function)
-        if target.language == "python":
-            yield MutationEdit("default_return", body.start_byte, body.end_byte, "pass")
+        if target.table.stub_body is not None:
+            yield MutationEdit("default_return", body.start_byte, body.end_byte, target.table.stub_body)
         elif returned is not None:
             inner = f" return{returned}; " if returned else ""
             yield MutationEdit("default_return", body.start_byte, body.end_byte, f"{{{inner}}}")
@@ -83,11 +83,13 @@ def _negations(target: MutationTarget) -> Iterator[MutationEdit]:
 
 def _swaps(kind: str) -> Callable[[MutationTarget], Iterator[MutationEdit]]:
     def edits(target: MutationTarget) -> Iterator[MutationEdit]:
+        kinds = node_kinds(target.language)
         for node in target.captured_nodes(kind):
             text = " ".join(text_of(node).split())
-            statement = enclosing_statement(node)
+            statement = target.enclosing_statement(node)
             around = statement.type if statement is not None else ""
-            endless = around.startswith(("while", "do_")) or (kind == "arithmetic" and around.startswith("for_"))
+            counts = kind == "arithmetic" and around.startswith("for_")
+            endless = around in kinds.while_loops | kinds.do_loops or counts
             operands = text_of(node.parent) if node.parent is not None else ""
             joins_text = kind == "arithmetic" and target.table.typed and any(mark in operands for mark in "\"'")
             if text in OPERATOR_SWAPS[kind] and not endless and not joins_text:
@@ -96,20 +98,20 @@ def _swaps(kind: str) -> Callable[[MutationTarget], Iterator[MutationEdit]]:
     return edits
 
 
-def _is_message(node: tree_sitter.Node) -> bool:
-    statement = enclosing_statement(node)
+def _is_message(target: MutationTarget, node: tree_sitter.Node) -> bool:
+    statement = target.enclosing_statement(node)
     return statement is not None and text_of(statement).startswith(_MESSAGES)
 
 
 def _numbers(target: MutationTarget) -> Iterator[MutationEdit]:
-    for node in sorted(target.captured_nodes("number"), key=lambda node: _is_message(node)):
+    for node in sorted(target.captured_nodes("number"), key=lambda node: _is_message(target, node)):
         if hit := _WHOLE_NUMBER.fullmatch(text_of(node)):
             yield MutationEdit("number", node.start_byte, node.end_byte, f"{int(hit[1]) + 1}{hit[2]}")
 
 
 def _strings(target: MutationTarget) -> Iterator[MutationEdit]:
     kinds = node_kinds(target.language)
-    for node in sorted(target.captured_nodes("string"), key=lambda node: _is_message(node)):
+    for node in sorted(target.captured_nodes("string"), key=lambda node: _is_message(target, node)):
         parent = node.parent
         is_bare = parent is not None and parent.type in kinds.expression_statements  # docstrings, directives
         while parent is not None and parent.type not in kinds.imports and parent.type not in kinds.literal_types:

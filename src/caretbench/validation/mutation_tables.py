@@ -38,6 +38,10 @@ class MutationTable(LanguageTable):
     undeclared_type: str | None = None
     """Type of a function without a declared type."""
     false_condition: str = "false && (@)"
+    stub_body: str | None = None
+    """Body of a function that does nothing, in languages whose bodies have no braces."""
+    bare_statements: bool = False
+    """Every node in a container is a statement: the grammar has no kinds of statements."""
     empty_iterable: str | None = None
     """Template of an empty iterable; ``@`` is the element type that the loop declares."""
 

@@ -26,16 +26,6 @@ class MutationEdit(NamedTuple):
     text: str
 
 
-def enclosing_statement(node: tree_sitter.Node) -> tree_sitter.Node | None:
-    """Return the innermost statement or declaration that is, or contains, a node."""
-    found: tree_sitter.Node | None = node
-    while found is not None and not found.type.endswith(("_statement", "_declaration")):
-        if found.type in node_kinds().other_statements:
-            return found
-        found = found.parent
-    return found
-
-
 class MutationTarget:
     """A program to mutate; its bytes ``start`` to ``end`` are the reference."""
 
@@ -63,8 +53,20 @@ class MutationTarget:
 
     def is_assertion(self, node: tree_sitter.Node) -> bool:
         """Return whether a node is in an assertion."""
-        statement = enclosing_statement(node)
+        statement = self.enclosing_statement(node)
         return statement is not None and _ASSERTION.match(text_of(statement)) is not None
+
+    def enclosing_statement(self, node: tree_sitter.Node) -> tree_sitter.Node | None:
+        """Return the innermost statement or declaration that is, or contains, a node."""
+        found: tree_sitter.Node | None = node
+        while found is not None:
+            if self.table.bare_statements:
+                if found.parent is None or found.parent.type in self.table.containers:
+                    return found
+            elif found.type.endswith(("_statement", "_declaration")) or found.type in node_kinds().other_statements:
+                return found
+            found = found.parent
+        return None
 
     def contains(self, node: tree_sitter.Node) -> bool:
         """Return whether a node is within the reference."""

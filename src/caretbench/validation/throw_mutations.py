@@ -19,8 +19,8 @@ _LEAD = re.compile(rb"(?:\s|(?:#|//)[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
 
 
 def statement_insertion(target: MutationTarget, node: tree_sitter.Node, name: str, statement: str) -> MutationEdit:
-    """Return the insertion of ``statement`` before a node; in Python on its own line, if the node begins a line."""
-    if target.language != "python":
+    """Return the insertion of ``statement`` before a node; on its own line where lines end statements."""
+    if target.table.stub_body is None:
         return MutationEdit(name, node.start_byte, node.start_byte, f"{statement} ")
     indentation = target.indentation(node)
     separator = "; " if indentation is None else f"\n{indentation}"
@@ -63,7 +63,7 @@ def throw_edits(target: MutationTarget) -> Iterator[MutationEdit]:
     """Yield throws in code that not every run executes: in functions of the reference, and before its statements."""
     for _, body in reference_functions(target):
         children = [child for child in body.named_children if child.type not in target.table.no_insertion_before]
-        if target.language == "python":
+        if target.table.stub_body is not None:
             if children:
                 yield statement_insertion(target, children[0], "throw", target.table.throw)
             continue
