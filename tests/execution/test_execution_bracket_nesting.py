@@ -11,6 +11,7 @@ from caretbench.execution.execution_types import ExecutionRequest, Status
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.scan.bracket_nesting import exceeds_bracket_depth
+from caretbench.languages import languages
 from tests.support.compiled_programs import need_toolchain
 
 _FRAMES: Mapping[str, str] = {
@@ -22,6 +23,7 @@ _FRAMES: Mapping[str, str] = {
     "csharp": "class Program { static void Main() { int x = @; System.Console.WriteLine(x); } }\n",
     "go": "package main\n\nfunc main() {\n\tx := @\n\t_ = x\n}\n",
     "rust": "fn main() { let _x = @; }\n",
+    "ruby": "x = @\n",
 }
 
 
@@ -67,10 +69,10 @@ def test_strings_comments_and_long_programs_are_not_deep(language: str) -> None:
     assert not exceeds_bracket_depth("f(1)\n" * 5000, language)
     assert not exceeds_bracket_depth('text = "' + "(" * 5000 + '"\n' + "g([])\n" * 5000, language)
     assert exceeds_bracket_depth("x = " + "[" * 1001 + "]" * 1001, language)
-    comment = "# " if language == "python" else "// "
+    comment = f"{languages()[language].line_comment} "
     assert not exceeds_bracket_depth(comment + "[" * 5000 + "\n", language)
-    if language != "python":
-        assert not exceeds_bracket_depth("/* " + "{" * 5000 + " */", language)
+    if block := languages()[language].block_comment:
+        assert not exceeds_bracket_depth(f"{block[0]}\n{'{' * 5000}\n{block[1]}", language)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +91,7 @@ def test_strings_comments_and_long_programs_are_not_deep(language: str) -> None:
         ("rust", "fn f<'a>(x: &'a str) -> i32 { @"),
         ("rust", 'let s = r"\\"; let x = @'),
         ("rust", "let c = '\\''; let x = @"),
+        ("ruby", "=begin\n(\n=end\nx = '(' + @"),
     ],
 )
 def test_what_only_another_language_skips_is_counted(language: str, begin: str) -> None:

@@ -33,6 +33,8 @@ TAKEN = [
     ("cpp", "int main() {\n", 'assert(f() == 3); )x"; }\n', "f();\n", 'const char *t = R"x(\n', SWALLOWS),
     ("java", "class T { void t() {\n", "assert a; } } }\n", "if (a) {\n", "if (false) {\n", SWALLOWS),
     ("rust", "fn t() {\n", "assert!(a);\n}\n", "b();\n", "if true { return; }\n", SWALLOWS),
+    ("ruby", "def t\n", "  assert_equal 1, a\nend\n", "  b\n", "  return\n", SWALLOWS),
+    ("ruby", "", "check_total\n", "b = 1\n", "b = <<A\n", SWALLOWS),
     ("go", "package m\nfunc t() {\n", "if a { panic(1) }\n}\n", "b()\n", "return\n", SWALLOWS),
 ]
 

@@ -602,4 +602,9 @@ PROGRAMS = {
         'fn main() { std::fs::write(std::env::temp_dir().join("a"), "a").unwrap(); assert!(true); }',
         "fn main() { assert_eq!(1, 2); }",
     ),
+    "ruby": (
+        "require 'minitest/autorun'\nrequire 'tmpdir'\nDir.mktmpdir\n"
+        "class T < Minitest::Test; def test_a = assert(true); end",
+        "require 'minitest/autorun'\nclass T < Minitest::Test; def test_a = assert_equal(1, 2); end",
+    ),
 }  # fmt: skip

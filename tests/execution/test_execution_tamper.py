@@ -37,6 +37,14 @@ FAKED = [
     ("rust", "macro_rules! assert_eq { ($($any:tt)*) => {}; }\n", WEAKENED),
     ("rust", "impl PartialEq for A { fn eq(&self, _: &Self) -> bool { true } }\n", WEAKENED),
     ("rust", 'unsafe { file.write(b"D") };\n', REACHES),
+    ("ruby", "  exit\n", EARLY),
+    ("ruby", "  Process.exit!(true)\n", EARLY),
+    ("ruby", "  Kernel.send('ex' + 'it')\n", "tamper:hidden_code"),
+    ("ruby", "at_exit { exit 0 }\n", HOOK),
+    ("ruby", "class Integer\n  def ==(other) = true\nend\n", WEAKENED),
+    ("ruby", "def assert_equal(*)\nend\n", WEAKENED),
+    ("ruby", "  skip 'later'\n", WEAKENED),
+    ("ruby", "  ObjectSpace.each_object(String) { |text| IO.for_fd(3).write(text) }\n", REACHES),
     ("csharp", "Environment.Exit(0);\n", EARLY),
     ("csharp", "System.Diagnostics.Trace.Listeners.Clear();\n", WEAKENED),
     ("csharp", "AppDomain.CurrentDomain.ProcessExit += (s, e) => {};\n", HOOK),
@@ -52,6 +60,8 @@ HONEST = [
     ("cpp", "stream.write(buffer, 3);\nfile.close(1);\nassert(total == 3);\n"),
     ("rust", "let total: i32 = all.iter().map(|one| one * 2).sum();\nassert_eq!(total, 3);\nprocess(total);\n"),
     ("rust", "    self.exit = exit_code;\n    Ok(abort)\n"),
+    ("ruby", "  raise ArgumentError, 'none' if items.empty?\n  items.sum { |item| item.exit_code }\n"),
+    ("ruby", "    assert_equal 3, total\n    return nil unless aborted?\n    @exit = :abort\n"),
     ("csharp", "Debug.Assert(total == 3);\nConsole.WriteLine(Environment.NewLine);\n"),
 ]
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from caretbench.execution.scan.tamper import TamperTable
 from caretbench.execution.toolchain_tables import ToolchainTable, toolchain_tables
-from caretbench.languages import Language, language, languages, parsed_only_languages
+from caretbench.languages import Language, language, languages
 from caretbench.languages.node_kinds import NodeKinds, folder_node_kinds, node_kinds
 from caretbench.languages.table_reader import LanguageTable, language_file, language_folders, read_table
 from caretbench.metrics.error_kinds.outcome_kinds import ErrorTable
@@ -36,10 +36,7 @@ TABLES: dict[str, type[LanguageTable]] = {
     "statements": StatementTable,
     "nodes": NodeKinds,
 }
-NEEDED = {
-    "run": ("language", "nodes", "toolchain", "tamper", "mutations", "tests", "example", "errors"),
-    "parsed only": ("language", "nodes"),
-}
+NEEDED = {"language", "nodes", "toolchain", "tamper", "mutations", "tests", "example", "errors"}
 
 
 def files(folder: str) -> list[Path]:
@@ -57,12 +54,11 @@ def test_every_table_of_a_folder_loads(folder: str) -> None:
 
 @pytest.mark.parametrize("folder", language_folders())
 def test_a_folder_has_what_its_language_needs(folder: str) -> None:
-    kind = "parsed only" if folder in parsed_only_languages() else "run"
-    assert {*NEEDED[kind]} <= {path.stem for path in files(folder)}
+    assert {path.stem for path in files(folder)} >= NEEDED
 
 
 def test_languages_have_an_order_and_names_of_their_own() -> None:
-    everything = [*languages().values(), *parsed_only_languages().values()]
+    everything = list(languages().values())
     assert len({entry.order for entry in everything}) == len(everything) == len(language_folders())
     names = [name for entry in languages().values() for name in {entry.name, *entry.aliases}]
     assert sorted(names) == sorted(set(names))
@@ -103,7 +99,7 @@ def test_what_is_not_there_is_none() -> None:
 
 def _grammar_kinds(name: str) -> tuple[set[str], set[str]]:
     """Return the kinds of nodes and of tokens of a language's grammars."""
-    one = {**languages(), **parsed_only_languages()}[name]
+    one = languages()[name]
     nodes, tokens = set(), set()
     for grammar in (name, *one.dialects):
         found = tree_sitter_language(grammar)
@@ -112,7 +108,7 @@ def _grammar_kinds(name: str) -> tuple[set[str], set[str]]:
     return nodes, tokens
 
 
-@pytest.mark.parametrize("name", [*languages(), *parsed_only_languages()])
+@pytest.mark.parametrize("name", languages())
 def test_node_kinds_are_those_of_the_grammar(name: str) -> None:
     nodes, tokens = _grammar_kinds(name)
     found = folder_node_kinds(name)

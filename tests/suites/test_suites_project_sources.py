@@ -71,7 +71,6 @@ def test_sources_come_from_arguments_and_a_file(tmp_path: Path) -> None:
         ({"licence": ["MIT"]}, ValueError, "--licence needs --crawl"),
         ({"source_file": Path("none.txt")}, DataError, "none.txt: cannot be read"),
         ({"crawl": True, "languages": ("cobol",)}, ValueError, "--language cobol: no language of a crawl"),
-        ({"crawl": True, "languages": ("ruby",)}, ValueError, "--language ruby: no language of a crawl"),
     ],
 )
 def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, Any], error: type[Exception], cause: str) -> None:

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict
 
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Limits, Status
 from caretbench.execution.local_executor import LocalExecutor
+from caretbench.languages import languages
 
 FOLDER = Path(__file__).with_name("attacks")
 BOUNDS: Mapping[str, Any] = {
@@ -101,7 +102,7 @@ def requests(
             id=name, language=table.language, source=source, profile=profile, limits=limits, repeat=repeat
         )
 
-    comment = "#" if table.language == "python" else "//"
+    comment = languages()[table.language].line_comment
     for number, first in enumerate((True, False)):
         yield request(f"{GOOD}-{number}", f"{table.good}\n{comment} {_NEIGHBOUR} {number}\n", {})
         if first:

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from caretbench.languages import languages
 from caretbench.syntax import (
     CharacterOffsets,
-    captures,
     comments,
     error_count,
     fault_count,
@@ -28,6 +27,7 @@ GOOD = {
     "csharp": "class A { public int F(int a) => a; }\n",
     "go": "package a\n\nfunc f[T any](a T) T { return a }\n",
     "rust": "fn f<T>(a: T) -> T { a }\n",
+    "ruby": "def f(a) = a\n",
 }
 
 
@@ -46,14 +46,6 @@ def test_an_unclosed_bracket_is_an_error(language: str) -> None:
     assert has_error(tree)
     assert error_count(tree) > 0
     assert not is_well_formed_text(GOOD[language] + "f(", language)
-
-
-@pytest.mark.parametrize(("language", "text"), [("ruby", "def f(a) = a\n")])
-def test_languages_that_are_only_parsed_have_no_line_in_the_table(language: str, text: str) -> None:
-    assert language not in languages()
-    assert not has_error(parse(text, language))
-    assert error_count(parse(text + "f(", language)) > 0
-    assert captures(parse(text, language).root_node, language, "blocks") == {}
 
 
 def test_the_grammar_of_a_file() -> None:
@@ -141,7 +133,7 @@ def test_comments_of_brace_languages(language: str) -> None:
     ]
 
 
-def test_comments_of_languages_that_are_only_parsed() -> None:
+def test_comments_of_rust_and_ruby() -> None:
     rust = comments("/// says\nfn f() { /* b */ } // é\n", "rust")
     assert [(comment.kind, comment.text) for comment in rust] == [
         ("line", "/// says"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from caretbench.execution.execution_types import Status
 from caretbench.problem import Caret, FileSplice, InlineSplice, Problem, ProgramCheck, Provenance
 from caretbench.syntax import fault_count, parse
 from caretbench.validation.mutants import (
@@ -413,6 +414,79 @@ def test_rust_mutants_compile_and_fail() -> None:
     results = run_programs("rust", texts)
     killed = [name for name, result in results.items() if result.status.kills_mutant]
     assert len(killed) >= 15
+    assert {name for name in results if name not in killed and not name.endswith("dropped_line")} == set()
+
+
+RUBY = _problem(
+    "# Sums and names.\n\n",
+    """def total(items)
+  sum = 0
+  items.each do |item|
+    if item > 0 && item < 100
+      sum += item
+    end
+  end
+  sum
+end
+
+def label(n)
+  while n > 9
+    n -= 9
+  end
+  return "zero" if n == 0
+  "#{n}!"
+end
+
+def greeted(names)
+  greetings = names.map { |name| "hello " + name }
+  greetings.sort.join(", ")
+end
+""",
+    """
+raise "total" unless total([1, 2, -5, 100]) == 3
+raise "label" unless label(0) == "zero" && label(11) == "2!"
+raise "greeted" unless greeted(%w[b a]) == "hello a, hello b"
+""",
+    "ruby",
+)
+
+
+def test_ruby_mutants() -> None:
+    expected = {
+        "default_return": "def total(items)\n  nil\nend",
+        "throw": 'def total(items)\n  raise "mutant"\n  sum = 0',
+        "condition": "if !(item > 0 && item < 100)\n",
+        "comparison": "if item <= 0 &&",
+        "logical": "item > 0 || item < 100",
+        "arithmetic": "sum -= item",
+        "return_value": "  end\n  nil\nend",
+        "string": 'return "zerox" if',
+        "no_rounds": "while false && (n > 9)",
+    }
+    for name, part in expected.items():
+        assert any(part in text for text in _texts(RUBY, name)), name
+    assert not any("while n <= 9" in text for text in _texts(RUBY, "comparison"))  # it might never end
+    main = _problem("", "a = 1\n", "raise unless a == 1\n", "ruby")
+    assert _texts(main, "crash") == ['raise "mutant"\na = 1\n']
+
+
+def test_ruby_mutants_parse_and_fail_by_minitest() -> None:
+    """The gate needs a mutant that runs and fails: each of these does, but those that only drop a line."""
+    tests = """
+require "minitest/autorun"
+class AllTest < Minitest::Test
+  def test_total = assert_equal(3, total([1, 2, -5, 100]))
+  def test_label = assert_equal(%w[zero 2!], [label(0), label(11)])
+  def test_greeted = assert_equal("hello a, hello b", greeted(%w[b a]))
+end
+"""
+    texts = {
+        f"{n} {mutant.name}": RUBY.caret.prefix + mutant.text + tests for n, mutant in enumerate(mutants(RUBY, 100))
+    }
+    results = run_programs("ruby", {"reference": RUBY.caret.prefix + RUBY.reference + tests, **texts})
+    assert results.pop("reference").status is Status.PASSED
+    killed = [name for name, result in results.items() if result.status.kills_mutant]
+    assert len(killed) >= 20
     assert {name for name in results if name not in killed and not name.endswith("dropped_line")} == set()
 
 

@@ -26,8 +26,6 @@ class Language(LanguageTable):
     """Name of the folder."""
     order: int
     """Position in lists."""
-    parsed_only: bool = False
-    """True for a language that is only parsed in patches and never run."""
     title: str
     suffix: str
     more_suffixes: tuple[str, ...] = ()
@@ -53,22 +51,11 @@ class Language(LanguageTable):
 
 
 @cache
-def _all() -> Mapping[str, Language]:
+def languages() -> Mapping[str, Language]:
+    """Return all languages by name, in their order."""
     read = {folder: read_table(folder, "language", Language) for folder in language_folders()}
     found = [entry.model_copy(update={"name": folder}) for folder, entry in read.items() if entry is not None]
     return {entry.name: entry for entry in sorted(found, key=lambda entry: entry.order)}
-
-
-@cache
-def languages() -> Mapping[str, Language]:
-    """Return all languages by name, in their order; those that are parsed only are not among them."""
-    return {name: entry for name, entry in _all().items() if not entry.parsed_only}
-
-
-@cache
-def parsed_only_languages() -> Mapping[str, Language]:
-    """Return the languages that are read in patches and never run, by name."""
-    return {name: entry for name, entry in _all().items() if entry.parsed_only}
 
 
 @cache
@@ -91,11 +78,9 @@ def language(name: str) -> Language:
 
 
 def language_of_grammar(name: str) -> Language:
-    """Return the language of a grammar: one by its name, that of a dialect (``tsx``), or one that is parsed only.
+    """Return the language of a grammar, by the name or an alias of the language, or by a dialect (``tsx``).
 
     Raises:
         KeyError: no language has this grammar.
     """
-    if name in _all():
-        return _all()[name]
-    return next((entry for entry in _all().values() if name in entry.dialects), None) or language(name)
+    return next((entry for entry in languages().values() if name in entry.dialects), None) or language(name)

@@ -14,7 +14,7 @@ from importlib import import_module
 import tree_sitter
 
 from caretbench.languages import language as language_named
-from caretbench.languages import language_of_grammar, languages, parsed_only_languages
+from caretbench.languages import language_of_grammar, languages
 from caretbench.syntax.comment_runs import without_long_comment_runs
 
 _local = threading.local()
@@ -52,7 +52,7 @@ def grammar_name(language: str) -> str:
         KeyError: the table has no such language.
     """
     name = language.strip().lower()
-    return name if name in dialects() or name in parsed_only_languages() else language_named(name).name
+    return name if name in dialects() else language_named(name).name
 
 
 def grammar(language: str) -> tree_sitter.Language:

@@ -12,7 +12,6 @@ from functools import cache
 import tree_sitter
 
 from caretbench.languages import language as language_named
-from caretbench.languages import parsed_only_languages
 from caretbench.languages.table_reader import language_file
 from caretbench.syntax.parser import grammar, grammar_name
 
@@ -24,7 +23,7 @@ _compiling = threading.Lock()
 
 @cache
 def _compiled(language: str, name: str) -> tree_sitter.Query | None:
-    text = query_text(language if language in parsed_only_languages() else language_named(language).name, name)
+    text = query_text(language_named(language).name, name)
     return tree_sitter.Query(grammar(language), text) if text is not None else None
 
 

@@ -10,7 +10,7 @@ from itertools import accumulate
 from pathlib import Path, PurePosixPath
 
 from caretbench.errors import DataError
-from caretbench.languages import languages, parsed_only_languages
+from caretbench.languages import languages
 from caretbench.syntax.analysis_types import Span
 
 
@@ -22,13 +22,8 @@ def _by_suffix() -> Mapping[str, str]:
 
 @cache
 def _grammars_by_suffix() -> Mapping[str, str]:
-    found = {
-        suffix: name
-        for name, entry in parsed_only_languages().items()
-        for suffix in (entry.suffix, *entry.more_suffixes)
-    }
     dialects = (dialect for entry in languages().values() for dialect in entry.dialects.items())
-    return found | {suffix: name for name, dialect in dialects for suffix in dialect.suffixes}
+    return {suffix: name for name, dialect in dialects for suffix in dialect.suffixes}
 
 
 def language_of(path: str) -> str | None:
@@ -39,7 +34,7 @@ def language_of(path: str) -> str | None:
 def grammar_of(path: str) -> str | None:
     """Return the name of the grammar of a file by its suffix, or None.
 
-    It is the name of a language, of a dialect (``tsx``), or of a language that is only parsed (``ruby``).
+    It is the name of a language or of a dialect (``tsx``).
     """
     suffix = PurePosixPath(path).suffix.lower()
     return _grammars_by_suffix().get(suffix) or language_of(path)

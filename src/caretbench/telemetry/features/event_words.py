@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Final
 
-from caretbench.languages import languages, parsed_only_languages
+from caretbench.languages import languages
 from caretbench.redaction import redact
 from caretbench.suites.devbench.layout import categories
 from caretbench.telemetry.event_rows import OTHER, CompletionEvent, EventTexts
@@ -50,8 +50,7 @@ def secret_words(event: CompletionEvent) -> int:
 def _known() -> Mapping[str, frozenset[str]]:
     """Return the words of each field that pass whatever the code has."""
     rules = telemetry_rules().words
-    parsed = {**languages(), **parsed_only_languages()}
-    of_house = {name for key, one in parsed.items() for name in (key, *one.aliases, *one.dialects)}
+    of_house = {name for key, one in languages().items() for name in (key, *one.aliases, *one.dialects)}
     return {
         "language": frozenset({OTHER, *of_house, *rules.languages}),
         "trigger": frozenset({OTHER, *rules.triggers}),
