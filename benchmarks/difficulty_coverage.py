@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from caretbench.metrics.difficulty.item_difficulty import (
+from caretbench.metrics.resampling import Floats
+from caretbench.people.study_statistics.item_difficulty import (
     DifficultyModel,
     Scaled,
     fit_difficulties,
     rate_at,
     rate_at_equal_difficulty,
 )
-from caretbench.metrics.resampling import Floats
 
 MEAN = -0.7
 """Mean difficulty of all problems."""

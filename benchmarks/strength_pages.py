@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from caretbench.people.strengths.strength_tests import TestedStrengths, tested_strengths
 from caretbench.problem import Caret, Completion, InlineSplice, Problem, ProgramCheck, Provenance, Score
 from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.report_source import ReportSource
-from caretbench.reports.strengths.strength_tests import TestedStrengths, tested_strengths
 from caretbench.suites.suite_types import DEFAULT_STRATIFICATION
 
 LANGUAGES = ("python", "java", "go")

@@ -12,12 +12,12 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from caretbench.review.database import DATABASE_NAME, ReviewDatabase
-from caretbench.review.demo import demo_review
-from caretbench.review.event import OWNER
-from caretbench.review.owner_events import reopen_items
-from caretbench.review.queues import rank
-from caretbench.review.state import ReviewState
+from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
+from caretbench.people.review.demo import demo_review
+from caretbench.people.review.event import OWNER
+from caretbench.people.review.owner_events import reopen_items
+from caretbench.people.review.queues import rank
+from caretbench.people.review.state import ReviewState
 from tests.support.made_answers import SUITES, suite_report
 from tests.support.report_browser import chromium, opened
 from tests.support.review_server import running_server
@@ -26,7 +26,7 @@ from tests.support.simulated_people import decide_all
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-    from caretbench.review.item import ReviewItem
+    from caretbench.people.review.item import ReviewItem
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"

@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     long = {item.path for item in items if item.get_closest_marker("long")}
     for item in items:
         folders = item.nodeid.partition("::")[0].split("/")[:-1]
-        of_room = len(folders) <= (3 if "suites" in folders else 2)
+        of_room = len(folders) <= (3 if {"suites", "build", "people"} & {*folders[1:2]} else 2)
         if of_room and item.path not in marked and not item.get_closest_marker("long"):
             item.add_marker("smoke")
             marked.add(item.path)

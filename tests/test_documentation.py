@@ -5,23 +5,23 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
 
-from caretbench.datasets.datasheet import Datasheet
-from caretbench.datasets.generation_figures import GenerationFigures
-from caretbench.datasets.part_figures import PartFigures
-from caretbench.datasets.release_files import ReleasedText
-from caretbench.datasets.review_figures import ReviewFigures
 from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox.kernel.seccomp import system_call_numbers
 from caretbench.execution.scan.tamper import FLAGS
 from caretbench.extraction.policies import policy_names
 from caretbench.inspect.providers.server_findings import ServerFindings
 from caretbench.languages import language, languages
+from caretbench.people.releases.datasheet import Datasheet
+from caretbench.people.releases.generation_figures import GenerationFigures
+from caretbench.people.releases.part_figures import PartFigures
+from caretbench.people.releases.release_files import ReleasedText
+from caretbench.people.releases.review_figures import ReviewFigures
 from caretbench.problem import Completion, Judgement, Latency, MissingSample, Problem, Score, Usage
 from caretbench.runs.building.model_requests import BuildAnswer, MissingBuildAnswer
 from caretbench.runs.judging.ratings import HumanRating
@@ -187,12 +187,24 @@ def test_every_file_that_the_architecture_names_exists() -> None:
         assert any(f"/{name}" in path for path in files), f"no folder is called {name}"
 
 
+def room_of(parts: Sequence[str]) -> str:
+    """The room of a module by its path below the package: a folder or a module; those of a wing are named with it."""
+    source = ROOT / "src" / "caretbench"
+    if parts[0] == "suites" and parts[2:3] == ["build"]:
+        return "suites/build"
+    wing, *below = parts
+    if wing not in ("build", "people") or below in ([], ["__init__"]):
+        return wing
+    place = source / wing / below[0]
+    return f"{wing}/{below[0]}" if place.is_dir() or place.with_suffix(".py").exists() else wing
+
+
 def imported(text: str) -> Iterator[str]:
     """The rooms that a module imports from."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "caretbench":
             _, *below = (node.module or "").split(".")
-            yield from below[:1] or [alias.name for alias in node.names]
+            yield from (room_of([*below, alias.name]) for alias in node.names)
 
 
 def test_every_refused_system_call_is_named() -> None:
@@ -214,13 +226,11 @@ def test_the_suffixes_of_programs_of_ones_own_are_those_of_the_languages() -> No
 def test_rooms_import_only_from_rooms_below() -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     [order] = re.findall(r"^```\n(cli > .*?)```", page, re.MULTILINE | re.DOTALL)
-    floors = [re.findall(r"\w+", floor) for floor in order.split(">")]
+    floors = [re.findall(r"[\w/]+", floor) for floor in order.split(">")]
     rank = {room: number for number, rooms in enumerate(floors) for room in rooms}
     source = ROOT / "src" / "caretbench"
     for path in source.rglob("*.py"):
-        parts = path.relative_to(source).parts
-        # What only building needs of a suite is in the suite's folder, and of the room that builds.
-        room = "build" if parts[0] == "suites" and parts[2:3] == ("build",) else parts[0].removesuffix(".py")
+        room = room_of([*path.relative_to(source).with_suffix("").parts])
         if room in ("__init__", "__main__") or "starter" in path.parts:
             continue
         for other in {*imported(path.read_text("utf-8"))} - {room}:

@@ -175,9 +175,10 @@ def report(folder: Path | str, *, by: Sequence[tuple[str, ...]] = (), strengths:
     Raises:
         DataError: this is no run, a file of it is malformed, or it has no such model.
     """
-    from caretbench.reports.run_summary import load_run_folder, summarise_run
+    from caretbench.people.strengths.report_sections import whole_summary
+    from caretbench.reports.run_summary import load_run_folder
 
-    return summarise_run(load_run_folder(Path(folder)), by, strengths)
+    return whole_summary(load_run_folder(Path(folder)), by, strengths)
 
 
 def compare(*folders: Path | str, models: Sequence[str] = (), **options: Any) -> ComparisonReport:

@@ -12,6 +12,7 @@ import vl_convert
 
 from caretbench.execution.execution_types import Status
 from caretbench.metrics.error_kinds.kind_table import error_kind_names
+from caretbench.people.strengths.printed_strengths import printed_strengths, printed_strengths_page
 from caretbench.reports import charts
 from caretbench.reports.compare import compare_runs
 from caretbench.reports.frame import LoadedRun
@@ -23,7 +24,6 @@ from caretbench.reports.run_summary import summarise
 from caretbench.reports.section import Chart
 from caretbench.reports.sections import answer_charts, rate_charts
 from caretbench.reports.sections.answer_charts import NOT_THE_MODELS
-from caretbench.reports.strengths.printed_strengths import printed_strengths, printed_strengths_page
 from caretbench.reports.summary import Summary
 from tests.support.report_runs import XSS, make_run, to_svg
 

@@ -14,12 +14,12 @@ from typer.testing import CliRunner, Result
 
 from caretbench import cli
 from caretbench.files import write_rows
+from caretbench.people.review.protocol import load_protocol
+from caretbench.people.review.run_items import run_items
 from caretbench.problem import Completion, Score
 from caretbench.reports.judged.carets import folder_caret_scores
 from caretbench.reports.run_summary import load_run_folder, summarise_run
 from caretbench.reports.sections.registry import SECTIONS
-from caretbench.review.protocol import load_protocol
-from caretbench.review.run_items import run_items
 from caretbench.runs.judging.ratings import HumanRating
 from caretbench.runs.run_folder import DataInfo, Manifest, ModelInfo, RunFolder
 from caretbench.suites.base import Suite

@@ -13,14 +13,14 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from caretbench.review.database import ReviewDatabase
-from caretbench.review.item import HiddenItem, ReviewItem, ShownItem
-from caretbench.review.protocol import load_protocol
+from caretbench.people.review.database import ReviewDatabase
+from caretbench.people.review.item import HiddenItem, ReviewItem, ShownItem
+from caretbench.people.review.protocol import load_protocol
 from caretbench.suites import load_problems, load_suite
 
 PROTOCOL = load_protocol("devbench-instance")
 _SERVE = (
-    "import sys; from pathlib import Path; from caretbench.review.server.application import serve; "
+    "import sys; from pathlib import Path; from caretbench.people.review.server.application import serve; "
     "serve(Path(sys.argv[1]), '127.0.0.1', int(sys.argv[2]), lambda address, database: print(address, flush=True))"
 )
 
@@ -35,7 +35,7 @@ def made_item(number: int, *, hidden: HiddenItem | None = None, **shown: object)
 
 def starter_items() -> list[ReviewItem]:
     """One problem of each of DevBench's 36 cells."""
-    from caretbench.review.problem_items import problem_items
+    from caretbench.people.review.problem_items import problem_items
 
     cells = {}
     for problem in load_problems(load_suite("devbench"), "starter").problems:

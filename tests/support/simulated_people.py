@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from caretbench.files import write_rows
+from caretbench.people.review.database import ReviewDatabase
+from caretbench.people.review.event import ReviewEvent, new_event_id, now
+from caretbench.people.review.item import ReviewItem
+from caretbench.people.review.protocol import Answer
+from caretbench.people.review.state import ReviewState
 from caretbench.problem import Completion, Problem
-from caretbench.review.database import ReviewDatabase
-from caretbench.review.event import ReviewEvent, new_event_id, now
-from caretbench.review.item import ReviewItem
-from caretbench.review.protocol import Answer
-from caretbench.review.state import ReviewState
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
 from caretbench.suites import load_problems, load_suite
 

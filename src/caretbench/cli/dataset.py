@@ -72,7 +72,7 @@ def release(
       caretbench dataset release mine -o releases/1.0.0 --holdout 0.2
       caretbench dataset release mine -o releases/1.1.0 --previous releases/1.0.0 --set-version 1.1.0
     """
-    from caretbench.datasets.release import ReleaseOptions, release_set
+    from caretbench.people.releases.release import ReleaseOptions, release_set
 
     options = ReleaseOptions(set_version, holdout, seed, licence, url, review, previous, publish_holdout)
     found = release_set(folder, output, options)
@@ -96,8 +96,8 @@ def diff(
     Examples:
       caretbench dataset diff releases/1.0.0 releases/1.1.0
     """
-    from caretbench.datasets.difference import folder_difference
-    from caretbench.datasets.release import holdout_folder
+    from caretbench.people.releases.difference import folder_difference
+    from caretbench.people.releases.release import holdout_folder
 
     found = folder_difference(old, new, holdout_folder(old), holdout_folder(new))
     if as_json:
@@ -135,9 +135,9 @@ def holdout(
     Examples:
       caretbench dataset holdout releases/1.0.0 runs/public runs/hidden
     """
-    from caretbench.datasets.built_set import BuiltSet
-    from caretbench.datasets.release import holdout_folder
-    from caretbench.reports.results.holdout_gap import holdout_report
+    from caretbench.people.releases.built_set import BuiltSet
+    from caretbench.people.releases.holdout_gap import holdout_report
+    from caretbench.people.releases.release import holdout_folder
     from caretbench.reports.run_summary import load_run_folder
 
     parts = [{one.id for one in BuiltSet(path).problems} for path in (folder, holdout_folder(folder))]

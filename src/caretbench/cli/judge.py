@@ -174,13 +174,14 @@ def _judges_by_name(options: Sequence[str], *, required: bool = True) -> dict[st
 def _finish(
     plan: JudgingPlan, results: Mapping[str, Mapping[str, JudgingResult]], *, html: bool, as_json: bool
 ) -> None:
+    from caretbench.people.strengths.report_sections import whole_summary
     from caretbench.reports.judged.answer_tables import answer_score_tables
     from caretbench.reports.judged.answers import control_failures, control_warnings, folder_answer_scores
     from caretbench.reports.judged.caret_tables import caret_score_tables
     from caretbench.reports.judged.carets import folder_caret_scores
     from caretbench.reports.judged.decisions import decision_failures, decision_warnings
     from caretbench.reports.output import terminal
-    from caretbench.reports.run_summary import load_run_folder, summarise_run, write_html
+    from caretbench.reports.run_summary import load_run_folder, write_html
 
     keys = {part.criterion.key for part in plan.parts}
     sections = [entry for entry in folder_caret_scores(plan.folder) if entry.criterion in keys]
@@ -192,7 +193,7 @@ def _finish(
         terminal.print_tables([table for section in answers for table in answer_score_tables(section)])
     if html and plan.folder.scores_path.exists():
         run = load_run_folder(plan.folder.path)
-        path = write_html(plan.folder.path, run, summarise_run(run))
+        path = write_html(plan.folder.path, run, whole_summary(run))
         if not as_json:
             print_line(f"\nreport: {path}")
     sufficient = _print_results(plan, results)

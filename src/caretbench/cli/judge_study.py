@@ -19,9 +19,9 @@ def run_study(
 ) -> None:
     """Judge what people rated, and print how near the judges are to them. Several criteria are separated by commas."""
     from caretbench.models import without_sending
-    from caretbench.review.database import DATABASE_NAME, ReviewDatabase
-    from caretbench.review.study.judge_study import JudgeStudy, write_study
-    from caretbench.review.study.study_tables import study_lines, study_tables
+    from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
+    from caretbench.people.review.study.judge_study import JudgeStudy, write_study
+    from caretbench.people.review.study.study_tables import study_lines, study_tables
 
     criteria = [name for name in (config.criterion or "").split(",") if name]
     with ReviewDatabase(review / DATABASE_NAME) as database:

@@ -65,8 +65,9 @@ def report(
       caretbench report --strengths DeepSeek-V3
     """
     from caretbench.errors import check_file_is_writable
+    from caretbench.people.strengths.report_sections import whole_summary
     from caretbench.reports.overview.overview_values import run_folders
-    from caretbench.reports.run_summary import breakdown_labels, load_run_folder, summarise_run, write_html
+    from caretbench.reports.run_summary import breakdown_labels, load_run_folder, write_html
 
     if form not in _FORMATS:
         raise ValueError(f"--format {form!r}: expected one of {', '.join(_FORMATS)}")
@@ -83,7 +84,7 @@ def report(
         _report_suites(run, folders, form=form, page=output, samples=samples if html else None)
         return
     loaded = load_run_folder(run)
-    summary = summarise_run(loaded, breakdown_labels(by, loaded.problems), strengths)
+    summary = whole_summary(loaded, breakdown_labels(by, loaded.problems), strengths)
     summary = _weighted(loaded, summary, weights)
     print_summary(summary, form=form, published=published)
     if html:
@@ -96,7 +97,7 @@ def _weighted(run: LoadedRun, summary: Summary, weights: str | None) -> Summary:
     """Return the summary with a table by usage, if weights are named."""
     if weights is None:
         return summary
-    from caretbench.reports.results.usage_weighted import with_usage_table
+    from caretbench.people.strengths.usage_weighted import with_usage_table
     from caretbench.suites.usage_weights import read_weights
 
     return with_usage_table(run, summary, read_weights(weights))
@@ -112,10 +113,10 @@ def _refuse_options(folder: Path, options: Mapping[str, object]) -> None:
 def _report_printed(model: str | None, *, form: str, page: Path | None) -> None:
     """Print the strengths of a model by the printed tables of DevBench's paper; write the page if ``page`` names it."""
     from caretbench.files import write_atomically
+    from caretbench.people.strengths import printed_strengths
     from caretbench.reports.output.export import table_to_markdown
     from caretbench.reports.output.page import render_page
     from caretbench.reports.output.terminal import print_tables
-    from caretbench.reports.strengths import printed_strengths
 
     if model is None:
         raise ValueError("RUN is missing: name the folder of a run, or only --strengths MODEL for printed tables")
@@ -152,12 +153,13 @@ def print_summary(summary: Summary, *, form: str, published: bool = False) -> No
 
 def _report_suites(root: Path, folders: list[Path], *, form: str, page: Path | None, samples: int | None) -> None:
     """Print the overview of several suites; write its page and those of the suites unless ``samples`` is None."""
-    from caretbench.reports.run_summary import load_run_folder, summarise_run, write_html
+    from caretbench.people.strengths.report_sections import whole_summary
+    from caretbench.reports.run_summary import load_run_folder, write_html
 
     summaries = {}
     for folder in folders:
         loaded = load_run_folder(folder)
-        summaries[folder] = summarise_run(loaded)
+        summaries[folder] = whole_summary(loaded)
         if samples is not None:
             write_html(folder, loaded, summaries[folder], samples=samples)
     show_overview(root, summaries, form=form, page=page, html=samples is not None)
@@ -188,10 +190,11 @@ def show_overview(
 
 def show(folder: RunFolder, *, html: bool, as_json: bool, quiet: bool = False) -> Summary:
     """Print the summary of a run (not with ``quiet``) and write its HTML page; return the summary."""
-    from caretbench.reports.run_summary import load_run_folder, summarise_run, write_html
+    from caretbench.people.strengths.report_sections import whole_summary
+    from caretbench.reports.run_summary import load_run_folder, write_html
 
     run = load_run_folder(folder.path)
-    summary = summarise_run(run)
+    summary = whole_summary(run)
     if not quiet:
         print_summary(summary, form="json" if as_json else "terminal")
     if html:

@@ -11,10 +11,10 @@ from caretbench.cli.command_help import HelpCommand, HelpGroup
 from caretbench.cli.common import AsJson, StepProgress, join_counts, print_json, print_line, print_note, print_table
 
 if TYPE_CHECKING:
-    from caretbench.telemetry.analysis.judge_acceptance import EventScore
-    from caretbench.telemetry.analysis.people_codes import EventCodes
-    from caretbench.telemetry.event_reader import EventReader
-    from caretbench.telemetry.usage_tables import TelemetryTable
+    from caretbench.people.telemetry.analysis.judge_acceptance import EventScore
+    from caretbench.people.telemetry.analysis.people_codes import EventCodes
+    from caretbench.people.telemetry.event_reader import EventReader
+    from caretbench.people.telemetry.usage_tables import TelemetryTable
 
 app = typer.Typer(
     cls=HelpGroup,
@@ -38,7 +38,7 @@ def check(events: Events, as_json: AsJson = False) -> None:
     Examples:
       caretbench telemetry check events.jsonl
     """
-    from caretbench.telemetry.event_files import check_events
+    from caretbench.people.telemetry.event_files import check_events
 
     with StepProgress(quiet=as_json) as steps:
         found = check_events(events, progress=steps)
@@ -72,7 +72,7 @@ def extract(
     Examples:
       caretbench telemetry extract events.jsonl --salt salt.key -o extracted
     """
-    from caretbench.telemetry.event_files import extract_events
+    from caretbench.people.telemetry.event_files import extract_events
 
     with StepProgress() as steps:
         found = extract_events(events, output, salt, progress=steps)
@@ -105,8 +105,8 @@ def analyze(
       caretbench telemetry analyze events.jsonl -o usage
       caretbench telemetry analyze events.jsonl --codes reviews/codes -o usage
     """
-    from caretbench.telemetry.event_files import analyse_events
-    from caretbench.telemetry.usage_tables import code_tables, failure_table, few_users_note, scenario_table
+    from caretbench.people.telemetry.event_files import analyse_events
+    from caretbench.people.telemetry.usage_tables import code_tables, failure_table, few_users_note, scenario_table
 
     coded = _codes(codes) if codes is not None else []
     with StepProgress(quiet=as_json) as steps:
@@ -142,7 +142,7 @@ def to_run(
     Examples:
       caretbench telemetry to-run events.jsonl --texts 2000 -o runs/events
     """
-    from caretbench.runs.judging.event_run import write_event_run
+    from caretbench.people.telemetry.event_run import write_event_run
 
     found = write_event_run(events, output, texts=texts, seed=seed)
     print_line(f"{output}: {found.completions} of {found.suited} completions that users kept, edited or rejected")
@@ -165,8 +165,8 @@ def judge(
     Examples:
       caretbench telemetry judge events.jsonl --run runs/events -o usage
     """
-    from caretbench.telemetry.acceptance_files import read_scores, study_acceptance
-    from caretbench.telemetry.usage_tables import acceptance_tables
+    from caretbench.people.telemetry.acceptance_files import read_scores, study_acceptance
+    from caretbench.people.telemetry.usage_tables import acceptance_tables
 
     if (scores is None) == (run is None):
         raise ValueError("give the scores once: --scores FILE, or --run RUN")
@@ -184,22 +184,22 @@ def judge(
 
 
 def _run_scores(folder: Path) -> list[EventScore]:
-    from caretbench.runs.judging.event_run import event_scores
+    from caretbench.people.telemetry.event_run import event_scores
     from caretbench.runs.run_folder import RunFolder
 
     return list(event_scores(RunFolder(folder)))
 
 
 def _codes(folder: Path) -> list[EventCodes]:
-    from caretbench.review.database import DATABASE_NAME, ReviewDatabase
-    from caretbench.review.exchange.event_codes import event_codes
+    from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
+    from caretbench.people.review.exchange.event_codes import event_codes
 
     with ReviewDatabase(folder / DATABASE_NAME) as database:
         return event_codes(database)
 
 
 def _print_refused(reader: EventReader) -> None:
-    from caretbench.telemetry.usage_tables import refusal_table
+    from caretbench.people.telemetry.usage_tables import refusal_table
 
     if reader.refused:
         _print(refusal_table(reader))

@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue
 from caretbench.reports.estimates import ReportedNumber, ReportValue, SimilarityCorrelation
 from caretbench.reports.head.head_values import ReportHead
 from caretbench.reports.judged.scores import AnswerScores, CaretScores
+from caretbench.reports.results.bias_rows import GeneratorBias
 from caretbench.reports.results.compared_parts import ComparedPart
 from caretbench.reports.results.errors import ErrorColumn
 from caretbench.reports.results.flags import FlaggedAnswers
@@ -17,9 +18,8 @@ from caretbench.reports.results.paper_intervals import PaperTableLayout
 from caretbench.reports.results.post_processing import BestOfThree
 from caretbench.reports.results.problem_lists import DiscordantCase, ExcludedProblems
 from caretbench.reports.results.recordings import Recording
+from caretbench.reports.results.strength_values import ModelStrengths
 from caretbench.reports.results.usage import ModelUsage
-from caretbench.reports.strengths.bias_rows import GeneratorBias
-from caretbench.reports.strengths.strength_values import ModelStrengths
 
 
 class RateCell(ReportValue):

@@ -10,7 +10,7 @@ import typer
 from caretbench.cli.command_help import HelpGroup
 
 if TYPE_CHECKING:
-    from caretbench.review.database import ReviewDatabase
+    from caretbench.people.review.database import ReviewDatabase
 
 app = typer.Typer(
     cls=HelpGroup,
@@ -31,6 +31,6 @@ def open_review(folder: Path) -> ReviewDatabase:
     Raises:
         DataError: there is no review in the folder.
     """
-    from caretbench.review.database import DATABASE_NAME, ReviewDatabase
+    from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
 
     return ReviewDatabase(folder / DATABASE_NAME)

@@ -24,8 +24,8 @@ from caretbench.cli.review.group import Folder, app, open_review
 from caretbench.runs.plans.options import PROBLEMS
 
 if TYPE_CHECKING:
-    from caretbench.review.item import ReviewItem
-    from caretbench.review.protocol import ReviewProtocol
+    from caretbench.people.review.item import ReviewItem
+    from caretbench.people.review.protocol import ReviewProtocol
 
 
 _REVIEW = "Review"
@@ -84,10 +84,10 @@ def new_review(
       caretbench review new reviews/mine --protocol devbench-instance --data mine
       caretbench review new reviews/judges --protocol completion-quality --run runs/mine
     """
-    from caretbench.review.database import ReviewDatabase
-    from caretbench.review.problem_items import problem_items
-    from caretbench.review.protocol import load_protocol
-    from caretbench.review.run_items import run_items
+    from caretbench.people.review.database import ReviewDatabase
+    from caretbench.people.review.problem_items import problem_items
+    from caretbench.people.review.protocol import load_protocol
+    from caretbench.people.review.run_items import run_items
     from caretbench.runs.run_folder import RunFolder
     from caretbench.suites import load_problems, load_suite
 
@@ -119,7 +119,7 @@ def new_review(
 
 
 def _event_items(events: Path, protocol: ReviewProtocol, texts: int, seed: int) -> list[ReviewItem]:
-    from caretbench.review.exchange.event_items import event_items
+    from caretbench.people.review.exchange.event_items import event_items
 
     found = event_items(events, protocol, texts=texts, seed=seed)
     excluded = f"; {found.with_secrets} more have something in the shape of a secret" if found.with_secrets else ""
@@ -146,9 +146,9 @@ def add_items(
     Examples:
       caretbench review add reviews/mine --data mine --replace-rejected
     """
-    from caretbench.review.exchange.successors import add_with_successors
-    from caretbench.review.problem_items import problem_items
-    from caretbench.review.state import ReviewState
+    from caretbench.people.review.exchange.successors import add_with_successors
+    from caretbench.people.review.problem_items import problem_items
+    from caretbench.people.review.state import ReviewState
     from caretbench.suites import load_problems, load_suite
 
     with open_review(folder) as database:
@@ -175,7 +175,7 @@ def protocols(
       caretbench review protocols
       caretbench review protocols completion-quality
     """
-    from caretbench.review.protocol import load_protocol, protocol_names
+    from caretbench.people.review.protocol import load_protocol, protocol_names
 
     if name is not None:
         found = load_protocol(name)

@@ -23,8 +23,8 @@ def status(
     Examples:
       caretbench review status reviews/mine
     """
-    from caretbench.review.state import ReviewState
-    from caretbench.review.status import status_tables
+    from caretbench.people.review.state import ReviewState
+    from caretbench.people.review.status import status_tables
 
     with open_review(folder) as database:
         tables = status_tables(ReviewState(database), database, disputed)
@@ -52,9 +52,9 @@ def export(
     Examples:
       caretbench review export reviews/mine
     """
-    from caretbench.review.exchange.export import export_review
-    from caretbench.review.exchange.human_ratings import write_human_ratings
-    from caretbench.review.state import ReviewState
+    from caretbench.people.review.exchange.export import export_review
+    from caretbench.people.review.exchange.human_ratings import write_human_ratings
+    from caretbench.people.review.state import ReviewState
     from caretbench.runs.run_folder import RunFolder
 
     with open_review(folder) as database:
@@ -84,7 +84,7 @@ def import_files(
     Examples:
       caretbench review import reviews/mine laptop/review.sqlite
     """
-    from caretbench.review.exchange.importing import import_decisions
+    from caretbench.people.review.exchange.importing import import_decisions
 
     with open_review(folder) as database:
         found = import_decisions(database, files)
@@ -107,8 +107,8 @@ def reopen(
     Examples:
       caretbench review reopen reviews/mine 3f9a --note mended
     """
-    from caretbench.review.owner_events import reopen_items
-    from caretbench.review.state import ReviewState
+    from caretbench.people.review.owner_events import reopen_items
+    from caretbench.people.review.state import ReviewState
 
     with open_review(folder) as database:
         state = ReviewState(database)
@@ -129,8 +129,8 @@ def assign(
     Examples:
       caretbench review assign reviews/mine rater-3 3f9a
     """
-    from caretbench.review.owner_events import assign_items
-    from caretbench.review.state import ReviewState
+    from caretbench.people.review.owner_events import assign_items
+    from caretbench.people.review.state import ReviewState
 
     with open_review(folder) as database:
         state = ReviewState(database)

@@ -12,7 +12,7 @@ from caretbench.cli.common import print_line, print_note
 from caretbench.cli.review.group import Folder, app, open_review
 
 if TYPE_CHECKING:
-    from caretbench.review.database import ReviewDatabase
+    from caretbench.people.review.database import ReviewDatabase
 
 Host = Annotated[str, typer.Option(help="Address to listen on. Only this machine reaches 127.0.0.1.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")]
@@ -50,12 +50,12 @@ def serve(folder: Folder, host: Host = "127.0.0.1", port: Port = _PORT) -> None:
     Examples:
       caretbench review serve reviews/mine
     """
-    from caretbench.review.event import OWNER
-    from caretbench.review.server.installation import check_installed
+    from caretbench.people.review.event import OWNER
+    from caretbench.people.review.server.installation import check_installed
 
     check_installed()
-    from caretbench.review.server.application import LOOPBACK
-    from caretbench.review.server.application import serve as serve_review
+    from caretbench.people.review.server.application import LOOPBACK
+    from caretbench.people.review.server.application import serve as serve_review
 
     def print_link(address: str, database: ReviewDatabase) -> None:
         print_line(f"owner: {address}/join/{database.invite(OWNER, 'owner')}")
@@ -79,12 +79,12 @@ def demo(
     """
     import tempfile
 
-    from caretbench.review.server.installation import check_installed
+    from caretbench.people.review.server.installation import check_installed
 
     check_installed()
-    from caretbench.review.demo import demo_review
-    from caretbench.review.event import OWNER
-    from caretbench.review.server.application import serve as serve_review
+    from caretbench.people.review.demo import demo_review
+    from caretbench.people.review.event import OWNER
+    from caretbench.people.review.server.application import serve as serve_review
 
     def print_links(address: str, database: ReviewDatabase) -> None:
         print_line(f"you:   {address}/join/{database.invite('you', 'reviewer')}")

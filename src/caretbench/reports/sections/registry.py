@@ -18,13 +18,11 @@ from caretbench.reports.sections.recordings import RecordingsSection
 from caretbench.reports.sections.similarity import SimilarityAgainstPassingSection, SimilarityMeansSection
 from caretbench.reports.sections.suite_tables import SuiteTablesSection
 from caretbench.reports.sections.usage import UsageSection
-from caretbench.reports.strengths.bias_section import GeneratorBiasSection
-from caretbench.reports.strengths.strengths_section import StrengthsSection
 
 HEAD = HeadSection()
 """Section that the outputs show first."""
 
-SECTIONS: tuple[Section, ...] = (
+SECTIONS: list[Section] = [
     HEAD,
     PassRatesSection(),
     PaperIntervalsSection(),
@@ -42,11 +40,16 @@ SECTIONS: tuple[Section, ...] = (
     FlagsSection(),
     ExcludedProblemsSection(),
     DiscordantSection(),
-    StrengthsSection(),
-    GeneratorBiasSection(),
     UsageSection(),
     RecordingsSection(),
-)
+]
+"""All sections: those of running, and those that a verb adds."""
+
+
+def add_sections(*sections: Section) -> None:
+    """Add sections of another wing; those of a class that is there already are not added again."""
+    known = {type(section) for section in SECTIONS}
+    SECTIONS.extend(section for section in sections if type(section) not in known)
 
 
 def text_sections(*, published: bool) -> list[Section]:

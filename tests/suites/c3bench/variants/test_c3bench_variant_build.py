@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from caretbench.execution.sandbox import bubblewrap
+from caretbench.people.review.item import ReviewItem
 from caretbench.problem import Problem
-from caretbench.review.item import ReviewItem
 from tests.support.c3bench_variants import HEAD, MIDDLE, RECURSION, REFUSED, SUM, TAIL, TEST, WHILE
 from tests.support.command_run import in_this_process as caretbench
 from tests.support.model_server import Behaviour, ModelServer, Recorded, error, half_body, rate_limited

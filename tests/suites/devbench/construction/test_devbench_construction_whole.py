@@ -16,7 +16,7 @@ pytest.importorskip("uvicorn")
 
 from playwright.sync_api import Browser
 
-from caretbench.review.database import DATABASE_NAME, ReviewDatabase
+from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
 from caretbench.suites.devbench.construction.build_folder import BuildFolder
 from caretbench.suites.devbench.construction.scenario_grid import cells
 from tests.support.attack_table import tables

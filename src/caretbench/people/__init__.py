@@ -1,0 +1,1 @@
+"""People wing: reviews, events of editors, releases of data sets, strengths and biases of models."""

@@ -1,0 +1,99 @@
+"""Differences between two versions of a set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from caretbench.files import sha256_text
+from caretbench.people.releases.built_set import BuiltSet
+from caretbench.people.releases.earlier_parts import earlier_parts
+from caretbench.problem import Caret, FileSplice, InlineSplice, Problem, Row
+
+
+class SetDifference(Row):
+    """Problems that were added, removed, renamed (new id by old id) or changed (names of the changed parts by id).
+
+    ``published`` were held out before, ``held`` were public before: the score on these says nothing of memory.
+    ``facts`` has old and new values of version, licence and canary that differ.
+    """
+
+    same: int
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    renamed: Mapping[str, str] = {}
+    changed: Mapping[str, tuple[str, ...]] = {}
+    published: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
+    facts: Mapping[str, tuple[str, str]] = {}
+
+
+def folder_difference(old: Path, new: Path, old_holdout: Path, new_holdout: Path) -> SetDifference:
+    """Return the differences between two folders; hold-outs are compared where they exist.
+
+    Raises:
+        DataError: a folder has no problems, or a file is malformed.
+    """
+    before, after = BuiltSet(old), BuiltSet(new)
+    found = set_difference(before, after)
+    hidden = [BuiltSet(path) if path.is_dir() else None for path in (old_holdout, new_holdout)]
+    return found.model_copy(update={"published": _repeated(after, hidden[0]), "held": _repeated(hidden[1], before)})
+
+
+def _repeated(later: BuiltSet | None, earlier: BuiltSet | None) -> tuple[str, ...]:
+    """Return the ids of problems that another part of the earlier version had, under any name."""
+    if later is None or earlier is None:
+        return ()
+    return tuple(sorted(earlier_parts(later.problems, [earlier]).public))
+
+
+def set_difference(before: BuiltSet, after: BuiltSet) -> SetDifference:
+    """Return the differences between two sets; the canaries of their files do not count."""
+    old, new = ({one.id: _parts(built, one) for one in built.problems} for built in (before, after))
+    texts = {_digest(parts): name for name, parts in new.items() if name not in old}
+    renamed = {
+        name: texts[digest] for name, parts in old.items() if name not in new and (digest := _digest(parts)) in texts
+    }
+    changed = {
+        name: tuple(part for part, text in parts.items() if new[name].get(part) != text)
+        for name, parts in old.items()
+        if name in new and new[name] != parts
+    }
+    return SetDifference(
+        same=len(old.keys() & new.keys()) - len(changed),
+        added=tuple(name for name in new if name not in old and name not in renamed.values()),
+        removed=tuple(name for name in old if name not in new and name not in renamed),
+        renamed=renamed,
+        changed=changed,
+        facts={
+            name: (values[0], values[1])
+            for name in ("name", "version", "licence", "canary")
+            if (values := [str(built.datasheet.get(name, "unknown")) for built in (before, after)])[0] != values[1]
+        },
+    )
+
+
+def _digest(parts: Mapping[str, str]) -> str:
+    return sha256_text(*parts.values())
+
+
+def _parts(built: BuiltSet, problem: Problem) -> dict[str, str]:
+    """Return the parts of a problem by name, without the canary and without its id."""
+    shown, splice = problem.shown, problem.splice
+    parts = {"reference": problem.reference}
+    if isinstance(shown, Caret):
+        parts |= {"prefix": shown.prefix, "suffix": shown.suffix, "instruction": shown.instruction or ""}
+        parts["context"] = "\0".join(f"{file.path}\0{file.text}" for file in shown.context)
+    else:
+        parts |= {"question": shown.text, "choices": "\0".join(shown.choices)}
+    if isinstance(splice, InlineSplice):
+        parts["tests"] = _without_canary(splice.after, built.canary)
+    elif isinstance(splice, FileSplice):
+        parts["file"] = f"{splice.snapshot} {splice.path} {splice.start} {splice.end}"
+    parts["checks"] = "\n".join(check.model_dump_json() for check in problem.checks)
+    parts["licence"] = built.licence_of(problem) or ""
+    return parts
+
+
+def _without_canary(text: str, canary: str) -> str:
+    return "".join(line for line in text.splitlines(keepends=True) if canary not in line).rstrip("\n")

@@ -1,0 +1,242 @@
+"""Release of a built set: a public folder, and next to it the hold-out."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from caretbench.errors import DataError, check_folder_is_writable
+from caretbench.people.releases.built_set import BuiltSet, first_ids
+from caretbench.people.releases.checks.private_finds import PrivateFind, private_finds
+from caretbench.people.releases.checks.release_checks import check_rows, check_secrets, check_source
+from caretbench.people.releases.checks.set_licences import SetLicence, set_licence
+from caretbench.people.releases.datasheet import Datasheet, Part, unknown_facts
+from caretbench.people.releases.difference import set_difference
+from caretbench.people.releases.earlier_parts import earlier_parts
+from caretbench.people.releases.generation_figures import generation_figures
+from caretbench.people.releases.holdout import SetParts, split_set
+from caretbench.people.releases.part_figures import part_figures
+from caretbench.people.releases.release_files import write_description, write_problems
+from caretbench.people.releases.review_figures import ReviewFigures, review_figures
+from caretbench.problem import Problem
+from caretbench.text_tables import counted
+from caretbench.validation.reviewed import reviewed_problems
+from caretbench.versions import versions
+
+_SHARE_NOTED: Final = 0.05
+"""Difference of the held-out share from the requested one that is said."""
+_VERSION: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)")
+
+
+class ReleaseOptions(NamedTuple):
+    """Options of a release.
+
+    Args:
+        version: Version in three numbers, 1.0.0.
+        holdout: Share of the problems that is held out.
+        seed: Random seed of the hold-out.
+        licence: Licence of the problems whose rows state none.
+        url: Address at which the set will be found.
+        review: Folder that ``caretbench review export`` wrote; rejected problems are not released.
+        previous: Earlier release of the set, whose problems stay in their part.
+        publish_holdout: Release a folder that is the hold-out of a release.
+    """
+
+    version: str = "1.0.0"
+    holdout: float = 0.0
+    seed: int = 0
+    licence: str | None = None
+    url: str | None = None
+    review: Path | None = None
+    previous: Path | None = None
+    publish_holdout: bool = False
+
+
+class ReleaseResult(NamedTuple):
+    """Datasheets and folders of a release; ``lines`` say what was done, ``notes`` what to look at."""
+
+    folder: Path
+    public: Datasheet
+    holdout: Datasheet | None
+    lines: Sequence[str]
+    notes: Sequence[str]
+
+
+def holdout_folder(folder: Path) -> Path:
+    """Return the folder of a release's hold-out, which is next to it."""
+    whole = folder.resolve()
+    return whole.with_name(f"{whole.name}-holdout")
+
+
+def version_key(text: str) -> tuple[int, ...]:
+    """Return a version as numbers.
+
+    Raises:
+        ValueError: it does not have three numbers.
+    """
+    found = _VERSION.fullmatch(text)
+    if found is None:
+        raise ValueError(f"--set-version {text!r}: expected three numbers, 1.0.0")
+    return tuple(int(number) for number in found.groups())
+
+
+def release_set(root: Path, output: Path, options: ReleaseOptions) -> ReleaseResult:
+    """Write a release of a built set, the whole or nothing; the same input gives the same bytes.
+
+    Raises:
+        ValueError: an option is wrong.
+        DataError: the folder cannot be released, a licence forbids it, or the output exists.
+    """
+    version_key(options.version)
+    _check_places(root, output)
+    built, review, lines = _reviewed(root, options.review)
+    # All of these refuse before anything is written.
+    check_source(built, publish_holdout=options.publish_holdout)
+    licence = part_licence(built, built.problems, options.licence)
+    check_rows(built)
+    private = private_finds(built, built.problems)
+    check_secrets(built, private)
+    earlier = _earlier(options)
+    canary = built.stated_canary or (earlier[0].canary if earlier else built.canary)
+    known = earlier_parts(built.problems, earlier)
+    known.check(str(root))
+    parts = split_set(built, options.holdout, options.seed, public=known.public, held=known.held)
+    writer = _Writer(built, parts, review, canary, options, earlier, private)
+    public, hidden = writer.write_parts(output.resolve())
+    if options.licence is not None:
+        applied = first_ids(licence.unstated) if licence.unstated else "no problem: all state theirs"
+        lines.append(f"--licence {options.licence} holds for {applied}")
+    cells = counted(len(public.figures.cells), "cell")
+    lines.append(f"{output}: {counted(len(parts.public), 'problem')} in {cells}, {licence.expression}")
+    if hidden is not None:
+        held = f"{counted(len(parts.holdout), 'problem')} ({hidden.holdout_share:.1%})"
+        lines.append(f"{holdout_folder(output)}: {held}; keep this folder to yourself")
+        if abs(hidden.holdout_share - options.holdout) > _SHARE_NOTED:
+            lines.append(
+                f"--holdout {options.holdout:g}: the share is another one, since problems that belong together stay "
+                "together and every cell keeps public ones"
+            )
+    return ReleaseResult(output, public, hidden, lines, [*_notes(public, private)])
+
+
+def _notes(public: Datasheet, private: Mapping[str, Sequence[PrivateFind]]) -> Iterator[str]:
+    yield from (f"unknown: {line}" for line in public.unknown)
+    if private:
+        first = next(iter(private.values()))[0]
+        yield f"{first_ids([*private])} with a name or an address of a person ({first.place}: {first.description})"
+
+
+def part_licence(built: BuiltSet, problems: Sequence[Problem], own: str | None) -> SetLicence:
+    """Return the licence of some problems; ``own`` is that of those that state none.
+
+    Raises:
+        DataError: a problem has none, or one under which it may not be passed on.
+    """
+    return set_licence({one.id: built.licence_of(one) for one in problems}, own, str(built.root))
+
+
+class _Writer(NamedTuple):
+    """Writer of the two parts of a release."""
+
+    built: BuiltSet
+    parts: SetParts
+    review: ReviewFigures | None
+    canary: str
+    options: ReleaseOptions
+    earlier: Sequence[BuiltSet]
+    private: Mapping[str, Sequence[PrivateFind]]
+
+    def write_parts(self, output: Path) -> tuple[Datasheet, Datasheet | None]:
+        """Write both folders or none, and return the datasheets."""
+        held = holdout_folder(output)
+        partial = [path.with_name(f".{path.name}.partial") for path in (output, held)]
+        try:
+            for path in partial:
+                shutil.rmtree(path, ignore_errors=True)
+            public = self.write("public", partial[0])
+            hidden = self.write("holdout", partial[1]) if self.parts.holdout else None
+            if hidden is not None:
+                partial[1].rename(held)
+            partial[0].rename(output)
+        finally:
+            for path in partial:
+                shutil.rmtree(path, ignore_errors=True)
+        return public, hidden
+
+    def write(self, part: Part, folder: Path) -> Datasheet:
+        """Write one part and return its datasheet."""
+        problems = self.parts.public if part == "public" else self.parts.holdout
+        marked = write_problems(self.built, problems, folder, self.canary, self.options.licence)
+        licence = part_licence(self.built, problems, self.options.licence)
+        stated = self.built.manifest.get("versions")
+        number = self.parts.public, self.parts.holdout
+        sheet = Datasheet.model_validate(
+            {
+                "name": self.built.name,
+                "version": self.options.version,
+                "part": part,
+                "suite": self.built.suite,
+                "licence": licence.expression,
+                "licences": licence.problems,
+                "terms": licence.terms,
+                "canary": self.canary,
+                "url": self.options.url,
+                "holdout_problems": len(number[1]),
+                "holdout_share": len(number[1]) / sum(map(len, number)),
+                "figures": part_figures(self.built, problems, marked, self.private),
+                "generation": generation_figures(self.built),
+                "review": self.review,
+                "changes": self._changes(folder) if part == "public" and self.earlier else None,
+                "versions": {**(stated if isinstance(stated, dict) else {}), "release": versions()["caretbench"]},
+                "unknown": unknown_facts(self.built, self.review),
+            }
+        )
+        write_description(sheet, folder)
+        return sheet
+
+    def _changes(self, folder: Path) -> dict[str, int]:
+        found = set_difference(self.earlier[0], BuiltSet(folder, canary=self.canary))
+        return {"added": len(found.added), "removed": len(found.removed), "changed": len(found.changed)}
+
+
+def _check_places(root: Path, output: Path) -> None:
+    whole, target, held = root.resolve(), output.resolve(), holdout_folder(output)
+    if not target.name:
+        raise DataError(f"{output}: choose another folder with -o")
+    for path in (target, held):
+        if path.exists():
+            raise DataError(f"{path}: exists already; a release is written once: choose another folder with -o")
+        if path.is_relative_to(whole):
+            raise DataError(f"{path}: is inside of the built set; choose another folder with -o")
+    check_folder_is_writable(target)
+
+
+def _reviewed(root: Path, review: Path | None) -> tuple[BuiltSet, ReviewFigures | None, list[str]]:
+    """Return the set without what people rejected, the statistics of the review, and lines about it."""
+    built = BuiltSet(root)
+    if review is None:
+        return built, None, []
+    figures = review_figures(review)
+    found = reviewed_problems(review, built.problems)
+    if found.dropped:
+        built = BuiltSet(root, frozenset(found.dropped))
+    return built, figures, list(found.lines)
+
+
+def _earlier(options: ReleaseOptions) -> list[BuiltSet]:
+    """Return the earlier release and its hold-out, as far as they are there.
+
+    Raises:
+        DataError: its version is not lower.
+    """
+    if options.previous is None:
+        return []
+    found = [BuiltSet(options.previous)]
+    stated = str(found[0].datasheet.get("version", "0.0.0"))
+    if version_key(stated) >= version_key(options.version):
+        raise DataError(f"{options.previous}: has version {stated}; choose a higher one with --set-version")
+    held = holdout_folder(options.previous)
+    return [*found, BuiltSet(held)] if held.is_dir() else found

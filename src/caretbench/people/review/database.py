@@ -1,0 +1,293 @@
+"""Review database: one SQLite file with the protocol, the items, the people and all events of a review."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import secrets
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Literal, NamedTuple, Self
+
+from pydantic import ValidationError
+
+from caretbench.files import DataError, describe_validation_error
+from caretbench.people.review.event import ReviewEvent, checked_name, now
+from caretbench.people.review.item import ReviewItem
+from caretbench.people.review.protocol import Answer, ReviewProtocol
+
+DATABASE_NAME: Final = "review.sqlite"
+"""Name of the file in a review's folder."""
+
+_WAIT_S: Final = 10.0
+"""Seconds for which a writer waits for another one."""
+
+PersonRole = Literal["reviewer", "adjudicator", "owner"]
+
+_MIGRATIONS: Final[Sequence[str]] = (
+    """
+    CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+    CREATE TABLE items (place INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, row TEXT NOT NULL) STRICT;
+    CREATE TABLE people (name TEXT PRIMARY KEY, role TEXT NOT NULL, invited_at TEXT NOT NULL, link TEXT) STRICT;
+    CREATE TABLE sessions (cookie TEXT PRIMARY KEY, person TEXT NOT NULL, made_at TEXT NOT NULL) STRICT;
+    CREATE TABLE events (place INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, row TEXT NOT NULL) STRICT;
+    CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
+    CREATE TRIGGER events_remain BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END;
+    """,
+)
+"""Steps from one version of the tables to the next; their number is the version (``user_version``)."""
+
+
+class Person(NamedTuple):
+    """Person of a review. ``joined``: the link was used, and a browser has the cookie."""
+
+    name: str
+    role: PersonRole
+    joined: bool
+
+
+class ItemFacts(NamedTuple):
+    """Facts of an item for tables: its labels with the language, and the right answers, if they are known."""
+
+    item: str
+    problem_id: str
+    labels: Mapping[str, str]
+    expect: Mapping[str, Sequence[Answer]]
+
+
+class ReviewDatabase:
+    """Open database of a review.
+
+    Each write is one transaction, on disk when the method returns (``synchronous = FULL``), and in the one file that a
+    user copies (no write-ahead log). Links and cookies are stored as hashes.
+
+    Raises:
+        DataError: there is no review, or a newer version of CaretBench made it.
+    """
+
+    def __init__(self, path: Path, *, create: bool = False) -> None:
+        self.path = path
+        if not create and not path.is_file():
+            raise DataError(f"{path}: no review; make one with `caretbench review new {path.parent}`")
+        with self._faults():
+            self._connection = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
+            self._connection.execute("PRAGMA synchronous = FULL")
+            self._migrate()
+
+    @classmethod
+    def create(
+        cls, folder: Path, protocol: ReviewProtocol, items: Iterable[ReviewItem], seed: int, *, run: Path | None = None
+    ) -> Self:
+        """Return the database of a new review in ``folder``; ``run`` is the folder of the run that it is about.
+
+        Raises:
+            DataError: the folder has a review already.
+        """
+        path = folder / DATABASE_NAME
+        if path.exists():
+            raise DataError(f"{path}: there is a review already; choose another folder")
+        folder.mkdir(parents=True, exist_ok=True)
+        partial = folder / f".{DATABASE_NAME}.partial"
+        partial.unlink(missing_ok=True)
+        new = cls(partial, create=True)
+        try:
+            about = {} if run is None else {"run": str(run.resolve())}
+            new.add_facts({"protocol": protocol.model_dump_json(), "seed": str(seed), "made_at": now()} | about)
+            new.add_items(items)
+        finally:
+            new.close()
+        partial.replace(path)
+        return cls(path)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- reading ---
+
+    @property
+    def data_version(self) -> int:
+        """Number that changes when another process writes."""
+        return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+
+    @property
+    def identity(self) -> str:
+        """Short hash that tells this review from others on the same machine."""
+        return hashlib.sha256(f"{self.fact('made_at')} {self.fact('seed')}".encode()).hexdigest()[:8]
+
+    def fact(self, name: str) -> str | None:
+        """Return a fact of the review, such as its ``seed``, or None."""
+        row = self._connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def protocol(self) -> ReviewProtocol:
+        """Return the protocol of the review."""
+        return ReviewProtocol.model_validate_json(self.fact("protocol") or "{}")
+
+    def items(self, after: int = 0) -> Iterator[tuple[int, str, ReviewItem]]:
+        """Yield place, id and item of all items behind a place, in the order in which they were added."""
+        query = "SELECT place, id, row FROM items WHERE place > ? ORDER BY place"
+        for place, item_id, row in self._connection.execute(query, (after,)):
+            yield place, item_id, ReviewItem.model_validate_json(row)
+
+    def item_kinds(self, after: int = 0) -> Iterator[tuple[int, str, str, str | None]]:
+        """Yield place, id, kind and predecessor of all items behind a place, without reading their texts."""
+        fields = "place, id, json_extract(row, '$.kind'), json_extract(row, '$.successor_of')"
+        yield from self._connection.execute(f"SELECT {fields} FROM items WHERE place > ? ORDER BY place", (after,))  # noqa: S608  # fixed names
+
+    def item_facts(self) -> Iterator[ItemFacts]:
+        """Yield what tables say of each item, without reading its texts."""
+        fields = ", ".join(f"json_extract(row, '$.{name}')" for name in ("problem_id", "language", "labels"))
+        query = f"SELECT id, {fields}, json_extract(row, '$.hidden.expect') FROM items ORDER BY place"  # noqa: S608  # fixed
+        for item_id, problem_id, language, labels, expect in self._connection.execute(query):
+            about = ({"language": language} if language else {}) | json.loads(labels or "{}")
+            yield ItemFacts(item_id, problem_id, about, json.loads(expect or "{}"))
+
+    def item(self, item_id: str) -> ReviewItem | None:
+        """Return one item, or None."""
+        row = self._connection.execute("SELECT row FROM items WHERE id = ?", (item_id,)).fetchone()
+        return None if row is None else ReviewItem.model_validate_json(row[0])
+
+    def events(self, after: int = 0) -> Iterator[tuple[int, ReviewEvent]]:
+        """Yield place and event of all events behind a place, in the order in which they arrived."""
+        for place, row in self._connection.execute(
+            "SELECT place, row FROM events WHERE place > ? ORDER BY place", (after,)
+        ):
+            yield place, _event(row, f"{self.path}: event {place}")
+
+    def last_event_place(self) -> int:
+        """Return the place of the last event, 0 without one."""
+        return int(self._connection.execute("SELECT coalesce(max(place), 0) FROM events").fetchone()[0])
+
+    def people(self) -> list[Person]:
+        """Return all people, in the order in which they were invited."""
+        query = "SELECT name, role, link IS NULL FROM people ORDER BY rowid"
+        return [Person(name, role, bool(joined)) for name, role, joined in self._connection.execute(query)]
+
+    # --- writing ---
+
+    def add_facts(self, facts: dict[str, str]) -> None:
+        """Store facts of the review."""
+        with self._transaction():
+            self._connection.executemany("INSERT INTO facts VALUES (?, ?)", facts.items())
+
+    def add_items(self, items: Iterable[ReviewItem]) -> int:
+        """Store items that are not there yet; return their number."""
+        with self._transaction():
+            return self._insert_items(items)
+
+    def add_events(self, events: Sequence[ReviewEvent]) -> list[bool]:
+        """Store events, all or none; return for each whether it is new. An event with a known id is the same event."""
+        with self._transaction():
+            return self._insert_events(events)
+
+    def merge(self, people: Iterable[Person], items: Iterable[ReviewItem], events: Sequence[ReviewEvent]) -> int:
+        """Store people (without a link), items and events that are not there yet, all or none; return new events."""
+        with self._transaction():
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO people VALUES (?, ?, ?, '')",
+                ((person.name, person.role, now()) for person in people),
+            )
+            self._insert_items(items)
+            return sum(self._insert_events(events))
+
+    def invite(self, name: str, role: PersonRole) -> str:
+        """Return the secret of a new link for a person; an earlier link and the person's cookies end."""
+        secret = secrets.token_urlsafe(32)
+        with self._transaction():
+            self._connection.execute(
+                "INSERT INTO people VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET role = ?2, link = ?4",
+                (name if role == "owner" else checked_name(name), role, now(), _hash(secret)),
+            )
+            self._connection.execute("DELETE FROM sessions WHERE person = ?", (name,))
+        return secret
+
+    def invited(self, secret: str) -> Person | None:
+        """Return the person whose unused link has this secret, or None."""
+        row = self._connection.execute("SELECT name, role FROM people WHERE link = ?", (_hash(secret),)).fetchone()
+        return None if row is None else Person(row[0], row[1], joined=False)
+
+    def join(self, secret: str) -> tuple[Person, str] | None:
+        """Use a link: return the person and the secret of a new cookie, or None where the link is unknown or used."""
+        cookie = secrets.token_urlsafe(32)
+        with self._transaction():
+            row = self._connection.execute(
+                "UPDATE people SET link = NULL WHERE link = ? RETURNING name, role", (_hash(secret),)
+            ).fetchone()
+            if row is None:
+                return None
+            self._connection.execute("INSERT INTO sessions VALUES (?, ?, ?)", (_hash(cookie), row[0], now()))
+        return Person(row[0], row[1], joined=True), cookie
+
+    def person_of(self, cookie: str) -> Person | None:
+        """Return the person with this cookie, or None."""
+        row = self._connection.execute(
+            "SELECT name, role FROM people JOIN sessions ON person = name WHERE cookie = ?", (_hash(cookie),)
+        ).fetchone()
+        return None if row is None else Person(row[0], row[1], joined=True)
+
+    def _insert_items(self, items: Iterable[ReviewItem]) -> int:
+        before = self._connection.total_changes
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO items (id, row) VALUES (?, ?)", ((item.id, item.model_dump_json()) for item in items)
+        )
+        return self._connection.total_changes - before
+
+    def _insert_events(self, events: Sequence[ReviewEvent]) -> list[bool]:
+        return [
+            self._connection.execute(
+                "INSERT OR IGNORE INTO events (id, row) VALUES (?, ?)", (event.id, event.model_dump_json())
+            ).rowcount
+            > 0
+            for event in events
+        ]
+
+    def _migrate(self) -> None:
+        version = int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+        if version > len(_MIGRATIONS):
+            raise DataError(f"{self.path}: made by a newer version of CaretBench; update it")
+        for number, script in enumerate(_MIGRATIONS[version:], start=version + 1):
+            self._connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Hold the write lock; commit at the end, or undo all where anything fails."""
+        with self._faults():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    @contextlib.contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Raise errors of SQLite with the file: OSError where it cannot be written, DataError where it is damaged."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise OSError(f"{self.path}: {error}") from error
+        except sqlite3.DatabaseError as error:
+            raise DataError(f"{self.path}: {error}; put a copy of the file back") from None
+
+
+def _event(text: str, where: str) -> ReviewEvent:
+    try:
+        return ReviewEvent.model_validate_json(text)
+    except ValidationError as error:
+        raise DataError(f"{where}: {describe_validation_error(error)}") from None
+
+
+def _hash(secret: str) -> str:
+    """Return the SHA-256 of a link's or cookie's secret; it has 256 random bits, so that no salt is needed."""
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,0 +1,273 @@
+"""Handlers of the review server, one for each address. All run on one thread: the state is never changed by two."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+
+from caretbench.page_scripts import token_diff_script
+from caretbench.people.review.database import Person, ReviewDatabase
+from caretbench.people.review.event import new_event_id, now
+from caretbench.people.review.protocol import PAGE_KEYS, Answer
+from caretbench.people.review.queues import QueueEntry
+from caretbench.people.review.server.assets_of_pages import asset
+from caretbench.people.review.server.entries import EntryPages, environment
+from caretbench.people.review.server.submission import MOST_EVENTS, Verdict, submit
+from caretbench.people.review.state import ReviewState
+from caretbench.people.review.status import status_tables
+
+HELD_ENTRIES: Final = 20
+"""Number of entries that a browser holds, so that a reviewer can go on without the server."""
+
+_COOKIE_DAYS: Final = 90
+
+
+class ReviewHandlers:
+    """Handlers with the database and the state that they share."""
+
+    def __init__(self, database: ReviewDatabase) -> None:
+        self.database = database
+        self.state = ReviewState(database)
+        self.pages = EntryPages(database, self.state)
+        self.cookie = f"caretbench-review-{database.identity}"
+
+    # --- joining ---
+
+    async def show_link(self, request: Request) -> Response:
+        """Show who is invited, and the guidelines. A link that is only looked at stays valid."""
+        secret = request.path_params["secret"]
+        person = self.database.invited(secret)
+        if person is None:
+            return _message("This link was used, or is unknown", "Ask for a new one: caretbench review invite.", 404)
+        return _page("join.html.j2", self, person=person, secret=secret)
+
+    async def use_link(self, request: Request) -> Response:
+        """Use a link: the browser gets a cookie, and the link ends."""
+        joined = self.database.join(request.path_params["secret"])
+        if joined is None:
+            return _message("This link was used, or is unknown", "Ask for a new one: caretbench review invite.", 404)
+        person, cookie = joined
+        self.state.refresh()
+        response = RedirectResponse("/owner" if person.role == "owner" else "/", 303)
+        age = _COOKIE_DAYS * 24 * 3600
+        response.set_cookie(self.cookie, cookie, max_age=age, path="/", httponly=True, samesite="strict")
+        return response
+
+    # --- pages ---
+
+    async def review(self, request: Request) -> Response:
+        """Show the first entry of the person's queue, as a form that works without scripts."""
+        person = self._person(request)
+        if person is None:
+            return _message("Who are you?", "Open the link that you got. It works once, in one browser.", 401)
+        if person.role == "owner":
+            return RedirectResponse("/owner", 303)
+        return self._review_page(person)
+
+    async def decide(self, request: Request) -> Response:
+        """Take the decision of a plain form, and go on to the next entry."""
+        person = self._person(request)
+        if person is None or person.role == "owner":
+            return PlainTextResponse("not invited", 401)
+        form = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), max_num_fields=100))
+        action = form.get("action", "decide")
+        entry = QueueEntry(form.get("item", ""), int(form.get("repeat") == "1"))
+        if action == "undo":
+            last = self.state.last_decision(person.name)
+            if last is None:
+                return RedirectResponse("/", 303)
+            entry = QueueEntry(last.item, last.repeat)
+        answers = self._form_answers(form)
+        kinds = {"undo": "withdrawal", "later": "later", "send_back": "send_back"}
+        verdict = submit(
+            self.database, self.state, person,
+            {
+                "id": form.get("id", ""), "kind": kinds.get(action, "decision"), "item": entry.item,
+                "repeat": entry.repeat, "protocol": self.state.protocol.key, "made_at": now(),
+                "answers": answers if action == "decide" else {}, "note": form.get("note", ""),
+            },
+        )  # fmt: skip
+        if verdict.status == "refused":
+            return self._review_page(person, entry, answers, verdict.reason)
+        return RedirectResponse("/", 303)
+
+    async def guidelines(self, request: Request) -> Response:
+        """Show the guidelines of the protocol."""
+        if self._person(request) is None:
+            return PlainTextResponse("not invited", 401)
+        return _message(self.state.protocol.title, self.guidelines_html, 200)
+
+    async def owner(self, request: Request) -> Response:
+        """Show progress and agreement to the owner."""
+        person = self._person(request)
+        if person is None or person.role != "owner":
+            return PlainTextResponse("only for the owner, with the link that `caretbench review serve` prints", 403)
+        self.state.refresh()
+        return _page("owner.html.j2", self, tables=status_tables(self.state, self.database))
+
+    async def plain_text(self, request: Request) -> Response:
+        """Return an item's program as plain text, whole, to whom it is shown."""
+        person, item_id = self._person(request), request.path_params["item"]
+        item = self.database.item(item_id)
+        if person is None or item is None or not self._may_see(person, item_id):
+            return PlainTextResponse("no such item in your queue", 404)
+        return PlainTextResponse(item.shown.before + item.shown.span + item.shown.after)
+
+    async def asset(self, request: Request) -> Response:
+        """Return a file of the pages."""
+        name = request.path_params["name"]
+        found = (token_diff_script(), "text/javascript") if name == "token_diff.js" else asset(name)
+        if found is None:
+            return PlainTextResponse("no such file", 404)
+        return Response(found[0], media_type=found[1])
+
+    # --- interface of the page's script ---
+
+    async def queue(self, request: Request) -> Response:
+        """Return the next entries of a person; only those that the browser does not hold have their HTML."""
+        person = self._person(request)
+        if person is None or person.role == "owner":
+            return JSONResponse({"error": "not invited"}, 401)
+        self.state.refresh()
+        held = set(request.query_params.get("held", "").split(","))
+        entries = []
+        for entry, _ in zip(self.state.queue(person.name), range(HELD_ENTRIES), strict=False):
+            name = f"{entry.item}:{entry.repeat}"
+            entries.append({"item": entry.item, "repeat": entry.repeat} if name in held else self._entry(person, entry))
+        return JSONResponse(self._facts(person) | {"entries": entries})
+
+    async def entry(self, request: Request) -> Response:
+        """Return one entry that the person has decided, to undo it."""
+        person = self._person(request)
+        entry = QueueEntry(request.path_params["item"], int(request.query_params.get("repeat") == "1"))
+        if person is None or not self._may_see(person, entry.item):
+            return JSONResponse({"error": "no such item in your queue"}, 404)
+        return JSONResponse(self._entry(person, entry))
+
+    async def events(self, request: Request) -> Response:
+        """Store events of a browser; say of each what became of it."""
+        person = self._person(request)
+        if person is None or person.role == "owner":
+            return JSONResponse({"error": "not invited"}, 401)
+        try:
+            values = json.loads(await request.body())
+        except (ValueError, RecursionError):
+            return JSONResponse({"error": "not JSON"}, 400)
+        if not isinstance(values, list) or len(values) > MOST_EVENTS:
+            return JSONResponse({"error": f"expected a list of at most {MOST_EVENTS} events"}, 400)
+        verdicts: list[Verdict] = []
+        try:
+            verdicts.extend(submit(self.database, self.state, person, value) for value in values)
+        except OSError as error:
+            return JSONResponse({"error": f"not stored: {error}", "results": _as_json(verdicts)}, 507)
+        told = [self._warm_up(person, value) for value in values]
+        return JSONResponse(
+            self._facts(person) | {"results": _as_json(verdicts), "warm_up": [one for one in told if one]}
+        )
+
+    async def own_events(self, request: Request) -> Response:
+        """Return the ids of a person's stored events, so that the browser sends what an older copy lacks."""
+        person = self._person(request)
+        if person is None:
+            return JSONResponse({"error": "not invited"}, 401)
+        return JSONResponse([event.id for _, event in self.database.events() if event.person == person.name])
+
+    # --- parts ---
+
+    @property
+    def guidelines_html(self) -> Markup:
+        """The guidelines as HTML."""
+        from markdown_it import MarkdownIt
+
+        rendered = MarkdownIt("commonmark", {"html": False}).render(self.state.protocol.guidelines)
+        return Markup(rendered)  # noqa: S704  # HTML in the text is escaped
+
+    def _person(self, request: Request) -> Person | None:
+        cookie = request.cookies.get(self.cookie)
+        return self.database.person_of(cookie) if cookie else None
+
+    def _may_see(self, person: Person, item: str) -> bool:
+        """Return whether an item is shown to a person: one to decide, or one that the person has decided."""
+        if item not in self.state.kinds:
+            return False
+        if person.role == "adjudicator":
+            return self.state.is_disputed(item) or self.state.final_decision(item) is not None
+        return person.role == "reviewer" and person.name in self.state.people_of(item)
+
+    def _facts(self, person: Person) -> dict[str, Any]:
+        progress = self.state.progress(person.name)
+        return {"done": progress.done, "total": progress.total, "stored": self.state.stored(person.name)}
+
+    def _entry(self, person: Person, entry: QueueEntry) -> dict[str, Any]:
+        return self.pages.entry(person, entry)
+
+    def _review_page(
+        self,
+        person: Person,
+        entry: QueueEntry | None = None,
+        answers: Mapping[str, Answer] | None = None,
+        message: str = "",
+    ) -> Response:
+        self.state.refresh()
+        first = entry or next(self.state.queue(person.name), None)
+        try:
+            html = self.pages.entry(person, first, answers)["html"] if first else ""
+        except KeyError:
+            html = ""
+        protocol = self.state.protocol
+        settings = {
+            "person": person.name, "review": self.database.identity, "protocol": protocol.key,
+            "keys": {action: key for key, action in PAGE_KEYS.items()},
+        }  # fmt: skip
+        response = _page(
+            "review.html.j2", self,
+            html=Markup(html),  # noqa: S704  # rendered by a template that escapes
+            progress=self.state.progress(person.name), message=message, event_id=new_event_id(),
+            has_decided=self.state.last_decision(person.name) is not None,
+            settings=Markup(json.dumps(settings).replace("<", "\\u003c")),  # noqa: S704  # no tag can begin
+        )  # fmt: skip
+        response.status_code = 422 if message else 200
+        return response
+
+    def _form_answers(self, form: Mapping[str, str]) -> dict[str, Answer]:
+        """Return the answers of a plain form, without those to questions that do not apply."""
+        given: dict[str, Answer] = {}
+        for question in self.state.protocol.questions:
+            text = form.get(f"q-{question.name}", "")
+            is_due = all(given.get(name) == value for name, value in question.when.items())
+            if text and is_due:
+                given[question.name] = text if question.kind == "choice" or not text.isdecimal() else int(text)
+        return given
+
+    def _warm_up(self, person: Person, value: object) -> dict[str, Any] | None:
+        """Return the right answers of a warm-up item that the person has just decided, or None."""
+        item_id = value.get("item") if isinstance(value, dict) else None
+        if not isinstance(item_id, str) or self.state.kinds.get(item_id) != "warm_up":
+            return None
+        event = self.state.decision(person.name, QueueEntry(item_id, 0))
+        item = self.database.item(item_id)
+        if event is None or item is None:
+            return None
+        wrong = [name for name, right in item.hidden.expect.items() if event.answers.get(name) not in right]
+        return {"item": item_id, "right": not wrong, "explanation": item.hidden.explanation}
+
+
+def _as_json(verdicts: list[Verdict]) -> list[dict[str, str]]:
+    return [verdict._asdict() for verdict in verdicts]
+
+
+def _page(name: str, handlers: ReviewHandlers, **values: Any) -> HTMLResponse:
+    protocol = handlers.state.protocol
+    text = environment().get_template(name).render(protocol=protocol, guidelines=handlers.guidelines_html, **values)
+    return HTMLResponse(text.encode("utf-8", "replace").decode())
+
+
+def _message(title: str, text: str, status: int) -> HTMLResponse:
+    page = environment().get_template("message.html.j2").render(title=title, text=text, protocol={"title": title})
+    return HTMLResponse(page, status)

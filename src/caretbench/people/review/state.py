@@ -1,0 +1,280 @@
+"""Review state: all events of a review folded into what holds now, and the queue of every person."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+
+from caretbench.files import DataError
+from caretbench.people.review.database import Person, ReviewDatabase
+from caretbench.people.review.event import OWN_KINDS, ReviewEvent
+from caretbench.people.review.item import ReviewItem
+from caretbench.people.review.protocol import ReviewProtocol
+from caretbench.people.review.queues import PersonQueue, QueueEntry, QueueProgress, ranked_people
+from caretbench.people.review.settlement import Settled, answers_differ, settle
+
+_NEVER = ("", "", "")
+"""Order of an event before all others."""
+
+
+class ReviewState:
+    """State of a review in memory; :meth:`refresh` reads what is new in the database.
+
+    It holds ids, kinds and decisions, not the texts of items: 10,000 items take a few megabytes. Not for several
+    threads at once.
+    """
+
+    def __init__(self, database: ReviewDatabase) -> None:
+        self._database = database
+        self.protocol: ReviewProtocol = database.protocol()
+        self.seed = int(database.fact("seed") or 0)
+        self.people: dict[str, Person] = {}
+        self.kinds: dict[str, str] = {}
+        """Kind of every item by id."""
+        self.replaced: set[str] = set()
+        """Items that have a successor: nobody decides them any more."""
+        self._latest: dict[QueueEntry, dict[str, ReviewEvent]] = defaultdict(dict)
+        self._former: dict[QueueEntry, dict[str, ReviewEvent]] = defaultdict(dict)
+        self._stored: Counter[str] = Counter()
+        self._later: dict[str, dict[QueueEntry, None]] = defaultdict(dict)
+        self._assigned: dict[str, dict[str, ReviewEvent]] = defaultdict(dict)
+        self._sent_back: dict[str, ReviewEvent] = {}
+        self._reopened: dict[str, tuple[str, str, str]] = {}
+        self._queues: dict[str, PersonQueue] = {}
+        self._last_item = self._last_event = 0
+        self._data_version = -1
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read what other processes wrote to the database, if they did."""
+        version = self._database.data_version
+        if version == self._data_version:
+            return
+        self._data_version = version
+        people = {person.name: person for person in self._database.people()}
+        rebuild = {name: person.role for name, person in people.items()} != {
+            name: person.role for name, person in self.people.items()
+        }
+        self.people = people
+        for place, item_id, kind, predecessor in self._database.item_kinds(self._last_item):
+            self._last_item, rebuild = place, True
+            self.kinds[item_id] = kind
+            if predecessor is not None:
+                self.replaced.add(predecessor)
+        events = list(self._database.events(self._last_event))
+        for _, event in events:
+            self._fold(event)
+        self._last_event = events[-1][0] if events else self._last_event
+        if rebuild:
+            self._rebuild()
+        else:
+            for changed in {event.item for _, event in events}:
+                self._update_queues(changed)
+
+    def add(self, event: ReviewEvent) -> bool:
+        """Store one event and apply it; return whether it is new.
+
+        Raises:
+            OSError: it cannot be stored, the disk is full for instance; nothing has changed then.
+        """
+        self.refresh()
+        if not self._database.add_events([event])[0]:
+            return False
+        self._last_event = self._database.last_event_place()
+        self._fold(event)
+        self._update_queues(event.item)
+        return True
+
+    def add_items(self, items: Iterable[ReviewItem]) -> int:
+        """Store items and put them into the queues; return the number of those that are new."""
+        count = self._database.add_items(items)
+        self._data_version = -1
+        self.refresh()
+        return count
+
+    # --- what holds now ---
+
+    def item_named(self, start: str) -> str:
+        """Return the id of the one item that begins with ``start``.
+
+        Raises:
+            DataError: there is none, or there are several.
+        """
+        found = [item for item in self.kinds if item.startswith(start)] if start else []
+        if len(found) != 1:
+            raise DataError(f"{start}: {len(found)} items begin so; `caretbench review export` names the items")
+        return found[0]
+
+    def names(self, role: str) -> list[str]:
+        """Return the names of the people with a role."""
+        return [person.name for person in self.people.values() if person.role == role]
+
+    def decision(self, person: str, entry: QueueEntry) -> ReviewEvent | None:
+        """Return the decision of a person about an entry that holds now, or None."""
+        event = self._latest[entry].get(person) if entry in self._latest else None
+        return event if event is not None and self._holds(event) else None
+
+    def former_decision(self, person: str, entry: QueueEntry) -> ReviewEvent | None:
+        """Return the last decision of a person about an entry, though it may hold no more, or None."""
+        return self._former[entry].get(person) if entry in self._former else None
+
+    def stored(self, person: str) -> int:
+        """Return the number of stored events that a person made."""
+        return self._stored[person]
+
+    def decisions(self, item: str, repeat: int = 0) -> dict[str, ReviewEvent]:
+        """Return the decisions of reviewers about an item that hold now, by person; not the adjudicator's."""
+        found = self._latest.get(QueueEntry(item, repeat), {})
+        return {
+            person: event for person, event in found.items() if self._holds(event) and not self._is_adjudicator(person)
+        }
+
+    def first_and_second(self) -> Iterator[tuple[ReviewEvent, ReviewEvent]]:
+        """Yield the two decisions of each person about each item that came twice."""
+        for entry, second in list(self._latest.items()):
+            if entry.repeat:
+                for person, event in second.items():
+                    first = self.decision(person, QueueEntry(entry.item, 0))
+                    if first is not None and self._holds(event):
+                        yield first, event
+
+    def final_decision(self, item: str) -> ReviewEvent | None:
+        """Return the adjudicator's decision about an item that holds now, or None."""
+        found = self._latest.get(QueueEntry(item, 0), {})
+        held = [event for person, event in found.items() if self._is_adjudicator(person) and self._holds(event)]
+        return max(held, key=lambda event: event.order, default=None)
+
+    def settled(self, item: str) -> Settled:
+        """Return how an item is settled, or that it is open or disputed."""
+        return settle(self.protocol, list(self.decisions(item).values()), self.final_decision(item))
+
+    def is_disputed(self, item: str) -> bool:
+        """Return whether all people of an item have decided, differently, so that an adjudicator must settle it."""
+        if self.protocol.settlement.rule != "adjudicate" or self.kinds[item] != "item" or item in self.replaced:
+            return False
+        decisions = list(self.decisions(item).values())
+        return len(decisions) >= self.protocol.people and answers_differ(self.protocol, decisions)
+
+    def sent_back(self, item: str) -> ReviewEvent | None:
+        """Return the adjudicator's question to the people of an item that they have not all answered, or None."""
+        returned = self._sent_back.get(item)
+        if returned is None or not any(event.order < returned.order for event in self.decisions(item).values()):
+            return None
+        return returned
+
+    def people_of(self, item: str) -> list[str]:
+        """Return the people who decide an item: those who have decided, and the next of the others up to the number."""
+        if self.kinds[item] != "item":
+            return self.names("reviewer")
+        decided = list(self.decisions(item))
+        assigned = self._assigned.get(item, {})
+        chosen = [
+            name
+            for name, event in sorted(assigned.items())
+            if event.kind == "assign" and name not in decided and name in self.people
+        ]
+        missing = self.protocol.people - len(decided) - len(chosen)
+        if missing > 0:
+            pool = [name for name in self.names("reviewer") if name not in decided and name not in assigned]
+            chosen += ranked_people(item, pool, self.seed)[:missing]
+        return decided + chosen
+
+    # --- queues ---
+
+    def queue(self, person: str) -> Iterator[QueueEntry]:
+        """Yield the open entries of a person, in order."""
+        yield from self._queues.get(person, ())
+
+    def progress(self, person: str) -> QueueProgress:
+        """Return how far a person is."""
+        queue = self._queues.get(person)
+        return queue.progress if queue is not None else QueueProgress(0, 0)
+
+    def last_decision(self, person: str) -> ReviewEvent | None:
+        """Return the last decision of a person that holds now, which undo takes back, or None."""
+        queue = self._queues.get(person)
+        held = (self.decision(person, entry) for entry in (queue.decided if queue else ()))
+        return max((event for event in held if event is not None), key=lambda event: event.order, default=None)
+
+    def _rebuild(self) -> None:
+        share = self.protocol.mix.repeats
+        self._queues = {
+            name: PersonQueue(name, self.kinds, share if person.role == "reviewer" else 0.0, self.seed)
+            for name, person in self.people.items()
+            if person.role != "owner"
+        }
+        # Decisions are counted in the order in which they were made: the distance of second decisions follows.
+        held = [
+            (event, entry)
+            for entry, by_person in self._latest.items()
+            for person, event in by_person.items()
+            if person in self._queues and self._holds(event)
+        ]
+        for event, entry in sorted(held, key=lambda pair: pair[0].order):
+            self._queues[event.person].set_decided(entry, is_decided=True)
+        for person, later in self._later.items():
+            for entry in later if person in self._queues else ():
+                self._queues[person].set_later(entry, is_later=True)
+        for item in self.kinds:
+            self._update_queues(item, are_new=True)
+
+    def _update_queues(self, item: str, *, are_new: bool = False) -> None:
+        """Bring an item's place in all queues up to date; in new ones, it is open for nobody yet."""
+        if item not in self.kinds:
+            return
+        decides = set(self.people_of(item))
+        returned = self.sent_back(item)
+        awaits = self.is_disputed(item) and returned is None
+        for name, queue in self._queues.items():
+            if item in self.replaced:
+                queue.drop(item)
+                continue
+            if are_new and name not in decides and not awaits and returned is None:
+                continue
+            if not are_new:
+                self._update_entries(name, queue, item)
+            own = self.decision(name, QueueEntry(item, 0))
+            due = awaits if self._is_adjudicator(name) else name in decides
+            queue.set_open(item, is_open=due and own is None)
+            queue.set_returned(
+                item, is_returned=returned is not None and own is not None and own.order < returned.order
+            )
+
+    def _update_entries(self, name: str, queue: PersonQueue, item: str) -> None:
+        """Bring what a person has decided or put off up to date."""
+        for entry in (QueueEntry(item, 0), QueueEntry(item, 1)):
+            if entry in self._latest or entry in self._later[name]:  # else nothing has happened to it
+                queue.set_decided(entry, is_decided=self.decision(name, entry) is not None)
+                queue.set_later(entry, is_later=entry in self._later[name])
+
+    # --- folding ---
+
+    def _fold(self, event: ReviewEvent) -> None:
+        entry = QueueEntry(event.item, event.repeat)
+        self._stored[event.person] += event.kind in OWN_KINDS
+        if event.kind in {"decision", "withdrawal"}:
+            before = self._latest[entry].get(event.person)
+            if before is None or before.order < event.order:
+                self._latest[entry][event.person] = event
+                if event.kind == "decision":
+                    self._former[entry][event.person] = event
+            self._later[event.person].pop(entry, None)
+        elif event.kind == "later":
+            self._later[event.person].pop(entry, None)
+            self._later[event.person][entry] = None
+        elif event.kind == "send_back":
+            before = self._sent_back.get(event.item, event)
+            self._sent_back[event.item] = max(before, event, key=lambda one: one.order)
+        elif event.kind == "reopen":
+            self._reopened[event.item] = max(event.order, self._reopened.get(event.item, _NEVER))
+        else:
+            known = self._assigned[event.item].get(event.person, event)
+            self._assigned[event.item][event.person] = max(known, event, key=lambda one: one.order)
+
+    def _holds(self, event: ReviewEvent) -> bool:
+        if event.kind != "decision":
+            return False
+        return event.item not in self._reopened or event.order > self._reopened[event.item]
+
+    def _is_adjudicator(self, name: str) -> bool:
+        return name in self.people and self.people[name].role == "adjudicator"

@@ -1,0 +1,160 @@
+"""A study of judges: the texts that people rated, and the same in other styles, are judged and compared."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from caretbench.files import DataError, write_atomically
+from caretbench.judging.aggregation import TOTAL, TextKey, TextScores, scores_by_grader
+from caretbench.judging.answers import answer_key
+from caretbench.judging.criteria import Criterion
+from caretbench.judging.criteria import criterion as find_criterion
+from caretbench.judging.style.style_variants import style_variants
+from caretbench.models import AccessCheck, ClientOpener, unchecked
+from caretbench.people.review.database import ReviewDatabase
+from caretbench.people.review.exchange.human_ratings import review_ratings
+from caretbench.people.review.state import ReviewState
+from caretbench.people.review.study.study_numbers import scaled, study_result
+from caretbench.people.review.study.study_types import RatedText, StudyJudge, StudyResult
+from caretbench.problem import Caret
+from caretbench.progress import Progress
+from caretbench.runs.judging.plan import JudgingConfig, JudgingPlan
+from caretbench.runs.judging.ratings import HumanRating, rated_score_names
+from caretbench.runs.judging.result import JudgingResult
+from caretbench.runs.judging.texts_to_judge import DistinctText
+from caretbench.runs.run_folder import RunFolder
+from caretbench.suites.selection import Selection
+
+STUDY_NAME: Final = "study.json"
+"""Name of the results in the folder of the review."""
+
+
+class JudgeStudy:
+    """Study of judges of a run by the ratings of a review.
+
+    Args:
+        database: The review; people have rated answers of the run.
+        folder: The run, which stores the judgements.
+        config: Judges and their settings; its criterion is not used.
+        criteria: Criteria of the judges; empty: the one that people rated by.
+        check_access: Called with spec and options of every judge.
+
+    Raises:
+        DataError: nobody has rated an answer, or a criterion judges statements.
+        ValueError: problems are selected.
+        ValueError, KeyError: as of :class:`~caretbench.runs.judging.plan.JudgingPlan`.
+    """
+
+    def __init__(
+        self,
+        database: ReviewDatabase,
+        folder: RunFolder,
+        config: JudgingConfig,
+        criteria: Sequence[str] = (),
+        check_access: AccessCheck = unchecked,
+    ) -> None:
+        if config.selection != Selection():
+            raise ValueError(
+                "a study is of the texts that people rated; --select, --limit and --per-cell are not for it"
+            )
+        self.folder = folder
+        self._config = config
+        state = ReviewState(database)
+        ratings = review_ratings(database, state, folder)
+        if not ratings:
+            raise DataError(f"{database.path}: nobody has rated an answer yet; see `caretbench review status`")
+        wanted = [find_criterion(name) for name in dict.fromkeys(criteria)]
+        rated_by = ratings[0].criterion
+        self._own = next((one for one in wanted if one.key == rated_by), None) or find_criterion(rated_by)
+        self._simulated = all(row.simulated for row in ratings)
+        rows = [row for row in ratings if row.simulated == self._simulated]
+        self.texts, chosen = _rated_texts(database, state, folder, rows, self._own)
+        names = dict(zip(dict.fromkeys(criteria), wanted, strict=True)) or {rated_by: self._own}
+        self.plans: dict[str, JudgingPlan] = {}
+        for name, found in names.items():
+            if found.then is not None:
+                raise DataError(f"{found.key}: a study is of criteria that give scores; this one finds statements")
+            plan = JudgingPlan(folder, replace(config, criterion=name, control_problems=0), check_access, chosen=chosen)
+            self.plans[plan.parts[0].criterion.key] = plan
+
+    def forecast(self, opener: ClientOpener) -> list[dict[str, Any]]:
+        """Return the requests by judge and criterion; nothing is sent."""
+        return [row for plan in self.plans.values() for row in plan.forecast(opener)]
+
+    def judge(self, opener: ClientOpener, progress: Progress | None = None) -> dict[str, JudgingResult]:
+        """Ask the judges for what is missing; return the results by judge and criterion in words."""
+        found: dict[str, JudgingResult] = {}
+        for key, plan in self.plans.items():
+            for name, parts in plan.judge(opener, progress).items():
+                found |= {f"{name}, {key}": result for result in parts.values()}
+        return found
+
+    def result(self, seed: int = 0) -> StudyResult:
+        """Return the results over the stored judgements of the judges; without judges, of all.
+
+        Raises:
+            DataError: no judge has judged the texts.
+        """
+        judges = [judge for key, plan in self.plans.items() for judge in self._judges(key, plan)]
+        if not judges:
+            keys = ", ".join(self.plans)
+            raise DataError(f"{self.folder.path}: no judge has judged these texts by {keys}; name one: -m SPEC")
+        return study_result(self.texts, judges, self._own.key, simulated=self._simulated, seed=seed)
+
+    def _judges(self, key: str, plan: JudgingPlan) -> list[StudyJudge]:
+        criterion = plan.parts[0].criterion
+        graders = scores_by_grader(self.folder.judgements(), key)
+        wanted = set(self._config.judges) or {name for name, _ in graders}
+        keys = {text.key for text in self.texts} | {one for text in self.texts for one in text.variants.values()}
+        found = []
+        for (name, parameters), scores in graders.items():
+            own = {text: self._scores(criterion, value) for text, value in scores.items() if text in keys}
+            if name in wanted and any(text.key in own for text in self.texts):
+                several = sum(other == name for other, _ in graders) > 1
+                found.append(StudyJudge(f"{name} {parameters[:6]}" if several else name, key, own))
+        return found
+
+    def _scores(self, criterion: Criterion, value: TextScores) -> Mapping[str, float]:
+        total = {TOTAL: criterion.value(value.means)}
+        if criterion.key != self._own.key:
+            return scaled(total, criterion.maximum, self._own.maximum)
+        return {name: value.means[name] for name in rated_score_names(criterion) if name in value.means} | total
+
+
+def write_study(folder: Path, result: StudyResult) -> Path:
+    """Write the results into the folder of a review; return the path."""
+    path = folder / STUDY_NAME
+    write_atomically(path, result.model_dump_json(indent=2).encode() + b"\n")
+    return path
+
+
+def _rated_texts(
+    database: ReviewDatabase, state: ReviewState, folder: RunFolder, rows: Sequence[HumanRating], criterion: Criterion
+) -> tuple[list[RatedText], list[DistinctText]]:
+    """Return the rated texts, and the texts to judge: these and their variants in other styles."""
+    problems = {problem.id: problem for problem in folder.problems()}
+    items = {
+        (item.problem_id, item.answer): item
+        for _, item_id, item in database.items()
+        if item.kind == "item" and item_id not in state.replaced
+    }
+    rated: list[RatedText] = []
+    chosen: dict[TextKey, DistinctText] = {}
+    for key, group in itertools.groupby(rows, key=lambda row: (row.problem_id, row.answer)):
+        item, problem = items[key], problems[key[0]]
+        people = {}
+        for row in group:
+            values = {name: value for name, value in row.values.items() if value is not None}
+            people[row.rater] = values | {TOTAL: criterion.value(values)}
+        chosen[key] = DistinctText(problem, item.shown.span, key[1])
+        variants = {}
+        for style, text in style_variants(problem, item.shown.span).items():
+            variants[style] = (problem.id, answer_key(text))
+            chosen.setdefault(variants[style], DistinctText(problem, text, variants[style][1]))
+        stratum = item.language if isinstance(problem.shown, Caret) else item.labels.get("task", item.suite)
+        rated.append(RatedText(key, stratum, item.hidden.models, people, variants))
+    return rated, list(chosen.values())

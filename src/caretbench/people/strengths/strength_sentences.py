@@ -1,0 +1,153 @@
+"""Sentences about a model's strengths, made by rules from adjusted paired tests; the rest is not spoken of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from caretbench.metrics.paired import NOT_DISTINGUISHABLE, without_difference
+from caretbench.people.strengths.field_rates import field_title
+from caretbench.people.strengths.sentence_parts import capitalised, joined_names, p_words, size_interval
+from caretbench.people.strengths.strength_tests import TestedStrengths
+from caretbench.reports.results.strength_values import PASSES, SIMILARITY, PartContrast, StrengthTest
+
+
+def strength_sentences(model: str, tested: TestedStrengths) -> Iterator[str]:
+    """Yield the sentences: overall, stronger and weaker parts, contrasts, similarity, answers, and the conclusion."""
+    if not tested.field:
+        yield f"A strength needs a second model: this run has no other one to compare {model} with."
+        return
+    if not tested.overall:
+        yield f"{model} and {field_title(tested.field)} have no common problem with verdicts."
+        return
+    field = field_title(tested.field)
+    for test in tested.overall:
+        yield _overall(model, field, test)
+    for above in (True, False):
+        yield from (_part(field, test) for test in differing(tested.passes, above=above))
+    yield from _contrasts(model, field, tested.passes)
+    yield from _disagreements(model, tested)
+    yield from (
+        _answers(model, field, test) for above in (True, False) for test in differing(tested.answers, above=above)
+    )
+    yield from _conclusion(model, field, tested)
+
+
+def differing(tests: Sequence[StrengthTest], *, above: bool) -> list[StrengthTest]:
+    """Return the tests that found a difference above or below the field, the greatest first."""
+    found = [test for test in tests if test.row.distinguishable and (test.row.difference > 0) is above]
+    return sorted(found, key=lambda test: -abs(test.row.difference))
+
+
+def _overall(model: str, field: str, test: StrengthTest) -> str:
+    row = test.row
+    where = "" if row.label == "all" else f"{row.label}: "
+    if test.measure == PASSES:
+        rate = f"{where}{model} passes {100 * row.first_rate:.1f}% of {row.problems} problems"
+    else:
+        similarity = f"a mean similarity to the reference of {row.first_rate:.3f}"
+        rate = f"{where}{model} has {similarity} over {row.problems} problems"
+    if not row.distinguishable:
+        return (
+            f"{rate}; the difference to {field} is {_undecided(test)} ({_size(test)}{_evidence(test, problems=False)})."
+        )
+    return f"{rate}, {_size(test)} than {field}{_evidence(test, problems=False)}."
+
+
+def _part(field: str, test: StrengthTest) -> str:
+    row = test.row
+    return (
+        f"{capitalised(test.title)}: {100 * row.first_rate:.1f}% pass, {100 * row.second_rate:.1f}% of {field}: "
+        f"{_size(test)}{_evidence(test)}."
+    )
+
+
+def _contrasts(model: str, field: str, tests: Sequence[StrengthTest]) -> Iterator[str]:
+    known = [(test, test.contrast) for test in tests if test.contrast is not None and test.contrast.distinguishable]
+    for test, contrast in sorted(known, key=lambda pair: -pair[1].difference):
+        yield (
+            f"{capitalised(test.title)}: the difference of {model} to {field} is {100 * abs(contrast.difference):.1f} "
+            f"points {contrast_side(contrast)} than on all other problems{size_interval(contrast.low, contrast.high)}, "
+            f"{abs(contrast.log_odds):.2f} in log odds"
+            f"{size_interval(contrast.log_odds_low, contrast.log_odds_high, digits=2)} "
+            f"({p_words(contrast.p_value)}, {test.row.problems} problems)."
+        )
+    silent = sum(test.contrast is not None for test in tests) - len(known)
+    if silent:
+        yield (
+            f"{silent} of {len(known) + silent} parts: no difference from all other problems holds in points and in "
+            f"log odds ({NOT_DISTINGUISHABLE})."
+        )
+
+
+def contrast_side(contrast: PartContrast) -> str:
+    """Return whether the difference to the field is higher or lower in a part than elsewhere."""
+    return "higher" if contrast.difference > 0 else "lower"
+
+
+def _disagreements(model: str, tested: TestedStrengths) -> Iterator[str]:
+    """Yield the parts in which a model is more similar and passes fewer, or is less similar and passes more."""
+    passes = {
+        (test.row.scope, test.row.label): test for test in (*tested.overall, *tested.passes) if test.measure == PASSES
+    }
+    for similar in (*tested.overall, *tested.similarity):
+        test = passes.get((similar.row.scope, similar.row.label))
+        if similar.measure == PASSES or test is None or not (test.row.distinguishable and similar.row.distinguishable):
+            continue
+        if (test.row.difference > 0) is (similar.row.difference > 0):
+            continue
+        place = "Overall" if similar.row.scope == "all" else capitalised(similar.title)
+        link = "and yet fewer answers pass" if similar.row.difference > 0 else "and yet more answers pass"
+        yield (
+            f"{place}: answers of {model} are {_size(similar)}{_evidence(similar)}, {link}: "
+            f"{_size(test)}{_evidence(test)}."
+        )
+
+
+def _answers(model: str, field: str, test: StrengthTest) -> str:
+    row = test.row
+    return (
+        f"{100 * row.first_rate:.1f}% of the answers of {model} {test.title}, {100 * row.second_rate:.1f}% of {field}: "
+        f"{100 * abs(row.difference):.1f} points {'more' if row.difference > 0 else 'less'}{_evidence(test)}."
+    )
+
+
+def _conclusion(model: str, field: str, tested: TestedStrengths) -> Iterator[str]:
+    keep, mend = differing(tested.passes, above=True), differing(tested.passes, above=False)
+    if keep:
+        yield f"To keep in {model}: {_most(keep)}{joined_names([test.title for test in keep])}."
+    if mend:
+        yield f"To improve in {model}: {_most(mend)}{joined_names([test.title for test in mend])}."
+    if not keep and not mend:
+        yield f"No part tells {model} from {field}."
+    tests = (*tested.passes, *tested.similarity, *tested.answers)
+    silent = sum(not test.row.distinguishable for test in tests)
+    if silent:
+        yield f"{silent} of {len(tests)} tests of parts and error kinds found no difference and are not listed above."
+
+
+def _most(tests: Sequence[StrengthTest]) -> str:
+    """Return the parts whose difference is greater than elsewhere, in the same direction: ``above all …; in all, ``."""
+    known = [(test, test.contrast) for test in tests if test.contrast is not None and test.contrast.distinguishable]
+    names = [test.title for test, contrast in known if (contrast.difference > 0) is (test.row.difference > 0)]
+    return f"above all {joined_names(names)}; in all, " if names and len(names) < len(tests) else ""
+
+
+def _size(test: StrengthTest) -> str:
+    """Return a difference with its direction: ``4.1 points more``, ``0.05 more similar``."""
+    row = test.row
+    more = "more" if row.difference > 0 else "less"
+    if test.measure == PASSES:
+        return f"{100 * abs(row.difference):.1f} points {more}"
+    return f"{abs(row.difference):.3f} {more} similar" if test.measure == SIMILARITY else f"{row.difference:+.3f}"
+
+
+def _evidence(test: StrengthTest, *, problems: bool = True) -> str:
+    """Return interval, adjusted p value and number of problems."""
+    row = test.row
+    interval = size_interval(row.low, row.high, digits=3 if test.measure == SIMILARITY else None)
+    number = f", {row.problems} problems" if problems else ""
+    return f"{interval} ({p_words(row.p_value)}{number})"
+
+
+def _undecided(test: StrengthTest) -> str:
+    return without_difference(test.row.groups)

@@ -1,0 +1,1 @@
+"""Statistics of contrasts, difficulty, halves and replacement, for strengths and studies."""

@@ -1,0 +1,150 @@
+"""Tables of events for the terminal: refused lines, scenarios, failures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from caretbench.metrics.error_kinds.kind_table import error_kind_title
+from caretbench.metrics.resampling import MIN_CLUSTERS
+from caretbench.people.telemetry.analysis.judge_acceptance import AcceptanceStudy
+from caretbench.people.telemetry.analysis.people_codes import CodeAnalysis
+from caretbench.people.telemetry.analysis.usage_analysis import ALL, FailureRow, ScenarioRow, StoredRate
+from caretbench.people.telemetry.analysis.user_intervals import are_few
+from caretbench.people.telemetry.event_reader import REFUSAL_REASONS, EventReader
+
+
+class TelemetryTable(NamedTuple):
+    """Table of texts, with a title."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+def refusal_table(reader: EventReader) -> TelemetryTable:
+    """Return the refused lines of a file by reason, with the first of each."""
+    rows = [
+        (reason, str(reader.refused[reason]), str(reader.first[reason].line), reader.first[reason].detail)
+        for reason in REFUSAL_REASONS
+        if reader.refused[reason]
+    ]
+    return TelemetryTable("Refused lines", ("Reason", "Lines", "First line", "Detail of the first"), rows)
+
+
+def scenario_table(rows: Sequence[ScenarioRow]) -> TelemetryTable:
+    """Return acceptance and survival of all events, and by the properties that have several values."""
+    several = Counter(row.dimension for row in rows)
+    shown = [
+        (
+            row.dimension, row.value, str(row.acceptance.events), str(row.acceptance.users), rate_text(row.share),
+            rate_text(row.acceptance), rate_text(row.survival), rate_text(row.right),
+        )
+        for row in rows
+        if row.dimension == ALL or several[row.dimension] > 1
+    ]  # fmt: skip
+    columns = ("Property", "Value", "Seen", "Users", "Share", "Accepted", "Kept as it was", "Accepted or typed")
+    return TelemetryTable("Completions that were seen", columns, shown)
+
+
+def few_users_note(rows: Sequence[ScenarioRow]) -> str | None:
+    """Return a note about scenarios whose events are mostly those of few users; None if there are none."""
+    several = Counter(row.dimension for row in rows)
+    shown = [row for row in rows if (row.dimension == ALL or several[row.dimension] > 1) and row.acceptance.events]
+    few = [row for row in shown if are_few(row.acceptance.effective_users)]
+    if not few:
+        return None
+    whole = next((row.acceptance for row in few if row.dimension == ALL), None)
+    of_all = f"; all {whole.users} users count as {whole.effective_users:g}" if whole is not None else ""
+    return (
+        f"{len(few)} of {len(shown)} rows have most of their events from so few users that these count as less than "
+        f"{MIN_CLUSTERS}{of_all}: if heavy users differ from others, the intervals are too narrow"
+    )
+
+
+def failure_table(rows: Sequence[FailureRow]) -> TelemetryTable:
+    """Return the error kinds of all events, the most frequent first."""
+    whole = sorted((row for row in rows if row.dimension == ALL), key=lambda row: -(row.share.value or 0.0))
+    shown = [(error_kind_title(row.kind), rate_text(row.share), rate_text(row.among_not_accepted)) for row in whole]
+    return TelemetryTable("Failures", ("Error kind", "Of the examined", "Of those not accepted"), shown)
+
+
+def code_tables(codes: CodeAnalysis) -> Iterator[TelemetryTable]:
+    """Yield the codes of people: shares, agreement, saturation, and whether the sample is like the whole."""
+    rows = [
+        (one.question, one.code, f"{one.share:.1%} {_bounds(one.low, one.high, 100)}", str(one.first_at))
+        for one in codes.shares
+    ]
+    title = f"Codes of {codes.people} people for {codes.events} of {codes.population} events that were not kept"
+    yield TelemetryTable(title, ("Question", "Code", "Share", "First at event"), rows)
+    agreement = [
+        (
+            one.question,
+            str(one.items),
+            "–" if one.equal is None else f"{one.equal:.0%}",
+            "undefined: all gave one code" if one.alpha is None else f"{one.alpha:.2f} {_bounds(one.low, one.high)}",
+        )
+        for one in codes.agreement
+    ]
+    yield TelemetryTable("Agreement", ("Question", "Events", "Equal codes", "Krippendorff's alpha"), agreement)
+    saturation = [
+        (
+            one.question, str(one.codes), f"{one.last_new_at} of {one.events}", f"{one.chance_of_new:.1%}",
+            f"{one.at_most:.1%}",
+        )
+        for one in codes.saturation
+    ]  # fmt: skip
+    heads = ("Question", "Codes", "Last new code at", "Chance of a new code", "At most (95 %)")
+    yield TelemetryTable("Saturation", heads, saturation)
+    likeness = [
+        (
+            one.dimension,
+            f"{one.distance:.3f}",
+            f"{one.p_value:.3f}",
+            "differs" if one.differs else "not distinguishable",
+        )
+        for one in codes.likeness
+    ]
+    columns = ("Property", "Distance", "p (Holm)", "Sample and whole")
+    yield TelemetryTable("Likeness of the sample", columns, likeness)
+
+
+def acceptance_tables(study: AcceptanceStudy) -> Iterator[TelemetryTable]:
+    """Yield the correlations of criteria with acceptance, and the differences of the chosen one and the others."""
+    rows = [
+        (
+            one.criterion, one.users, one.value if one.dimension == ALL else f"{one.dimension} {one.value}",
+            str(one.events), str(one.user_count), "–" if one.spearman is None else f"{one.spearman:.3f}",
+            "–" if one.partial is None else f"{one.partial:.3f} {_bounds(one.low, one.high)}",
+        )
+        for one in study.rows
+    ]  # fmt: skip
+    columns = ("Criterion", "Users", "Part", "Events", "Users of them", "Spearman", "Length and latency held fixed")
+    yield TelemetryTable("Scores and what users did", columns, rows)
+    if study.chosen is None or not study.differences:
+        return
+    differences = [
+        (
+            one.other,
+            str(one.events),
+            "–" if one.difference is None else f"{one.difference:+.3f} {_bounds(one.low, one.high)}",
+            "–" if one.p_value is None else f"{one.p_value:.3f}",
+            "differs" if one.distinguishable else "not distinguishable",
+        )
+        for one in study.differences
+    ]
+    title = f"{study.chosen}: best on the first half of the users; compared with the others on the second half"
+    yield TelemetryTable(title, ("Other criterion", "Events", "Difference", "p (Holm)", "Result"), differences)
+
+
+def _bounds(low: float | None, high: float | None, factor: float = 1) -> str:
+    digits = 1 if factor > 1 else 2
+    return "" if low is None or high is None else f"[{factor * low:.{digits}f} to {factor * high:.{digits}f}]"
+
+
+def rate_text(rate: StoredRate) -> str:
+    """Return a rate with its interval over users, in percent."""
+    if rate.value is None or rate.low is None or rate.high is None:
+        return "–"
+    return f"{rate.value:.1%} [{100 * rate.low:.1f} to {100 * rate.high:.1f}]"

@@ -1,0 +1,254 @@
+"""The review page in a real Chromium, by keyboard, with a server that is slow, killed or absent."""
+
+from __future__ import annotations
+
+import random
+import signal
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+from playwright.sync_api import Browser, BrowserContext
+
+from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
+from caretbench.people.review.event import ReviewEvent
+from caretbench.people.review.state import ReviewState
+from tests.support.axe import axe_script, serious_findings
+from tests.support.report_browser import CHROMIUM, chromium, needs_browser
+from tests.support.review_pages import joined, open_item, press, ready, settled
+from tests.support.review_server import made_item, make_review, running_server, starter_items
+
+pytestmark = needs_browser
+PEOPLE = {"ann": "reviewer", "bob": "reviewer", "eve": "adjudicator"}
+LATE = """() => {
+    const fetched = window.fetch;
+    window.fetch = async (...all) => { await new Promise((done) => setTimeout(done, 500)); return fetched(...all); };
+}"""
+"""Delays every request of the page's script by half a second."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+def stored(folder: Path) -> list[ReviewEvent]:
+    with ReviewDatabase(folder / DATABASE_NAME) as database:
+        return [event for _, event in database.events()]
+
+
+def test_an_item_is_decided_by_five_keys_and_undone_by_one(browser: Browser, tmp_path: Path) -> None:
+    secrets = make_review(tmp_path, [made_item(number) for number in range(3)], PEOPLE)
+    with running_server(tmp_path) as server:
+        page = joined(browser, server, secrets["ann"])
+        first = open_item(page)
+        press(page, "4344a")
+        assert open_item(page) != first
+        page.keyboard.press("u")
+        page.wait_for_function(f"() => document.querySelector('form.answers').dataset.item === '{str(first)[:-2]}'")
+        assert page.eval_on_selector_all("input:checked", "found => found.map((one) => one.value)") == [
+            "4", "3", "4", "4", "accept",
+        ]  # fmt: skip
+        press(page, "r2")
+        press(page, "l")
+        settled(page)
+        kinds = [event.kind for event in stored(tmp_path)]
+        assert kinds == ["decision", "withdrawal", "decision", "later"]
+        assert stored(tmp_path)[2].answers["reason"] == "low-complexity"
+        assert page.faults == []  # type: ignore[attr-defined]
+        page.context.close()
+
+
+def test_keys_do_nothing_in_a_text_field_and_can_be_changed(browser: Browser, tmp_path: Path) -> None:
+    secrets = make_review(tmp_path, [made_item(number) for number in range(3)], PEOPLE)
+    with running_server(tmp_path) as server:
+        page = joined(browser, server, secrets["ann"])
+        page.keyboard.press("n")
+        page.keyboard.type("a real 5")
+        assert page.input_value("textarea") == "a real 5"
+        page.keyboard.press("Escape")
+        page.keyboard.press("?")
+        page.click("dialog[open] button[aria-label*='Accept']")
+        page.keyboard.press("r")
+        assert "taken" in page.inner_text("dialog[open] .error")
+        page.click("dialog[open] button[aria-label*='Accept']")
+        page.keyboard.press("y")
+        page.keyboard.press("Escape")
+        press(page, "1111y")
+        settled(page)
+        [event] = stored(tmp_path)
+        assert (event.answers["decision"], event.note) == ("accept", "a real 5")
+        page.context.close()
+
+
+def test_a_draft_survives_a_closed_browser(browser: Browser, tmp_path: Path) -> None:
+    secrets = make_review(tmp_path / "review", [made_item(1)], PEOPLE)
+
+    def launched() -> BrowserContext:
+        return browser.browser_type.launch_persistent_context(
+            tmp_path / "profile", executable_path=CHROMIUM, args=["--no-sandbox"]
+        )
+
+    with running_server(tmp_path / "review") as server:
+        context = launched()
+        page = joined(context, server, secrets["ann"])
+        page.keyboard.press("4")
+        page.keyboard.press("n")
+        page.keyboard.type("half a thou")
+        page.wait_for_timeout(300)
+        context.close()
+        context = launched()
+        page = context.new_page()
+        page.goto(server.address)
+        ready(page)
+        assert page.input_value("textarea") == "half a thou"
+        assert page.eval_on_selector_all("input:checked", "found => found.map((one) => one.value)") == ["4"]
+        context.close()
+
+
+def test_decisions_wait_in_the_browser_while_the_server_is_away(browser: Browser, tmp_path: Path) -> None:
+    secrets = make_review(tmp_path, [made_item(number) for number in range(14)], PEOPLE)
+    with running_server(tmp_path) as server:
+        page = joined(browser, server, secrets["ann"])
+        server.stop(signal.SIGKILL)
+        for _ in range(10):
+            press(page, "3333a")
+        page.wait_for_function("() => document.getElementById('waiting').textContent.startsWith('10 decisions wait')")
+        server.start()
+        settled(page)
+        events = stored(tmp_path)
+        assert len(events) == len({event.item for event in events}) == 10
+        page.context.close()
+
+
+def test_what_an_older_database_lacks_is_sent_again(browser: Browser, tmp_path: Path) -> None:
+    folder = tmp_path / "review"
+    secrets = make_review(folder, [made_item(number) for number in range(8)], PEOPLE)
+    with running_server(folder) as server:
+        page = joined(browser, server, secrets["ann"])
+        press(page, "3333a")
+        settled(page)
+        yesterday = (folder / DATABASE_NAME).read_bytes()
+        for _ in range(3):
+            press(page, "3333a")
+        settled(page)
+        today = {event.id for event in stored(folder)}
+        server.stop(signal.SIGKILL)
+        (folder / DATABASE_NAME).write_bytes(yesterday)
+        server.start()
+        page.goto(server.address)
+        ready(page)
+        page.wait_for_timeout(500)
+        settled(page)
+        assert {event.id for event in stored(folder)} == today
+        page.context.close()
+
+
+def test_two_tabs_of_one_person_do_not_decide_an_item_twice(browser: Browser, tmp_path: Path) -> None:
+    secrets = make_review(tmp_path, [made_item(number) for number in range(6)], PEOPLE)
+    with running_server(tmp_path) as server:
+        page = joined(browser, server, secrets["ann"])
+        other = page.context.new_page()
+        other.goto(server.address)
+        ready(other)
+        first = open_item(page)
+        assert open_item(other) == first
+        press(page, "3333a")
+        other.wait_for_function(f"() => document.querySelector('form.answers').dataset.item !== '{str(first)[:-2]}'")
+        press(other, "3333a")
+        settled(other)
+        assert len({event.item for event in stored(tmp_path)}) == 2
+        page.context.close()
+
+
+def test_hostile_texts_are_shown_as_code_and_axe_finds_nothing(browser: Browser, tmp_path: Path) -> None:
+    hostile = (
+        "<script>document.title='ran'</script><img src='https://evil.example/x' onerror=\"document.title='ran'\">\n"
+        "\x1b[31m \u202e hidden \x00 " + "x" * 2_000_000 + "\n"
+    )
+    item = made_item(1, before=hostile, span=hostile, after=hostile, tests=hostile, instruction=hostile)
+    secrets = make_review(tmp_path, [item], PEOPLE)
+    script = axe_script()
+    with running_server(tmp_path) as server:
+        for scheme, width in (("light", 1300), ("dark", 360)):
+            secret = secrets.pop("ann", None) or secrets.pop("bob")
+            size = {"width": width, "height": 800}
+            page = joined(browser, server, secret, color_scheme=scheme, viewport=size, bypass_csp=scheme == "dark")
+            requests: list[str] = []
+            page.on("request", lambda request, seen=requests: seen.append(request.url))  # type: ignore[misc]
+            page.reload()
+            ready(page)
+            assert page.title() != "ran"
+            assert "<script>" in page.inner_text("article .program")
+            assert all(address.startswith(server.address) for address in requests)
+            assert page.faults == []  # type: ignore[attr-defined]
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            if scheme == "dark":
+                assert serious_findings(page, script) == []
+                page.keyboard.press("?")
+                assert serious_findings(page, script) == []
+            page.context.close()
+
+
+@pytest.mark.long
+def test_two_reviewers_and_an_adjudicator_take_36_items_by_keyboard(browser: Browser, tmp_path: Path) -> None:
+    """The next item stands at once, though the server answers half a second late."""
+    secrets = make_review(tmp_path, starter_items(), PEOPLE)
+    with running_server(tmp_path) as server:
+        times: list[float] = []
+        for name in ("ann", "bob"):
+            page = joined(browser, server, secrets[name])
+            page.evaluate(LATE)
+            for number in range(36):
+                for key in "4344":
+                    page.keyboard.press(key)
+                reject = name == "bob" and number % 6 == 0
+                page.evaluate("() => { window.pressed = performance.now(); }")
+                press(page, "r4" if reject else "a")
+                shown = page.evaluate("() => performance.getEntriesByName('shown').pop().startTime - window.pressed")
+                times.append(float(shown))
+            settled(page)
+            page.context.close()
+        page = joined(browser, server, secrets["eve"])
+        while open_item(page):
+            press(page, "3333a")
+        settled(page)
+        page.context.close()
+    assert statistics.median(times) < 100
+    with ReviewDatabase(tmp_path / DATABASE_NAME) as database:
+        state = ReviewState(database)
+        states = [state.settled(item) for item in state.kinds]
+    assert {found.value for found in states} == {"accept"}
+    assert sum(found.state == "adjudicated" for found in states) == 6
+
+
+@pytest.mark.long
+def test_no_decision_is_lost_or_doubled_by_a_server_that_is_killed(browser: Browser, tmp_path: Path) -> None:
+    secrets = make_review(tmp_path, [made_item(number) for number in range(60)], PEOPLE)
+    randomness = random.Random(3)  # noqa: S311  # moments of a test
+    with running_server(tmp_path) as server:
+        pages = [joined(browser, server, secrets[name]) for name in ("ann", "bob")]
+        made = 0
+        for _ in range(20):
+            for page in pages:
+                for _ in range(randomness.randrange(1, 3)):
+                    if open_item(page):
+                        press(page, "3333a")
+                        made += 1
+            pages[0].wait_for_timeout(randomness.randrange(60))
+            server.stop(signal.SIGKILL)
+            server.start()
+        for page in pages:
+            page.evaluate("() => dispatchEvent(new Event('online'))")
+            settled(page)
+        events = stored(tmp_path)
+        assert len(events) == made
+        assert len({(event.person, event.item) for event in events}) == made
+        for page in pages:
+            page.context.close()

@@ -1,0 +1,229 @@
+"""The review server by its addresses: links, forms, submitted events, and what each person may see."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+from starlette.testclient import TestClient
+
+from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
+from caretbench.people.review.event import now
+from caretbench.people.review.item import HiddenItem
+from caretbench.people.review.server.application import review_application
+from tests.support.review_server import PROTOCOL, made_item, make_review
+
+PEOPLE = {"ann": "reviewer", "bob": "reviewer", "eve": "adjudicator", "owner": "owner"}
+SCALES = ("usefulness", "realism", "category_alignment", "complexity_authenticity")
+PLANTED = ("planted-model", "planted-explanation", "planted-note-of-ann", "planted-note-of-bob")
+
+
+class Visitors:
+    """A review of three items with a browser for each person."""
+
+    def __init__(self, folder: Path) -> None:
+        hidden = HiddenItem(models=("planted-model",), judges={"planted-model": 0.5}, explanation="planted-explanation")
+        secrets = make_review(folder, [made_item(number, hidden=hidden) for number in range(3)], PEOPLE)
+        self.database = ReviewDatabase(folder / DATABASE_NAME)
+        self.app = review_application(self.database, {"testserver"})
+        self.items = [item_id for _, item_id, _ in self.database.items()]
+        self.by_name = {name: self.client() for name in PEOPLE}
+        for name, client in self.by_name.items():
+            assert client.post(f"/join/{secrets[name]}", follow_redirects=False).status_code == 303
+        self.secrets = secrets
+
+    def client(self) -> TestClient:
+        return TestClient(self.app, base_url="http://testserver")
+
+    def send(self, name: str, *events: dict[str, Any]) -> Any:
+        body = json.dumps(events)  # half a surrogate pair is escaped, as a browser sends it
+        return self.by_name[name].post("/api/events", content=body)
+
+
+@pytest.fixture
+def visitors(tmp_path: Path) -> Iterator[Visitors]:
+    found = Visitors(tmp_path)
+    yield found
+    found.database.close()
+
+
+def decided(item: str, decision: str = "accept", **changes: object) -> dict[str, Any]:
+    answers: dict[str, Any] = dict.fromkeys(SCALES, 4) | {"decision": decision}
+    if decision == "reject":
+        answers["reason"] = "category"
+    event = {"id": uuid.uuid4().hex, "kind": "decision", "item": item, "protocol": PROTOCOL.key, "made_at": now()}
+    return event | {"answers": answers} | changes
+
+
+def test_a_link_works_once_and_looking_does_not_use_it(visitors: Visitors) -> None:
+    secret = visitors.database.invite("cyd", "reviewer")
+    browser = visitors.client()
+    for _ in range(2):
+        assert "Begin" in browser.get(f"/join/{secret}").text
+    response = browser.post(f"/join/{secret}", follow_redirects=False)
+    cookie = response.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    assert browser.post(f"/join/{secret}").status_code == 404
+    assert visitors.client().get(f"/join/{secret}").status_code == 404
+    assert secret.encode() not in visitors.database.path.read_bytes()
+
+
+def test_strangers_see_nothing(visitors: Visitors) -> None:
+    stranger = visitors.client()
+    for address in ("/", "/guidelines", "/owner", "/api/queue", "/api/mine", f"/item/{visitors.items[0]}/text"):
+        response = stranger.get(address)
+        assert response.status_code in {401, 403, 404}
+        assert "b = " not in response.text
+
+
+def test_every_response_has_the_headers_of_protection(visitors: Visitors) -> None:
+    for address in ("/", "/none-such", "/assets/review.css"):
+        headers = visitors.by_name["ann"].get(address).headers
+        assert headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
+        assert headers["cache-control"] == "no-store"
+
+
+def test_requests_of_other_sites_are_refused(visitors: Visitors) -> None:
+    ann = visitors.by_name["ann"]
+    event = decided(visitors.items[0])
+    for headers in ({"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}):
+        assert ann.post("/api/events", json=[event], headers=headers).status_code == 403
+    assert ann.get("/", headers={"host": "evil.example"}).status_code == 421
+    assert ann.post("/api/events", content=b"x" * 4_000_001).status_code == 413
+    assert list(visitors.database.events()) == []
+
+
+def test_a_decision_is_stored_once(visitors: Visitors) -> None:
+    event = decided(visitors.items[0])
+    first, second = visitors.send("ann", event).json(), visitors.send("ann", event).json()
+    assert [answer["results"][0]["status"] for answer in (first, second)] == ["stored", "known"]
+    [(_, stored)] = visitors.database.events()
+    assert (stored.person, stored.id) == ("ann", event["id"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"answers": {}}, "usefulness has no answer"),
+        ({"answers": dict.fromkeys(SCALES, 6) | {"decision": "accept"}}, "usefulness: 6 is no answer"),
+        ({"answers": dict.fromkeys(SCALES, 4) | {"decision": "maybe"}}, "decision: 'maybe' is no answer"),
+        ({"item": "none"}, "there is no item none"),
+        ({"protocol": "devbench-instance@9"}, "load the page again"),
+        ({"kind": "send_back", "answers": {}}, "only the adjudicator"),
+        ({"person": "bob"}, "person"),
+        ({"made_at": "yesterday"}, "made_at"),
+        ({"id": "1"}, "id"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_its_reason(visitors: Visitors, changes: dict[str, Any], reason: str) -> None:
+    [result] = visitors.send("ann", decided(visitors.items[0]) | changes).json()["results"]
+    assert result["status"] == "refused"
+    assert reason in result["reason"]
+    assert list(visitors.database.events()) == []
+
+
+def test_a_reason_of_ones_own_needs_a_note(visitors: Visitors) -> None:
+    event = decided(visitors.items[0], "reject")
+    event["answers"]["reason"] = "other"
+    assert "needs a note" in visitors.send("ann", event).json()["results"][0]["reason"]
+    assert visitors.send("ann", event | {"note": "half \ud800 a character"}).json()["results"][0]["status"] == "stored"
+
+
+def test_a_clock_that_is_fast_does_not_decide_the_future(visitors: Visitors) -> None:
+    visitors.send("ann", decided(visitors.items[0], made_at="2999-01-01T00:00:00Z"))
+    [(_, stored)] = visitors.database.events()
+    assert stored.made_at <= stored.received_at
+
+
+def test_a_full_disk_is_said_and_nothing_is_stored(visitors: Visitors, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> list[bool]:
+        raise OSError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(visitors.database, "add_events", full)
+        response = visitors.send("ann", decided(visitors.items[0]))
+    assert response.status_code == 507
+    assert "disk is full" in response.json()["error"]
+    assert visitors.by_name["ann"].get("/api/queue").json()["done"] == 0
+
+
+def test_the_form_works_without_scripts(visitors: Visitors) -> None:
+    ann = visitors.by_name["ann"]
+    item = visitors.by_name["ann"].get("/api/queue").json()["entries"][0]["item"]
+    form = {f"q-{name}": "3" for name in SCALES} | {
+        "item": item,
+        "repeat": "0",
+        "id": uuid.uuid4().hex,
+        "action": "decide",
+    }
+    refused = ann.post("/decide", data=form)
+    assert refused.status_code == 422
+    assert "decision has no answer" in refused.text
+    assert 'value="3" data-key="3" checked' in refused.text
+    accepted = ann.post("/decide", data=form | {"q-decision": "accept", "q-reason": "category"}, follow_redirects=False)
+    assert accepted.status_code == 303
+    [(_, event)] = visitors.database.events()
+    assert event.answers["decision"] == "accept"
+    assert "reason" not in event.answers
+    ann.post("/decide", data={"id": uuid.uuid4().hex, "action": "undo"})
+    assert [event.kind for _, event in visitors.database.events()] == ["decision", "withdrawal"]
+
+
+def test_the_adjudicator_sees_both_without_names_and_may_ask_them_again(visitors: Visitors) -> None:
+    item = visitors.items[0]
+    visitors.send("ann", decided(item, note="ann thinks so"))
+    assert visitors.by_name["eve"].get("/api/queue").json()["entries"] == []
+    visitors.send("bob", decided(item, "reject", note="bob does not"))
+    [entry] = visitors.by_name["eve"].get("/api/queue").json()["entries"]
+    assert "ann thinks so" in entry["html"]
+    assert "bob does not" in entry["html"]
+    for name in ("ann", "bob"):
+        assert f">{name}<" not in entry["html"]
+    back = decided(item, kind="send_back", answers={}, note="look at line 2")
+    assert visitors.send("eve", back).json()["results"][0]["status"] == "stored"
+    assert visitors.by_name["eve"].get("/api/queue").json()["entries"] == []
+    returned = visitors.by_name["ann"].get("/api/queue").json()["entries"][0]
+    assert returned["item"] == item
+    assert "look at line 2" in returned["html"]
+    assert "bob does not" not in returned["html"]
+
+
+def test_nobody_sees_what_is_hidden_before_items_are_settled(visitors: Visitors) -> None:
+    """Marks in votes, notes, authors and scores occur in no byte for a role that may not see them."""
+    for item in visitors.items:
+        visitors.send("ann", decided(item, note="planted-note-of-ann"))
+    addresses = ["/", "/guidelines", "/owner", "/api/queue", "/api/mine", "/assets/review.js", "/none-such"]
+    addresses += [f"/api/entry/{item}" for item in visitors.items] + [f"/item/{item}/text" for item in visitors.items]
+    addresses += [f"/api/entry/{item}?repeat=1" for item in visitors.items]
+    allowed = {"ann": {"planted-note-of-ann"}, "bob": set(), "eve": set()}
+    for name, own in allowed.items():
+        for address in addresses:
+            body = visitors.by_name[name].get(address)
+            text = body.text + str(body.headers)
+            assert [mark for mark in PLANTED if mark in text and mark not in own] == [], (name, address)
+    votes = [event.id for _, event in visitors.database.events()]
+    everything = "".join(visitors.by_name["bob"].get(address).text for address in addresses)
+    assert not any(vote in everything for vote in votes)
+
+
+def test_a_warm_up_item_is_explained_after_the_decision(tmp_path: Path) -> None:
+    hidden = HiddenItem(control="empty", expect={"decision": ("reject",)}, explanation="it was empty")
+    item = made_item(1, hidden=hidden).model_copy(update={"kind": "warm_up"})
+    secrets = make_review(tmp_path, [item, made_item(2)], PEOPLE)
+    with ReviewDatabase(tmp_path / DATABASE_NAME) as database:
+        client = TestClient(review_application(database, {"testserver"}), base_url="http://testserver")
+        client.post(f"/join/{secrets['ann']}")
+        first = client.get("/api/queue").json()["entries"][0]
+        assert first["item"] == item.id
+        assert "it was empty" not in client.get("/").text + first["html"]
+        answer = client.post("/api/events", json=[decided(item.id)]).json()
+        assert answer["warm_up"] == [{"item": item.id, "right": False, "explanation": "it was empty"}]

@@ -1,0 +1,176 @@
+"""Numbers of a study: who is near to people, who may replace one, what style changes; intervals hold the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from caretbench.judging.aggregation import TextKey
+from caretbench.judging.model_families import model_family
+from caretbench.metrics.correlation import pearson, spearman
+from caretbench.people.review.study.ensembles import majority
+from caretbench.people.review.study.study_numbers import study_result
+from caretbench.people.review.study.study_tables import study_lines
+from caretbench.people.review.study.study_types import RatedText, StudyJudge, StudyResult
+
+LANGUAGES = ("cpp", "csharp", "java", "javascript", "python", "typescript")
+PEOPLE = ("ann", "bob", "cyd")
+TEXTS = 150
+
+
+def world(
+    seed: int, texts: int = TEXTS, noise: float = 1.0, strata: Sequence[str] = LANGUAGES
+) -> tuple[list[RatedText], np.ndarray[tuple[int], np.dtype[np.float64]]]:
+    """Return texts that three people with known noise rated from 0 to 10, and the true qualities."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(5, 2, texts)
+    ratings = np.clip(np.rint(truth + rng.normal(0, noise, (3, texts))), 0, 10)
+    found = []
+    for place in range(texts):
+        key = (f"p{place}", "a")
+        found.append(
+            RatedText(
+                key, strata[place % len(strata)], ("gpt-4o" if place % 3 else "Ministral-3B",),
+                {name: {"total": float(ratings[number, place])} for number, name in enumerate(PEOPLE)},
+                {"renamed": (key[0], "renamed"), "harmless-lines": (key[0], "longer")},
+            )
+        )  # fmt: skip
+    return found, truth
+
+
+def judge(
+    name: str, values: Sequence[float] | np.ndarray[tuple[int], np.dtype[np.float64]], longer: float = 0.0,
+    criterion: str = "mine@1",
+) -> StudyJudge:  # fmt: skip
+    """A judge with these totals, who gives longer answers so many points more."""
+    scores: dict[TextKey, Mapping[str, float]] = {}
+    for place, value in enumerate(values):
+        for variant, more in (("a", 0.0), ("renamed", 0.0), ("longer", longer)):
+            scores[f"p{place}", variant] = {"total": float(value) + more}
+    return StudyJudge(name, criterion, scores)
+
+
+@pytest.fixture(scope="module")
+def result() -> StudyResult:
+    texts, truth = world(1)
+    rng = np.random.default_rng(2)
+    judges = [
+        judge("right", np.rint(truth)),
+        judge("random", rng.integers(0, 11, TEXTS)),
+        judge("longer", rng.integers(0, 8, TEXTS), longer=2.0),
+    ]
+    return study_result(texts, judges, "mine@1", simulated=True)
+
+
+def test_comparisons_are_those_of_the_formulas(result: StudyResult) -> None:
+    texts, truth = world(1)
+    means = [sum(one["total"] for one in text.people.values()) / 3 for text in texts]
+    ours = [float(value) for value in np.rint(truth)]
+    [found] = [one for one in result.comparisons if (one.judge, one.part) == ("right", "all")]
+    linear, ranks = pearson(ours, means), spearman(ours, means)
+    assert linear is not None
+    assert ranks is not None
+    assert found.pearson.value == pytest.approx(linear.coefficient)
+    assert found.spearman.value == pytest.approx(ranks.coefficient)
+    assert found.mean_difference.value == pytest.approx(np.mean(ours) - np.mean(means))
+    assert (found.texts, found.people) == (150, 3)
+    parts = {one.part: one.texts for one in result.comparisons if one.judge == "right"}
+    assert parts == {"all": 150, **dict.fromkeys(LANGUAGES, 25)}
+
+
+def test_only_the_judge_that_is_right_may_replace_a_person(result: StudyResult) -> None:
+    assert {one.judge: one.passes for one in result.replacements if " of " not in one.judge} == {
+        "right": True, "random": False, "longer": False,
+    }  # fmt: skip
+    lines = list(study_lines(result))
+    assert lines[0].startswith("simulated ratings (test only), 150 texts")
+    assert "right (mine@1) may take the place of a person: wins against 100% of them" in lines
+    assert "validated" not in " ".join(lines)
+
+
+def test_style_controls_name_the_judge_that_prefers_long_answers(result: StudyResult) -> None:
+    assert {(one.judge, one.style): one.verdict for one in result.styles} == {
+        ("right", "renamed"): "not distinguishable", ("right", "harmless-lines"): "not distinguishable",
+        ("random", "renamed"): "not distinguishable", ("random", "harmless-lines"): "not distinguishable",
+        ("longer", "renamed"): "not distinguishable", ("longer", "harmless-lines"): "higher",
+    }  # fmt: skip
+    assert any(line.startswith("longer (mine@1) rates harmless-lines higher: +2.00") for line in study_lines(result))
+
+
+def test_an_ensemble_is_compared_with_its_best_member(result: StudyResult) -> None:
+    gains = {one.ensemble: one for one in result.ensembles}
+    assert set(gains) == {"mean of 3", "median of 3", "majority of 3"}
+    assert gains["mean of 3"].member == "right"
+    assert gains["mean of 3"].difference.high is not None
+    assert gains["mean of 3"].difference.high < 0  # two judges that know nothing make it worse
+    texts, truth = world(3)
+    rng = np.random.default_rng(4)
+    noisy = [judge(name, truth + rng.normal(0, 3, TEXTS)) for name in "abc"]
+    better = study_result(texts, noisy, "mine@1", simulated=True).ensembles[0]
+    assert better.difference.low is not None
+    assert better.difference.low > 0
+    assert better.p_value is not None
+    assert better.p_value < 0.05
+
+
+def test_a_criterion_is_chosen_on_one_half_and_reported_on_the_other() -> None:
+    texts, truth = world(5)
+    rng = np.random.default_rng(6)
+    # Twenty criteria that know nothing: the best of the first half flatters itself there, not on the other half.
+    judges = [judge("a", rng.normal(5, 2, TEXTS), criterion=f"c{number}@1") for number in range(20)]
+    found = study_result(texts, judges, "c0@1", simulated=True)
+    [chosen] = [one for one in found.criteria if one.chosen]
+    assert chosen.on_first_half is not None
+    assert chosen.on_second_half.value is not None
+    assert chosen.on_first_half > 0.15 > chosen.on_second_half.value
+    assert found.reported_texts == 75
+    assert {one.texts for one in found.comparisons if one.part == "all"} == {75}
+    both = study_result(texts, [judge("a", truth), judge("a", -truth, criterion="other@1")], "mine@1", simulated=True)
+    assert [one.criterion for one in both.criteria if one.chosen] == ["mine@1"]
+
+
+def test_leaning_towards_ones_own_family() -> None:
+    texts, truth = world(7)
+    own = np.array([text.authors == ("gpt-4o",) for text in texts], dtype=np.float64)
+    found = study_result(
+        texts, [judge("openai/gpt-4.1", truth + 1.5 * own), judge("anthropic/claude-4", truth), judge("mine", truth)],
+        "mine@1", simulated=True,
+    ).families  # fmt: skip
+    [leaning] = found  # nobody of claude's family wrote, and `mine` is of no known one
+    assert (leaning.judge, leaning.family, leaning.own_texts, leaning.other_texts) == (
+        "openai/gpt-4.1", "openai", 100, 50,
+    )  # fmt: skip
+    assert leaning.leaning.low is not None
+    assert leaning.leaning.low > 1
+
+
+def test_families_are_known_by_names() -> None:
+    names = ("openai/gpt-4o", "o3-mini", "Ministral-3B", "anthropic/claude-sonnet-4-0", "hf/Qwen2.5-Coder", "mine/x")
+    assert [model_family(name) for name in names] == ["openai", "openai", "mistral", "anthropic", "qwen", None]
+
+
+def test_majorities() -> None:
+    assert majority([3.0, 3.2, 9.0]) == 3
+    assert majority([1.0, 5.0, 9.0]) == 5
+    assert majority([1.0, 9.0]) == 1
+
+
+@pytest.mark.long
+def test_the_interval_holds_the_true_correlation() -> None:
+    """A thousand studies of 150 texts, three people with known noise, one judge with known noise."""
+
+    def once(seed: int, texts: int) -> StudyResult:
+        rated, truth = world(seed, texts, strata=("python",))
+        noise = np.random.default_rng(seed + 10_000).normal(0, 1.5, texts)
+        bare = [text._replace(variants={}) for text in rated]
+        return study_result(bare, [judge("one", np.rint(truth + noise))], "mine@1", simulated=True)
+
+    big = once(0, 30_000).comparisons[0].spearman.value
+    assert big is not None
+    held = 0
+    for seed in range(1, 1001):
+        found = once(seed, TEXTS).comparisons[0].spearman
+        held += found.low is not None and found.high is not None and found.low <= big <= found.high
+    assert 925 <= held <= 975

@@ -1,0 +1,170 @@
+"""Queues, disputes and settlement of a review, from events alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
+from caretbench.people.review.event import EventKind, ReviewEvent, new_event_id, now
+from caretbench.people.review.item import ReviewItem, ShownItem
+from caretbench.people.review.protocol import Answer, load_protocol
+from caretbench.people.review.queues import QueueEntry
+from caretbench.people.review.state import ReviewState
+
+PROTOCOL = load_protocol("devbench-instance")
+SCALES = ("usefulness", "realism", "category_alignment", "complexity_authenticity")
+
+
+def item(number: int, kind: str = "item") -> ReviewItem:
+    return ReviewItem.model_validate(
+        {"problem_id": f"p{number}", "suite": "devbench", "kind": kind, "answer": str(number),
+         "shown": ShownItem(span=f"x = {number}\n")}
+    )  # fmt: skip
+
+
+def decided(person: str, item_id: str, decision: str, *, repeat: int = 0, kind: EventKind = "decision") -> ReviewEvent:
+    answers: dict[str, Answer] = dict.fromkeys(SCALES, 4)
+    answers["decision"] = decision
+    if decision == "reject":
+        answers["reason"] = "category"
+    time = now()
+    return ReviewEvent(
+        id=new_event_id(), kind=kind, person=person, item=item_id, repeat=repeat, protocol=PROTOCOL.key,
+        made_at=time, received_at=time, answers=answers if kind == "decision" else {},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> ReviewDatabase:
+    found = ReviewDatabase.create(tmp_path, PROTOCOL, [item(number) for number in range(30)], seed=7)
+    for name in ("ann", "bob", "cyd"):
+        found.invite(name, "reviewer")
+    found.invite("eve", "adjudicator")
+    return found
+
+
+def open_items(state: ReviewState, person: str) -> list[str]:
+    return [entry.item for entry in state.queue(person) if entry.repeat == 0]
+
+
+def test_every_item_has_as_many_people_as_the_protocol_says(database: ReviewDatabase) -> None:
+    state = ReviewState(database)
+    assert all(len(set(state.people_of(one))) == 2 for one in state.kinds)
+    assert sum(len(open_items(state, name)) for name in ("ann", "bob", "cyd")) == 60
+    assert open_items(state, "eve") == []
+
+
+def test_each_person_has_an_order_of_their_own(database: ReviewDatabase) -> None:
+    state = ReviewState(database)
+    shared = set(open_items(state, "ann")) & set(open_items(state, "bob"))
+    first, second = ([one for one in open_items(state, name) if one in shared] for name in ("ann", "bob"))
+    assert first != second
+    assert first == [one for one in open_items(ReviewState(database), "ann") if one in shared]
+
+
+def test_a_dispute_goes_to_the_adjudicator_and_back_to_the_people(database: ReviewDatabase) -> None:
+    state = ReviewState(database)
+    one = next(iter(state.kinds))
+    first, second = state.people_of(one)
+    state.add(decided(first, one, "accept"))
+    assert state.settled(one).state == "open"
+    state.add(decided(second, one, "reject"))
+    assert state.settled(one).state == "disputed"
+    assert open_items(state, "eve") == [one]
+    state.add(decided("eve", one, "", kind="send_back"))
+    assert open_items(state, "eve") == []
+    assert open_items(state, first)[0] == one
+    state.add(decided(first, one, "accept"))
+    state.add(decided(second, one, "reject"))
+    assert open_items(state, "eve") == [one]
+    state.add(decided("eve", one, "reject"))
+    settled = state.settled(one)
+    assert (settled.state, settled.value, settled.reasons) == ("adjudicated", "reject", ("category",))
+    assert open_items(state, "eve") == []
+
+
+def test_an_undone_decision_is_open_again_and_its_rows_remain(database: ReviewDatabase) -> None:
+    state = ReviewState(database)
+    one = open_items(state, "ann")[0]
+    state.add(decided("ann", one, "accept"))
+    assert one not in open_items(state, "ann")
+    assert state.progress("ann").done == 1
+    state.add(decided("ann", one, "", kind="withdrawal"))
+    assert open_items(state, "ann")[0] == one
+    assert state.progress("ann").done == 0
+    assert [event.kind for _, event in database.events()] == ["decision", "withdrawal"]
+
+
+def test_the_same_event_twice_is_one(database: ReviewDatabase) -> None:
+    state = ReviewState(database)
+    event = decided("ann", open_items(state, "ann")[0], "accept")
+    assert state.add(event)
+    assert not state.add(event)
+    assert len(list(database.events())) == 1
+
+
+def test_later_moves_an_item_to_the_end(database: ReviewDatabase) -> None:
+    state = ReviewState(database)
+    before = open_items(state, "ann")
+    state.add(decided("ann", before[0], "", kind="later"))
+    assert open_items(state, "ann") == [*before[1:], before[0]]
+
+
+def test_a_reopened_item_is_decided_again_by_the_same_people(database: ReviewDatabase) -> None:
+    state = ReviewState(database)
+    one = next(iter(state.kinds))
+    people = state.people_of(one)
+    for name in people:
+        state.add(decided(name, one, "accept"))
+    assert state.settled(one).state == "agreed"
+    state.add(decided("owner", one, "", kind="reopen"))
+    assert state.settled(one).state == "open"
+    assert all(one in open_items(state, name) for name in people)
+
+
+def test_the_owner_gives_an_item_to_somebody_else(database: ReviewDatabase) -> None:
+    state = ReviewState(database)
+    one = next(iter(state.kinds))
+    first, second = state.people_of(one)
+    other = ({"ann", "bob", "cyd"} - {first, second}).pop()
+    state.add(decided(first, one, "", kind="release"))
+    assert set(state.people_of(one)) == {second, other}
+    assert one not in open_items(state, first)
+    assert one in open_items(state, other)
+
+
+def test_repeats_come_after_other_items_and_are_no_part_of_the_result(database: ReviewDatabase) -> None:
+    state = ReviewState(database)
+    seen = []
+    while (entry := next(iter(state.queue("ann")), None)) is not None:
+        seen.append(entry)
+        state.add(decided("ann", entry.item, "accept", repeat=entry.repeat))
+    repeats = [entry for entry in seen if entry.repeat]
+    assert repeats, "the seed gives repeats"
+    assert all(seen.index(QueueEntry(entry.item, 0)) < seen.index(entry) - 1 for entry in repeats[:1])
+    assert state.progress("ann") == (len(seen), len(seen))
+    assert all(len(state.decisions(one)) <= 1 for one in state.kinds)
+
+
+def test_what_another_process_writes_is_seen(database: ReviewDatabase, tmp_path: Path) -> None:
+    state = ReviewState(database)
+    with ReviewDatabase(tmp_path / DATABASE_NAME) as other:
+        one = open_items(state, "ann")[0]
+        ReviewState(other).add(decided("ann", one, "accept"))
+        other.invite("dan", "reviewer")
+    state.refresh()
+    assert one not in open_items(state, "ann")
+    assert "dan" in state.names("reviewer")
+
+
+def test_a_successor_takes_the_place_of_an_item(database: ReviewDatabase) -> None:
+    state = ReviewState(database)
+    old = open_items(state, "ann")[0]
+    new = item(99).model_copy(update={"successor_of": old})
+    with ReviewDatabase(database.path) as other:
+        other.add_items([new])
+    state.refresh()
+    assert all(old not in open_items(state, name) for name in ("ann", "bob", "cyd"))
+    assert sum(new.id in open_items(state, name) for name in ("ann", "bob", "cyd")) == 2

@@ -1,0 +1,344 @@
+"""Strengths of a model against the field: sentences by rule, comparable languages, every form of output."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from caretbench.errors import DataError
+from caretbench.people.strengths import strength_tests
+from caretbench.people.strengths.field_rates import rates_of
+from caretbench.people.strengths.strength_sentences import strength_sentences
+from caretbench.problem import Completion, Problem, Score
+from caretbench.reports.frame import LoadedRun, build_frame
+from caretbench.reports.output.export import to_json, to_markdown
+from caretbench.reports.output.page import render_html
+from caretbench.reports.results.paired_models import ModelRates
+from caretbench.reports.results.strength_values import ModelStrengths
+from caretbench.reports.run_summary import summarise
+from caretbench.reports.summary import Summary
+from caretbench.suites.suite_types import DEFAULT_STRATIFICATION
+from tests.support.command_run import in_this_process
+from tests.support.report_runs import make_problem
+
+EASY, HARD = "low_context", "pattern_matching"
+PROBLEMS = [
+    make_problem(language, category, number, labels={"language": language, "category": category, "kind": kind})
+    for language in ("python", "java")
+    for category in (EASY, HARD)
+    for number, kind in ((number, "even" if number % 2 == 0 else "odd") for number in range(40))
+]
+
+Rates = Mapping[str, Mapping[str, float]]
+"""Chance to pass by model and category."""
+
+
+def planted_run(
+    chances: Rates, cosine: Rates | None = None, problems: Sequence[Problem] = PROBLEMS, shift: float = 0.0
+) -> LoadedRun:
+    """A run in which models pass by planted chances; Java's problems are harder by ``shift``."""
+    rng = random.Random(3)  # noqa: S311  # made-up data
+    scores, completions = [], []
+    for problem in problems:
+        category, language = problem.label("category"), problem.label("language")
+        luck = rng.random()
+        for model, by_category in chances.items():
+            chance = by_category[category] - (shift if language == "java" else 0)
+            passed = (luck + rng.random()) / 2 < chance
+            common = {"problem_id": problem.id, "model": model, "policy": "syntax", "profile": "default"}
+            outcome = "passed" if passed else "failed"
+            scores.append(
+                Score.model_validate(
+                    common | {"scorer": "execution@1", "outcome": outcome, "values": {"passed": float(passed)}}
+                )
+            )
+            similarity = (cosine or {}).get(model, {}).get(category, 0.6) + 0.02 * rng.random()
+            scores.append(Score.model_validate(common | {"scorer": "similarity@1", "values": {"cosine": similarity}}))
+            completions.append(Completion(problem_id=problem.id, model=model, text="x = 1\n"))
+    manifest = {
+        "suite": "devbench", "policy": "syntax", "profile": "default", "seed": 0,
+        "models": [{"model": "empty", "source": "baseline"}],
+    }  # fmt: skip
+    return LoadedRun("planted", manifest, problems, completions, build_frame(problems, scores))
+
+
+CHANCES = {
+    "patterns": {EASY: 0.5, HARD: 0.85},
+    "plain-1": {EASY: 0.5, HARD: 0.45},
+    "plain-2": {EASY: 0.5, HARD: 0.45},
+    "empty": {EASY: 0.1, HARD: 0.1},
+}
+
+
+def strengths_of(run: LoadedRun, model: str) -> ModelStrengths:
+    found = summarise(run, DEFAULT_STRATIFICATION, strengths=model).strengths
+    assert found is not None
+    return found
+
+
+def test_a_planted_strength_is_told_with_its_numbers_and_the_rest_is_not_spoken_of() -> None:
+    found = strengths_of(planted_run(CHANCES), "patterns")
+    assert found.field == ("plain-1", "plain-2")
+    [strong] = [test for test in found.passes if test.title == "category pattern matching"]
+    assert strong.row.distinguishable
+    row = strong.row
+    assert row.low is not None
+    assert row.high is not None
+    [sentence] = [
+        text for text in found.sentences if text.startswith("Category pattern matching: ") and "pass," in text
+    ]
+    assert f"{100 * row.first_rate:.1f}% pass, {100 * row.second_rate:.1f}% of the mean of the 2 other" in sentence
+    assert f"{100 * row.difference:.1f} points more [{100 * row.low:.1f} to {100 * row.high:.1f}]" in sentence
+    assert "80 problems" in sentence
+    assert not any(text.startswith("Category low context") and "pass," in text for text in found.sentences)
+    [contrast] = [text for text in found.sentences if "higher than on all other problems" in text]
+    assert contrast.startswith("Category pattern matching: the difference of patterns to the mean")
+    assert strong.contrast is not None
+    odds = strong.contrast
+    assert f"{odds.log_odds:.2f} in log odds [{odds.log_odds_low:.2f} to {odds.log_odds_high:.2f}]" in contrast
+    [lower] = [text for text in found.sentences if "lower than on all other problems" in text]
+    assert lower.startswith("Category low context: ")
+    assert lower.partition(" points")[0][-4:] == contrast.partition(" points")[0][-4:]
+    assert f"{len(found.contrasts) - 2} of {len(found.contrasts)} parts: no difference from all other" in " ".join(
+        found.sentences
+    )
+    [keep] = [text for text in found.sentences if text.startswith("To keep")]
+    assert "category pattern matching" in keep
+    assert "low context" not in keep
+    assert keep.startswith("To keep in patterns: above all category pattern matching; in all, ")
+    assert not any(text.startswith("To improve") for text in found.sentences)
+    silent = sum(not test.row.distinguishable for test in found.tests if test not in found.overall)
+    assert found.sentences[-1].startswith(f"{silent} of ")
+
+
+def test_a_weakness_is_the_other_side() -> None:
+    found = strengths_of(planted_run(CHANCES), "plain-1")
+    [mend] = [text for text in found.sentences if text.startswith("To improve in plain-1: ")]
+    assert "category pattern matching" in mend
+    assert any("points less" in text for text in found.sentences)
+    assert not any(text.startswith("No part tells") for text in found.sentences)
+
+
+def test_equal_models_have_no_strengths() -> None:
+    found = strengths_of(planted_run({name: {EASY: 0.5, HARD: 0.5} for name in "abc"}), "a")
+    assert "not distinguishable" in found.sentences[0]
+    assert "No part tells a from the mean of the 2 other models." in found.sentences
+    assert not any(text.startswith(("To keep", "Category", "Language")) for text in found.sentences)
+
+
+def test_p_values_are_adjusted_for_the_parts() -> None:
+    found = strengths_of(planted_run(CHANCES), "patterns")
+    [least] = [test.row for test in found.passes if test.title == "category pattern matching"]
+    # the smallest p value is multiplied by the number of tests: the sign flips give at least 1 / 10,001
+    number = len(found.tests) + len(found.contrasts)
+    assert number > len(found.passes) + len(found.overall)
+    assert least.p_value >= number / 10_001 * 0.99
+    assert found.notes[0].startswith(f"P values are adjusted (Holm) together for all {number} tests and contrasts")
+
+
+def test_a_strength_that_is_smaller_than_elsewhere_is_not_above_all() -> None:
+    """Low context is better than the field too, but less so than elsewhere: it is to keep, and not above all."""
+    found = strengths_of(planted_run(CHANCES), "patterns")
+    passes = [
+        test.model_copy(
+            update={"row": test.row.model_copy(update={"difference": 0.1, "distinguishable": True, "groups": 80})}
+        )
+        if test.title == "category low context"
+        else test
+        for test in found.passes
+    ]
+    tested = strength_tests.TestedStrengths(found.field, found.overall, tuple(passes))
+    [keep] = [text for text in strength_sentences("patterns", tested) if text.startswith("To keep")]
+    assert keep.startswith("To keep in patterns: above all category pattern matching; in all, ")
+    assert "category low context" in keep
+
+
+def test_the_same_lead_in_hard_and_easy_problems_is_no_strength() -> None:
+    """Java is easy and Python hard: the same gap in log odds is more points in one of them."""
+    rng = np.random.default_rng(5)
+    problems = [
+        make_problem(language, EASY, number, labels={"language": language, "category": EASY})
+        for language in ("python", "java")
+        for number in range(150)
+    ]
+    scores, completions = [], []
+    for problem in problems:
+        hard = rng.normal(-3.0 if problem.label("language") == "java" else 0.0, 1.0)
+        for model, skill in (("a", 0.8), ("b", -0.8)):
+            for sample in range(5):
+                passed = rng.random() < 1 / (1 + np.exp(hard - skill))
+                common = {"problem_id": problem.id, "model": model, "sample": sample}
+                values = {"scorer": "execution@1", "policy": "syntax", "profile": "default"}
+                outcome = {"outcome": "passed" if passed else "failed", "values": {"passed": float(passed)}}
+                scores.append(Score.model_validate(common | values | outcome))
+                completions.append(Completion.model_validate(common | {"text": "x = 1\n"}))
+    manifest = {"suite": "devbench", "policy": "syntax", "profile": "default", "seed": 0, "models": []}
+    found = strengths_of(LoadedRun("r", manifest, problems, completions, build_frame(problems, scores)), "a")
+    [java] = [test for test in found.passes if test.title == "language Java"]
+    assert java.row.distinguishable
+    assert java.contrast is not None
+    assert java.contrast.high < 0  # in points alone, the lead is lower
+    assert not java.contrast.distinguishable
+    assert "2 of 2 parts: no difference from all other problems holds in points and in log odds" in " ".join(
+        found.sentences
+    )
+    assert not any("above all" in text for text in found.sentences)
+
+
+def test_more_similar_and_fewer_pass() -> None:
+    chances = {"copier": {EASY: 0.5, HARD: 0.3}, "solver": {EASY: 0.5, HARD: 0.8}}
+    cosine = {"copier": {EASY: 0.6, HARD: 0.95}, "solver": {EASY: 0.6, HARD: 0.25}}
+    run = planted_run(chances, cosine)
+    copier, solver = strengths_of(run, "copier").sentences, strengths_of(run, "solver").sentences
+    [text] = [one for one in copier if one.startswith("Category pattern matching: answers of copier")]
+    assert "more similar" in text
+    assert "and yet fewer answers pass" in text
+    assert any("and yet more answers pass" in one for one in solver)
+    assert any("fail, although similar to the reference" in one for one in copier)
+    assert any("pass, although dissimilar to the reference" in one for one in solver)
+    assert any("of the answers of copier have the error kind wrong output" in one for one in copier)
+
+
+def test_subtypes_of_built_problems_are_parts() -> None:
+    titles = {test.title for test in strengths_of(planted_run(CHANCES), "patterns").passes}
+    assert {"kind even", "kind odd", "language Java", "language Python"} <= titles
+
+
+def test_harder_problems_of_a_language_are_told_from_a_weaker_model() -> None:
+    """All models pass less in Java, by as much: the raw rates differ, those at equal difficulty do not."""
+    chances = {"a": {EASY: 0.8, HARD: 0.8}, "b": {EASY: 0.75, HARD: 0.75}, "empty": {EASY: 0.3, HARD: 0.3}}
+    java, python = strengths_of(planted_run(chances, shift=0.25), "a").languages
+    assert (java.language, python.language) == ("java", "python")
+    assert java.rate.value < python.rate.value - 0.2
+    assert java.difficulty is not None
+    assert python.difficulty is not None
+    assert java.difficulty.value > python.difficulty.value + 1
+    assert java.at_equal_difficulty is not None
+    assert python.at_equal_difficulty is not None
+    assert java.at_equal_difficulty.value == pytest.approx(python.at_equal_difficulty.value, abs=0.1)
+    assert java.empty is not None
+    assert java.skill is not None
+    assert java.skill.value == pytest.approx((java.rate.value - java.empty) / (1 - java.empty))
+
+
+def sampled_run(samples: int, *, copies: bool = False) -> LoadedRun:
+    """A run of two models 1.5 log odds apart on Python problems whose difficulties have the spread 2."""
+    rng = random.Random(5)  # noqa: S311  # made-up data
+    problems = [one for one in PROBLEMS if one.label("language") == "python"]
+    scores, completions = [], []
+    for problem in problems:
+        difficulty = rng.gauss(-0.7, 2)
+        for model, ability in (("a", 0.75), ("b", -0.75)):
+            chances = [rng.random() for _ in range(5)]
+            for sample in range(samples):
+                passed = chances[0 if copies else sample] < 1 / (1 + math.exp(difficulty - ability))
+                common = {"problem_id": problem.id, "model": model, "sample": sample, "policy": "syntax"}
+                outcome = {"outcome": "passed" if passed else "failed", "values": {"passed": float(passed)}}
+                scores.append(Score.model_validate(common | {"profile": "default", "scorer": "execution@1"} | outcome))
+                completions.append(Completion(problem_id=problem.id, model=model, sample=sample, text="x = 1\n"))
+    manifest = {"suite": "devbench", "policy": "syntax", "profile": "default", "seed": 0, "models": []}
+    return LoadedRun("planted", manifest, problems, completions, build_frame(problems, scores))
+
+
+def test_all_samples_of_a_problem_tell_the_ability() -> None:
+    [python] = strengths_of(sampled_run(5), "a").languages
+    assert python.ability is not None
+    assert python.ability.low is not None
+    assert python.ability.high is not None
+    assert python.ability.low < 0.75 < python.ability.high
+    assert python.at_equal_difficulty is not None
+    assert python.at_equal_difficulty.value == pytest.approx(python.rate.value, abs=0.02)
+
+
+def test_samples_that_are_copies_count_as_one() -> None:
+    [once], [copied] = (strengths_of(sampled_run(number, copies=True), "a").languages for number in (1, 5))
+    assert copied.ability == once.ability
+    assert copied.difficulty == once.difficulty
+    assert copied.at_equal_difficulty == once.at_equal_difficulty
+    assert once.ability is not None
+    assert once.ability.value > 0
+
+
+def test_few_sources_have_no_difficulty() -> None:
+    """19 sources of four problems each: their spread is not known well enough."""
+    problems = [one.model_copy(update={"cluster": str(place % 19)}) for place, one in enumerate(PROBLEMS)]
+    few, many = (strengths_of(planted_run(CHANCES, problems=chosen), "patterns") for chosen in (problems, PROBLEMS))
+    assert all(one.difficulty is None and one.skill is not None for one in few.languages)
+    assert all(one.difficulty is not None for one in many.languages)
+
+
+def test_one_model_alone_has_no_field() -> None:
+    found = strengths_of(planted_run({"alone": {EASY: 0.5, HARD: 0.5}}), "alone")
+    assert found.sentences == ("A strength needs a second model: this run has no other one to compare alone with.",)
+    assert found.notes == ()
+    assert [one.difficulty for one in found.languages] == [None, None]
+
+
+def test_a_variant_is_named_by_its_own_name_or_by_its_model_if_it_is_alone() -> None:
+    warm, cold, other = (
+        ModelRates(name, pl.DataFrame(), model, None)
+        for name, model in (("m, warm", "m"), ("m, cold", "m"), ("n, cold", "n"))
+    )
+    assert rates_of([warm, cold, other], "m, cold") is cold
+    assert rates_of([warm, cold, other], "n") is other
+    with pytest.raises(DataError, match="'m': several variants have this name; models: m, warm, m, cold, n, cold"):
+        rates_of([warm, cold, other], "m")
+
+
+def test_an_unknown_model_is_named() -> None:
+    with pytest.raises(DataError, match="'nobody': the run has no verdict of such a model; models: patterns, plain-1"):
+        summarise(planted_run(CHANCES), strengths="nobody")
+
+
+def test_every_form_has_the_sentences() -> None:
+    run = planted_run(CHANCES)
+    summary = summarise(run, strengths="patterns")
+    assert summary.strengths is not None
+    page, markdown = render_html(summary, run, samples=0), to_markdown(summary)
+    for sentence in summary.strengths.sentences:
+        assert sentence in markdown
+        assert escape(sentence, quote=False) in page
+    assert 'id="strengths"' in page
+    assert "Languages made comparable" in page
+    assert Summary.model_validate_json(to_json(summary)) == summary
+    assert summarise(run).strengths is None
+    assert 'id="strengths"' not in render_html(summarise(run), run, samples=0)
+
+
+def report(*arguments: str) -> tuple[int, str, str]:
+    done = in_this_process("report", *arguments)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_command_prints_them(tmp_path: Path) -> None:
+    code, printed, _ = report("--strengths", "DeepSeek-V3", "-o", str(tmp_path / "page.html"))
+    assert code == 0
+    assert "DeepSeek-V3 by the printed tables" in printed
+    assert "Sentences of the paper that the numbers cannot bear" in (tmp_path / "page.html").read_text("utf-8")
+    code, printed, _ = report("--strengths", "deepseek-v3", "--json")
+    assert json.loads(printed)["model"] == "DeepSeek-V3"
+    assert "| Section | Sentence |" in report("--strengths", "GPT-4o", "--format", "markdown")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "RUN is missing"),
+        (("--strengths", "GPT-4o", "--published"), "RUN is missing"),
+        (("--strengths", "nobody"), "the printed tables have no such model"),
+        (("--strengths", "GPT-4o", "--format", "csv"), "printed strengths have terminal"),
+    ],
+)
+def test_bad_options_end_with_one_line(arguments: tuple[str, ...], message: str) -> None:
+    code, _, error = report(*arguments)
+    assert code == 2
+    [line] = [line for line in error.splitlines() if line.strip()]
+    assert message in line
