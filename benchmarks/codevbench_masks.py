@@ -13,6 +13,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from caretbench.build.validation.masks import with_span
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
@@ -21,7 +22,6 @@ from caretbench.projects.answer_requests import file_splice, workspace_request
 from caretbench.suites.codevbench.build.mask_runs import mask_texts
 from caretbench.suites.codevbench.build.miner import block_span
 from caretbench.suites.stored_tasks import stored_tasks
-from caretbench.validation.masks import with_span
 
 
 def main() -> None:

@@ -20,16 +20,17 @@ from pathlib import Path
 
 import numpy as np
 
+from caretbench.build.sources.pull_request import PullRequest
 from caretbench.files import read_rows
 from caretbench.problem import Problem
-from caretbench.sources.pull_request import PullRequest
-from caretbench.suites.efcb.attacks.code_likelihood import code_lines, split_shared_lines, tokenize
-from caretbench.suites.efcb.attacks.floor_attacks import AttackQuestion, choice_credit, to_attack_question
-from caretbench.suites.efcb.attacks.leak_report import Leak, leak_report
-from caretbench.suites.efcb.attacks.learned_attackers import AttackerRound, AttackersFile, LearnedAttackers
+from caretbench.suites.efcb.build.attacks.leak_report import leak_report
+from caretbench.suites.efcb.build.attacks.learned_attackers import AttackerRound, AttackersFile, LearnedAttackers
+from caretbench.suites.efcb.build.change_rendering import render_patch
+from caretbench.suites.efcb.build.output.build_folder import EfcbFolder
+from caretbench.suites.efcb.built_folder import Leak
 from caretbench.suites.efcb.efcb_score import HARD_TASK
-from caretbench.suites.efcb.output.build_folder import EfcbFolder
-from caretbench.suites.efcb.patch_rendering import render_patch
+from caretbench.suites.efcb.floors.floor_attacks import AttackQuestion, choice_credit, to_attack_question
+from caretbench.suites.efcb.floors.question_ngrams import code_lines, split_shared_lines, tokenize
 
 MOST_ITEMS = 3_000_000
 ORDER = 5

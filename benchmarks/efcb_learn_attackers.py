@@ -1,7 +1,7 @@
 """Learns the attackers of GMCQ-Hard that ship with the package, from the histories of several clones.
 
     python benchmarks/efcb_learn_attackers.py psf/black=~/clones/black gin-gonic/gin=~/clones/gin … \
-        --unseen tokio-rs/tokio=~/clones/tokio … -o src/caretbench/suites/efcb/attacks/attackers.json
+        --unseen tokio-rs/tokio=~/clones/tokio … -o src/caretbench/suites/efcb/build/attacks/attackers.json
 
 The last rounds learn from the ``--unseen`` clones, what the first ones let pass in repositories new to them.
 Set OMP_NUM_THREADS=1: the same clones then give the same file. ``--keep FOLDER`` keeps what was counted, so that
@@ -18,13 +18,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from caretbench.build.sources.git_mining import MiningPeriod, mine_git
+from caretbench.build.sources.pull_request import PullRequest
+from caretbench.build.sources.source_files import SourceFilesByRepository
 from caretbench.files import read_rows, write_atomically
-from caretbench.sources.git_mining import MiningPeriod, mine_git
-from caretbench.sources.pull_request import PullRequest
-from caretbench.sources.source_files import SourceFilesByRepository
-from caretbench.suites.efcb.attacks.code_likelihood import CodeModels
-from caretbench.suites.efcb.attacks.edit_sites import edit_differences
-from caretbench.suites.efcb.attacks.learned_attackers import (
+from caretbench.suites.efcb.build.attacks.code_likelihood import CodeModels
+from caretbench.suites.efcb.build.attacks.edit_sites import edit_differences
+from caretbench.suites.efcb.build.attacks.learned_attackers import (
     MAX_LOG_ODDS,
     AttackerRound,
     AttackersFile,
@@ -34,12 +34,12 @@ from caretbench.suites.efcb.attacks.learned_attackers import (
     edit_weights,
     keep_probabilities,
 )
-from caretbench.suites.efcb.attacks.learners import BoostedTrees, LinearLearner
-from caretbench.suites.efcb.attacks.line_context import FloatArray
-from caretbench.suites.efcb.attacks.line_features import FEATURE_NAMES
-from caretbench.suites.efcb.change_filters import filter_changes
-from caretbench.suites.efcb.edits.editable_patch import EditablePatch
-from caretbench.suites.efcb.patch_rendering import render_patch
+from caretbench.suites.efcb.build.attacks.learners import BoostedTrees, LinearLearner
+from caretbench.suites.efcb.build.attacks.line_context import FloatArray
+from caretbench.suites.efcb.build.attacks.line_features import FEATURE_NAMES
+from caretbench.suites.efcb.build.change_filters import filter_changes
+from caretbench.suites.efcb.build.change_rendering import render_patch
+from caretbench.suites.efcb.build.edits.editable_patch import EditablePatch
 from caretbench.suites.efcb.seeding import seeded_random
 
 ROUNDS: Final = 2

@@ -17,12 +17,12 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from caretbench.build.sources.fetching.git_checkout import fetch_commit, write_commit
+from caretbench.build.sources.fetching.source_limits import SourceLimits, SourceUsage
+from caretbench.build.sources.fetching.unpacking import unpack_archive
 from caretbench.download import PinnedFile, download_file, is_complete
 from caretbench.errors import DataError
-from caretbench.projects.setup.settings import SETTINGS_FILE, CheckSettings, ProjectSettings
-from caretbench.sources.fetching.git_checkout import fetch_commit, write_commit
-from caretbench.sources.fetching.source_limits import SourceLimits, SourceUsage
-from caretbench.sources.fetching.unpacking import unpack_archive
+from caretbench.projects.settings import SETTINGS_FILE, CheckSettings, ProjectSettings
 from caretbench.temporary import temporary_folder
 
 TABLE = Path(__file__).with_name("projects.toml")

@@ -1,4 +1,4 @@
-"""Write the starter set's tasks of a sample project from a folder that ``caretbench build simcopilot`` made of it.
+"""Write the starter set's tasks and checks of a sample project from a folder that ``caretbench build simcopilot`` made.
 
 Usage: python benchmarks/simcopilot_starter.py TASKS
 """
@@ -8,14 +8,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from caretbench.build.project_tasks.task_folder import TaskFolder
+from caretbench.build.projects.setup.command_detection import project_checks
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import write_rows
 from caretbench.projects.answer_requests import file_splice, store_projects
-from caretbench.projects.setup.command_detection import project_checks
-from caretbench.projects.setup.settings import read_settings
-from caretbench.suites.project_tasks.task_folder import TaskFolder
+from caretbench.projects.settings import read_settings
 from caretbench.suites.sample_projects import sample_projects
-from caretbench.suites.simcopilot.starter import starter_task, starter_tasks_path
+from caretbench.suites.simcopilot.build.starter_rows import starter_task
+from caretbench.suites.simcopilot.starter import StarterCheck, starter_checks_path, starter_tasks_path
 
 
 def main() -> None:
@@ -29,8 +30,12 @@ def main() -> None:
     checks = project_checks(snapshot, manifest.languages, settings=settings.checks)
     rows = [starter_task(one, snapshot.read(file_splice(one).path), checks) for one in problems]
     path = starter_tasks_path(manifest.project)
-    path.parent.mkdir(exist_ok=True)
+    places = (path, starter_checks_path(manifest.project))
+    for place in places:
+        place.parent.mkdir(parents=True, exist_ok=True)
     write_rows(path, rows)
+    named = project_checks(snapshot, (), settings=settings.checks)
+    write_rows(places[1], [StarterCheck(name=one.name, check=one.check) for one in named])
     sys.stdout.write(f"{path}: {len(rows)} tasks\n")
 
 

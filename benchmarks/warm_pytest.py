@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
+from caretbench.build.validation.masks import with_span
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
@@ -23,7 +24,6 @@ from caretbench.projects.answer_requests import file_splice, workspace_request
 from caretbench.suites.codevbench.build.mask_runs import mask_texts
 from caretbench.suites.codevbench.build.miner import block_span
 from caretbench.suites.stored_tasks import stored_tasks
-from caretbench.validation.masks import with_span
 
 _START_TEST = "test_caretbench_start.py"
 _TESTS_FILE = ".caretbench-tools/tests.json"

@@ -14,7 +14,7 @@ from caretbench.errors import DataError
 from caretbench.execution.bundles import bundle_specs
 from caretbench.files import sha256_file
 from caretbench.projects.language_tables import project_tables
-from caretbench.projects.setup.settings import SETTINGS_FILE, read_settings
+from caretbench.projects.settings import SETTINGS_FILE, read_settings
 from tests.support.git_repository import git
 
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "fetch_projects.py"

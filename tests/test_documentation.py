@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
+from caretbench.build.models.model_requests import BuildAnswer, MissingBuildAnswer
 from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox.kernel.seccomp import system_call_numbers
 from caretbench.execution.scan.tamper import FLAGS
@@ -23,13 +24,12 @@ from caretbench.people.releases.part_figures import PartFigures
 from caretbench.people.releases.release_files import ReleasedText
 from caretbench.people.releases.review_figures import ReviewFigures
 from caretbench.problem import Completion, Judgement, Latency, MissingSample, Problem, Score, Usage
-from caretbench.runs.building.model_requests import BuildAnswer, MissingBuildAnswer
 from caretbench.runs.judging.ratings import HumanRating
 from caretbench.runs.run_folder import Manifest, MissingJudgement, ModelInfo
 from caretbench.suites import load_suite, suite_names
 from caretbench.suites.devbench.layout import categories
 from caretbench.suites.usage_weights import ScenarioShares
-from caretbench.validation.validity import Validity
+from caretbench.suites.validity import Validity
 from tests.support.command_tree import COMMANDS
 
 ROOT = Path(__file__).parents[1]

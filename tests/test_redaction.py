@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from caretbench.build.validation.texts.private_texts import private_texts
 from caretbench.redaction import REDACTED, is_secret_name, redact, secret_shapes, secret_values
-from caretbench.validation.texts.private_texts import private_texts
 
 SECRETS = {
     "private_key": "-----BEGIN RSA PRIVATE "

@@ -15,11 +15,6 @@ _LONG = {"languages/python/harness/python_harness.py": "its text is part of cach
 """Modules with a long function that cannot have its reason next to it."""
 _LARGE_FOLDERS = {"cli": "a module for each verb"}
 _STATUS_HOME = "execution/execution_types.py"
-_STILL_TO_CUT = {
-    "caretbench.runs.building.": "the model stage of builds, which moves to build/models",
-    "caretbench.runs.suite_validation ": "the verb validate, which moves to build",
-}
-"""Modules of the run wing that still import the build wing. No other may be added."""
 _STANDARD_NAMES = {
     "execution/execution_types.py": "named by the design; every import is absolute",
     "syntax/analysis_types.py": "the usual name of a package's types; every import is absolute",
@@ -42,9 +37,7 @@ def test_no_modules_import_each_other() -> None:
 
 def test_wings_import_only_from_wings_below() -> None:
     """Running loads nothing of building, lazily either; the verbs and the Python API may load both."""
-    assert elsewhere("imports across wings", *_STILL_TO_CUT) == []
-    for place in _STILL_TO_CUT:
-        assert any(entry.startswith(place) for entry in found()["imports across wings"]), place
+    assert found()["imports across wings"] == []
 
 
 def test_folders_are_small() -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from caretbench import temporary
+from caretbench.build.sources.git.git_repository import open_repository as opened_clone
 from caretbench.execution.cache.result_cache import open_cache as opened_cache
-from caretbench.sources.git.git_repository import open_repository as opened_clone
 from caretbench.temporary import remove_leftover_folders, temporary_folder
 from tests.support.efcb_changes import write_history
 
@@ -22,7 +22,7 @@ HOLDING = """
 import sys
 from pathlib import Path
 from caretbench.execution.cache.result_cache import open_cache as cache
-from caretbench.sources.git.git_repository import open_repository as clone
+from caretbench.build.sources.git.git_repository import open_repository as clone
 with clone(Path(sys.argv[1])), cache(None, use_cache=False):
     print("held", flush=True)
     sys.stdin.read()

@@ -16,7 +16,7 @@ from caretbench.problem import Completion, Problem, TestsCheck
 from caretbench.reports.frame import load_run
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites.suite_types import ProblemSet
-from caretbench.validation.validity import Validity
+from caretbench.suites.validity import Validity
 from caretbench.versions import current_model, current_text
 from tests.support.command_run import in_this_process
 from tests.support.make_problem import make_problem

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     __version__: str
     from caretbench.api import build_problems, compare, generate, judge, load_suite, report, run, score
     from caretbench.build.builder import Builder
+    from caretbench.build.models.config import BuildModelsConfig
+    from caretbench.build.suite_validation import validate
     from caretbench.problem import Completion, Problem, Score
-    from caretbench.runs.building.config import BuildModelsConfig
     from caretbench.runs.judging.plan import JudgingConfig
     from caretbench.runs.plans.config import JudgeConfig, ModelConfig, RunConfig, SuiteConfig
-    from caretbench.runs.suite_validation import validate
     from caretbench.suites.base import Suite
 
 __all__ = [
@@ -46,9 +46,9 @@ _MODULES = {
     "api": ("build_problems", "compare", "generate", "judge", "load_suite", "report", "run", "score"),
     "problem": ("Completion", "Problem", "Score"),
     "runs.plans.config": ("JudgeConfig", "ModelConfig", "RunConfig", "SuiteConfig"),
-    "runs.building.config": ("BuildModelsConfig",),
+    "build.models.config": ("BuildModelsConfig",),
     "runs.judging.plan": ("JudgingConfig",),
-    "runs.suite_validation": ("validate",),
+    "build.suite_validation": ("validate",),
     "build.builder": ("Builder",),
     "suites.base": ("Suite",),
 }

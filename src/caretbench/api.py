@@ -18,10 +18,10 @@ from caretbench.runs.run_folder import RunFolder
 from caretbench.runs.runner import RunResult
 
 if TYPE_CHECKING:
+    from caretbench.build.models.config import BuildModelsConfig
     from caretbench.models import AccessCheck, ClientOpener
     from caretbench.reports.compare import ComparisonReport
     from caretbench.reports.summary import Summary
-    from caretbench.runs.building.config import BuildModelsConfig
     from caretbench.runs.judging.plan import JudgingConfig
     from caretbench.runs.judging.result import JudgingResult
     from caretbench.suites.base import Suite
@@ -144,9 +144,9 @@ def build_problems(
         DataError: a source cannot be used, or the folder holds something else.
     """
     from caretbench.build import load_builder
-    from caretbench.runs.building.build import build, resolve_build_options
-    from caretbench.runs.building.config import BuildModelsConfig, models_by_role
-    from caretbench.runs.building.remembered_models import with_remembered_models
+    from caretbench.build.models.build import build, resolve_build_options
+    from caretbench.build.models.config import BuildModelsConfig, models_by_role
+    from caretbench.build.models.remembered_models import with_remembered_models
 
     builder, progress = load_builder(suite), progress or Progress()
     stated_models = [

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build.projects.project_check import check_project
 from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox import bubblewrap as walls
@@ -31,7 +32,6 @@ from caretbench.execution.workspaces.workspace_runner import (
     WorkspaceRunner,
 )
 from caretbench.projects.excluded_tests import with_excluded_tests
-from caretbench.projects.project_check import check_project
 
 sandboxed = pytest.mark.skipif(
     walls.find_bubblewrap() is None or usable_jdk() is None, reason="bubblewrap or a JDK is not installed"

@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+from caretbench.build.package_index.index_policy import index_policy
+from caretbench.build.package_index.index_proxy import IndexProxy
 from caretbench.execution.execution_types import ExecutionRequest, Limits, Status, WarmSettings
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bind_access
@@ -31,8 +33,6 @@ from caretbench.execution.sandbox.host.program_users import leased_user, program
 from caretbench.execution.sandbox.isolation_levels import accepted_levels
 from caretbench.execution.sandbox.kernel.seccomp import seccomp_filter
 from caretbench.execution.sandbox.kernel.watchdog import descendants
-from caretbench.execution.sandbox.package_index.index_policy import index_policy
-from caretbench.execution.sandbox.package_index.index_proxy import IndexProxy
 from caretbench.execution.sandbox.persistent_sandbox import PersistentSandbox
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult

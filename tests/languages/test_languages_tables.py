@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from caretbench.build.validation.mutation_tables import MutationTable
 from caretbench.execution.scan.tamper import TamperTable
 from caretbench.execution.toolchain_tables import ToolchainTable, toolchain_tables
 from caretbench.languages import Language, language, languages
@@ -21,7 +22,6 @@ from caretbench.suites.c3bench.scale.parsing.statement_table import StatementTab
 from caretbench.syntax.names.scoping_rules import ScopingRules
 from caretbench.syntax.parser import grammar as tree_sitter_language
 from caretbench.syntax.testing import TestConventions
-from caretbench.validation.mutation_tables import MutationTable
 
 TABLES: dict[str, type[LanguageTable]] = {
     "language": Language,

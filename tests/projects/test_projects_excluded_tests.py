@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from caretbench.build.projects.failure_reasons import needs_network
+from caretbench.build.projects.project_check import check_project
 from caretbench.execution.execution_types import CapturedOutput, Status
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, WorkspaceRunner
@@ -14,9 +16,7 @@ from caretbench.projects.excluded_tests import (
     with_excluded_tests,
     without_tests,
 )
-from caretbench.projects.failure_reasons import needs_network
-from caretbench.projects.project_check import check_project
-from caretbench.projects.setup.script_runners import SEARCH_PATH, runner_command
+from caretbench.projects.script_runners import SEARCH_PATH, runner_command
 from tests.support.project_files import open_folder
 
 SHELL = ("/bin/sh", "-c")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build.project_tasks.block_miner import TaskOrigin
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.problem import FileSplice, Provenance, TestsCheck
@@ -17,7 +18,6 @@ from caretbench.projects.project import (
     project_languages,
     store_project,
 )
-from caretbench.suites.project_tasks.block_miner import TaskOrigin
 from caretbench.suites.simcopilot.build.mining.tasks import ProjectMiner, TaskSampling
 
 CODE = "def f(items):\n    for item in items:\n        if item.size > 3:\n            item.close(3)\n    return 1\n"

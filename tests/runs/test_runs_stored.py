@@ -12,7 +12,7 @@ from caretbench import RunConfig, report, score
 from caretbench.errors import DataError
 from caretbench.files import read_rows
 from caretbench.runs.run_folder import RunFolder
-from caretbench.validation.validity import Validity
+from caretbench.suites.validity import Validity
 
 STORED = Path(__file__).parent / "stored"
 SUITES = ("devbench", "efcb", "simcopilot", "c3bench", "codevbench")

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from caretbench import build_problems, suites
 from caretbench.build import load_builder, register_builder, usable_builders
 from caretbench.build.builder import Builder
+from caretbench.build.validation.program_gate import ProgramGate
 from caretbench.cli import app
 from caretbench.errors import DataError
 from caretbench.plugins import PluginError
@@ -23,7 +24,6 @@ from caretbench.reports.report_source import ReportSource
 from caretbench.suites import load_suite, suite_names, usable_suites
 from caretbench.suites.base import Suite
 from caretbench.suites.suite_types import ProblemSet, Table
-from caretbench.validation.program_gate import ProgramGate
 from tests.support.make_problem import MakeProblem
 from tests.support.report_runs import make_run
 

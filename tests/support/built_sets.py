@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from caretbench.build.validation.reviewed import problem_hash
 from caretbench.files import sha256_text
-from caretbench.suites.devbench.construction.build_rows import BuiltInstance, ConstructionManifest, InstanceAttempt
-from caretbench.suites.devbench.construction.scenario_grid import Scenario, scenario, sibling_scenario
+from caretbench.suites.devbench.build.construction.build_rows import ConstructionManifest, InstanceAttempt
+from caretbench.suites.devbench.build.construction.scenario_grid import scenario, sibling_scenario
+from caretbench.suites.devbench.built_instances import BuiltInstance, Scenario
 from caretbench.suites.devbench.starter import problem_of_text
-from caretbench.validation.reviewed import problem_hash
 
 LANGUAGES = {"python": ".py", "go": ".go"}
 CATEGORIES = ("api_usage", "low_context")

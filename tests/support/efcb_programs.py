@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from caretbench.sources.pull_request import FileChange, PullRequest
+from caretbench.build.sources.pull_request import FileChange, PullRequest
 
 JAVASCRIPT = """\
 import {{ alpha, beta }} from "alpha";

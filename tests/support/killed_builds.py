@@ -18,8 +18,8 @@ _DRIVER = """
 import sys, time
 from pathlib import Path
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
-from caretbench.suites.project_tasks.task_builder import TaskBuilder
-from caretbench.suites.project_tasks.task_folder import TaskFolder
+from caretbench.build.project_tasks.task_builder import TaskBuilder
+from caretbench.build.project_tasks.task_folder import TaskFolder
 from tests.support.shop_project import *
 
 root, out, steps, made, last, share = sys.argv[1:]

@@ -12,11 +12,11 @@ from typing import Any
 from caretbench.languages import language
 from caretbench.problem import InlineSplice, Problem
 from caretbench.suites.devbench import starter
+from caretbench.suites.devbench.build.construction.scenario_grid import scenario
+from caretbench.suites.devbench.build.instance_rules.instance_checks import rule_faults
+from caretbench.suites.devbench.build.instance_rules.program_view import ProgramView
+from caretbench.suites.devbench.build.instance_rules.rule_measures import RULE_MEASURES
 from caretbench.suites.devbench.cells.cell_tables import cell_categories
-from caretbench.suites.devbench.construction.scenario_grid import scenario
-from caretbench.suites.devbench.instance_rules.instance_checks import rule_faults
-from caretbench.suites.devbench.instance_rules.program_view import ProgramView
-from caretbench.suites.devbench.instance_rules.rule_measures import RULE_MEASURES
 from tests.support.replayed_generator import FAULTS
 
 ANSWERS = Path(__file__).parents[1] / "devbench_answers"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from caretbench.projects.setup.settings import CheckSettings
+from caretbench.projects.settings import CheckSettings
 from caretbench.suites.codevbench.build.miner import SpanSampling
 from caretbench.suites.codevbench.build.options import CodevOptions
 from caretbench.suites.simcopilot.build.mining.tasks import TaskSampling

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from caretbench.build.package_index.index_policy import IndexHost, IndexPolicy
 from caretbench.execution.bundles.pip import sandbox_python
-from caretbench.execution.sandbox.package_index.index_policy import IndexHost, IndexPolicy
 
 
 def require_pip() -> None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from caretbench.build.build_models import NO_MODELS, BuildModels
+from caretbench.build.validation.program_gate import ProgramGate
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.extraction.policies import policy
@@ -13,9 +15,7 @@ from caretbench.options import Option
 from caretbench.problem import Caret, Problem
 from caretbench.progress import Progress
 from caretbench.suites.base import Suite
-from caretbench.suites.build_models import NO_MODELS, BuildModels
 from caretbench.suites.suite_types import BuildResult, ProblemGate, Table
-from caretbench.validation.program_gate import ProgramGate
 
 
 class Builder:

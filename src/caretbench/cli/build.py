@@ -27,9 +27,9 @@ from caretbench.runs.plans.options import COST, OPTIONS_BY_NAME, OUTPUT, SAMPLIN
 
 if TYPE_CHECKING:
     from caretbench.build.builder import Builder
+    from caretbench.build.models.config import BuildModelsConfig
+    from caretbench.build.models.dry_run import BuildForecast, WholeForecast
     from caretbench.options import Option
-    from caretbench.runs.building.config import BuildModelsConfig
-    from caretbench.runs.building.dry_run import BuildForecast, WholeForecast
 
 _OUTPUT = Annotated[
     Path,
@@ -162,15 +162,15 @@ def _model_options(builder: Builder) -> list[Option]:
 
 
 def _build(builder: Builder, sources: Sequence[str], output: Path, options: dict[str, Any], *, as_json: bool) -> None:
-    from caretbench.runs.building.build import build, resolve_build_options
-    from caretbench.suites.build_models import AnswersMissingError
+    from caretbench.build.build_models import AnswersMissingError
+    from caretbench.build.models.build import build, resolve_build_options
 
     models = _model_config(builder, output, options)
     own = {option.name: options[option.name] for option in builder.options}
     sources, values = resolve_build_options(builder, sources, own, print_note)
     if options.get("dry_run"):
+        from caretbench.build.models.dry_run import dry_run
         from caretbench.models import without_sending
-        from caretbench.runs.building.dry_run import dry_run
 
         with StepProgress(quiet=as_json) as steps:
             forecast = dry_run(builder, sources, output, values, models, without_sending(open_client), steps)
@@ -203,9 +203,9 @@ def _model_config(builder: Builder, output: Path, values: dict[str, Any]) -> Bui
     """
     from pydantic import ValidationError
 
+    from caretbench.build.models.config import BuildModelsConfig, models_by_role
+    from caretbench.build.models.remembered_models import with_remembered_models
     from caretbench.models import ClientOptions
-    from caretbench.runs.building.config import BuildModelsConfig, models_by_role
-    from caretbench.runs.building.remembered_models import with_remembered_models
     from caretbench.runs.plans.config import SamplingConfig, validation_message
     from caretbench.runs.plans.options import options_to_tables
     from caretbench.runs.plans.prices import Prices

@@ -121,9 +121,9 @@ def _build_project(suite: str, project: str, *, quiet: bool) -> Path:
     """
     from caretbench.api import build_problems
     from caretbench.build import load_builder
+    from caretbench.build.project_sources import folder_names
+    from caretbench.build.sources.fetching.source_spec import parse_source
     from caretbench.errors import AnotherBuildError, DataError
-    from caretbench.sources.fetching.source_spec import parse_source
-    from caretbench.suites.project_sources import folder_names
 
     if not any(option.name == "setup" for option in load_builder(suite).options):
         raise ValueError(f"--project: {load_builder(suite).suite.title} makes no problems of a project and its tests")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from caretbench.problem import Problem
-    from caretbench.validation.validity import Validity
+    from caretbench.suites.validity import Validity
 
 _VERDICTS = ("valid", "unverified", "invalid")
 
@@ -58,11 +58,11 @@ def validate(
       caretbench validate devbench
       caretbench validate devbench --data tasks --all
     """
+    from caretbench.build.suite_validation import validate as validate_problems
     from caretbench.errors import check_file_is_writable
     from caretbench.files import write_rows
     from caretbench.runs.plans.config import SuiteConfig
     from caretbench.runs.plans.options import options_to_tables
-    from caretbench.runs.suite_validation import validate as validate_problems
     from caretbench.suites import load_suite
 
     if output is not None:

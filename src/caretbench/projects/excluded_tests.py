@@ -11,7 +11,7 @@ from caretbench.execution.workspaces.java_test_command import JAVA_EXCLUDED, run
 from caretbench.execution.workspaces.runner_reports import TestCounts, TestOutcome
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from caretbench.projects.runner_options import logged_tests, with_plugin_exclusion, with_test_log
-from caretbench.projects.setup.script_runners import without_bail, without_named_tests
+from caretbench.projects.script_runners import without_bail, without_named_tests
 
 _PARAMETERS = re.compile(r"[\[(].*", re.DOTALL)
 _LEAST_BEGINNING = 6

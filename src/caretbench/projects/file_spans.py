@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from caretbench.problem import FileSplice
@@ -42,3 +43,21 @@ def round_trips(path: str, span: Span, data: bytes, newline: str) -> bool:
     splice = span_splice(path, span, "", data, newline)
     alone = splice.model_copy(update={"start": 0, "end": len(raw)})  # the file around it is not looked at
     return alone.content(raw, text) == raw
+
+
+def overlap_groups(spans: Sequence[tuple[str, int, int]]) -> list[int]:
+    """Return the number of the overlap group of each span ``(file, start, end)``.
+
+    Spans that overlap, directly or through others, are in one group; spans that only touch are not. Groups are
+    numbered in the order of files and positions.
+    """
+    order = sorted(range(len(spans)), key=lambda index: spans[index])
+    groups = [0] * len(spans)
+    number, last, reach = -1, "", 0
+    for index in order:
+        path, start, end = spans[index]
+        if number < 0 or path != last or start >= reach:
+            number, reach = number + 1, end
+        last, reach = path, max(reach, end)
+        groups[index] = number
+    return groups

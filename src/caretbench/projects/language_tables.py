@@ -32,7 +32,7 @@ class InstrumentationTable(LanguageTable):
 
 
 class TestCommand(LanguageTable):
-    """One test command; ``projects/setup/commands.toml`` explains the fields."""
+    """One test command; ``build/projects/setup/commands.toml`` explains the fields."""
 
     __test__ = False  # not a test itself
 

@@ -18,7 +18,7 @@ from caretbench.execution.workspaces.snapshot_store import IGNORED, Snapshot, Sn
 from caretbench.languages import language as language_named
 from caretbench.projects.language_tables import project_tables
 from caretbench.projects.rules import project_rules
-from caretbench.projects.setup.settings import SETTINGS_FILE
+from caretbench.projects.settings import SETTINGS_FILE
 from caretbench.syntax import ProjectAnalysis, SourceFile, analyse, is_test_path, language_of
 
 _LEAST_LONG: Final = 5

@@ -27,7 +27,7 @@ from caretbench.runs.run_folder import RunFolder, current_manifest
 from caretbench.runs.verdict import REFERENCE_PASSED, decided_outcome, deciding_scores, needs_execution
 from caretbench.suites import baselines_of_run
 from caretbench.suites.answer_kinds import ERROR_KINDS_SCORER
-from caretbench.validation.validity import GATE_VERSION
+from caretbench.suites.validity import GATE_VERSION
 
 LABELS = ("language", "category", "mode")
 """Labels by which the numbers of every suite are broken down, if its problems have them."""

@@ -10,7 +10,7 @@ from caretbench.reports.frame import LoadedRun
 from caretbench.reports.results.identity import differences, settings_of
 from caretbench.reports.summary import Column
 from caretbench.runs.judging.result import REQUIRED_COVERAGE
-from caretbench.validation.validity import GATE_VERSION
+from caretbench.suites.validity import GATE_VERSION
 
 
 def older_gate_warnings(run: LoadedRun) -> Iterator[str]:

@@ -20,7 +20,7 @@ from caretbench.runs.plans.benchmark import Benchmark
 from caretbench.runs.run_folder import Manifest, ModelInfo, RunFolder, ToolchainInfo
 from caretbench.runs.score import ScoringStage
 from caretbench.suites.baselines import baseline_completions
-from caretbench.validation.validity import verdicts_path
+from caretbench.suites.validity import verdicts_path
 
 
 class RunSession:

@@ -7,14 +7,17 @@ lines after the shown line that is most similar to the caret's. Suites of multip
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rapidfuzz import fuzz
 
+from caretbench.languages import language as language_named
 from caretbench.problem import Caret, Completion, Problem
-from caretbench.validation.mutants import stub
 
 _COPIED_LINES = 6
+_ENDS_WITH_COLON = re.compile(r":[ \t]*(?:#.*)?$")
+_PYTHON_INDENTATION = "    "
 
 
 def _reference(problem: Problem) -> str:
@@ -48,6 +51,29 @@ def _copy_context(problem: Problem) -> str:
         return ""
     copied = "\n".join(lines[best + 1 : best + 1 + _COPIED_LINES])
     return copied + "\n" if caret.prefix.endswith("\n") else copied.lstrip()
+
+
+def stub(problem: Problem) -> str:
+    """Return the least text that keeps a program well formed, the baseline ``stub``.
+
+    It is ``pass`` in Python if a block must follow, else empty.
+
+    Raises:
+        TypeError: the problem asks a question.
+    """
+    caret = problem.caret
+    if language_named(caret.language).name != "python":
+        return ""
+    head, _, line = caret.prefix.rpartition("\n")
+    if line.strip():
+        return " pass" if _ENDS_WITH_COLON.search(line) else ""
+    opener = next((above for above in reversed(head.split("\n")) if above.strip()), "")
+    if not _ENDS_WITH_COLON.search(opener):
+        return ""
+    indentation = opener[: len(opener) - len(opener.lstrip())] + _PYTHON_INDENTATION
+    missing = indentation.removeprefix(line) if indentation.startswith(line) else ""
+    needs_newline = bool(caret.suffix.strip()) and not caret.suffix.startswith("\n")
+    return f"{missing}pass" + ("\n" if needs_newline else "")
 
 
 BaselineFunction = Callable[[Problem], str | None]

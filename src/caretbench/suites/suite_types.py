@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from caretbench.files import DataError, sha256_text
 from caretbench.problem import Problem
-from caretbench.validation.validity import Validity
+from caretbench.suites.validity import Validity
 from caretbench.versions import FORMER_REFERENCE
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build.validation.reviewed import problem_hash
 from caretbench.errors import DataError
 from caretbench.files import sha256_file, sha256_text, write_rows
 from caretbench.people.releases import release as release_module
@@ -14,7 +15,6 @@ from caretbench.problem import Caret, FileSplice, Problem, Provenance, TestsChec
 from caretbench.suites import load_suite
 from caretbench.suites.c3bench.starter import starter_folder
 from caretbench.suites.devbench import starter
-from caretbench.validation.reviewed import problem_hash
 from tests.support.built_sets import CANARY, PAID_ANSWER, every_id, read_jsonl, write_programs, write_review, write_set
 
 HALF = ReleaseOptions(holdout=0.5)

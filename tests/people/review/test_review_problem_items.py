@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from caretbench.build.validation.reviewed import problem_hash
 from caretbench.files import DataError
 from caretbench.people.review.problem_items import problem_items
 from caretbench.people.review.protocol import load_protocol
 from caretbench.problem import Problem, Question
 from caretbench.suites import load_problems, load_suite
-from caretbench.validation.reviewed import problem_hash
 
 
 def starters(suite: str, number: int = 6) -> list[Problem]:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build.validation.program_gate import ProgramGate
+from caretbench.build.validation.texts.twins import TwinIndex
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.toolchains import load_runtime
@@ -15,12 +17,10 @@ from caretbench.extraction.policies import policy
 from caretbench.problem import InlineSplice, Problem
 from caretbench.suites import load_suite
 from caretbench.suites.devbench import starter
+from caretbench.suites.devbench.build.instance_rules.instance_checks import PASSED, text_checks
+from caretbench.suites.devbench.build.instance_rules.program_view import ProgramView, filled_lines
+from caretbench.suites.devbench.build.instance_rules.rule_measures import RULE_MEASURES
 from caretbench.suites.devbench.cells.cell_tables import cell_categories
-from caretbench.suites.devbench.instance_rules.instance_checks import PASSED, text_checks
-from caretbench.suites.devbench.instance_rules.program_view import ProgramView, filled_lines
-from caretbench.suites.devbench.instance_rules.rule_measures import RULE_MEASURES
-from caretbench.validation.program_gate import ProgramGate
-from caretbench.validation.texts.twins import TwinIndex
 
 FOLDER = Path(__file__).parents[2] / "devbench_answers"
 LANGUAGES = ("python", "javascript", "typescript", "java", "cpp", "csharp", "go")

@@ -9,7 +9,7 @@ import pytest
 from caretbench.problem import ChoiceCheck, ContextFile, CriterionCheck, NoSplice, Problem, Provenance, Question
 from caretbench.suites.baselines import BASELINE_NAMES
 from caretbench.suites.efcb.baselines import BASELINES
-from caretbench.suites.efcb.choices.choice_problems import INSTRUCTION
+from caretbench.suites.efcb.choice_positions import INSTRUCTION
 from caretbench.suites.efcb.open_answers.masked_scores import masked_scores
 from caretbench.suites.efcb.open_answers.reverse_scores import hallucination_scores, reverse_scores
 

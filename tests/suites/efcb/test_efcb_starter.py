@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build.sources.pull_request import PullRequest
 from caretbench.errors import DataError, MachineError
 from caretbench.problem import Problem
-from caretbench.sources.pull_request import PullRequest
 from caretbench.suites import load_suite
-from caretbench.suites.efcb.attacks import leak_report as leaks
-from caretbench.suites.efcb.change_filters import filter_changes
-from caretbench.suites.efcb.options import EfcbOptions
-from caretbench.suites.efcb.problem_building import build_problems, task_and_tier
+from caretbench.suites.efcb.build.attacks import leak_report as leaks
+from caretbench.suites.efcb.build.change_filters import filter_changes
+from caretbench.suites.efcb.build.options import EfcbOptions
+from caretbench.suites.efcb.build.problem_building import build_problems, task_and_tier
 from caretbench.suites.efcb.starter_set import starter_history, write_starter
 from caretbench.suites.efcb.starter_set import starter_problems as starter
 from caretbench.suites.efcb.starter_set.source_units import find_units, remove_unit, remove_unused_imports, replace_unit

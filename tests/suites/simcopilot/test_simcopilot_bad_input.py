@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build.project_tasks.build_types import BuiltTasks
+from caretbench.build.project_tasks.task_builder import TaskBuilder
+from caretbench.build.project_tasks.task_folder import TaskFolder
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.problem import FileSplice
-from caretbench.projects.setup.settings import CheckSettings
-from caretbench.suites.project_tasks.build_types import BuiltTasks
-from caretbench.suites.project_tasks.task_builder import TaskBuilder
-from caretbench.suites.project_tasks.task_folder import TaskFolder
+from caretbench.projects.settings import CheckSettings
 from caretbench.suites.simcopilot.build.mining.tasks import TaskSampling
 from caretbench.suites.simcopilot.build.options import SimCopilotOptions
 

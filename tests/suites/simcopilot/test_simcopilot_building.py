@@ -13,17 +13,17 @@ from pathlib import Path
 import pytest
 
 import caretbench
+from caretbench.build.project_tasks.build_types import BuiltTasks, build_result
+from caretbench.build.project_tasks.task_builder import TaskBuilder
+from caretbench.build.project_tasks.task_folder import TaskFolder
+from caretbench.build.projects.reference_runs import run_checks
+from caretbench.build.projects.setup.command_detection import project_checks
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.project_tools import is_installed
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.projects.answer_requests import check_request
-from caretbench.projects.reference_runs import run_checks
-from caretbench.projects.setup.command_detection import project_checks
-from caretbench.projects.setup.settings import CheckSettings, read_settings
-from caretbench.suites.project_tasks.build_types import BuiltTasks, build_result
-from caretbench.suites.project_tasks.task_builder import TaskBuilder
-from caretbench.suites.project_tasks.task_folder import TaskFolder
+from caretbench.projects.settings import CheckSettings, read_settings
 from caretbench.suites.simcopilot.build.mining.tasks import TaskSampling
 from caretbench.suites.simcopilot.build.options import SimCopilotOptions
 from tests.support.shop_project import FILES, JS, JS_TEST, SHOP, written
@@ -152,7 +152,7 @@ def test_tests_that_hang_are_named(engine: WorkspaceExecutor, tmp_path: Path, mo
         request = check_request(*arguments, **named)  # type: ignore[arg-type]
         return request.model_copy(update={"limits": request.limits.model_copy(update={"wall_s": 2.0})})
 
-    monkeypatch.setattr("caretbench.projects.reference_runs.check_request", hurried)
+    monkeypatch.setattr("caretbench.build.projects.reference_runs.check_request", hurried)
     hanging = _TEST + "        import time\n        time.sleep(600)\n"
     root = written(tmp_path / "shop", {"shop.py": SHOP, "test_shop.py": hanging})
     with pytest.raises(DataError, match="tests_hang"):

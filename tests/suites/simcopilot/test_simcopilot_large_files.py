@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build.project_tasks.sampling import SampledCandidate, balanced_sample
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.projects import project as project_module
 from caretbench.projects.project import analyse_project, store_project
 from caretbench.projects.rules import project_rules
 from caretbench.projects.snapshot_analysis import analyse_snapshot
 from caretbench.projects.token_search import TokenSearch
-from caretbench.suites.project_tasks.sampling import SampledCandidate, balanced_sample
 from caretbench.suites.simcopilot.build.mining.tasks import ProjectMiner, TaskSampling
 from caretbench.syntax import SourceFile, analyse
 

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import caretbench
 from caretbench import cli
+from caretbench.build.project_tasks.block_miner import TaskOrigin
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import write_rows
 from caretbench.problem import FileSplice, Problem, Provenance, TestsCheck
@@ -26,7 +27,6 @@ from caretbench.prompts.strategy import PromptBudget, UnpromptableError
 from caretbench.runs.model_under_test import ModelUnderTest, prompt_text
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import load_suite
-from caretbench.suites.project_tasks.block_miner import TaskOrigin
 from caretbench.suites.simcopilot.build.mining.tasks import ProjectMiner, TaskSampling
 from caretbench.suites.simcopilot.contexts import CONTEXTS, ShownContext, build_context
 from caretbench.suites.suite_contexts import suite_context

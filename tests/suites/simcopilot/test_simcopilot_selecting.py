@@ -7,6 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build.project_tasks.task_builder import TaskBuilder
+from caretbench.build.project_tasks.task_folder import TaskFolder
+from caretbench.build.projects.project_check import check_project
+from caretbench.build.projects.reference_runs import ReferenceRuns, run_checks
+from caretbench.build.projects.setup.command_detection import project_checks
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox.program_sandbox import display_server
@@ -15,18 +20,13 @@ from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.problem import TestsCheck
 from caretbench.projects import answer_requests
 from caretbench.projects.answer_requests import check_request, file_splice
-from caretbench.projects.project_check import check_project
-from caretbench.projects.reference_runs import ReferenceRuns, run_checks
 from caretbench.projects.runner_options import (
     runs_pytest,
     with_reach_recording,
     with_reversed_order,
     with_selected_tests,
 )
-from caretbench.projects.setup.command_detection import project_checks
-from caretbench.projects.setup.settings import CheckSettings
-from caretbench.suites.project_tasks.task_builder import TaskBuilder
-from caretbench.suites.project_tasks.task_folder import TaskFolder
+from caretbench.projects.settings import CheckSettings
 from caretbench.suites.simcopilot.build.mining.tasks import TaskSampling
 from caretbench.suites.simcopilot.build.options import SimCopilotOptions
 from tests.support.pytest_copy import copy_pytest

@@ -6,22 +6,24 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build.projects.setup.command_detection import project_checks
+from caretbench.build.validation.workspace_gate import WorkspaceGate
 from caretbench.cli.listing import listing
 from caretbench.errors import DataError
 from caretbench.execution.toolchains.java import usable_jdk
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.extraction.policies import policy
+from caretbench.files import read_rows
 from caretbench.problem import Problem
 from caretbench.projects import answer_requests
 from caretbench.projects.answer_requests import file_splice, original_file
 from caretbench.projects.project import analyse_project, store_project
-from caretbench.projects.setup.command_detection import project_checks
-from caretbench.projects.setup.settings import read_settings
+from caretbench.projects.settings import read_settings
 from caretbench.suites import load_suite
 from caretbench.suites.simcopilot import starter
 from caretbench.suites.simcopilot.build.mining.tasks import ProjectMiner
-from caretbench.validation.workspace_gate import WorkspaceGate
+from caretbench.suites.simcopilot.build.starter_rows import starter_task
 
 FEWEST = {"wayfarer": (100, 20), "tallyhouse": (100, 0)}
 """By project: so many tasks at least, and so many in its script."""
@@ -57,6 +59,15 @@ def test_they_are_what_would_be_mined_today(problems: list[Problem], store: Snap
         assert own.keys() <= mined
 
 
+def test_the_stored_checks_are_those_that_building_detects(store: SnapshotStore) -> None:
+    for name, root in starter.sample_projects().items():
+        if starter.starter_tasks_path(name).is_file():
+            snapshot = store_project(root, store).snapshot
+            detected = project_checks(snapshot, (), settings=read_settings(root).checks)
+            stored = [*read_rows(starter.starter_checks_path(name), starter.StarterCheck)]
+            assert [(one.name, one.check) for one in stored] == [(one.name, one.check) for one in detected]
+
+
 def test_right_answers_stand_in_their_places_and_suffixes_are_hidden(
     problems: list[Problem], store: SnapshotStore
 ) -> None:
@@ -76,7 +87,7 @@ def test_a_task_loses_nothing_on_its_way(problems: list[Problem], store: Snapsho
     checks = project_checks(
         store.get(splice.snapshot), (), settings=read_settings(starter.sample_projects()[problem.cluster]).checks
     )
-    row = starter.starter_task(problem, original_file(splice.snapshot, splice.path, store), checks)
+    row = starter_task(problem, original_file(splice.snapshot, splice.path, store), checks)
     first = starter.starter_tasks_path(problem.cluster).read_text().splitlines()[0]
     assert starter.StarterTask.model_validate_json(first) == row
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build.project_tasks.task_builder import TaskBuilder
+from caretbench.build.project_tasks.task_folder import TaskFolder
 from caretbench.errors import DataError
 from caretbench.execution.toolchains.csharp import find_dotnet_sdk
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
-from caretbench.suites.project_tasks.task_builder import TaskBuilder
-from caretbench.suites.project_tasks.task_folder import TaskFolder
 from caretbench.suites.simcopilot.build.options import SimCopilotOptions
 from tests.support.killed_builds import KilledBuilds, content
 from tests.support.shop_project import FILES, SETUP, SOURCES, TOOLS, options, written

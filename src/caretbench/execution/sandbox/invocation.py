@@ -5,18 +5,16 @@ from __future__ import annotations
 import base64
 import posixpath
 import secrets
+import socket
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from types import TracebackType
+from typing import Literal, NamedTuple, Protocol, Self
 
 from caretbench.execution.execution_types import Limits, ProjectTree, WarmSettings
 from caretbench.execution.sandbox.bubblewrap import DEFAULT_ENVIRONMENT, WORK, launcher_interpreter, script_text
-from caretbench.execution.sandbox.package_index.index_policy import PROXY_PORT
-
-if TYPE_CHECKING:
-    from caretbench.execution.sandbox.package_index.index_proxy import IndexProxy
 
 NO_OVERLAY = "no overlay"
 """Start of the error (possibly after a colon) of a run whose overlay cannot be mounted here."""
@@ -27,6 +25,8 @@ MOST_FILES = 65_536
 The kernel keeps about a kilobyte for each, which the watchdog does not see.
 """
 _LEAST_DATA_BYTES = 2 << 30  # what virtual machines reserve as data without using it
+PROXY_PORT = 3128
+"""Port of a proxy to package indexes, on the sandbox's own loopback interface."""
 _PENDING_SIGNALS = 2048  # timers count as such, and all programs of a user share what the machine allows
 
 KillReason = Literal["wall", "cpu", "memory", "processes", "output", "disk"]
@@ -43,6 +43,34 @@ class OutputHandler(Protocol):
 
     def is_busy(self) -> bool:
         """Return whether the program works on a request; the usage of an idle one is not measured."""
+
+
+class IndexAccess(Protocol):
+    """Access of one program to package indexes; a context manager. ``build/package_index`` has the one that exists."""
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Environment variables that the program needs."""
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """Files that the program's tools read, by path inside."""
+
+    @property
+    def listener_channel(self) -> socket.socket:
+        """Socket on which the sandbox passes the connections of the program."""
+
+    @property
+    def refusals(self) -> Sequence[str]:
+        """Reasons of refused connections."""
+
+    def __enter__(self) -> Self:
+        """Open the access."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close every connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +106,8 @@ class Invocation:
     tree: ProjectTree | None = None
     """Make the work folder a project's. With a snapshot, and without loopback, this is done in a warm sandbox or not
     at all: elsewhere the result's error begins with :data:`NO_OVERLAY`."""
-    index: IndexProxy | None = None
-    """Let the program reach package indexes through this proxy, which serves one run. For setting environments up:
+    index: IndexAccess | None = None
+    """Let the program reach package indexes through this access, which serves one run. For setting environments up:
     the outcome of such a program is no verdict."""
 
     @property

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -22,8 +22,7 @@ from caretbench.execution.execution_types import ProjectTree, Status, WarmSettin
 from caretbench.execution.program_runner import unmet_need
 from caretbench.execution.sandbox.bubblewrap import PATH
 from caretbench.execution.sandbox.host.program_users import NoProgramUsers
-from caretbench.execution.sandbox.package_index.index_policy import IndexPolicy
-from caretbench.execution.sandbox.package_index.index_proxy import IndexProxy
+from caretbench.execution.sandbox.invocation import IndexAccess
 from caretbench.execution.sandbox.program_sandbox import (
     NO_OVERLAY,
     WORK,
@@ -64,7 +63,7 @@ class WorkspaceRunner:
         store: Store of the snapshots; the user's cache by default.
         overlay: False: always copy.
         bundles: From a bundle's name to the built bundle.
-        index: Hosts that commands with network ``index`` reach; the public package indexes by default.
+        index: Opens the access of one command with network ``index``; None: such commands are refused.
         warm_python: False: each start of pytest is that of an interpreter.
     """
 
@@ -75,7 +74,7 @@ class WorkspaceRunner:
         *,
         overlay: bool = True,
         bundles: BundleLookup = installed_bundle,
-        index: IndexPolicy | None = None,
+        index: Callable[[], IndexAccess] | None = None,
         warm_python: bool = True,
     ) -> None:
         self.sandbox = sandbox or Sandbox()
@@ -190,8 +189,10 @@ class WorkspaceRunner:
         try:
             if request.network != "index":
                 return self.sandbox.run(invocation)
-            with IndexProxy(self._index) as proxy:
-                files = {**(invocation.files or {}), **proxy.policy.files}
+            if self._index is None:
+                raise DataError("a command that reaches package indexes runs in builds only")
+            with self._index() as proxy:
+                files = {**(invocation.files or {}), **proxy.files}
                 ran = self.sandbox.run(replace(invocation, index=proxy, files=files))
             return ran.model_copy(update={"refusals": tuple(proxy.refusals)})
         except NoProgramUsers as error:  # others have them all now: tried again, and no other row's end

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from caretbench.build.validation.duplicates import repeated_problems
+from caretbench.build.validation.reviewed import problem_hash
 from caretbench.errors import DataError
 from caretbench.people.releases.built_set import BuiltSet
 from caretbench.problem import Problem
-from caretbench.validation.duplicates import repeated_problems
-from caretbench.validation.reviewed import problem_hash
 
 
 class EarlierParts(NamedTuple):

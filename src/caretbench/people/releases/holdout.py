@@ -7,10 +7,10 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from caretbench.build.validation.duplicates import near_duplicates
 from caretbench.errors import DataError
 from caretbench.people.releases.built_set import BuiltSet, cell_of
 from caretbench.problem import FileSplice, Problem
-from caretbench.validation.duplicates import near_duplicates
 
 
 class SetParts(NamedTuple):

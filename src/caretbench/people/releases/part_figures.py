@@ -11,8 +11,8 @@ from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.complexity import paper_statistics
 from caretbench.people.releases.built_set import BuiltSet, cell_of, sorted_counts
 from caretbench.problem import Caret, Problem, Row
-from caretbench.suites.devbench.construction.build_rows import BuiltInstance
-from caretbench.suites.devbench.instance_rules.instance_checks import PASSED
+from caretbench.suites.devbench.build.instance_rules.instance_checks import PASSED
+from caretbench.suites.devbench.built_instances import BuiltInstance
 from caretbench.syntax.caret_boundary import caret_boundary
 
 ALL: Final = "all"

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from caretbench.build.validation.reviewed import reviewed_problems
 from caretbench.errors import DataError, check_folder_is_writable
 from caretbench.people.releases.built_set import BuiltSet, first_ids
 from caretbench.people.releases.checks.private_finds import PrivateFind, private_finds
@@ -23,7 +24,6 @@ from caretbench.people.releases.release_files import write_description, write_pr
 from caretbench.people.releases.review_figures import ReviewFigures, review_figures
 from caretbench.problem import Problem
 from caretbench.text_tables import counted
-from caretbench.validation.reviewed import reviewed_problems
 from caretbench.versions import versions
 
 _SHARE_NOTED: Final = 0.05

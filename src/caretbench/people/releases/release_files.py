@@ -16,7 +16,7 @@ from caretbench.people.releases.croissant import CROISSANT_FILE, croissant
 from caretbench.people.releases.datasheet import Datasheet
 from caretbench.people.releases.datasheet_page import render_datasheet
 from caretbench.problem import Problem, Row
-from caretbench.suites.devbench.construction.build_folder import INSTANCES_FILE
+from caretbench.suites.devbench.built_instances import INSTANCES_FILE
 from caretbench.suites.devbench.starter import TESTS
 
 TEXTS_FILE: Final = "texts.jsonl"

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from caretbench.build.validation.reviewed import REJECTED, SETTLED_NAME, ReviewedProblem
 from caretbench.errors import DataError
 from caretbench.files import read_lines, read_rows
 from caretbench.metrics.agreement.coefficients import Rating, equal_share, krippendorff_alpha
 from caretbench.problem import Row
-from caretbench.validation.reviewed import REJECTED, SETTLED_NAME, ReviewedProblem
 
 DECISIONS_FILE: Final = "decisions.jsonl"
 NO_REASON: Final = "no reason"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from caretbench.build.validation.reviewed import problem_hash
 from caretbench.files import DataError, replace_surrogates
 from caretbench.judging.answers import answer_key
 from caretbench.judging.caret_controls import caret_controls, control_sample
 from caretbench.people.review.item import HiddenItem, ReviewItem, ShownItem
 from caretbench.people.review.protocol import MOST_CHOICES, ControlRule, ReviewProtocol
 from caretbench.problem import Caret, ChoiceCheck, InlineSplice, Problem, Question, TestsCheck
-from caretbench.validation.reviewed import problem_hash
 
 _LABELS = ("category", "task", "tier", "scenario")
 """Labels of problems that people see."""

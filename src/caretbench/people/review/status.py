@@ -6,6 +6,7 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 
+from caretbench.build.validation.reviewed import REJECTED
 from caretbench.metrics.intervals import wilson
 from caretbench.people.review.agreement_tables import PeopleAgreement, StatusTable
 from caretbench.people.review.database import ItemFacts, ReviewDatabase
@@ -14,7 +15,6 @@ from caretbench.people.review.queues import QueueEntry
 from caretbench.people.review.settlement import Settled
 from caretbench.people.review.state import ReviewState
 from caretbench.text_tables import counted
-from caretbench.validation.reviewed import REJECTED
 
 DISPUTED_ITEMS = 10
 """Default number of items in the table of disputes."""

@@ -15,7 +15,7 @@ from caretbench.files import read_rows
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.project import store_project
-from caretbench.projects.setup.settings import read_settings
+from caretbench.projects.settings import read_settings
 from caretbench.suites.sample_projects import sample_projects
 
 STARTER_PROJECT: Final = "depot"

@@ -19,7 +19,7 @@ from caretbench.suites.devbench import layout, starter
 from caretbench.suites.devbench import paper_programs as paper
 from caretbench.suites.devbench import recorded_completions as recorded
 from caretbench.suites.devbench import released_problems as released
-from caretbench.suites.devbench.construction.build_folder import BuildFolder
+from caretbench.suites.devbench.built_instances import built_problems
 from caretbench.suites.devbench.documentation import DocumentationCheck, documentation_faults
 from caretbench.suites.devbench.memory_table import memory_tables
 from caretbench.suites.devbench.sizes import statistics
@@ -81,7 +81,7 @@ class DevBench(Suite):
             raise DataError(f"{source}: no such folder; expected starter, released, or a folder with problems")
         if any((root / name).is_dir() for name in ("benchmark", "c_sharp")) or _holds_jsonl(root):
             return ProblemSet.of("released", released.load(root))
-        if problems := BuildFolder(root).problems():
+        if problems := built_problems(root):
             return ProblemSet.of(root.resolve().name, problems)
         return ProblemSet.of(root.name, starter.load(root, source=root.name))
 

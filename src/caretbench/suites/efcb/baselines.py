@@ -12,17 +12,16 @@ from typing import Final
 
 from caretbench.problem import Problem, Question
 from caretbench.suites.baselines import BaselineFunction
-from caretbench.suites.efcb.attacks.floor_attacks import (
+from caretbench.suites.efcb.choice_positions import LETTERS, query_text
+from caretbench.suites.efcb.efcb_score import MASKED_TASK
+from caretbench.suites.efcb.floors.floor_attacks import (
     Attack,
     AttackQuestion,
     score_by_consensus,
     score_by_length,
     score_by_shortness,
 )
-from caretbench.suites.efcb.attacks.lexical_similarity import PatchCorpus, file_titles
-from caretbench.suites.efcb.choice_positions import LETTERS
-from caretbench.suites.efcb.choices.choice_problems import query_text
-from caretbench.suites.efcb.efcb_score import MASKED_TASK
+from caretbench.suites.efcb.floors.lexical_similarity import PatchCorpus, file_titles
 from caretbench.suites.efcb.open_answers.masked_scores import copy_previous_lines, read_masked_patch
 from caretbench.suites.efcb.open_answers.reverse_scores import shown_patch
 from caretbench.suites.efcb.seeding import seeded_random

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
+from caretbench.problem import Problem, Question
 from caretbench.suites.efcb.seeding import seeded_random
 
 LETTERS: Final = "ABCD"
@@ -56,3 +57,21 @@ def rotate_choices(choices: Sequence[T], correct: int, count: int) -> Iterator[t
     for turn in range(count):
         first = len(choices) - turn
         yield turn, (*choices[first:], *choices[:first]), (correct + turn) % len(choices)
+
+
+INSTRUCTION: Final = "Which of these patches makes the change that the following text describes?\n\n"
+
+
+CHOICE_SET_LABEL: Final = "choice_set"
+"""Label of questions with the same four choices, which are one cluster in a tier's intervals."""
+
+
+def query_text(problem: Problem) -> str:
+    """Return the query of a choice problem, without the instruction.
+
+    Raises:
+        TypeError: the problem is no question.
+    """
+    if not isinstance(problem.shown, Question):
+        raise TypeError(f"{problem.id} is no question")
+    return problem.shown.text.removeprefix(INSTRUCTION)

@@ -9,8 +9,6 @@ from functools import cached_property
 from typing import Final
 
 from caretbench.problem import Row
-from caretbench.sources.changes.generated_files import is_generated
-from caretbench.sources.pull_request import PullRequest
 
 FILE_SEPARATOR: Final = "\n---\n"
 
@@ -57,22 +55,3 @@ class RenderedPatch(Row):
         """Return the same patch with other hunks in the file at ``index``."""
         changed = self.files[index].model_copy(update={"hunks": hunks})
         return RenderedPatch(files=(*self.files[:index], changed, *self.files[index + 1 :]))
-
-
-def render_patch(pull: PullRequest, *, include_generated: bool = False) -> RenderedPatch:
-    """Return the rendered patch of a change; ``include_generated`` files as in the released questions."""
-    files = tuple(
-        RenderedFile(
-            path=file.path,
-            title=f"{file.old_path} => {file.path}" if file.old_path and file.old_path != file.path else file.path,
-            hunks=file.patch.replace("\r\n", "\n").removesuffix("\n"),
-            additions=file.additions,
-            deletions=file.deletions,
-        )
-        for file in pull.files
-        if file.patch.strip()
-        and not file.binary
-        # Records from elsewhere may not mark generated files.
-        and (include_generated or not (file.generated or is_generated(file.path)))
-    )
-    return RenderedPatch(files=files)

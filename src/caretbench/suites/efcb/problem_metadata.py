@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from caretbench.problem import Label, Provenance, Row
-from caretbench.sources.path_languages import path_language as any_language_of
-from caretbench.sources.pull_request import PullRequest
+from caretbench.languages.path_languages import path_language as any_language_of
+from caretbench.problem import Label
 from caretbench.suites.efcb.efcb_score import EASY_TASK, HARD_TASK
 from caretbench.suites.efcb.patch_rendering import RenderedPatch
 from caretbench.syntax.source import language_of as house_language_of
@@ -28,26 +27,6 @@ PART_WORDS: Final[Mapping[str, str]] = {
 """Words for the labels of the parts that are never averaged; joined, they are the title of a part."""
 
 
-class RejectedChange(Row):
-    """A change without a problem in a task (and tier), with the reason."""
-
-    task: str
-    tier: str = ""
-    repo: str
-    merge_sha: str
-    reason: str
-
-    @classmethod
-    def from_pull_request(cls, pull: PullRequest, task: str, reason: str, tier: str = "") -> RejectedChange:
-        """Return the rejection of a change."""
-        return cls(task=task, tier=tier, repo=pull.repo, merge_sha=pull.merge_sha, reason=reason)
-
-
-def cluster_id(pull: PullRequest) -> str:
-    """Return ``repo@merge_sha``, the cluster of all problems that are made from one change."""
-    return f"{pull.repo}@{pull.merge_sha}"
-
-
 def file_language(path: str) -> str:
     """Return the language of a file, by suffix; ``other`` if it is unknown."""
     return house_language_of(path) or any_language_of(path) or OTHER_LANGUAGE
@@ -62,11 +41,6 @@ def main_language(rendered: RenderedPatch) -> str:
     return min(known, key=lambda name: (-known[name], name), default=OTHER_LANGUAGE)
 
 
-def common_labels(pull: PullRequest, rendered: RenderedPatch, task: str, tier: str) -> dict[str, Label]:
-    """Return the labels of every task: ``task``, ``tier`` (if any), ``repository``, ``language``, sizes."""
-    return patch_labels(pull.repo, rendered, task, tier)
-
-
 def patch_labels(repository: str, rendered: RenderedPatch, task: str, tier: str) -> dict[str, Label]:
     """Return the labels of a problem about a rendered patch of a repository."""
     labels: dict[str, Label] = {
@@ -78,8 +52,3 @@ def patch_labels(repository: str, rendered: RenderedPatch, task: str, tier: str)
         "files": float(len(rendered.files)),
     }
     return labels | ({"tier": tier} if tier else {})
-
-
-def change_provenance(pull: PullRequest) -> Provenance:
-    """Return repository, merge commit, licence and time of the merge."""
-    return Provenance(source=pull.repo, revision=pull.merge_sha, licence=pull.license, date=pull.merged_at)

@@ -13,16 +13,16 @@ from caretbench.profiles import rules_of
 from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.efcb import baselines, choice_answers
+from caretbench.suites.efcb.built_folder import BuiltFolder
 from caretbench.suites.efcb.efcb_score import HALLUCINATION_TASK, MASKED_TASK, PUBLISHED_FORMULA
-from caretbench.suites.efcb.open_answers.masked_answers import parse_masked_answer
-from caretbench.suites.efcb.open_answers.masked_problems import WHOLE_PATCH_TIER
+from caretbench.suites.efcb.open_answers.masked_answers import WHOLE_PATCH_TIER, parse_masked_answer
 from caretbench.suites.efcb.open_answers.masked_scores import masked_error_kinds, masked_scores
-from caretbench.suites.efcb.open_answers.reverse_problems import parse_description
 from caretbench.suites.efcb.open_answers.reverse_scores import (
     hallucination_scores,
     reverse_scores,
     unsupported_mentions,
 )
+from caretbench.suites.efcb.open_answers.written_descriptions import parse_description
 from caretbench.suites.efcb.options import EfcbProfile
 from caretbench.suites.efcb.problem_metadata import PART_WORDS
 from caretbench.suites.efcb.problem_metadata import SUITE_NAME as NAME
@@ -72,10 +72,9 @@ class Efcb(Suite):
         expected = f"a folder that caretbench build efcb wrote, or one with the released {LAYOUT}"
         if not root.is_dir():
             raise DataError(f"{source}: no such folder; use starter, {expected}")
-        from caretbench.suites.efcb.output.build_folder import EfcbFolder
-
-        if EfcbFolder(root).has_build():
-            problems = EfcbFolder(root).read_problems()
+        built = BuiltFolder(root)
+        if built.has_build():
+            problems = built.read_problems()
         elif files := released_files(root):
             problems = released_problems(files)
         else:

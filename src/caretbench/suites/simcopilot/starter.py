@@ -1,13 +1,14 @@
 """Loader of the starter set: valid tasks mined from the sample projects of the package.
 
-``starter_tasks/PROJECT.jsonl`` has their spans and labels; the texts are in ``caretbench/samples/PROJECT``.
-``benchmarks/simcopilot_starter.py`` writes such a file from a folder of tasks.
+``starter_tasks/PROJECT.jsonl`` has their spans and labels, ``starter_tasks/checks/PROJECT.jsonl`` the checks that
+building detects; the texts are in ``caretbench/samples/PROJECT``. ``benchmarks/simcopilot_starter.py`` writes both
+from a folder of tasks.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Literal
@@ -15,11 +16,9 @@ from typing import Literal
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import DataError, read_rows
 from caretbench.problem import Caret, FileSplice, Label, Problem, Row, TestsCheck
-from caretbench.projects.answer_requests import file_splice, tests_check
 from caretbench.projects.file_spans import visible_text
 from caretbench.projects.project import store_project
-from caretbench.projects.setup.command_detection import NamedCheck, project_checks
-from caretbench.projects.setup.settings import ProjectSettings, read_settings
+from caretbench.projects.settings import ProjectSettings, read_settings
 from caretbench.suites.sample_projects import sample_projects
 
 _DIGITS = 8
@@ -48,6 +47,18 @@ def starter_tasks_path(project: str) -> Path:
     return Path(str(resources.files("caretbench.suites.simcopilot"))) / "starter_tasks" / f"{project}.jsonl"
 
 
+class StarterCheck(Row):
+    """One check of a sample project, by the name that tasks use."""
+
+    name: str
+    check: TestsCheck
+
+
+def starter_checks_path(project: str) -> Path:
+    """Return the file with the checks of a sample project."""
+    return starter_tasks_path(project).parent / "checks" / f"{project}.jsonl"
+
+
 def load(store: SnapshotStore | None = None) -> list[Problem]:
     """Return the tasks of all sample projects; the projects are added to the store.
 
@@ -65,12 +76,12 @@ def load(store: SnapshotStore | None = None) -> list[Problem]:
 def _load(name: str, root: Path, store: SnapshotStore) -> list[Problem]:
     settings = read_settings(root)
     snapshot = store_project(root, store, settings.ignore).snapshot
-    checks = {entry.name: entry.check for entry in project_checks(snapshot, (), settings=settings.checks)}
+    checks = {entry.name: entry.check for entry in read_rows(starter_checks_path(name), StarterCheck)}
     texts: dict[str, bytes] = {}
     problems = []
     for task in read_rows(starter_tasks_path(name), StarterTask):
         data = texts.setdefault(task.path, snapshot.read(task.path))
-        if _digest(data) != task.sha256 or task.check not in checks:
+        if text_digest(data) != task.sha256 or task.check not in checks:
             raise DataError(f"{starter_tasks_path(name)}: made of another {name}; mine it again")
         measured = {"minimum_tests": task.minimum_tests, "reference_s": task.reference_s}
         check = checks[task.check].model_copy(update=measured)
@@ -99,25 +110,6 @@ def _problem(task: StarterTask, settings: ProjectSettings, snapshot: str, data: 
     )
 
 
-def starter_task(problem: Problem, content: bytes, checks: Sequence[NamedCheck]) -> StarterTask:
-    """Return a mined task without its texts; its check is the first of ``checks`` for its file.
-
-    Raises:
-        DataError: the problem is no mined task, or no check is for its file.
-    """
-    splice, decides = file_splice(problem), tests_check(problem)
-    check = next((entry for entry in checks if entry.applies_to(splice.path)), None)
-    if check is None:
-        raise DataError(f"{problem.id}: no check of the project is for {splice.path}")
-    return StarterTask.model_validate(
-        {
-            "path": splice.path, "sha256": _digest(content), "start": splice.start, "end": splice.end,
-            "newline": splice.newline, "language": problem.caret.language, "mode": problem.label("mode"),
-            "check": check.name, "minimum_tests": decides.minimum_tests, "reference_s": decides.reference_s,
-            "overlap_group": problem.overlap_group, "labels": problem.labels,
-        }
-    )  # fmt: skip
-
-
-def _digest(data: bytes) -> str:
+def text_digest(data: bytes) -> str:
+    """Return the beginning of a file's hash, as the rows have it."""
     return hashlib.sha256(data).hexdigest()[:_DIGITS]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from caretbench.build.validation.reviewed import ReviewedProblem
 from caretbench.files import read_rows
 from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
 from caretbench.people.review.exchange.export import ExportedDecision, export_review
-from caretbench.validation.reviewed import ReviewedProblem
 from tests.people.review.test_review_state import decided, item
 
 PEOPLE = {"ann": "reviewer", "bob": "reviewer", "eve": "adjudicator"}

@@ -7,6 +7,7 @@ import tree_sitter
 
 from caretbench.files import DataError
 from caretbench.languages import languages
+from caretbench.suites.devbench.build.instance_rules.rule_measures import RULE_MEASURES
 from caretbench.suites.devbench.cells.cell_tables import (
     CellCategory,
     CellLanguage,
@@ -15,7 +16,6 @@ from caretbench.suites.devbench.cells.cell_tables import (
     read_cell_table,
     rules,
 )
-from caretbench.suites.devbench.instance_rules.rule_measures import RULE_MEASURES
 from caretbench.syntax.parser import grammar
 
 CATEGORY = """

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from caretbench import Builder
+from caretbench.build.build_models import NO_MODELS, BuildModels, BuildRequest
 from caretbench.files import write_rows
 from caretbench.models import Sampling
 from caretbench.options import Option
 from caretbench.progress import Progress
-from caretbench.suites.build_models import NO_MODELS, BuildModels, BuildRequest
 from caretbench.suites.suite_types import BuildResult
 from toy_suite import toy_problem
 

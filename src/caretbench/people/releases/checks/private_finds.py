@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from caretbench.build.validation.texts.private_texts import private_texts
 from caretbench.people.releases.built_set import PROBLEMS_FILE, BuiltSet
 from caretbench.problem import Caret, InlineSplice, Problem
-from caretbench.suites.devbench.construction.build_folder import INSTANCES_FILE
+from caretbench.suites.devbench.built_instances import INSTANCES_FILE
 from caretbench.suites.devbench.starter import CLOSING, OPENING
-from caretbench.validation.texts.private_texts import private_texts
 
 
 class PrivateFind(NamedTuple):

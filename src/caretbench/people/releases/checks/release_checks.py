@@ -8,8 +8,8 @@ from typing import Final
 from caretbench.errors import DataError
 from caretbench.people.releases.built_set import BuiltSet, first_ids
 from caretbench.people.releases.checks.private_finds import PrivateFind
-from caretbench.suites.devbench.construction.build_rows import BuiltInstance
-from caretbench.suites.devbench.instance_rules.instance_checks import PASSED
+from caretbench.suites.devbench.build.instance_rules.instance_checks import PASSED
+from caretbench.suites.devbench.built_instances import BuiltInstance
 
 NOT_RUN: Final = "reference_not_run"
 """Beginning of the gate's result for an instance that ``build --unverified`` keeps: this machine cannot run it."""

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from caretbench.build.sources.redistribution import RedistributionError, redistribution_terms
 from caretbench.errors import DataError
 from caretbench.people.releases.built_set import first_ids
-from caretbench.sources.redistribution import RedistributionError, redistribution_terms
 
 
 class SetLicence(NamedTuple):

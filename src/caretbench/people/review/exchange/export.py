@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from caretbench.build.validation.reviewed import REJECTED, SETTLED_NAME, ReviewedProblem
 from caretbench.files import write_atomically, write_rows
 from caretbench.people.review.database import PersonRole, ReviewDatabase
 from caretbench.people.review.event import OWNER, ReviewEvent
@@ -15,7 +16,6 @@ from caretbench.people.review.item import ReviewItem
 from caretbench.people.review.queues import QueueEntry
 from caretbench.people.review.state import ReviewState
 from caretbench.problem import Row
-from caretbench.validation.reviewed import REJECTED, SETTLED_NAME, ReviewedProblem
 
 RATING_FIELDS: Final = (
     "item", "problem", "suite", "language", "labels", "kind", "person", "role", "repeat", "question", "answer", "note",

@@ -6,11 +6,11 @@ from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
+from caretbench.build.validation.reviewed import REJECTED
 from caretbench.files import DataError
 from caretbench.people.review.database import ReviewDatabase
 from caretbench.people.review.item import ReviewItem
 from caretbench.people.review.state import ReviewState
-from caretbench.validation.reviewed import REJECTED
 
 
 class AddedItems(NamedTuple):

@@ -7,21 +7,21 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from caretbench.build import register_builder
+from caretbench.build.build_models import NO_MODELS, BuildModels
 from caretbench.build.builder import Builder
+from caretbench.build.sources.humaneval_infilling import HUMANEVAL_INFILLING, pull_humaneval
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.extraction.policies import policy
 from caretbench.problem import Problem
 from caretbench.progress import Progress
-from caretbench.sources.humaneval_infilling import HUMANEVAL_INFILLING, pull_humaneval
-from caretbench.suites.build_models import NO_MODELS, BuildModels
-from caretbench.suites.c3bench.building.build import build
-from caretbench.suites.c3bench.building.options import OPTIONS
-from caretbench.suites.c3bench.completion_gate import CompletionGate
+from caretbench.suites.c3bench.build.build import build
+from caretbench.suites.c3bench.build.completion_gate import CompletionGate
+from caretbench.suites.c3bench.build.data_tables import data_tables
+from caretbench.suites.c3bench.build.options import OPTIONS
+from caretbench.suites.c3bench.build.variants.checker import CHECKER_ROLE
+from caretbench.suites.c3bench.build.variants.generator import GENERATOR_ROLE
 from caretbench.suites.c3bench.problem_building import SUITE
-from caretbench.suites.c3bench.tables.data_tables import data_tables
-from caretbench.suites.c3bench.variants.checker import CHECKER_ROLE
-from caretbench.suites.c3bench.variants.generator import GENERATOR_ROLE
 from caretbench.suites.suite_types import BuildResult, Table
 
 

@@ -8,6 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from caretbench.build.project_tasks.block_miner import DrawnProblems, DrawnTasks
+from caretbench.build.project_tasks.tester.answer_tests import is_written_test
+from caretbench.build.projects.reach.call_chains import CallChains
+from caretbench.build.projects.reference_runs import MAX_TESTS, run_named_tests
+from caretbench.build.validation.masks import masks, with_span
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
@@ -16,11 +21,6 @@ from caretbench.files import sha256_text
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import file_splice, original_file, tests_check, workspace_request
 from caretbench.projects.excluded_tests import all_failures_request, outcomes_by_test
-from caretbench.projects.reach.call_chains import CallChains
-from caretbench.projects.reference_runs import MAX_TESTS, run_named_tests
-from caretbench.suites.project_tasks.block_miner import DrawnProblems, DrawnTasks
-from caretbench.suites.project_tasks.tester.answer_tests import is_written_test
-from caretbench.validation.masks import masks, with_span
 
 MAX_DECIDING_TESTS: Final = 5
 """Maximum number of tests that decide about a problem."""

@@ -8,21 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from caretbench.errors import DataError
-from caretbench.extraction.policies import policy
-from caretbench.problem import Caret, Problem
-from caretbench.projects.answer_requests import file_splice, tests_check
-from caretbench.projects.file_spans import span_splice, visible_text
-from caretbench.projects.reach.call_chains import CallChains
-from caretbench.projects.reach.statement_reach import StatementReach
-from caretbench.suites.codevbench.build.cuts import HiddenSpan, hidden_spans
-from caretbench.suites.codevbench.build.function_ages import EarlierRelease
-from caretbench.suites.codevbench.build.mask_runs import tests_by_masks
-from caretbench.suites.codevbench.build.mix_weights import span_weight
-from caretbench.suites.codevbench.build.weighted_sample import weighted_sample
-from caretbench.suites.codevbench.code_blocks import BlockFinder, block_rules
-from caretbench.suites.codevbench.scenario_names import BLOCK_SPAN, FULL_BLOCK, INNER_BLOCK
-from caretbench.suites.project_tasks.block_miner import (
+from caretbench.build.project_tasks.block_miner import (
     REFERENCE_POLICY,
     BlockMiner,
     DrawnProblems,
@@ -30,8 +16,21 @@ from caretbench.suites.project_tasks.block_miner import (
     MinedBlock,
     TaskOrigin,
 )
-from caretbench.suites.project_tasks.sampling import overlap_groups
-from caretbench.suites.project_tasks.tester.answer_tests import is_written_test
+from caretbench.build.project_tasks.tester.answer_tests import is_written_test
+from caretbench.build.projects.reach.call_chains import CallChains
+from caretbench.build.projects.reach.statement_reach import StatementReach
+from caretbench.errors import DataError
+from caretbench.extraction.policies import policy
+from caretbench.problem import Caret, Problem
+from caretbench.projects.answer_requests import file_splice, tests_check
+from caretbench.projects.file_spans import overlap_groups, span_splice, visible_text
+from caretbench.suites.codevbench.build.cuts import HiddenSpan, hidden_spans
+from caretbench.suites.codevbench.build.function_ages import EarlierRelease
+from caretbench.suites.codevbench.build.mask_runs import tests_by_masks
+from caretbench.suites.codevbench.build.mix_weights import span_weight
+from caretbench.suites.codevbench.build.weighted_sample import weighted_sample
+from caretbench.suites.codevbench.code_blocks import BlockFinder, block_rules
+from caretbench.suites.codevbench.scenario_names import BLOCK_SPAN, FULL_BLOCK, INNER_BLOCK
 from caretbench.suites.usage_weights import Weights
 from caretbench.syntax import ProjectAnalysis, Span
 

@@ -10,17 +10,17 @@ from typing import Any, ClassVar, Final
 
 from pydantic import JsonValue
 
+from caretbench.build.project_tasks.block_miner import ProjectOptions
+from caretbench.build.project_tasks.build_options import TASKS_GROUP, common_values, project_build_options
+from caretbench.build.sources.fetching.project_folders import ProjectFolder, ProjectFolders
+from caretbench.build.sources.fetching.source_spec import parse_source
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.options import Option
 from caretbench.problem import Problem
-from caretbench.sources.fetching.project_folders import ProjectFolder, ProjectFolders
-from caretbench.sources.fetching.source_spec import parse_source
 from caretbench.suites.codevbench.build.function_ages import EarlierRelease
 from caretbench.suites.codevbench.build.miner import CodevMiner, SpanSampling
 from caretbench.suites.codevbench.build.scenarios import scenario_problems
-from caretbench.suites.project_tasks.block_miner import ProjectOptions
-from caretbench.suites.project_tasks.build_options import TASKS_GROUP, common_values, project_build_options
 from caretbench.suites.usage_weights import SHIPPED, read_weights
 from caretbench.syntax import ProjectAnalysis
 

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from caretbench.build import register_builder
+from caretbench.build.build_models import NO_MODELS, BuildModels
 from caretbench.build.builder import Builder
+from caretbench.build.validation.program_gate import ProgramGate
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.problem import Problem
 from caretbench.progress import Progress
-from caretbench.suites.build_models import NO_MODELS, BuildModels
-from caretbench.suites.devbench.construction.cell_counts import instances_per_cell
-from caretbench.suites.devbench.construction.construction_build import build_instances
-from caretbench.suites.devbench.construction.generator_prompt import read_template
-from caretbench.suites.devbench.construction.options import GENERATOR_ROLE, OPTIONS, ConstructionOptions
+from caretbench.suites.devbench.build.construction.cell_counts import instances_per_cell
+from caretbench.suites.devbench.build.construction.construction_build import build_instances
+from caretbench.suites.devbench.build.construction.generator_prompt import read_template
+from caretbench.suites.devbench.build.construction.options import GENERATOR_ROLE, OPTIONS, ConstructionOptions
 from caretbench.suites.devbench.pull import pull
 from caretbench.suites.suite_types import BuildResult, ProblemGate
-from caretbench.validation.program_gate import ProgramGate
 
 
 @register_builder

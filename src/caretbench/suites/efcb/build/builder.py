@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from caretbench.build import register_builder
+from caretbench.build.build_models import NO_MODELS, BuildModels
 from caretbench.build.builder import Builder
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.problem import Problem
 from caretbench.progress import Progress
-from caretbench.suites.build_models import NO_MODELS, BuildModels
-from caretbench.suites.efcb import change_build
-from caretbench.suites.efcb.attacks.leak_report import shortcut_report
-from caretbench.suites.efcb.output.build_folder import EfcbFolder
+from caretbench.suites.efcb.build import change_build
+from caretbench.suites.efcb.build.attacks.leak_report import shortcut_report
+from caretbench.suites.efcb.build.leak_tables import leak_tables
+from caretbench.suites.efcb.build.output.build_folder import EfcbFolder
+from caretbench.suites.efcb.build.question_gate import QuestionGate
 from caretbench.suites.efcb.problem_metadata import SUITE_NAME
-from caretbench.suites.efcb.question_gate import QuestionGate
 from caretbench.suites.efcb.tables import data_tables
-from caretbench.suites.efcb.tables.leak_tables import leak_tables
 from caretbench.suites.suite_types import BuildResult, Table
 
 

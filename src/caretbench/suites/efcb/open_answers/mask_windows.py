@@ -17,8 +17,8 @@ from typing import Final, Literal, NamedTuple, get_args
 from rapidfuzz import fuzz, process
 
 from caretbench.errors import DataError
-from caretbench.sources.git.unified_diff import parse_hunks
 from caretbench.suites.efcb.patch_rendering import RenderedPatch
+from caretbench.suites.efcb.unified_diff import parse_hunks
 from caretbench.syntax.docs.comments import comment_marks, comments
 from caretbench.syntax.parser import encode
 from caretbench.syntax.source import grammar_of

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
+from caretbench.profiles import PROFILES
 from caretbench.suites.efcb.choice_answers import remove_reasoning
 from caretbench.suites.efcb.open_answers.mask_windows import MASK_PLACEHOLDER
 
@@ -195,3 +196,26 @@ def _matched_lengths(keys: Sequence[str], shown: Sequence[str]) -> list[int]:
             diagonal = above
         lengths.append(row[-1])
     return lengths
+
+
+PATCH_FILE: Final = "patch.diff"
+"""Name of the context file with the patch."""
+
+
+CRITERION_NAME: Final = "efcb-masked"
+
+
+WHOLE_PATCH_TIER: Final = PROFILES[0]
+"""Tier in which the whole patch is requested, as released."""
+
+
+_REQUEST_WHOLE_PATCH: Final = (
+    "A patch makes the change that the following text describes. Some of its lines are hidden; a line {mark} stands for"
+    " each. Write the whole patch, with the right lines in the place of the hidden ones and all others as they are."
+    " Answer with the patch alone.\n\n"
+)
+
+
+def whole_patch_request() -> str:
+    """Return the text that asks for the whole patch."""
+    return _REQUEST_WHOLE_PATCH.format(mark=MASK_PLACEHOLDER)

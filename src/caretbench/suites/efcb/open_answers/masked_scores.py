@@ -19,12 +19,12 @@ from caretbench.problem import Problem, Question
 from caretbench.suites.answer_kinds import measured_kinds
 from caretbench.suites.efcb.open_answers.mask_windows import MASK_PLACEHOLDER
 from caretbench.suites.efcb.open_answers.masked_answers import (
+    WHOLE_PATCH_TIER,
     MaskedHunk,
     find_masked_hunk,
     parse_masked_answer,
     unwrap_answer,
 )
-from caretbench.suites.efcb.open_answers.masked_problems import WHOLE_PATCH_TIER
 from caretbench.suites.suite_types import Measurement
 from caretbench.syntax.source import grammar_of
 from caretbench.syntax.uses.identifiers import identifiers

@@ -14,7 +14,7 @@ from typing import get_args
 from caretbench.metrics.text_overlap import bag_overlap, chrf, content_words, rouge_l
 from caretbench.problem import Problem, Question
 from caretbench.suites.efcb.open_answers.mentions import Mention, MentionKind, MentionSources, find_mentions
-from caretbench.suites.efcb.open_answers.reverse_problems import WrittenDescription, parse_description
+from caretbench.suites.efcb.open_answers.written_descriptions import WrittenDescription, parse_description
 
 
 def shown_patch(problem: Problem) -> str:

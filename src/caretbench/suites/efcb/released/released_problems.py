@@ -22,8 +22,7 @@ from caretbench.problem import (
     Provenance,
     Question,
 )
-from caretbench.suites.efcb.choice_positions import LETTERS
-from caretbench.suites.efcb.choices.choice_problems import INSTRUCTION
+from caretbench.suites.efcb.choice_positions import INSTRUCTION, LETTERS
 from caretbench.suites.efcb.efcb_score import (
     EASY_TASK,
     HALLUCINATION_TASK,
@@ -33,14 +32,14 @@ from caretbench.suites.efcb.efcb_score import (
     REVERSE_TASK,
 )
 from caretbench.suites.efcb.open_answers.mask_windows import MASK_PLACEHOLDER
-from caretbench.suites.efcb.open_answers.masked_problems import (
+from caretbench.suites.efcb.open_answers.masked_answers import (
     CRITERION_NAME,
     PATCH_FILE,
     WHOLE_PATCH_TIER,
     whole_patch_request,
 )
-from caretbench.suites.efcb.open_answers.reverse_problems import INSTRUCTION as REVERSE_INSTRUCTION
-from caretbench.suites.efcb.open_answers.reverse_problems import JUDGE_CRITERIA, parse_description
+from caretbench.suites.efcb.open_answers.written_descriptions import INSTRUCTION as REVERSE_INSTRUCTION
+from caretbench.suites.efcb.open_answers.written_descriptions import JUDGE_CRITERIA, parse_description
 from caretbench.suites.efcb.problem_metadata import SUITE_NAME, patch_labels
 from caretbench.suites.efcb.released.released_rows import ReleasedFile, ReleasedRow, read_released_rows
 from caretbench.suites.efcb.released.released_texts import (

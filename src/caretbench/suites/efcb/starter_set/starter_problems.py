@@ -10,12 +10,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
+from caretbench.build.sources.git_mining import mine_git
+from caretbench.build.sources.pull_request import PullRequest
 from caretbench.files import cache_folder, read_rows, sha256_text, write_rows
 from caretbench.problem import Problem
-from caretbench.sources.git_mining import mine_git
-from caretbench.sources.pull_request import PullRequest
-from caretbench.suites.efcb.options import EfcbOptions
-from caretbench.suites.efcb.problem_building import build_problems
+from caretbench.suites.efcb.build.options import EfcbOptions
+from caretbench.suites.efcb.build.problem_building import build_problems
 from caretbench.suites.efcb.starter_set.starter_history import read_files
 from caretbench.suites.efcb.starter_set.write_starter import STARTER_REPOSITORY_NAME, write_repository
 from caretbench.temporary import temporary_folder

@@ -10,10 +10,10 @@ from typing import Any, Final
 from caretbench.metrics.intervals import Interval, mean_interval
 from caretbench.metrics.skill import skill, skill_interval
 from caretbench.problem import Problem, Profile
-from caretbench.suites.efcb.attacks.floor_attacks import MIN_QUESTIONS, best_floor, floor_credits
 from caretbench.suites.efcb.baselines import BASELINES
-from caretbench.suites.efcb.choices.choice_problems import CHOICE_SET_LABEL
+from caretbench.suites.efcb.choice_positions import CHOICE_SET_LABEL
 from caretbench.suites.efcb.efcb_score import EASY_TASK, HARD_TASK
+from caretbench.suites.efcb.floors.floor_attacks import MIN_QUESTIONS, best_floor, floor_credits
 from caretbench.suites.efcb.tables.model_rows import NO_VALUE, TASK_TITLES, ModelRows, ResultRow, format_mean
 from caretbench.suites.suite_types import Table
 

@@ -4,16 +4,37 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, Protocol
 
+from caretbench.languages.path_languages import path_languages
 from caretbench.problem import Problem
-from caretbench.sources.path_languages import path_languages
-from caretbench.sources.repository import RepositoryFacts
 from caretbench.suites.efcb.efcb_score import TASKS
 from caretbench.suites.efcb.tables.model_rows import TASK_TITLES
 from caretbench.suites.suite_types import Table
 
+_REPOSITORY_HEADS: Final = (
+    "Organization", "Repository", "Type", "Number of Questions", "Primary Language", "Changes by Language", "Licence",
+    "Merged",
+)  # fmt: skip
 
-def data_tables(problems: Iterable[Problem], facts: Mapping[str, RepositoryFacts] | None = None) -> Iterator[Table]:
+
+class KnownRepository(Protocol):
+    """Facts about a repository that its problems do not tell."""
+
+    @property
+    def type(self) -> str | None:
+        """Purpose of the repository."""
+
+    @property
+    def primary_language(self) -> str | None:
+        """Name of the language with the most bytes."""
+
+    @property
+    def license(self) -> str | None:
+        """Licence of the repository."""
+
+
+def data_tables(problems: Iterable[Problem], facts: Mapping[str, KnownRepository] | None = None) -> Iterator[Table]:
     """Yield tables about the data in the form of the paper's Tables 2 and 3.
 
     A question counts once for all orders of its choices and query variants. Without ``facts`` of a repository, the
@@ -25,7 +46,7 @@ def data_tables(problems: Iterable[Problem], facts: Mapping[str, RepositoryFacts
         yield _questions(known)
 
 
-def _repositories(problems: Sequence[Problem], facts: Mapping[str, RepositoryFacts]) -> Table:
+def _repositories(problems: Sequence[Problem], facts: Mapping[str, KnownRepository]) -> Table:
     changes: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     languages: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     licences: dict[str, Counter[str]] = defaultdict(Counter)
@@ -39,24 +60,28 @@ def _repositories(problems: Sequence[Problem], facts: Mapping[str, RepositoryFac
     rows = []
     for repository, tasks in sorted(changes.items()):
         spoken = {name: len(clusters) for name, clusters in languages[repository].items()}
-        told = facts.get(repository) or RepositoryFacts(repo=repository)
-        if told.primary_language is None:
-            most = min(spoken, key=lambda name: (name == "other", -spoken[name], name))
-            told = told.model_copy(update={"primary_language": most})
-        counts = [len(clusters) for clusters in tasks.values()]
+        known = facts.get(repository)
+        most = min(spoken, key=lambda name: (name == "other", -spoken[name], name))
+        main = path_languages().get((known and known.primary_language) or most)
+        counts = sorted({len(clusters) for clusters in tasks.values()})
+        owner, _, name = repository.rpartition("/")
         shares = sorted(spoken.items(), key=lambda entry: (-entry[1], entry[0]))
         rows.append(
             (
-                *told.table_row((min(counts), max(counts))).values(),
+                owner or "unknown",
+                name,
+                (known and known.type) or "",
+                " to ".join(map(str, dict.fromkeys((counts[0], counts[-1])))),
+                main.title if main else "",
                 ", ".join(f"{_title(name)} {count}" for name, count in shares),
-                told.license or licences[repository].most_common(1)[0][0],
+                (known and known.license) or licences[repository].most_common(1)[0][0],
                 " to ".join(dict.fromkeys((min(dates[repository]), max(dates[repository])))),
             )
         )
     return Table(
         "efcb-repositories",
         "Repositories (the paper's Table 2, in form)",
-        (*RepositoryFacts(repo="owner/name").table_row(), "Changes by Language", "Licence", "Merged"),
+        _REPOSITORY_HEADS,
         tuple(rows),
         (
             "Number of questions: the fewest and the most of the tasks. Where the repository itself was not looked at, "

@@ -7,21 +7,21 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from caretbench.build import register_builder
+from caretbench.build.build_models import NO_MODELS, BuildModels
 from caretbench.build.builder import Builder
+from caretbench.build.project_tasks.build import build_projects
+from caretbench.build.project_tasks.setup_agent import AGENT_PURPOSE, AGENT_ROLE
+from caretbench.build.sources.fetching.source_spec import SOURCE_ABOUT
+from caretbench.build.validation.workspace_gate import WorkspaceGate
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.extraction.policies import policy
 from caretbench.progress import Progress
-from caretbench.sources.fetching.source_spec import SOURCE_ABOUT
-from caretbench.suites.build_models import NO_MODELS, BuildModels
-from caretbench.suites.project_tasks.build import build_projects
-from caretbench.suites.project_tasks.setup_agent import AGENT_PURPOSE, AGENT_ROLE
 from caretbench.suites.simcopilot.build.options import OPTIONS, simcopilot_options
 from caretbench.suites.simcopilot.released import spans as released
 from caretbench.suites.simcopilot.released.release_files import pull, released_folder
 from caretbench.suites.simcopilot.released.released_projects import split_variant
 from caretbench.suites.simcopilot.released.tables import released_tables
 from caretbench.suites.suite_types import BuildResult, Table
-from caretbench.validation.workspace_gate import WorkspaceGate
 
 
 @register_builder

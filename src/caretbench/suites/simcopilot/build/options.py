@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Final
 
 from pydantic import JsonValue
 
+from caretbench.build.project_tasks.block_miner import BlockMiner, DrawnProblems, ProjectOptions, TaskOrigin
+from caretbench.build.project_tasks.build_options import TASKS_GROUP, common_values, project_build_options
+from caretbench.build.projects.reach.statement_reach import StatementReach
 from caretbench.options import Option
-from caretbench.projects.reach.statement_reach import StatementReach
-from caretbench.suites.project_tasks.block_miner import BlockMiner, DrawnProblems, ProjectOptions, TaskOrigin
-from caretbench.suites.project_tasks.build_options import TASKS_GROUP, common_values, project_build_options
 from caretbench.suites.simcopilot.build.mining.tasks import MODES, MinedCandidates, ProjectMiner, TaskSampling
 from caretbench.syntax import ProjectAnalysis
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import DataError
 from caretbench.problem import Caret, FileSplice, Label, Problem
-from caretbench.projects.file_spans import visible_text
-from caretbench.suites.project_tasks.sampling import overlap_groups
+from caretbench.projects.file_spans import overlap_groups, visible_text
 from caretbench.suites.simcopilot.released.programs import released_tests
 from caretbench.suites.simcopilot.released.released_projects import ReleasedProject, Variant, released_project
 from caretbench.suites.simcopilot.released.spans import ReleasedProgram, ReleasedSpan, load

@@ -174,7 +174,7 @@ def line_count(source: str) -> int:
 def _source(root: Path, name: str, rules: ReleasedLanguage) -> str | None:
     """Return the program's text: from its folder in the release, else from the folders of its language.
 
-    The latter are ``Python/``, ``example_code/Python/`` and ``sources/``, at any depth.
+    The latter are ``Python/``, ``example_code/Python/`` and ``build/sources/``, at any depth.
     """
     file = f"{name}{rules.suffix}"
     known = released_tests().programs.get(name)

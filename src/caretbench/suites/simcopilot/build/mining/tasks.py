@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
+from caretbench.build.project_tasks.block_miner import TaskOrigin
+from caretbench.build.project_tasks.sampling import Cell, SampledCandidate, balanced_sample
 from caretbench.problem import Caret, Problem
-from caretbench.projects.file_spans import span_splice, visible_text
-from caretbench.suites.project_tasks.block_miner import TaskOrigin
-from caretbench.suites.project_tasks.sampling import Cell, SampledCandidate, balanced_sample, overlap_groups
+from caretbench.projects.file_spans import overlap_groups, span_splice, visible_text
 from caretbench.suites.simcopilot.build.mining.candidates import Candidate, FileMiner
 from caretbench.suites.simcopilot.build.mining.labels import candidate_labels, paper_constructs
 from caretbench.suites.simcopilot.released.paper_rules import Mode

@@ -1,0 +1,190 @@
+"""Models of a build with stored answers: opened on demand, missing answers requested by the resumable stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+from caretbench.build.build_models import AnswersMissingError, BuildRequest
+from caretbench.build.models.config import BuildModelsConfig
+from caretbench.build.models.model_requests import (
+    AnswerFiles,
+    BuildAnswer,
+    BuildAnswerKey,
+    BuildModelRequest,
+    BuildStageRequests,
+    MissingBuildAnswer,
+)
+from caretbench.files import RowAppender
+from caretbench.models import ClientOpener, ModelClient
+from caretbench.progress import Progress
+from caretbench.runs.plans.prices import CostBudget
+from caretbench.runs.request_stage import ErrorFile, PendingRequest, ReportProgress, RequestStage, StageCounts
+
+
+class OpenModels:
+    """Models of a build, opened on first use; one is open at a time.
+
+    Local servers hold their weights in memory, so that two of them may be too many.
+    """
+
+    def __init__(self, models_config: BuildModelsConfig, opener: ClientOpener) -> None:
+        self.models_config = models_config
+        self._opener = opener
+        self._spec = ""
+        self._client: ModelClient | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_details: object) -> None:
+        self._stack.close()
+
+    def questions(
+        self, role: str, name: str | None, requests: Iterable[BuildRequest]
+    ) -> tuple[BuildStageRequests, list[BuildModelRequest]]:
+        """Open a model of a role, the only one if ``name`` is None; return the requests in the form sent to it.
+
+        Raises:
+            ValueError: the role has no such model, or the requests cannot be asked so.
+        """
+        named = self.models_config.model(role, name)
+        spec = named.spec
+        if self._client is None or spec != self._spec:
+            self._stack.close()
+            self._spec, self._client = spec, None
+            self._client = self._stack.enter_context(self._opener(spec, self.models_config.options))
+        work = BuildStageRequests(self.models_config, role, named, self._client, self.models_config.price(named))
+        return work, work.of(requests)
+
+
+class StoredBuildModels:
+    """Models of a build (:class:`caretbench.build.build_models.BuildModels`) over the files of its folder.
+
+    Use it as a context manager. From the first question on, the folder's ``asked.jsonl`` is held against other builds.
+    """
+
+    def __init__(
+        self, models_config: BuildModelsConfig, folder: Path, opener: ClientOpener, progress: Progress
+    ) -> None:
+        self._models = OpenModels(models_config, opener)
+        self._files = AnswerFiles(folder)
+        self._progress = progress
+        self._stack = ExitStack()
+        self._totals: dict[str, int] = {}
+        self._missed: set[BuildAnswerKey] = set()
+        self._has_answered: dict[tuple[str, str | None], bool] = {}
+        self.roles = frozenset(models_config.models)
+
+    def names(self, role: str) -> tuple[str, ...]:
+        """Return the names of a role's models."""
+        return tuple(model.name for model in self._models.models_config.models.get(role, ()))
+
+    def all_answered(self) -> bool:
+        """Return whether each model that was asked has a stored answer."""
+        return all(self._has_answered.values())
+
+    def __enter__(self) -> Self:
+        self._stack.enter_context(self._models)
+        return self
+
+    def __exit__(self, *_details: object) -> None:
+        self._stack.close()
+
+    @cached_property
+    def _rows(self) -> RowAppender:
+        return self._stack.enter_context(RowAppender(self._files.answers_path))
+
+    @cached_property
+    def _answers(self) -> dict[BuildAnswerKey, BuildAnswer]:
+        """Stored answers."""
+        return {row.key: row for row in self._files.answers()}
+
+    @cached_property
+    def _budget(self) -> CostBudget:
+        """Budget of the whole build: the stored answers are spent, those to other prompts included."""
+        return CostBudget(self._models.models_config.max_cost, sum(row.cost or 0.0 for row in self._answers.values()))
+
+    def ask(self, role: str, requests: Iterable[BuildRequest]) -> Mapping[str, str]:
+        """Return the answers by request key; request those that are not stored.
+
+        Raises:
+            ValueError: as :class:`caretbench.build.build_models.BuildModels` does.
+            AnswersMissingError: an answer is missing.
+            DataError: another process asks for the same build, or a file is malformed.
+        """
+        return self._ask(role, None, requests)
+
+    def ask_each(self, role: str, requests: Mapping[str, Iterable[BuildRequest]]) -> Mapping[str, Mapping[str, str]]:
+        """Return the answers of several models by name and request key; request those that are not stored.
+
+        Raises:
+            ValueError, AnswersMissingError, DataError: as :meth:`ask`, after all models were asked.
+        """
+        found, complaints = {}, []
+        for name, asked in requests.items():
+            try:
+                found[name] = self._ask(role, name, asked)
+            except AnswersMissingError as error:
+                complaints.append(str(error))
+        if complaints:
+            raise AnswersMissingError("; ".join(complaints))
+        return found
+
+    def _ask(self, role: str, name: str | None, requests: Iterable[BuildRequest]) -> Mapping[str, str]:
+        has_answered = self._has_answered.setdefault((role, name), False)
+        work, questions = self._models.questions(role, name, requests)
+        rows, answers, budget = self._rows, self._answers, self._budget  # in this order: the first one locks
+        pending = [entry for entry in questions if entry.key not in answers]
+        report = self._report(work, len(questions))
+        with ErrorFile(self._files.errors_path, MissingBuildAnswer) as errors:
+            stage = RequestStage(work, budget, rows, errors, report)
+            stage.tally.requested = len(questions)
+            stage.tally.stored = len(questions) - len(pending)
+            report(stage.tally.stored, stage.tally)
+            stage.ask(PendingRequest(entry.request.key, entry, (0,), entry.prompt) for entry in pending)
+        answers |= work.answers
+        self._has_answered[role, name] = (
+            has_answered or not questions or any(entry.key in answers for entry in questions)
+        )
+        self._missed |= {entry.key for entry in questions if entry.key not in answers}
+        errors.rewrite(errors.stored_keys - self._missed)  # what is missing now, and nothing of earlier builds
+        self._note(work)
+        if stage.tally.missing:
+            raise AnswersMissingError(self._complaint(work, stage.tally))
+        return {entry.request.key: answers[entry.key].text or "" for entry in questions}
+
+    def _report(self, work: BuildStageRequests, requested: int) -> ReportProgress:
+        """Return the progress callback of a stage; counts of several stages of one role add up."""
+        step = f"answers of {work.model} ({work.role})"
+        self._totals[step] = self._totals.get(step, 0) + requested
+
+        def report(added: int, tally: StageCounts) -> None:
+            self._progress(step, added, self._totals[step], f"${tally.cost:.4f}" if tally.cost else "")
+
+        return report
+
+    def _note(self, work: BuildStageRequests) -> None:
+        """Report truncated answers, and the notices of the client."""
+        cut = sum(row.finish_reason == "length" for row in work.answers.values())
+        if cut:
+            self._progress.note(
+                f"{work.role}: {cut} of {len(work.answers)} answers are cut at their maximum of tokens; a higher "
+                "--max-tokens asks again"
+            )
+        for line in getattr(work.client, "notices", ()):
+            self._progress.note(f"{work.model}: {line}")
+
+    def _complaint(self, work: BuildStageRequests, tally: StageCounts) -> str:
+        kinds = ", ".join(f"{kind} {count}" for kind, count in tally.missing.most_common())
+        count = f"{tally.missing.total()} of {tally.requested}"
+        line = f"{work.role}, {work.model}: {count} answers are missing ({kinds}): "
+        if set(tally.missing) == {"budget"}:
+            line += "the rest of --max-cost does not cover one more answer; raise it to continue"
+        else:
+            line += f"{' '.join((tally.stop_reason or tally.usual_message).split())[:300]}; the same command asks again"
+        return f"{line}; see {self._files.errors_path}"

@@ -1,0 +1,213 @@
+"""Set-up of a project and runs of its tests on the unchanged project; recipes where these fail."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, NamedTuple
+
+from caretbench.build.project_tasks.added_tests import added_command
+from caretbench.build.project_tasks.block_miner import ProjectOptions
+from caretbench.build.projects.agent.recipe import Recipe
+from caretbench.build.projects.agent.recipe_store import RecipeStore
+from caretbench.build.projects.agent.recipe_trial import run_recipe
+from caretbench.build.projects.agent.repair import RepairCase, SetupRepair
+from caretbench.build.projects.agent.shown_log import result_log
+from caretbench.build.projects.build_steps import BuildSteps, StoringEngine
+from caretbench.build.projects.reach.measurement import measure_reach
+from caretbench.build.projects.reference_runs import NO_RUNS, ReferenceRuns, run_checks
+from caretbench.build.projects.setup.command_detection import NamedCheck, detect_command, project_checks
+from caretbench.build.projects.setup.project_setup import (
+    SetupError,
+    reaches_nothing_message,
+    resolve_setup,
+    run_setup,
+    with_setup_hint,
+)
+from caretbench.errors import DataError
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
+from caretbench.projects.answer_requests import check_request
+from caretbench.projects.project import StoredProject
+from caretbench.projects.settings import CheckSettings, ProjectSettings
+
+_NAMED: Final = 3
+
+
+class PreparedProject(NamedTuple):
+    """A project after its set-up, the set-up command if one ran, and the results of its checks."""
+
+    project: StoredProject
+    command: str | None
+    runs: ReferenceRuns
+
+
+@dataclass(frozen=True)
+class ProjectPreparation:
+    """Preparation of one project for a build.
+
+    Args:
+        engine: Runs commands.
+        steps: Results of earlier attempts of the build.
+        name: The project, in messages.
+        languages: Languages of the build.
+        options: Options of the build.
+        settings: Settings of the project.
+        mined: Files of which tasks are made.
+        progress: Called with the name of a step, the number of newly finished items, and the total.
+        repair: Finds a recipe for a project that cannot be prepared; None: its fault ends the build.
+        added_tests: Folder of the user's tests in the project's root; a project without tests runs these alone.
+        may_lack_tests: A project without tests is prepared as well; its runs have no check.
+    """
+
+    engine: WorkspaceExecutor
+    steps: BuildSteps
+    name: str
+    languages: Collection[str]
+    options: ProjectOptions
+    settings: ProjectSettings
+    mined: frozenset[str]
+    progress: Callable[[str, int, int | None], None]
+    repair: SetupRepair | None = None
+    may_lack_tests: bool = False
+    added_tests: str = ""
+
+    @property
+    def _stated(self) -> tuple[CheckSettings, ...]:
+        """Checks of the user's options, else of the project's settings."""
+        return (self.options.check,) if self.options.check else self.settings.checks
+
+    @property
+    def _bundle(self) -> str | None:
+        return next((check.bundle for check in self._stated if check.bundle), None)
+
+    @property
+    def _store(self) -> SnapshotStore:
+        return self.engine.workspace_runner.store
+
+    def prepared(self, project: StoredProject, store: RecipeStore) -> PreparedProject:
+        """Return the prepared project: by a stored recipe, by its own files and options, or by a repair.
+
+        Raises:
+            SetupError: it cannot be set up, has no tests, or they do not pass three times.
+            DataError: a repair found no recipe.
+        """
+        case = self._case(project, store)
+        known = store.working(case.key)
+        if known is not None:
+            with contextlib.suppress(SetupError):
+                return self._by_recipe(project, known)
+        try:
+            return self._by_files(project)
+        except SetupError as fault:
+            if self.repair is None:
+                raise
+            return self.repair.repair(case, fault, partial(self._by_recipe, project))
+
+    def _case(self, project: StoredProject, store: RecipeStore) -> RepairCase:
+        setup = self.options.setup or self.settings.setup
+        stated = [check.model_dump_json() for check in self._stated]
+        told = (setup, sorted(self.languages), stated, self.options.exclude_tests, self.options.all_tests)
+        return RepairCase(
+            name=self.settings.name or self.name.rstrip("/").rpartition("/")[2],
+            project=project.snapshot,
+            setup=resolve_setup(setup, project.snapshot, self.languages, self._stated) or "",
+            test_command="; ".join(check.command for check in self._stated),
+            options=repr(told),
+            store=store,
+        )
+
+    def _by_files(self, project: StoredProject) -> PreparedProject:
+        requested = self.options.setup or self.settings.setup
+        command = resolve_setup(requested, project.snapshot, self.languages, self._stated)
+        if command:
+            self.progress("setup", 0, 1)
+            inputs = (project.snapshot.id, command, self._bundle or "")
+            creates = command == requested
+            snapshot = self.steps.set_up(
+                self._store,
+                inputs,
+                lambda: run_setup(self.engine, project, command, self._bundle, creates_files=creates).snapshot,
+            )
+            self.progress("setup", 1, None)
+            project = StoredProject(snapshot, project.files, project.excluded)
+        return self._tested(project, command or None, self.options.check, self.settings.checks)
+
+    def _by_recipe(self, project: StoredProject, recipe: Recipe) -> PreparedProject:
+        self.progress("recipes", 0, None)
+        inputs = (project.snapshot.id, "recipe", recipe.model_dump_json(), self._bundle or "")
+        snapshot = self.steps.set_up(
+            self._store, inputs, lambda: run_recipe(self.engine, project.snapshot, recipe, self._bundle)
+        )
+        done = StoredProject(snapshot, project.files, project.excluded)
+        stated = [self._with_variables(check, recipe) for check in self._stated]
+        if not stated:
+            own = CheckSettings(name="recipe", command=recipe.test_command) if recipe.test_command else None
+            found = own or detect_command(snapshot, self.languages)[0]
+            stated = [self._with_variables(found, recipe)] if found else []
+        prepared = self._tested(done, recipe.shown or None, None, stated)
+        if not any(map(partial(self._reaches, snapshot.id), prepared.runs.checks)):
+            raise SetupError("; ".join(map(reaches_nothing_message, prepared.runs.checks)))
+        self.progress("recipes", 1, None)
+        return prepared
+
+    def _with_variables(self, check: CheckSettings, recipe: Recipe) -> CheckSettings:
+        """Return a check with the environment variables of a recipe; its own take precedence."""
+        return check.model_copy(update={"environment": {**recipe.environment, **check.environment}})
+
+    def _reaches(self, snapshot: str, entry: NamedCheck) -> bool:
+        own = {path for path in self.mined if entry.applies_to(path)}
+        request = check_request(entry.check_for(*own), snapshot)
+        engine = StoringEngine(self.engine, self.steps)
+        return bool(own) and not measure_reach(engine, request, own, store=self._store).reaches_nothing
+
+    def _tested(
+        self,
+        project: StoredProject,
+        command: str | None,
+        from_user: CheckSettings | None,
+        settings: Sequence[CheckSettings],
+    ) -> PreparedProject:
+        snapshot = project.snapshot
+        hint = partial(with_setup_hint, snapshot=snapshot, languages=self.languages, checks=self._stated, setup=command)
+        try:
+            checks = project_checks(snapshot, self.languages, from_user=from_user, settings=settings)
+        except DataError as error:
+            if self.added_tests and "python" in self.languages and not (from_user or settings):
+                own = CheckSettings(name="added tests", command=added_command(snapshot, self.added_tests))
+                return self._tested(project, command, own, ())
+            if self.may_lack_tests and not (from_user or settings):
+                return PreparedProject(project, command, NO_RUNS._replace(excluded_checks={"": str(error)}))
+            raise SetupError(hint({"": str(error)})) from None
+        checks = tuple(entry.excluding(self.options.exclude_tests) for entry in checks)
+        runs = self.reference_runs(snapshot.id, checks)
+        if not runs.checks:
+            if self.may_lack_tests and all(fault.startswith("no_tests") for fault in runs.excluded_checks.values()):
+                return PreparedProject(project, command, runs)
+            message = f"{self.name}: its tests do not pass three times: {hint(runs.excluded_checks)}"
+            raise SetupError(message, self._log(snapshot.id, checks) if self.repair else "")
+        return PreparedProject(project, command, runs)
+
+    def reference_runs(self, snapshot: str, checks: Sequence[NamedCheck]) -> ReferenceRuns:
+        """Return the results of checks on the unchanged project."""
+        title = "tests as they are"
+        self.progress(title, 0, len(checks))
+        found = run_checks(
+            StoringEngine(self.engine, self.steps),
+            snapshot,
+            checks,
+            lambda done: self.progress(title, done, None),
+            exclude_failing=not self.options.all_tests,
+        )
+        for check in found.project_checks.values():
+            slow = f" (mostly {', '.join(check.slow_tests[:_NAMED])})" if check.slow_tests else ""
+            self.progress(f"seconds of a run of the tests{slow}", math.ceil(check.wall_s), None)
+        return found
+
+    def _log(self, snapshot: str, checks: Sequence[NamedCheck]) -> str:
+        """Return the log of one more run of the first check."""
+        [result] = self.engine.submit([check_request(checks[0].check, snapshot, identity="log")])
+        return result_log(result)

@@ -1,0 +1,397 @@
+"""Builder of a folder of tasks from a project: snapshot, test runs, mining, reach, gate.
+
+Candidates are written at once, verdicts one by one, results of set-up and test runs as they come. An interrupted build
+is resumed from these files.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from caretbench.build.project_tasks.added_tests import added_tests_fault
+from caretbench.build.project_tasks.block_miner import (
+    REFERENCE_POLICY,
+    BlockMiner,
+    DrawnProblems,
+    DrawnTasks,
+    ProjectOptions,
+    TaskOrigin,
+)
+from caretbench.build.project_tasks.build_types import BuiltTasks
+from caretbench.build.project_tasks.project_preparation import ProjectPreparation
+from caretbench.build.project_tasks.task_folder import BuildManifest, TaskFolder, folder_lock
+from caretbench.build.project_tasks.tester.project_tester import ProjectTester
+from caretbench.build.project_tasks.tester.tested_project import ProjectWithTests, with_written_tests
+from caretbench.build.projects.agent.recipe_store import RecipeStore
+from caretbench.build.projects.agent.repair import SetupRepair
+from caretbench.build.projects.build_steps import BuildSteps, MeteredEngine, StoringEngine
+from caretbench.build.projects.project_check import ProjectCheck, check_project
+from caretbench.build.projects.reach.measurement import measure_reach
+from caretbench.build.projects.reach.statement_reach import StatementReach
+from caretbench.build.projects.reference_runs import select_tests, without_slow_tests
+from caretbench.build.projects.setup.command_detection import NamedCheck
+from caretbench.build.projects.setup.project_setup import reaches_nothing_message
+from caretbench.build.projects.setup.python_packages import installed_packages
+from caretbench.build.validation.reviewed import reviewed_problems
+from caretbench.build.validation.workspace_gate import WorkspaceGate
+from caretbench.errors import AnotherBuildError, DataError
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
+from caretbench.extraction.policies import policy
+from caretbench.files import RowAppender, write_rows
+from caretbench.problem import Problem
+from caretbench.projects.answer_requests import check_key, check_request, file_splice
+from caretbench.projects.excluded_tests import unknown_tests
+from caretbench.projects.project import (
+    AnalysedProject,
+    StoredProject,
+    analyse_project,
+    chosen_languages,
+    export_snapshot,
+    store_project,
+)
+from caretbench.projects.runner_options import has_selected_tests
+from caretbench.projects.settings import ProjectSettings, read_settings
+from caretbench.versions import versions
+
+Progress = Callable[[str, int, int | None], None]
+
+
+@dataclass
+class TaskBuilder:
+    """Builder of one folder of tasks.
+
+    Without ``validate`` the build stops before the gate, with candidates. ``progress`` is called with the name of a
+    step, the number of newly finished items, and the total (None if unchanged).
+    """
+
+    engine: WorkspaceExecutor
+    validate: bool = True
+    unstated: Mapping[str, str] = field(default_factory=dict)
+    """Values of settings that the project itself does not state."""
+    progress: Progress = lambda _step, _added, _total: None
+    repair: SetupRepair | None = None
+    """Finds a recipe for a project that cannot be set up, or whose tests do not pass."""
+    added_tests: str = ""
+    """Folder of tests that the user laid into the project's root; empty if there is none."""
+    tester: ProjectTester | None = None
+    """Writes tests for functions that no test reaches."""
+    _known: dict[str, ProjectCheck] = field(default_factory=dict, repr=False)
+    """Results of the project's own tests in this process, by command."""
+    _steps: BuildSteps = field(default_factory=BuildSteps, repr=False)
+    """Results of this build's steps, with those of earlier attempts."""
+    _written_reach: StatementReach | None = field(default=None, repr=False)
+    """Reach of tests that a model wrote."""
+
+    @property
+    def store(self) -> SnapshotStore:
+        """The store of snapshots."""
+        return self.engine.workspace_runner.store
+
+    @property
+    def _storing_engine(self) -> StoringEngine:
+        """The engine of the build's own steps, which repeats nothing that an earlier attempt has done."""
+        return StoringEngine(self.engine, self._steps)
+
+    def build(self, root: Path, folder: TaskFolder, options: ProjectOptions) -> BuiltTasks:
+        """Build the folder, or resume its build.
+
+        Raises:
+            DataError: there are no files to mine or no tests, the tests do not pass, or the folder contains something
+                else.
+        """
+        settings = self._settings(root)
+        project = store_project(root, self.store, settings.ignore, output=folder.path)
+        with folder_lock(folder.path):
+            self._steps = BuildSteps(folder.steps_path)
+            stored_options = self._stored(options, settings, project.snapshot.id)
+            manifest = self._existing_manifest(folder, stored_options, options.seed)
+            if manifest is None:
+                with self._steps.keeping_setup():
+                    manifest = self._mine(root, project, settings, folder, options)
+            candidates = tuple(folder.candidates())
+            metered = MeteredEngine(self.engine)
+            decided = self._decide(folder, candidates, metered, options) if self.validate else 0
+            if self.validate:
+                folder.sort_validity(candidates)
+            verdicts = folder.validity()
+            tasks, review_lines = self._write_tasks(folder, options) if self.validate else (0, ())
+            if self.validate:
+                self._steps.remove()
+        return BuiltTasks(
+            manifest, candidates, verdicts, tasks, metered.cpu_s, decided, options.verdict_label, review_lines
+        )
+
+    def _stored(self, options: ProjectOptions, settings: ProjectSettings, snapshot: str) -> dict[str, JsonValue]:
+        """Return everything that determines the tasks, as stored in the manifest."""
+        return {
+            **options.to_manifest(),
+            "settings": settings.model_dump(mode="json", exclude_defaults=True),
+            "project_snapshot": snapshot,
+            **({"tester": self.tester.to_manifest()} if self.tester is not None else {}),
+        }
+
+    def _write_tasks(self, folder: TaskFolder, options: ProjectOptions) -> tuple[int, tuple[str, ...]]:
+        """Write the tasks without those that people rejected; return their number, and lines about the review."""
+        tasks = list(options.tasks(folder.accepted(unverified=options.unverified), self.store))
+        if options.reviewed is None:
+            return folder.write_problems(tasks), ()
+        reviewed = reviewed_problems(options.reviewed, tasks)
+        return folder.write_problems(reviewed.kept), reviewed.lines
+
+    def _settings(self, root: Path) -> ProjectSettings:
+        stated = read_settings(root) if root.is_dir() else ProjectSettings()
+        return stated.model_copy(
+            update={name: value for name, value in self.unstated.items() if getattr(stated, name) is None}
+        )
+
+    def _existing_manifest(self, folder: TaskFolder, current: dict[str, JsonValue], seed: int) -> BuildManifest | None:
+        """Return the manifest in the folder, of a build with the same project and options; None for a new folder."""
+        if not folder.manifest_path.exists():
+            others = [place for place in folder.path.iterdir() if not place.name.startswith(".")]
+            known = {folder.candidates_path, folder.validity_path, folder.problems_path, *folder.model_paths}
+            if {place for place in others if place not in known and place.name != "snapshots"}:
+                raise DataError(f"{folder.path}: not empty, and no folder of tasks; give another with -o")
+            return None
+        manifest = folder.manifest()
+        if dict(manifest.options) != current or manifest.seed != seed:
+            names = {*current, *manifest.options}
+            changed = sorted(n for n in names if manifest.options.get(n) != current.get(n)) or ["seed"]
+            raise AnotherBuildError(
+                f"{folder.path}: contains tasks of another build ({', '.join(changed)} differ); give another folder "
+                "with -o, or remove this one"
+            )
+        return manifest
+
+    def _mine(
+        self, root: Path, project: StoredProject, settings: ProjectSettings, folder: TaskFolder, options: ProjectOptions
+    ) -> BuildManifest:
+        stored_options = self._stored(options, settings, project.snapshot.id)
+        languages = chosen_languages(project, options.languages)
+        exclude = (*settings.exclude, *options.exclude)
+        analysed = analyse_project(project, languages, exclude, max_lines=settings.most_lines)
+        if not any(analysed.mined.values()):
+            raise DataError(f"{root}: no file of {' or '.join(languages)} can be mined{_first(analysed)}")
+        _check_excluded(options.exclude_tests, project)
+        mined_paths = frozenset(path for paths in analysed.mined.values() for path in paths)
+        preparation = ProjectPreparation(
+            self.engine, self._steps, str(root), languages, options, settings, mined_paths, self.progress, self.repair,
+            may_lack_tests=self.tester is not None, added_tests=self.added_tests,
+        )  # fmt: skip
+        blocks = self._found(options.miner(analysed.analysis), mined_paths)
+        tested = self._tested(preparation, project, analysed, blocks.miner, folder)
+        project, command, runs = tested.prepared
+        snapshot = project.snapshot
+        self._known |= runs.project_checks
+        name = settings.name or root.resolve().name
+        mined = self._candidates(name, settings, analysed, blocks, tested)
+        dropped = {**runs.excluded_checks, **mined.dropped}
+        if len(mined.dropped) == len(runs.checks):
+            raise DataError(f"{root}: " + "; ".join(f"{check}: {why}" for check, why in dropped.items()))
+        export_snapshot(snapshot, folder.snapshot_path(snapshot.id))
+        folder.validity_path.unlink(missing_ok=True)
+        write_rows(folder.candidates_path, mined.problems)
+        manifest = BuildManifest(
+            suite=options.suite,
+            project=name,
+            snapshot=snapshot.id,
+            provenance=settings.provenance(name),
+            languages=languages,
+            command=runs.checks[0].check.command,
+            setup=command,
+            packages=installed_packages(snapshot),
+            options=stored_options,
+            seed=options.seed,
+            versions=versions(),
+            lines=analysed.line_counts,
+            reached_lines=mined.reached,
+            passed_over=analysed.skipped,
+            rejected=mined.rejected,
+            unknown_reach=mined.unknown,
+            dropped_checks=dropped,
+            flaky_tests=runs.flaky_tests,
+            failing_tests=runs.failing_tests,
+            order_dependent=runs.order_dependent,
+            tester=tested.record,
+        )
+        for command, found in self._known.items():
+            self._steps.store_check(command, found)
+        folder.write_manifest(manifest)
+        return manifest
+
+    def _found(self, miner: BlockMiner, paths: frozenset[str]) -> _Found:
+        """Return a miner that has found the candidates."""
+        self.progress("files", 0, len(paths))
+        rejected = miner.find(paths)
+        self.progress("files", len(paths), len(paths))
+        return _Found(miner, rejected, paths)
+
+    def _tested(
+        self,
+        preparation: ProjectPreparation,
+        project: StoredProject,
+        analysed: AnalysedProject,
+        miner: BlockMiner,
+        folder: TaskFolder,
+    ) -> ProjectWithTests:
+        """Return the prepared project, with written tests if a model writes some."""
+        prepared = preparation.prepared(project, RecipeStore(folder.path))
+        if self.tester is None:
+            return ProjectWithTests(prepared)
+        blocks = miner.blocks(preparation.mined)
+        return with_written_tests(self.tester, preparation, prepared, analysed.analysis, blocks, folder)
+
+    def _candidates(
+        self, name: str, settings: ProjectSettings, analysed: AnalysedProject, found: _Found, tested: ProjectWithTests
+    ) -> _Mined:
+        miner, rejected, paths = found
+        project, _, runs = tested.prepared
+        problems: list[Problem] = []
+        lines = dict.fromkeys(analysed.mined, 0)
+        unknown: dict[str, str] = {}
+        dropped: dict[str, str] = {}
+        waiting = set(paths)
+        for entry in runs.checks:
+            own = {path for path in waiting if entry.applies_to(path)}
+            waiting -= own
+            if not own:
+                continue
+            reach = self._reached(entry, project.snapshot.id, own)
+            self._check_added(project, entry, reach)
+            if reach.reaches_nothing:
+                dropped[entry.name] = reaches_nothing_message(entry)
+                rejected["not_reached"] += miner.candidate_count(own)
+                continue
+            unknown.update(reach.unknown_files)
+            by_path = {path: analysed.analysis[path].source for path in own}
+            hit = {path: len(reach.executed_lines(path, source)) for path, source in by_path.items()}
+            for path, count in hit.items():
+                lines[by_path[path].language] += count
+            by_file = {path: entry.check_for(path) for path in own}
+            origin = TaskOrigin(name, project.snapshot.id, settings.provenance(name), entry.check, by_file)
+            drawn = miner.draw(own, origin, reach, entry.limit, sum(hit.values()))
+            rejected.update(drawn.rejected)
+            any_order = entry.name not in runs.order_dependent
+            self._written_reach = tested.written_reach
+            chosen = self._with_tests(miner, drawn.problems, entry, reach, any_order=any_order)
+            rejected.update(chosen.rejected)
+            self._known |= chosen.project_checks
+            problems += chosen.problems
+        rejected["no_check"] += miner.candidate_count(waiting)
+        counts = {reason: count for reason, count in sorted(rejected.items()) if count}
+        return _Mined(problems, counts, lines, dict(sorted(unknown.items())), dropped)
+
+    def _check_added(self, project: StoredProject, entry: NamedCheck, reach: StatementReach) -> None:
+        """Raise DataError if the user's tests are of no use because the command does not run them."""
+        folder = self.added_tests
+        has_package = f"{folder}/__init__.py" in project.snapshot.entries
+        fault = added_tests_fault(folder, entry.check.command, has_package, reach.all_tests) if folder else ""
+        if fault:
+            raise DataError(fault)
+
+    def _reached(self, entry: NamedCheck, snapshot: str, own: set[str]) -> StatementReach:
+        self.progress("reach", 0, None)
+        request = check_request(entry.check_for(*own), snapshot)
+        reach = measure_reach(self._storing_engine, request, own, store=self.store)
+        self.progress("reach", len(own), None)
+        return reach
+
+    def _with_tests(
+        self,
+        miner: BlockMiner,
+        problems: tuple[Problem, ...],
+        entry: NamedCheck,
+        reach: StatementReach,
+        *,
+        any_order: bool,
+    ) -> DrawnProblems:
+        """Return the problems with the tests of the miner's choice; by default those that reach each block, or all."""
+        title = "tests of tasks"
+
+        def progress(done: int) -> None:
+            self.progress(title, done, None)
+
+        drawn = DrawnTasks(self._storing_engine, self.store, problems, reach, any_order, progress, self._written_reach)
+        chosen = miner.choose_tests(drawn)
+        if chosen is not None:
+            return chosen
+        unchanged = DrawnProblems(problems, Counter())
+        if not any_order:
+            return unchanged
+        if reach.all_tests:
+            self.progress(title, 0, None)
+            found = select_tests(self._storing_engine, problems, entry.check, reach)
+            self.progress(title, len(found.project_checks), None)
+            return DrawnProblems(found.problems, Counter(), found.project_checks)
+        known = self._known.get(check_key(entry.check, file_splice(problems[0]).snapshot)) if problems else None
+        slow = known.slow_tests if known is not None else ()
+        if not slow:
+            return unchanged
+        self.progress("slow tests, excluded where faster ones reach the same lines", len(slow), None)
+        fast = without_slow_tests(self._storing_engine, problems, entry.check, reach, slow, store=self.store)
+        return DrawnProblems(fast.problems, Counter(), fast.project_checks)
+
+    def _decide(
+        self, folder: TaskFolder, candidates: Sequence[Problem], engine: MeteredEngine, options: ProjectOptions
+    ) -> int:
+        """Store the verdicts that are missing, and return their number."""
+        gate = WorkspaceGate(
+            engine,
+            policy(REFERENCE_POLICY),
+            store=self.store,
+            reach=StatementReach(),  # candidates that no test reaches are already removed
+            known_checks=self._project,
+            mutates_values=options.mutates_values,
+        )
+        with RowAppender(folder.validity_path) as appender:
+            known = folder.validity()
+            waiting = [problem for problem in candidates if problem.id not in known]
+            self.progress("candidates", len(candidates) - len(waiting), len(candidates))
+            for verdict in gate.decide(waiting, all_problems=candidates):
+                appender.append(verdict)
+                self.progress("candidates", 1, None)
+        return len(waiting)
+
+    def _project(self, request: WorkspaceRequest) -> ProjectCheck | None:
+        """Return the result of the project's own tests; selected tests, which passed among all, run once more."""
+        known = self._known.get(repr(request)) or self._steps.check(repr(request))
+        if known is None and has_selected_tests(request):
+            return check_project(self._storing_engine, request, runs=1)
+        return known
+
+
+def _check_excluded(names: Sequence[str], project: StoredProject) -> None:
+    """Raise DataError if a test to exclude is named in no file of the project's own."""
+    texts = (project.snapshot.read(path).decode("utf-8", "replace") for path in sorted(project.files))
+    unknown = unknown_tests(names, texts) if names else ()
+    if unknown:
+        raise DataError(
+            f"--exclude-test {unknown[0]!r}: no file of the project contains this name; give one as messages show it, "
+            "tests/test_a.py::test_b (pytest) or tests.test_a.Class.test_b (unittest) for example"
+        )
+
+
+def _first(analysed: AnalysedProject) -> str:
+    """Return the first skipped file with the reason, as the end of a message."""
+    return next((f": {path}: {why}" for path, why in analysed.skipped.items()), "")
+
+
+class _Found(NamedTuple):
+    miner: BlockMiner
+    rejected: Counter[str]
+    paths: frozenset[str]
+
+
+class _Mined(NamedTuple):
+    problems: list[Problem]
+    rejected: dict[str, int]
+    reached: dict[str, int]
+    unknown: dict[str, str]
+    dropped: dict[str, str]

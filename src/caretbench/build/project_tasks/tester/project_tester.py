@@ -1,0 +1,298 @@
+"""Tester of a project: a model of the role ``tester`` writes tests for functions that no test reaches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from string import Template
+from typing import Final, NamedTuple
+
+from pydantic import JsonValue
+
+from caretbench.build.build_models import BuildModels, BuildRequest
+from caretbench.build.project_tasks.block_miner import MinedBlock
+from caretbench.build.project_tasks.tester.answer_tests import (
+    MAX_TESTS,
+    WRITTEN_FOLDER,
+    Framework,
+    WrittenTest,
+    answer_tests,
+)
+from caretbench.build.project_tasks.tester.examination import NOT_RUN, TestExaminer
+from caretbench.build.project_tasks.tester.laid_tests import TogetherRuns, with_files
+from caretbench.build.project_tasks.tester.own_reach import OwnReach
+from caretbench.build.project_tasks.tester.tester_record import TesterRecord
+from caretbench.build.project_tasks.tester.untested_functions import (
+    MAX_FUNCTIONS,
+    FunctionGroup,
+    function_groups,
+    import_path,
+    shown_code,
+)
+from caretbench.build.project_tasks.tester.written_runs import WrittenRuns, framework_of, written_folder
+from caretbench.build.project_tasks.tester.written_store import WrittenTestRow, WrittenTestStore
+from caretbench.build.projects.reach.measurement import measure_reach
+from caretbench.build.projects.reach.statement_reach import StatementReach
+from caretbench.build.projects.setup.command_detection import NamedCheck
+from caretbench.build.projects.setup.python_packages import import_folders
+from caretbench.errors import DataError
+from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
+from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
+from caretbench.execution.workspaces.workspace_request import WORKSPACE_LIMITS
+from caretbench.files import read_packaged_toml, sha256_text
+from caretbench.models import ChatPrompt, Message, Sampling
+from caretbench.problem import Row
+from caretbench.projects.answer_requests import check_request
+from caretbench.syntax import ProjectAnalysis, Span
+
+TESTER_ROLE: Final = "tester"
+TESTER_PURPOSE: Final = "writes tests: reads the code of functions that no test reaches, and answers with a test file"
+SAMPLING: Final = Sampling(max_tokens=4096, temperature=0.0, top_p=None)
+_NAMED_FILES: Final = 12
+
+
+class _UserPrompt(Row):
+    first: str
+
+
+class TesterPrompts(Row):
+    """Content of ``test_prompts.toml``."""
+
+    version: int
+    system: str
+    styles: Mapping[str, str]
+    user: _UserPrompt
+
+
+@cache
+def tester_prompts() -> TesterPrompts:
+    """Return the prompts."""
+    return TesterPrompts.model_validate(read_packaged_toml(__package__, "test_prompts.toml"))
+
+
+class TesterCase(NamedTuple):
+    """A project for which tests are written.
+
+    Args:
+        name: Name of the project, for messages.
+        snapshot: Its files after set-up.
+        check: The check that written tests join.
+        any_order: The project's own tests pass in another order.
+        own_reach: Reach of the project's own tests; None: it has none.
+        analysis: Analysis of its files.
+        blocks: Blocks by file for which tests are wanted.
+        engine: Runs commands, and stores their results.
+        store: Snapshots.
+        folder: Folder of the build.
+        seed: Random seed of the order of functions.
+    """
+
+    name: str
+    snapshot: Snapshot
+    check: NamedCheck
+    any_order: bool
+    own_reach: StatementReach | None
+    analysis: ProjectAnalysis
+    blocks: Mapping[str, Sequence[MinedBlock]]
+    engine: WorkspaceEngine
+    store: SnapshotStore
+    folder: Path
+    seed: int
+
+    def is_reached(self, path: str, span: Span) -> bool:
+        """Return whether the project's own tests reach a block."""
+        return self.own_reach is not None and self.own_reach.reaches(path, *span)
+
+
+class WrittenTests(NamedTuple):
+    """Result of a tester: the project with the tests that stay, their reach, and the record."""
+
+    snapshot: Snapshot
+    reach: StatementReach | None
+    record: TesterRecord
+
+
+@dataclass(frozen=True)
+class ProjectTester:
+    """Tester of projects by a model.
+
+    Args:
+        models: Models of the build.
+        tries: Maximum number of requests for one project.
+        max_s: Maximum time of all examinations of one project in seconds, checked before each.
+        note: Receiver of the list of what is sent.
+        progress: Called with the name of a step, the number of newly finished items, and the total.
+        now: Clock in seconds.
+    """
+
+    models: BuildModels
+    tries: int = 20
+    max_s: float = 3600.0
+    note: Callable[[str], None] = lambda _line: None
+    progress: Callable[[str, int, int | None], None] = lambda _step, _added, _total: None
+    now: Callable[[], float] = field(default=time.monotonic)
+
+    def to_manifest(self) -> dict[str, JsonValue]:
+        """Return what determines the tests, as stored in the manifest."""
+        names: list[JsonValue] = [*self.models.names(TESTER_ROLE)]
+        return {"models": names, "tries": self.tries, "prompt_version": tester_prompts().version}
+
+    def write(self, case: TesterCase) -> WrittenTests:
+        """Return the project with the written tests that stay.
+
+        The outcome of each test is stored at once, so that a stopped build asks and examines nothing twice.
+
+        Raises:
+            DataError: the project has a folder of that name, or this machine cannot run the tests.
+            AnswersMissingError: the model did not answer, or may not be asked.
+        """
+        framework = framework_of(case.check.check)
+        if framework is None:
+            self.note(f"-m {TESTER_ROLE}: {case.check.name}: the command runs neither pytest nor unittest: no tests")
+            return WrittenTests(case.snapshot, None, self._record(0, {}, [], {}, {}))
+        folder = written_folder(case.snapshot, case.check.check.directory)
+        if any(f"/{WRITTEN_FOLDER}/" in f"/{path}/" for path in case.snapshot.entries):
+            raise DataError(f"-m {TESTER_ROLE}: the project has a folder {WRITTEN_FOLDER}/; rename it")
+        runs = WrittenRuns(case.check.check, case.snapshot, folder, framework)
+        groups = function_groups(case.analysis, case.blocks, case.is_reached, seed=case.seed, limit=self.tries)
+        requests = {f"{case.snapshot.id[:16]}/{n}": group for n, group in enumerate(groups, 1)}
+        answers = self._answers(case, requests, framework)
+        malformed: dict[str, str] = {}
+        tests: dict[str, tuple[str, WrittenTest]] = {}
+        for key, group in requests.items():
+            number = key.rpartition("/")[2]
+            try:
+                for test in answer_tests(answers[key], group.path, framework):
+                    tests.setdefault(test.key, (number, test))
+            except ValueError as error:
+                malformed[f"{number} ({group.path})"] = f"malformed_answer: {error}"
+        kept, dropped = self._chosen(case, runs, [test for _, test in tests.values()])
+        named = {
+            f"{number}: {test.shown_name}": dropped[test.key] for number, test in tests.values() if test.key in dropped
+        }
+        record = self._record(len(requests), malformed, list(tests), {
+            f"{folder}/{test.stem}.py": count for test, count in kept
+        }, named)  # fmt: skip
+        if not kept:
+            return WrittenTests(case.snapshot, None, record)
+        own = [test for test, _ in kept]
+        request = runs.plain_request(own).model_copy(update={"limits": WORKSPACE_LIMITS})
+        reach = measure_reach(case.engine, request, case.blocks, store=case.store)
+        return WrittenTests(with_files(case.store, case.snapshot, runs.files(own)), reach, record)
+
+    def _record(
+        self,
+        requests: int,
+        malformed: Mapping[str, str],
+        tests: Sequence[str],
+        kept: Mapping[str, int],
+        dropped: Mapping[str, str],
+    ) -> TesterRecord:
+        return TesterRecord(
+            models=self.models.names(TESTER_ROLE),
+            prompt_version=tester_prompts().version,
+            requests=requests,
+            malformed=malformed,
+            tests=len(tests),
+            kept=kept,
+            dropped=dropped,
+        )
+
+    def _answers(
+        self, case: TesterCase, groups: Mapping[str, FunctionGroup], framework: Framework
+    ) -> Mapping[str, str]:
+        if not groups:
+            self.note(f"-m {TESTER_ROLE}: its own tests reach all blocks of {case.name}: nothing is sent")
+            return {}
+        requests = [
+            BuildRequest(key, _prompt(case, group, framework), SAMPLING, f"tests of {group.path} in {case.name}")
+            for key, group in groups.items()
+        ]
+        paths = sorted({group.path for group in groups.values()})
+        more = f" and {len(paths) - _NAMED_FILES} more" if len(paths) > _NAMED_FILES else ""
+        size = sum(len(one.prompt.messages[-1].text) for one in requests if isinstance(one.prompt, ChatPrompt))
+        self.note(
+            f"-m {TESTER_ROLE}={', '.join(self.models.names(TESTER_ROLE))} is sent for {case.name}: code of "
+            f"{', '.join(paths[:_NAMED_FILES])}{more}, without keys and passwords in its literals, and the names of "
+            f"{sum(len(group.functions) for group in groups.values())} functions that no test reaches whole "
+            f"({len(requests)} requests, {size:,} characters)"
+        )
+        return self.models.ask(TESTER_ROLE, requests)
+
+    def _chosen(
+        self, case: TesterCase, runs: WrittenRuns, tests: Sequence[WrittenTest]
+    ) -> tuple[list[tuple[WrittenTest, int]], dict[str, str]]:
+        """Return the tests that stay, with the number of their blocks, and the reasons of the others by key."""
+        check = case.check.check.model_copy(update={"reference_s": None})
+        name = sha256_text(case.snapshot.id, check.model_dump_json(), str(tester_prompts().version))
+        store = WrittenTestStore(case.folder)
+        examiner = TestExaminer(case.engine, case.store, runs, case.analysis)
+        taken: dict[str, set[Span]] = {}
+        kept: list[tuple[WrittenTest, int]] = []
+        dropped: dict[str, str] = {}
+        after = name
+        self.progress("written tests", 0, len(tests))
+        started = self.now()
+        for test in tests:
+            row = store.get(name, after, test.key)
+            if row is None and self.now() - started > self.max_s:  # not stored: a resumed build examines it
+                dropped[test.key] = f"not_examined: {self.max_s / 60:g} min were over (--tester-minutes)"
+                continue
+            row = row or self._examined(case, examiner, store, test, taken, (name, after))
+            self.progress("written tests", 1, None)
+            if row.reason:
+                dropped[test.key] = row.reason
+                continue
+            taken.setdefault(test.target, set()).update(Span(*one) for one in row.blocks)
+            kept.append((test, len(row.blocks)))
+            after = sha256_text(after, test.key)
+        together = store.get(name, after)
+        if together is None:
+            runner = TogetherRuns(case.engine, runs, case.check.check, case.any_order, _own_reach(case))
+            runner.undisturbing([test for test, _ in kept])
+            together = store.add(WrittenTestRow(case=name, after=after, dropped=tuple(sorted(runner.dropped.items()))))
+        dropped |= dict(together.dropped)
+        return [(test, count) for test, count in kept if test.key not in dropped], dropped
+
+    def _examined(
+        self,
+        case: TesterCase,
+        examiner: TestExaminer,
+        store: WrittenTestStore,
+        test: WrittenTest,
+        taken: Mapping[str, set[Span]],
+        place: tuple[str, str],
+    ) -> WrittenTestRow:
+        claimed = taken.get(test.target, set())
+        found = examiner.examine(
+            test, lambda span: span not in claimed and not case.is_reached(test.target, span), case.blocks[test.target]
+        )
+        row = WrittenTestRow(
+            case=place[0], after=place[1], test=test.key, name=test.shown_name, target=test.target,
+            reason=found.reason, blocks=tuple((span.start, span.end) for span in found.blocks),
+        )  # fmt: skip
+        return row if found.reason.startswith(NOT_RUN) else store.add(row)
+
+
+def _own_reach(case: TesterCase) -> OwnReach | None:
+    if case.own_reach is None:
+        return None
+    request = check_request(case.check.check_for(*case.blocks), case.snapshot.id)
+    return OwnReach(case.own_reach, request, case.engine, case.store, case.analysis)
+
+
+def _prompt(case: TesterCase, group: FunctionGroup, framework: Framework) -> ChatPrompt:
+    prompts = tester_prompts()
+    words = {
+        "path": group.path,
+        "functions": "\n".join(f"- {one.name} (line {one.line})" for one in group.functions),
+        "module": import_path(group.path, import_folders(case.snapshot)),
+        "code": shown_code(case.analysis, group),
+        "count": str(min(MAX_TESTS, 3 * max(len(group.functions), MAX_FUNCTIONS // 2))),
+    }
+    system = Template(prompts.system).substitute(style=prompts.styles[framework]).strip()
+    user = Template(prompts.user.first).substitute(words).strip()
+    return ChatPrompt(messages=(Message(role="system", text=system), Message(role="user", text=user)))

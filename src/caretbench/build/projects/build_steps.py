@@ -1,0 +1,161 @@
+"""Results of a build's own commands, kept over a stop: set-up, tests on the unchanged project, reach.
+
+Each result is stored as soon as it is there, and a resumed build repeats none of them: it is faster, and gives the same
+tasks as an unbroken one, since limits and reach follow from the same measurements. The file is removed when the build
+is complete. An error leaves only the set-up in it, so that the next attempt runs the tests again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from caretbench.build.projects.project_check import ProjectCheck
+from caretbench.errors import DataError
+from caretbench.execution.execution_types import Isolation
+from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
+from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
+from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
+from caretbench.files import RowAppender, read_rows, sha256_text, write_rows
+from caretbench.problem import Row
+from caretbench.versions import versions
+
+_CHECK: Final = TypeAdapter(ProjectCheck)
+
+
+StepKind = Literal["setup", "command", "check"]
+"""Set-up (the id of its snapshot), one command, or the summary of a project's own tests."""
+
+
+class BuildStep(Row):
+    """One stored result: ``text`` by kind and ``key``, the hash of the inputs."""
+
+    kind: StepKind
+    key: str
+    text: str
+
+
+class BuildSteps:
+    """Results of a build's steps in one JSONL file, by the hash of their inputs; without a path they are not stored."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
+        known = path is not None and path.exists()
+        rows = read_rows(path, BuildStep, allow_partial_last_line=True) if path is not None and known else ()
+        self._rows = {(row.kind, row.key): row for row in rows}
+
+    @contextlib.contextmanager
+    def keeping_setup(self) -> Iterator[None]:
+        """Remove everything but the set-up where the block ends with an error; a stop is no error."""
+        try:
+            yield
+        except Exception:
+            self._rows = {key: row for key, row in self._rows.items() if row.kind == "setup"}
+            if self.path is not None and self._rows:
+                write_rows(self.path, self._rows.values())
+            elif self.path is not None:
+                self.path.unlink(missing_ok=True)
+            raise
+
+    def set_up(self, store: SnapshotStore, inputs: Sequence[str], run: Callable[[], Snapshot]) -> Snapshot:
+        """Return the snapshot of an earlier set-up with these inputs, else that of ``run``."""
+        known = self.get("setup", *inputs)
+        if known is not None:
+            with contextlib.suppress(DataError):  # removed or damaged since
+                return store.get(known)
+        found = run()
+        self.store(found.id, "setup", *inputs)
+        return found
+
+    def get(self, kind: StepKind, *inputs: str) -> str | None:
+        """Return the stored text of a step, or None."""
+        row = self._rows.get((kind, _key(inputs)))
+        return None if row is None else row.text
+
+    def store(self, text: str, kind: StepKind, *inputs: str) -> None:
+        """Store the text of a step."""
+        row = BuildStep(kind=kind, key=_key(inputs), text=text)
+        if self.path is not None and self._rows.get((kind, row.key)) != row:
+            with RowAppender(self.path) as appender:
+                appender.append(row)
+            self._rows[kind, row.key] = row
+
+    def check(self, command: str) -> ProjectCheck | None:
+        """Return the stored result of the project's own tests under a command, or None."""
+        text = self.get("check", command)
+        with contextlib.suppress(ValidationError):
+            return _CHECK.validate_json(text) if text is not None else None
+        return None
+
+    def store_check(self, command: str, found: ProjectCheck) -> None:
+        """Store the result of the project's own tests under a command."""
+        plain = found._replace(failing_tests=dict(found.failing_tests))  # a view cannot be written
+        self.store(_CHECK.dump_json(plain).decode(), "check", command)
+
+    def remove(self) -> None:
+        """Remove the file."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+        self._rows.clear()
+
+
+def _key(inputs: Iterable[str]) -> str:
+    return sha256_text(*(f"{name} {version}" for name, version in sorted(versions().items())), *inputs)
+
+
+class StoringEngine:
+    """Engine that takes results of earlier attempts of a build from its steps, and stores new ones there.
+
+    A result for which the machine may be the reason is not stored.
+    """
+
+    def __init__(self, engine: WorkspaceEngine, steps: BuildSteps) -> None:
+        self._engine, self._steps = engine, steps
+
+    def isolation(self) -> Isolation:
+        """Return the isolation in force."""
+        return self._engine.isolation()
+
+    def submit(self, requests: Iterable[WorkspaceRequest]) -> Iterator[WorkspaceResult]:
+        """Yield results as they complete, those of earlier attempts first."""
+        waiting: dict[str, WorkspaceRequest] = {}
+        for request in requests:
+            text = self._steps.get("command", _inputs(request))
+            try:
+                known = WorkspaceResult.model_validate_json(text) if text is not None else None
+            except ValidationError:
+                known = None
+            if known is None:
+                waiting[request.id] = request
+            else:
+                yield known.model_copy(update={"id": request.id, "cached": True})
+        for result in self._engine.submit(waiting.values()):
+            if result.status.is_repeatable:
+                self._steps.store(result.model_dump_json(), "command", _inputs(waiting[result.id]))
+            yield result
+
+
+def _inputs(request: WorkspaceRequest) -> str:
+    return repr(request.model_copy(update={"id": ""}))
+
+
+class MeteredEngine:
+    """Engine that adds up the CPU seconds of its results; results from a cache cost nothing."""
+
+    def __init__(self, engine: WorkspaceEngine) -> None:
+        self._engine = engine
+        self.cpu_s = 0.0
+
+    def isolation(self) -> Isolation:
+        """Return the isolation in force."""
+        return self._engine.isolation()
+
+    def submit(self, requests: Iterable[WorkspaceRequest]) -> Iterator[WorkspaceResult]:
+        """Yield results as they complete."""
+        for result in self._engine.submit(requests):
+            self.cpu_s += 0.0 if result.cached else result.cpu_s
+            yield result

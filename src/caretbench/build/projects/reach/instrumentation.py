@@ -1,0 +1,171 @@
+"""Instrumentation of sources: a call before every statement appends a line to a log file, once per process.
+
+The call and its definition are in ``projects.toml`` of a language. Each file contains its own definition, so that no
+build file has to change. Line numbers stay the same if the language allows two statements on a line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import tree_sitter
+
+from caretbench.build.projects.reach.execution_log import EXECUTION_LOG
+from caretbench.errors import DataError
+from caretbench.execution.sandbox.program_sandbox import WORK
+from caretbench.languages import language
+from caretbench.languages.node_kinds import node_kinds
+from caretbench.projects.language_tables import InstrumentationTable, instrumentation_table
+from caretbench.syntax.analysis_types import Span
+from caretbench.syntax.blocks import statement_lists
+from caretbench.syntax.parser import has_error
+from caretbench.syntax.preprocessing import parse_file
+from caretbench.syntax.queries import captures
+from caretbench.syntax.source import SourceFile
+
+_PLACE = f"{WORK}/{EXECUTION_LOG}"
+
+
+class InstrumentedFile(NamedTuple):
+    """An instrumented file: its number, its content, and the spans of its recorded statements in text order."""
+
+    number: int
+    content: bytes
+    spans: tuple[Span, ...]
+
+
+def recorded_statements(source: SourceFile) -> list[tree_sitter.Node]:
+    """Return the statements of a file whose execution is recorded, in text order.
+
+    Raises:
+        DataError: the file does not parse.
+        KeyError: its language has no instrumentation.
+    """
+    table = instrumentation_table(source.language)
+    if table is None:
+        raise KeyError(source.language)
+    tree = parse_file(source)
+    if has_error(tree) and not language(source.language).preprocessed:  # they may be no errors of the file
+        raise DataError(f"{source.path} does not parse")
+    found = _statements(tree.root_node, source, table)
+    if has_error(tree) and not language(source.language).has_macros:  # a preprocessor has cut up some functions
+        faulty = _faulty_bodies(tree.root_node, source)
+        found = (node for node in found if not any(span.start <= node.start_byte < span.end for span in faulty))
+    return sorted(found, key=lambda node: node.start_byte)
+
+
+def instrument(source: SourceFile, number: int) -> InstrumentedFile:
+    """Return a file with a recording call before every statement; ``number`` identifies it in the log.
+
+    Raises:
+        DataError: the file does not parse.
+        KeyError: its language has no instrumentation.
+    """
+    nodes = recorded_statements(source)
+    table = instrumentation_table(source.language)
+    if table is None:
+        raise KeyError(source.language)
+    numbers = {"@file": str(number), "@size": str(len(nodes) + 1), "@place": _PLACE}
+    definition = _filled(table.definition, numbers)
+    parts = [definition] if nodes and table.definition_position == "head" else []
+    position = 0
+    for n, node in enumerate(nodes):
+        parts.append(source.text((position, node.start_byte)))
+        call = _filled(table.call, {**numbers, "@n": str(n)})
+        if n == 0 and table.definition_position == "first":
+            call = definition + call
+        parts.append(_before(source, node, call))
+        position = node.start_byte
+    parts.append(source.text((position, len(source.data))))
+    if nodes and table.definition_position == "foot":
+        parts.append(f"\n{definition}\n")
+    spans = tuple(Span(node.start_byte, node.end_byte) for node in nodes)
+    return InstrumentedFile(number, "".join(parts).encode("utf-8", "surrogatepass"), spans)
+
+
+def _filled(template: str, numbers: Mapping[str, str]) -> str:
+    for name, value in numbers.items():
+        template = template.replace(name, value)
+    return template
+
+
+def _before(source: SourceFile, node: tree_sitter.Node, call: str) -> str:
+    """Return the call before a statement; before a compound statement of Python, on a line of its own."""
+    if not language(source.language).indented or not _is_compound(node):
+        return call
+    line_start = source.data.rfind(b"\n", 0, node.start_byte) + 1
+    return call.rstrip("; ") + "\n" + source.text((line_start, node.start_byte))
+
+
+def _is_compound(node: tree_sitter.Node) -> bool:
+    kinds = node_kinds()
+    compound = node.type in kinds.decorated or node.type in kinds.tries or node.type in kinds.matches
+    return compound or any(child.type == ":" for child in node.children)
+
+
+def _statements(root: tree_sitter.Node, source: SourceFile, table: InstrumentationTable) -> Iterator[tree_sitter.Node]:
+    """Yield the statements that get a call."""
+    allowed = {one.span: set(one.statements) for one in statement_lists(root, source.grammar)}
+    constant = _constant_bodies(root, source, table.constant_header) if table.constant_header else []
+    for node in captures(root, source.grammar, "blocks").get("statements", []):
+        if _is_class_body(node):
+            continue
+        spans = allowed.get(Span(node.start_byte, node.end_byte), set())
+        children = [child for child in node.named_children if Span(child.start_byte, child.end_byte) in spans]
+        head = _head(children, table)
+        for child in children[head:]:
+            inside = any(span.start <= child.start_byte < span.end for span in constant)
+            directive = child.type.startswith("preproc_")  # it has lines of its own
+            before = child.prev_named_sibling
+            follows = before is not None and before.type in table.attached_nodes
+            if child.type not in table.excluded_nodes and not (inside or follows or directive):
+                yield child
+
+
+def _faulty_bodies(root: tree_sitter.Node, source: SourceFile) -> list[Span]:
+    """Return the spans of statement lists that do not parse."""
+    lists = captures(root, source.grammar, "blocks").get("statements", [])
+    return [Span(node.start_byte, node.end_byte) for node in lists if node.has_error]
+
+
+def _head(children: list[tree_sitter.Node], table: InstrumentationTable) -> int:
+    """Return the number of statements that must stay first: docstrings, directives, ``__future__`` imports."""
+    head = 0
+    if not table.leading_strings:
+        return head
+    kinds = node_kinds()
+    for n, child in enumerate(children):
+        inner = child.named_children[0] if child.named_child_count else None
+        is_text = child.type in kinds.expression_statements and inner is not None and inner.type == "string"
+        if child.type in kinds.future_imports or (is_text and n == head):
+            head = n + 1
+    return head
+
+
+def _is_class_body(node: tree_sitter.Node) -> bool:
+    """Return whether the body of a function is in fact that of a class with a macro: ``class EXPORTED Name {``."""
+    function, kinds = node.parent, node_kinds()
+    if function is None or function.type not in kinds.functions:
+        return False
+    kind = function.child_by_field_name("type")
+    declarator = function.child_by_field_name("declarator")
+    named = declarator is not None and declarator.type in kinds.names | kinds.type_names
+    return named and kind is not None and kind.type in kinds.types
+
+
+def _constant_bodies(root: tree_sitter.Node, source: SourceFile, constant: str) -> list[Span]:
+    """Return the spans of functions that a compiler may evaluate, which must have no side effects."""
+    pattern, kinds = re.compile(constant.encode()), node_kinds(source.grammar)
+    found, waiting = [], [root]
+    while waiting:
+        node = waiting.pop()
+        if node.type in kinds.functions:
+            body = node.child_by_field_name("body")
+            header = source.data[node.start_byte : body.start_byte if body else node.end_byte]
+            if pattern.search(header):
+                found.append(Span(node.start_byte, node.end_byte))
+                continue
+        waiting.extend(node.children)
+    return found

@@ -1,0 +1,212 @@
+"""Measurement of the reach of a project's tests.
+
+The lines of Python's files are traced (``inside/caretbench_trace.py``), for which no source changes. All other files
+are instrumented, and so are those of Python where the tests fail under a tracer or end it: a call before every
+statement works in every language, under every runner and in child processes, unlike coverage tools. The tests run once,
+and the log is read. For a file whose tests fail with instrumentation, reach is unknown: its lines do not count as
+reached, and the gate examines its blocks by replacing the code. Under pytest, reach is also recorded for each test.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from caretbench.build.projects.reach.execution_log import EXECUTION_LOG, ExecutedMarks, Mark, Place, executed_marks
+from caretbench.build.projects.reach.instrumentation import InstrumentedFile, instrument, recorded_statements
+from caretbench.build.projects.reach.statement_reach import CodePlace, RecordedCall, StatementReach
+from caretbench.build.projects.reach.traced_lines import TracedFile, statement_marks
+from caretbench.errors import DataError
+from caretbench.execution.execution_types import Status
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
+from caretbench.projects.answer_requests import original_file
+from caretbench.projects.language_tables import instrumentation_table, is_traced
+from caretbench.projects.runner_options import runs_pytest, with_line_tracing, with_reach_recording
+from caretbench.syntax.source import SourceFile, language_of
+
+_MOST_BYTES = 16 << 20
+_PATIENCE = 4.0
+"""Factor of the limits of recorded runs, which take longer."""
+
+
+def measure_reach(
+    engine: WorkspaceEngine, request: WorkspaceRequest, paths: Iterable[str], *, store: SnapshotStore | None = None
+) -> StatementReach:
+    """Run the tests of a project with a record of what they execute, and return the reached statements.
+
+    ``paths`` are the files of interest; they should not include test code.
+
+    Raises:
+        DataError: the project is not on this machine, or has no such file.
+    """
+    marked: dict[str, InstrumentedFile] = {}
+    traced: dict[int, TracedFile] = {}
+    unknown: dict[str, str] = {}
+    for path in sorted(set(paths)):
+        language = language_of(path)
+        if language is None or instrumentation_table(language) is None:
+            unknown[path] = f"{language or 'this language'} has no instrumentation"
+            continue
+        try:
+            source = SourceFile(path, original_file(request.snapshot, path, store))
+            marked[path] = instrument(source, len(marked))
+        except DataError as error:
+            unknown[path] = str(error)
+            continue
+        if is_traced(language):
+            traced[marked[path].number] = TracedFile(recorded_statements(source))
+    runs = _RecordedRuns(engine, request, marked)
+    marks = runs.executed_statements(traced, unknown)
+    known = {path: one for path, one in marked.items() if path not in unknown}
+    statements = {
+        path: [(span, (one.number, n) in marks.executed) for n, span in enumerate(one.spans)]
+        for path, one in known.items()
+    }
+    paths_by_number = {one.number: path for path, one in known.items()}
+    tests: dict[tuple[str, int], set[str]] = {}
+    for name, own in marks.by_test.items():
+        for number, n in own - marks.shared:
+            if number in paths_by_number:
+                tests.setdefault((paths_by_number[number], n), set()).add(name)
+    by_place = {place: frozenset(names) for place, names in tests.items()}
+    calls = _located_calls(marks, paths_by_number)
+    return StatementReach(statements, unknown, by_place, tuple(marks.by_test), runs.count, runs.cpu_s, calls)
+
+
+def _located_calls(marks: ExecutedMarks, paths: Mapping[int, str]) -> dict[str, tuple[RecordedCall, ...]]:
+    """Return the calls of each test with the paths of files."""
+
+    def code(place: Place) -> CodePlace:
+        return CodePlace(paths[place[0]], *place[1:])
+
+    return {
+        test: tuple(
+            RecordedCall(code(caller) if caller else None, code(called))
+            for caller, called in calls
+            if called[0] in paths and (caller is None or caller[0] in paths)
+        )
+        for test, calls in marks.calls.items()
+    }
+
+
+def _error_in(path: str) -> re.Pattern[str]:
+    """Return the pattern of a compiler's line that places an error in a file."""
+    name = re.escape(path)
+    before = rf"(?:^|[\s/\"']){name}[:(]\d[^\n]*\berror\b"  # gcc, clang, javac, csc
+    after = rf"\berror\b[^\n]*\n\s*--> (?:[^\n]*/)?{name}:"  # rustc
+    return re.compile(f"{before}|{after}", re.MULTILINE)
+
+
+@dataclass
+class _RecordedRuns:
+    """Runner of recorded tests: traced ones, and instrumented ones.
+
+    If instrumented tests do not pass, files that a compiler blames are excluded, others bisected.
+    """
+
+    engine: WorkspaceEngine
+    request: WorkspaceRequest
+    marked: Mapping[str, InstrumentedFile]
+    count: int = 0
+    cpu_s: float = 0.0
+
+    def executed_statements(self, traced: Mapping[int, TracedFile], unknown: dict[str, str]) -> ExecutedMarks:
+        """Return the executed statements of all files; add the files for which they stay unknown to ``unknown``."""
+        lines = self._trace() if traced else None
+        found = lines.converted(partial(statement_marks, files=traced)) if lines else None
+        if found is None or not found.executed:
+            return self._instrumented(tuple(self.marked), unknown)
+        rest = [path for path, one in self.marked.items() if found.untraced or one.number not in traced]
+        if not rest:
+            return found
+        failing: dict[str, str] = {}
+        marks = self._instrumented(rest, failing)
+        unknown.update({path: why for path, why in failing.items() if self.marked[path].number not in traced})
+        instrumented = {self.marked[path].number for path in rest if path not in failing}
+        own = frozenset(mark for mark in found.executed if mark[0] not in instrumented)
+        attributed = marks if found.untraced else found
+        return attributed._replace(executed=marks.executed | own)
+
+    def _trace(self) -> ExecutedMarks | None:
+        """Return the executed lines of traced files; None if the tests do not pass under the tracer."""
+        request = with_line_tracing(self._longer({}), tuple(self.marked), EXECUTION_LOG)
+        by_test = runs_pytest(self.request.command)
+        result = self._submit(with_reach_recording(request, EXECUTION_LOG) if by_test else request)
+        passed = result.status is Status.PASSED and result.file(EXECUTION_LOG) is not None
+        return executed_marks(result) if passed else None
+
+    def _instrumented(self, paths: Sequence[str], unknown: dict[str, str]) -> ExecutedMarks:
+        """Return the executed statements; those of single tests if the tests pass in one run."""
+        if not (paths and runs_pytest(self.request.command)):
+            return _unattributed(self._by_halves(paths, unknown))
+        found = self._by_test(paths)
+        if found is None:
+            executed = self._by_halves(paths, unknown)
+            known = [path for path in paths if path not in unknown]
+            found = self._by_test(known) if known and len(known) < len(paths) else None
+            found = found or _unattributed(executed)
+        return found
+
+    def _by_test(self, paths: Sequence[str]) -> ExecutedMarks | None:
+        """Return the statements of single tests from one run; None if the tests do not pass."""
+        result = self._once(paths, by_test=True)
+        passed = result.status is Status.PASSED and result.file(EXECUTION_LOG) is not None
+        return executed_marks(result) if passed else None
+
+    def _by_halves(self, paths: Sequence[str], unknown: dict[str, str]) -> frozenset[tuple[int, int]]:
+        if not paths:
+            return frozenset()
+        result = self._once(paths)
+        if result.status is Status.PASSED:
+            return executed_marks(result).executed
+        if len(paths) == 1:
+            unknown[paths[0]] = f"the tests do not pass with instrumentation: {result.status.value}"
+            return frozenset()
+        culprits = self._blamed_files(result, paths)
+        if culprits:
+            reason = f"the tests do not pass with instrumentation: {result.status.value}"
+            unknown.update(dict.fromkeys(culprits, reason))
+            return self._by_halves([path for path in paths if path not in culprits], unknown)
+        half = len(paths) // 2
+        return self._by_halves(paths[:half], unknown) | self._by_halves(paths[half:], unknown)
+
+    def _blamed_files(self, result: WorkspaceResult, paths: Sequence[str]) -> tuple[str, ...]:
+        """Return the files in which a compiler found errors; none if these are all, or it named none."""
+        if result.status is not Status.COMPILE_ERROR:
+            return ()
+        output = f"{result.stderr.text}\n{result.stdout.text}"
+        blamed = tuple(path for path in paths if _error_in(path).search(output))
+        return blamed if len(blamed) < len(paths) else ()
+
+    def _once(self, paths: Sequence[str], *, by_test: bool = False) -> WorkspaceResult:
+        request = self._longer({path: self.marked[path].content for path in paths})
+        return self._submit(with_reach_recording(request, EXECUTION_LOG) if by_test else request)
+
+    def _longer(self, patch: Mapping[str, bytes]) -> WorkspaceRequest:
+        """Return the request with changed files, a log and longer limits."""
+        limits = self.request.limits
+        longer = {"cpu_s": _PATIENCE * limits.cpu_s, "wall_s": _PATIENCE * limits.wall_s}
+        return self.request.model_copy(
+            update={
+                "id": f"reach {self.count}",
+                "patch": {**self.request.patch, **patch, EXECUTION_LOG: b""},
+                "results": (*self.request.results, EXECUTION_LOG),
+                "limits": limits.model_copy(update=longer),
+                "expected": None,
+                "result_bytes": _MOST_BYTES,
+            }
+        )
+
+    def _submit(self, request: WorkspaceRequest) -> WorkspaceResult:
+        [result] = self.engine.submit([request])
+        self.count += 1
+        self.cpu_s += result.cpu_s
+        return result
+
+
+def _unattributed(executed: frozenset[Mark]) -> ExecutedMarks:
+    return ExecutedMarks(executed, frozenset(), {})

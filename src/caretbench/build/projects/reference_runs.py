@@ -1,0 +1,226 @@
+"""Runs of a project's tests on the unchanged project, and selection of the tests that check each task."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from caretbench.build.projects.project_check import ProjectCheck, check_project, passed_test_count, passing_check
+from caretbench.build.projects.reach.measurement import measure_reach
+from caretbench.build.projects.reach.statement_reach import StatementReach
+from caretbench.build.projects.setup.command_detection import NamedCheck
+from caretbench.errors import DataError
+from caretbench.execution.execution_types import Status
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
+from caretbench.problem import Problem, TestsCheck
+from caretbench.projects.answer_requests import check_key, check_request, file_splice, tests_check
+from caretbench.projects.excluded_tests import failing_names
+from caretbench.projects.runner_options import with_reversed_order
+
+_NAMED = 5
+_LEAST_CPU_S: Final = 2.0
+
+
+class ReferenceRuns(NamedTuple):
+    """Results of a project's checks: those that pass three times, with CPU time and number of tests; and the others."""
+
+    checks: tuple[NamedCheck, ...]
+    excluded_checks: dict[str, str]
+    flaky_tests: dict[str, tuple[str, ...]]
+    """Flaky tests by check; they are excluded."""
+    failing_tests: dict[str, Mapping[str, str]]
+    """Tests that fail on the unchanged project by check, with their errors; they are excluded."""
+    order_dependent: dict[str, str]
+    """Failing tests by check, if its tests fail in another order."""
+    project_checks: dict[str, ProjectCheck]
+    """Results by :func:`~caretbench.projects.answer_requests.check_key`, for the gate."""
+
+
+NO_RUNS: Final = ReferenceRuns((), {}, {}, {}, {}, {})
+"""Results of a project without checks."""
+
+
+def run_checks(
+    engine: WorkspaceEngine,
+    snapshot: str,
+    checks: Sequence[NamedCheck],
+    progress: Callable[[int], None] = lambda _count: None,
+    *,
+    exclude_failing: bool = True,
+) -> ReferenceRuns:
+    """Run every check three times on the unchanged project; tests that fail are excluded unless told otherwise.
+
+    Raises:
+        DataError: the snapshot is missing or damaged.
+    """
+    kept: list[NamedCheck] = []
+    dropped: dict[str, str] = {}
+    flaky: dict[str, tuple[str, ...]] = {}
+    failing: dict[str, Mapping[str, str]] = {}
+    order: dict[str, str] = {}
+    projects: dict[str, ProjectCheck] = {}
+    for entry in checks:
+        found = check_project(engine, check_request(entry.check, snapshot), exclude_failing=exclude_failing)
+        if found.failing_tests:
+            failing[entry.name] = found.failing_tests
+        if found.flaky_tests:
+            flaky[entry.name] = found.flaky_tests
+        if found.fault:
+            dropped[entry.name] = entry.with_hint(found.fault)
+        else:
+            changes = {
+                "excluded_tests": (*entry.check.excluded_tests, *found.excluded_tests),
+                "prepare": found.request.prepare,
+                "reference_s": rounded_cpu_s(found.cpu_s),
+                "minimum_tests": max(entry.check.minimum_tests, found.test_count),
+            }
+            check = entry.check.model_copy(update=changes)
+            kept.append(entry._replace(check=check))
+            projects[check_key(check, snapshot)] = found
+            failure = _in_another_order(engine, found.request)
+            if failure:
+                order[entry.name] = failure
+        progress(1)
+    return ReferenceRuns(tuple(kept), dropped, flaky, failing, order, projects)
+
+
+def _in_another_order(engine: WorkspaceEngine, request: WorkspaceRequest) -> str:
+    """Return the tests that fail in another order, twice; empty if none does or the runner has no such option."""
+    turned = with_reversed_order(request.model_copy(update={"id": "another order", "expected": None}))
+    if turned is None:
+        return ""
+    for repeat in range(2):
+        [result] = engine.submit([turned.model_copy(update={"repeat": repeat})])
+        if not result.status.is_own_failure:
+            return ""
+    names = ", ".join(failing_names(result)[:_NAMED])
+    return f"in another order {names or 'its tests'} fail{'s' if names and ',' not in names else ''}"
+
+
+MAX_TESTS: Final = 300
+"""Maximum number of tests that a task's check names; a task that more tests reach is checked by all."""
+
+
+class ProblemsWithTests(NamedTuple):
+    """Problems whose checks name their tests, and the results of runs with only these tests, by check key."""
+
+    problems: tuple[Problem, ...]
+    project_checks: Mapping[str, ProjectCheck]
+
+
+def select_tests(
+    engine: WorkspaceEngine, problems: Sequence[Problem], check: TestsCheck, reach: StatementReach
+) -> ProblemsWithTests:
+    """Return the problems with the tests that reach each of them.
+
+    Each distinct set of tests runs once, alone, on the unchanged project. If it does not pass, all tests check the
+    problem.
+
+    Raises:
+        DataError: the snapshot is missing or damaged.
+    """
+    chosen: dict[str, tuple[str, ...]] = {}
+    for problem in problems:
+        splice = file_splice(problem)
+        tests = reach.tests_reaching(splice.path, splice.start, splice.end)
+        if 0 < len(tests) <= MAX_TESTS:
+            chosen[problem.id] = tests
+    return run_named_tests(engine, problems, chosen, check)
+
+
+def run_named_tests(
+    engine: WorkspaceEngine,
+    problems: Sequence[Problem],
+    chosen: Mapping[str, tuple[str, ...]],
+    check: TestsCheck | None = None,
+) -> ProblemsWithTests:
+    """Return the problems with the tests ``chosen`` for each of them, by id; the others stay as they are.
+
+    Each distinct set of tests runs once, alone, on the unchanged project. If it does not pass, all tests check the
+    problem. ``check`` is the check of all problems; by default the first one's.
+
+    Raises:
+        DataError: the snapshot is missing or damaged.
+    """
+    if not problems:
+        return ProblemsWithTests((), {})
+    check = check or tests_check(problems[0])
+    snapshots = {file_splice(problem).snapshot for problem in problems}
+    distinct = [(snapshot, tests) for snapshot in snapshots for tests in dict.fromkeys(chosen.values())]
+    fewest = min(1, check.minimum_tests)
+    named = [check.model_copy(update={"tests": tests, "minimum_tests": fewest}) for _, tests in distinct]
+    requests = [
+        check_request(one, snapshot, identity=f"tests {n}")
+        for n, (one, (snapshot, _)) in enumerate(zip(named, distinct, strict=True))
+    ]
+    results = {result.id: result for result in engine.submit(requests)}
+    checks: dict[tuple[str, ...], TestsCheck] = {}
+    projects: dict[str, ProjectCheck] = {}
+    for (snapshot, tests), request in zip(distinct, requests, strict=True):
+        result = results[request.id]
+        passed = passed_test_count(result)
+        if result.status is not Status.PASSED or (check.minimum_tests and not passed):
+            continue
+        changes = {"tests": tests, "minimum_tests": passed, "reference_s": rounded_cpu_s(result.cpu_s)}
+        checks[tests] = check.model_copy(update=changes)
+        projects[check_key(checks[tests], snapshot)] = passing_check(request, result)
+    found = [
+        problem.model_copy(update={"checks": (checks.get(chosen.get(problem.id, ()), check),)}) for problem in problems
+    ]
+    return ProblemsWithTests(tuple(found), projects)
+
+
+def without_slow_tests(
+    engine: WorkspaceEngine,
+    problems: Sequence[Problem],
+    check: TestsCheck,
+    reach: StatementReach,
+    slow_tests: Sequence[str],
+    *,
+    store: SnapshotStore | None = None,
+) -> ProblemsWithTests:
+    """Return the problems, without slow tests in their checks if faster ones reach the same statements.
+
+    The other tests run once on the unchanged project and once with instrumentation. All problems keep all tests if the
+    runner cannot exclude single tests, or the others do not pass alone.
+
+    Raises:
+        DataError: the snapshot is missing or damaged.
+    """
+    unchanged = ProblemsWithTests(tuple(problems), {})
+    if not slow_tests or not problems:
+        return unchanged
+    snapshot = file_splice(problems[0]).snapshot
+    excluded = (*check.excluded_tests, *slow_tests)
+    fewest = min(1, check.minimum_tests)
+    try:
+        request = check_request(
+            check.model_copy(update={"excluded_tests": excluded, "minimum_tests": fewest}), snapshot
+        )
+    except DataError:  # the runner cannot exclude single tests
+        return unchanged
+    [result] = engine.submit([request.model_copy(update={"id": "fast tests"})])
+    passed = passed_test_count(result)
+    if result.status is not Status.PASSED or (check.minimum_tests and not passed):
+        return unchanged
+    changes = {"excluded_tests": excluded, "minimum_tests": passed, "reference_s": rounded_cpu_s(result.cpu_s)}
+    fast = check.model_copy(update=changes)
+    paths = {file_splice(problem).path for problem in problems}
+    faster = measure_reach(engine, check_request(fast, snapshot), paths, store=store)
+    found = []
+    for problem in problems:
+        splice = file_splice(problem)
+        enough = faster.covers(reach, splice.path, splice.start, splice.end)
+        found.append(problem.model_copy(update={"checks": (fast,)}) if enough else problem)
+    return ProblemsWithTests(tuple(found), {check_key(fast, snapshot): passing_check(request, result)})
+
+
+def rounded_cpu_s(cpu_s: float) -> float:
+    """Return CPU seconds rounded up to a power of two, so that mining twice gives the same tasks.
+
+    At least 2: the limits of answers are the same for all shorter times.
+    """
+    return float(2 ** math.ceil(math.log2(max(cpu_s, _LEAST_CPU_S))))

@@ -1,0 +1,103 @@
+"""Options and targets of a CMake project that concern tests, from its files; nothing of the project is executed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Final, NamedTuple
+
+from caretbench.build.projects.setup.debian_packages import installed_sources
+from caretbench.execution.workspaces.snapshot_store import Snapshot
+from caretbench.projects.rules import project_rules
+
+_CALL: Final = re.compile(
+    r"^[ \t]*(option|cmake_dependent_option|add_executable|add_custom_target)[ \t]*"
+    r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_COMMENT: Final = re.compile(r"#[^\n]*")
+_WORD: Final = re.compile(r'"([^"]*)"|([^\s"]+)')
+_ABOUT_TESTS: Final = re.compile(
+    r"(?:^|[^a-z])(?:unit|self)?_?(?:tests?|testing|checks?|specs?)(?![a-z])", re.IGNORECASE
+)
+_CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_NOT_A_TARGET: Final = frozenset({"IMPORTED", "ALIAS"})
+_FETCHED: Final = re.compile(r"\bFetchContent_Declare\s*\(\s*([\w.-]+)", re.IGNORECASE)
+_KINDS: Final = {
+    "option": ("option", 2), "cmake_dependent_option": ("option", 2),
+    "add_executable": ("program", None), "add_custom_target": ("target", 1),
+}  # fmt: skip
+"""Kind of what a command declares, and the number of its words that may say that it concerns tests."""
+_NAMED: Final = 5
+_BUILD: Final = ".caretbench-build"
+
+
+class CMakeTests(NamedTuple):
+    """Options that concern tests, test programs, and custom targets that run tests, by name."""
+
+    options: tuple[str, ...]
+    programs: tuple[str, ...]
+    targets: tuple[str, ...]
+
+
+def cmake_tests(snapshot: Snapshot) -> CMakeTests:
+    """Return what the CMake files of a project say about its tests; files of other projects in it do not count."""
+    found: dict[str, dict[str, None]] = {"option": {}, "program": {}, "target": {}}
+    for text in _files(snapshot):
+        for match in _CALL.finditer(text):
+            words = [quoted or plain for quoted, plain in _WORD.findall(match[2])]
+            kind, about = _KINDS[match[1].lower()]
+            if not words or "$" in words[0] or _NOT_A_TARGET & set(words):
+                continue
+            if any(map(_concerns_tests, words[:about])):
+                found[kind][words[0]] = None
+    return CMakeTests(*(tuple(names) for names in found.values()))
+
+
+def _files(snapshot: Snapshot) -> Iterator[str]:
+    """Yield the texts of a project's own CMake files without comments, those of outer folders first."""
+    foreign = project_rules().files.folders
+    for path in sorted(snapshot.entries, key=lambda path: (path.count("/"), path)):
+        name = PurePosixPath(path)
+        named = name.name == "CMakeLists.txt" or name.suffix == ".cmake"
+        if named and snapshot.entries[path].kind == "file" and not foreign & set(name.parts):
+            yield _COMMENT.sub("", snapshot.read(path).decode("utf-8", "replace"))
+
+
+def _concerns_tests(text: str) -> bool:
+    return _ABOUT_TESTS.search(_CAMEL.sub("_", text)) is not None
+
+
+def fetched_libraries_options(snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the options by which a build takes the libraries of ``FetchContent`` from this machine, if it has any."""
+    names = dict.fromkeys(name for text in _files(snapshot) for name in _FETCHED.findall(text))
+    if not names:
+        return ()
+    sources = ((name.upper(), installed_sources(name)) for name in names)
+    local = (f"-DFETCHCONTENT_SOURCE_DIR_{name}={folder}" for name, folder in sources if folder is not None)
+    return ("-DFETCHCONTENT_TRY_FIND_PACKAGE_MODE=ALWAYS", *local)
+
+
+def offered_tests(snapshot: Snapshot) -> str:
+    """Return the options and targets that may run a project's tests, and a command to name one; empty if none does."""
+    found = cmake_tests(snapshot)
+    parts = []
+    if found.options:
+        parts.append(f"the options {', '.join(found.options[:_NAMED])}")
+    if found.programs:
+        parts.append(f"the programs {', '.join(found.programs[:_NAMED])}")
+    if found.targets:
+        parts.append(f"the targets {', '.join(found.targets[:_NAMED])}")
+    if not parts:
+        return ""
+    switches = "".join(f" -D{name}=ON" for name in found.options[:_NAMED])
+    build = f"cmake -S . -B {_BUILD}{switches} && cmake --build {_BUILD}"
+    if found.programs:
+        program = found.programs[0]
+        run = f'{build} --target {program} && "$(find {_BUILD} -type f -name {program} -perm -u+x | head -n 1)"'
+    elif found.targets:
+        run = f"{build} --target {found.targets[0]}"
+    else:
+        run = f"{build} && ctest --test-dir {_BUILD} --no-tests=error"
+    return f"CMake knows {' and '.join(parts)}: --test-command '{run}'"

@@ -1,0 +1,125 @@
+"""Debian's packages: those that apt knows, and those of the C and C++ libraries that a build says it lacks."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from caretbench.execution.execution_types import FrozenModel
+from caretbench.execution.sandbox.program_sandbox import WORK
+from caretbench.files import read_packaged_toml
+
+_FOLDER: Final = re.compile(rf'add_subdirectory given source "(?:{WORK}/)?([^"]+)" which is not an? existing directory')
+_FETCHED: Final = re.compile(
+    r"(?:repository: |downloading |unable to access )'?https?://[^/'\s]+/(?:[^/'\s]+/)*?"
+    r"([^/'\s]+?)(?:\.git)?(?:/(?:archive|releases|zipball|tarball)/[^'\s]*|/?)(?='|\s|$)"
+)
+"""Project that a build wants to fetch: the last part of its address, or the one before a release's archive."""
+_LACKS: Final = (
+    re.compile(r"Could NOT find (\w[\w+-]*)"),
+    re.compile(r'package configuration file provided by "([\w+-]+)"'),
+    re.compile(r"(?:No package '|Package ')([\w.+-]+)' (?:found|,? ?required by)|Package ([\w.+-]+) was not found"),
+    re.compile(r"cannot find -l([\w+-]+)"),
+    re.compile(r"fatal error: <?([\w/.+-]+)"),
+)
+_HEADERS: Final = re.compile(r"missing_dependency: ([\w/., +-]+?) (?:is|are) not installed")
+_HEADER: Final = re.compile(r"/.*|\.(?:h|hh|hpp|hxx|H)$")
+
+
+class CppLibrary(FrozenModel):
+    """Row of ``debian_cpp.toml``."""
+
+    names: str
+    package: str
+    sources_package: str | None = None
+    sources: str | None = None
+    """Folder of the sources that ``sources_package`` installs."""
+
+
+@cache
+def available_packages() -> frozenset[str]:
+    """Return the names of Debian's packages as apt knows them on this machine; empty where there is no apt."""
+    apt = shutil.which("apt-cache")
+    if apt is None:
+        return frozenset()
+    try:
+        done = subprocess.run([apt, "pkgnames"], capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return frozenset()
+    return frozenset(done.stdout.split())
+
+
+@cache
+def _libraries() -> tuple[CppLibrary, ...]:
+    rows = read_packaged_toml("caretbench.build.projects.setup", "debian_cpp.toml")["libraries"]
+    return tuple(CppLibrary.model_validate(row) for row in rows)
+
+
+def cpp_library(name: str) -> CppLibrary | None:
+    """Return the table's row of a library, by a name that builds have for it; None if there is none."""
+    return next((row for row in _libraries() if re.fullmatch(row.names, name, re.IGNORECASE)), None)
+
+
+def installed_sources(name: str) -> str | None:
+    """Return the folder of a library's sources on this machine; None if they are not installed."""
+    row = cpp_library(name)
+    return row.sources if row is not None and row.sources is not None and Path(row.sources).is_dir() else None
+
+
+def cpp_package(name: str) -> str | None:
+    """Return the Debian package with the headers of a library; None if there is none."""
+    row = cpp_library(name)
+    plain = name.lower()
+    names = (row.package,) if row is not None else (f"lib{plain}-dev", f"{plain}-dev", f"{plain}")
+    return next((one for one in names if one in available_packages() and _is_for_builds(one)), None)
+
+
+def _is_for_builds(package: str) -> bool:
+    return package.endswith("-dev") or any(package == row.package for row in _libraries())
+
+
+def cpp_packages_message(message: str) -> str:
+    """Return what Debian has of the libraries that the message of a C++ build says are missing; empty if none."""
+    return "; ".join(dict.fromkeys([*_of_folders(message), *_of_fetched(message), *_of_libraries(message)]))
+
+
+def _of_folders(message: str) -> Iterator[str]:
+    """Yield a remedy for each folder with another project's sources that the project lacks."""
+    for path in _FOLDER.findall(message):
+        row = cpp_library(path.rpartition("/")[2])
+        if row is None or row.sources is None or row.sources_package is None:
+            yield f"the folder {path} is not in this copy of the project: put it there"
+            continue
+        apt = "" if Path(row.sources).is_dir() else f"`apt-get install {row.sources_package}`, then "
+        copied = shlex.quote(f"mkdir -p {path} && cp -r {row.sources}/. {path}")
+        yield f"the folder {path} is not in this copy of the project: {apt}--setup {copied} puts Debian's there"
+
+
+def _of_fetched(message: str) -> Iterator[str]:
+    """Yield a remedy for each library that the build wants to fetch."""
+    for name in _FETCHED.findall(message):
+        row = cpp_library(name)
+        package = row.sources_package if row is not None and row.sources_package else cpp_package(name)
+        if package is None:
+            yield f"its build fetches {name} over the network: bring it into the project with --setup"
+        else:
+            yield (
+                f"its build fetches {name} over the network: after `apt-get install {package}` the same command uses "
+                "Debian's"
+            )
+
+
+def _of_libraries(message: str) -> Iterator[str]:
+    found = {name for pattern in _LACKS for match in pattern.finditer(message) for name in match.groups() if name}
+    found |= {name for names in _HEADERS.findall(message) for name in names.split(", ")}
+    named = {_HEADER.sub("", name): None for name in sorted(found)}
+    packages = {name: package for name in named if (package := cpp_package(name))}
+    if packages:
+        install = " ".join(dict.fromkeys(packages.values()))
+        yield f"Debian has {', '.join(packages)}: `apt-get install {install}`, then the same command"

@@ -1,0 +1,228 @@
+"""Import path and packages of a Python project's tests, from its files; nothing of the project is executed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from caretbench.build.projects.setup.project_tables import expanded_requirements, read_text, requirement_files
+from caretbench.build.projects.setup.python.declared_packages import (
+    declared_packages,
+    named_groups,
+    own_name,
+    packages_of,
+)
+from caretbench.build.projects.setup.python.need_names import (
+    has_test_package,
+    is_unneeded,
+    joined_needs,
+    names_of_tests,
+    package_name,
+)
+from caretbench.build.projects.setup.python.nox_sessions import nox_needs
+from caretbench.build.projects.setup.python.tox_environments import tox_needs
+from caretbench.build.projects.setup.python.workflow_installs import workflow_needs
+from caretbench.execution.bundles.bundle_model import INSIDE
+from caretbench.execution.bundles.pip import sandbox_python
+from caretbench.execution.sandbox.bubblewrap import PATH
+from caretbench.execution.sandbox.program_sandbox import WORK
+from caretbench.execution.workspaces.snapshot_store import Snapshot
+from caretbench.execution.workspaces.warm.warm_python import PACKAGES_FOLDER
+
+INSTALLATION: Final = f"python3 -m pip install --no-compile --target {PACKAGES_FOLDER}"
+"""Command that installs the packages that follow."""
+_INSTALLED: Final = re.compile(rf"{re.escape(PACKAGES_FOLDER)}/([^/]+)-([^/-]+)\.dist-info/METADATA")
+_ASKS: Final = re.compile(r"\b(?:importlib[._]metadata|pkg_resources)\b")
+_ENTRY_POINTS: Final = re.compile(r"\bscripts\b|entry[-_]points", re.IGNORECASE)
+_BUILT_FILES: Final = re.compile(
+    r"ext[-_]modules|\bExtension\(|cythonize|cffi_modules|mypycify|maturin|meson|scikit[-_]build|write_to|version[-_]file"
+)
+"""Build settings of compiled modules, and of files that the build writes."""
+_OLD_HOOKS: Final = re.compile(
+    r"\bdef pytest_(?:collect_file|ignore_collect|pycollect_makemodule|report_header|report_collectionfinish)"
+    r"\([^)]*\b(?:path|startdir)\b"
+)
+"""Hooks in conftest.py with arguments that pytest 9 refuses."""
+_BUILD_FILES: Final = ("pyproject.toml", "setup.py", "setup.cfg")
+
+
+def import_folders(snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the folders of a project for ``PYTHONPATH``: ``src``, and the one with installed packages.
+
+    With installed packages, the root is included if there is no ``src``, so that it precedes an installed copy.
+    """
+    own = any(re.fullmatch(r"src/.*\.py", path) for path in snapshot.entries)
+    found = ["src"] if own and "src/__init__.py" not in snapshot.entries else []
+    if any(path.startswith(f"{PACKAGES_FOLDER}/") for path in snapshot.entries):
+        found = [*(found or ["."]), PACKAGES_FOLDER]  # the mined files precede an installed copy
+    return tuple(found)
+
+
+def installed_packages(snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the packages that a setup installed, sorted, each as ``NAME==VERSION``."""
+    found = (_INSTALLED.fullmatch(path) for path in snapshot.entries)
+    return tuple(sorted(f"{match[1]}=={match[2]}" for match in found if match))
+
+
+def is_importable(snapshot: Snapshot, module: str) -> bool:
+    """Return whether a project's tests can import a module without a bundle."""
+    places = (f"{folder}/{module}/__init__.py".removeprefix("./") for folder in import_folders(snapshot))
+    return any(place in snapshot.entries for place in places) or _has(sandbox_python(), module)
+
+
+@cache
+def _has(python: Path, module: str) -> bool:
+    try:
+        done = subprocess.run([python, "-I", "-c", f"import {module}"], capture_output=True, timeout=60, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.returncode == 0
+
+
+def with_python_path(
+    snapshot: Snapshot, environment: Mapping[str, str], bundle: str | None = None
+) -> Mapping[str, str]:
+    """Return environment variables with ``PYTHONPATH`` and ``PATH`` for the project's folders, unless they are set."""
+    found = import_folders(snapshot)
+    added = {}
+    if found and "PYTHONPATH" not in environment:
+        places = [f"{WORK}/{folder}" for folder in found]
+        if bundle is not None:  # this variable replaces the bundle's
+            places.append(f"{INSIDE}/site-packages")
+        added["PYTHONPATH"] = ":".join(places)
+    scripts = f"{PACKAGES_FOLDER}/bin"
+    if "PATH" not in environment and any(path.startswith(f"{scripts}/") for path in snapshot.entries):
+        added["PATH"] = f"{WORK}/{scripts}:{PATH}"
+    return {**environment, **added}
+
+
+class _Needed(NamedTuple):
+    """Packages that are named for tests, and further ones that also may be for something else."""
+
+    named: tuple[str, ...]
+    further: tuple[str, ...]
+
+
+def requirements(snapshot: Snapshot, runner: str | None = None) -> tuple[str, ...]:
+    """Return the arguments of ``pip install`` for a project's tests: packages, and ``-r FILE``.
+
+    ``runner`` is a package that the test command needs.
+    """
+    needed = _needed(snapshot, runner)
+    return (*needed.named, *needed.further)
+
+
+def _needed(snapshot: Snapshot, runner: str | None) -> _Needed:
+    """Return what a project's files name, each package once.
+
+    Metadata, tox and requirements files are meant for tests. What sessions of nox, jobs of CI and other groups with a
+    test runner install is further: it is not needed where it cannot be installed.
+    """
+    groups, own = named_groups(snapshot), own_name(snapshot)
+    tox, nox, jobs = tox_needs(snapshot), nox_needs(snapshot), workflow_needs(snapshot)
+    chosen = names_of_tests(groups)
+    named = [*declared_packages(snapshot), *(one for name in chosen for one in groups[name])]
+    named += [*tox.packages, *packages_of(groups, (*tox.extras, *tox.groups))]
+    named += [f"-r {path}" for path in requirement_files(snapshot)]
+    first = [one for one in expanded_requirements(snapshot, named) if _is_needed(one, own)]
+    others = joined_needs((nox, jobs))
+    further = [one for listed in groups.values() if has_test_package(listed) for one in listed]
+    further += [*packages_of(groups, (*others.extras, *others.groups)), *others.packages]
+    known = {package_name(one) for one in first}
+    added = {
+        package_name(one): one
+        for one in reversed(expanded_requirements(snapshot, further))
+        if _is_needed(one, own) and not one.startswith("-r ") and package_name(one) not in known
+    }
+    if runner and runner not in {*known, *added}:
+        first.append(runner)
+    if any(package_name(one) == "pytest" for one in (*first, *added.values())) and _has_old_hooks(snapshot):
+        first.append("pytest<9")
+    return _Needed(tuple(dict.fromkeys(first)), tuple(reversed(added.values())))
+
+
+def _has_old_hooks(snapshot: Snapshot) -> bool:
+    own = (path for path in snapshot.entries if path.rpartition("/")[2] == "conftest.py")
+    return any(_OLD_HOOKS.search(read_text(snapshot, path) or "") for path in own)
+
+
+def install_command(snapshot: Snapshot, runner: str | None = None) -> str | None:
+    """Return the command that installs the :func:`requirements`, and the project if need be; None if nothing is.
+
+    If they cannot be installed together, those that are named for tests are installed alone.
+    """
+    needed = _needed(snapshot, runner)
+    packages = _installation((*needed.named, *needed.further))
+    if needed.further:
+        packages = f"{{ {packages} || {_installation(needed.named) or 'true'}; }}"
+    return " && ".join(filter(None, (packages, _own_installation(snapshot)))) or None
+
+
+def _installation(needed: Sequence[str]) -> str:
+    words = [part for one in needed for part in (one.split(" ", 1) if one.startswith("-r ") else [one])]
+    return f"{INSTALLATION} {shlex.join(words)}" if words else ""
+
+
+def added_installation(arguments: str) -> str:
+    """Return a command that installs packages next to those that are there.
+
+    pip itself leaves out each folder that exists: a namespace of several distributions, or that of scripts.
+    """
+    place = "/tmp/caretbench-packages"  # noqa: S108  a path inside the sandbox
+    merge = f"mkdir -p {PACKAGES_FOLDER} && cp -r {place}/. {PACKAGES_FOLDER}/"
+    return f"{INSTALLATION.replace(PACKAGES_FOLDER, place)} {arguments} && {merge}"
+
+
+def _own_installation(snapshot: Snapshot) -> str:
+    """Return the command that installs the project itself, if its tests may need that; "" if not.
+
+    They do if it queries its own version, or has scripts or entry points. Compiled modules, and other files that its
+    build writes, are placed next to its sources, which precede the installed copy.
+    """
+    settings = "\n".join(read_text(snapshot, path) or "" for path in _BUILD_FILES)
+    asks = any(_ASKS.search(read_text(snapshot, path) or "") for path in snapshot.entries if path.endswith(".py"))
+    written = _BUILT_FILES.search(settings) is not None
+    if "pyproject.toml" not in snapshot.entries and "setup.py" not in snapshot.entries:
+        return ""
+    if not (asks or written or _ENTRY_POINTS.search(settings)):
+        return ""
+    copies = [
+        f"if [ -d {PACKAGES_FOLDER}/{name} ]; then cp -rn {PACKAGES_FOLDER}/{name}/. {folder} || true; fi"
+        for folder, name in (_package_folders(snapshot) if written else ())
+    ]
+    # Snapshots have no git history to derive the version from. A project that cannot be built is tested as it is.
+    built = f"SETUPTOOLS_SCM_PRETEND_VERSION=0.1 {added_installation('--no-deps .')} || true"
+    steps = "; ".join([built, *copies])
+    return f"{{ {steps}; }}"
+
+
+def _package_folders(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """Yield the folders of the project's packages, with their paths below the import folder.
+
+    Of a namespace, which other distributions are part of, only the project's own packages count.
+    """
+    root = "src/" if "src" in import_folders(snapshot) else ""
+    found = (re.match(rf"{root}((?:\w+/)+)[^/]+\.py$", path) for path in sorted(snapshot.entries))
+    folders = dict.fromkeys(match[1] for match in found if match)
+    for folder in dict.fromkeys(_outermost_package(name, root, snapshot) for name in folders):
+        if not {"test", "tests"} & {*folder.split("/")}:
+            yield f"{root}{folder}", folder
+
+
+def _outermost_package(folder: str, root: str, snapshot: Snapshot) -> str:
+    """Return the first of the folders on the way to one with modules that is a package, else that folder."""
+    parts = folder.strip("/").split("/")
+    paths = ["/".join(parts[: n + 1]) for n in range(len(parts))]
+    return next((path for path in paths if f"{root}{path}/__init__.py" in snapshot.entries), paths[-1])
+
+
+def _is_needed(requirement: str, own: str) -> bool:
+    if requirement.startswith("-r "):
+        return True
+    name = package_name(requirement)
+    return bool(name) and name != own and not is_unneeded(name) and ":" not in requirement

@@ -1,0 +1,162 @@
+"""Parser of merge commit messages: pull request number, title and description.
+
+Hosts and bots each have their own message format: :data:`MERGE_MESSAGE_FORMATS`. Names of people (trailers,
+``from user/branch``, addresses) are removed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from caretbench.build.sources.changes.descriptions import redact_emails, remove_trailers
+from caretbench.build.sources.pull_request import ChangeKind
+
+TitleLocation = Literal["body", "subject"]
+
+_MAX_TITLE_CHARACTERS = 300
+_MAX_SUBJECT_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class MergeMessageFormat:
+    """The format of merge messages of one host or tool.
+
+    ``subject_pattern`` matches the first line: its group ``number`` is the pull request, its group ``title`` or
+    ``branch`` is used for the title if ``title_location`` is not the body. ``body_pattern``, if set, must match in the
+    body, too; it may contain the number.
+    """
+
+    name: str
+    subject_pattern: re.Pattern[str]
+    title_location: TitleLocation
+    body_pattern: re.Pattern[str] | None = None
+
+
+MERGE_MESSAGE_FORMATS: Sequence[MergeMessageFormat] = (
+    MergeMessageFormat(
+        "github-merge", re.compile(r"Merge pull request #(?P<number>\d+) from (?:[^\s/]+/)?(?P<branch>\S+)"), "body"
+    ),
+    # Merge of a private fork that fixes a vulnerability.
+    MergeMessageFormat(
+        "github-advisory", re.compile(r"Merge (?:pull request from GHSA(?:-\w{4}){3}|commit from fork)"), "body"
+    ),
+    MergeMessageFormat(
+        "bitbucket-server",
+        re.compile(r"Merge pull request #(?P<number>\d+) in \S+ from (?:[^\s/]+/)?(?P<branch>\S+)(?: to \S+)?"),
+        "body",
+    ),
+    MergeMessageFormat(
+        "bitbucket-cloud", re.compile(r"Merged in (?P<branch>\S+) \(pull request #(?P<number>\d+)\)"), "body"
+    ),
+    MergeMessageFormat("azure", re.compile(r"Merged PR (?P<number>\d+): (?P<title>.+)"), "subject"),
+    MergeMessageFormat(
+        "bors", re.compile(r"(?:Auto|Rollup) merge of #(?P<number>\d+) - [^\s:]+:(?P<branch>[^\s,]+).*"), "body"
+    ),
+    MergeMessageFormat("bors-ng", re.compile(r"Merge #(?P<number>\d+)(?: #\d+)*: (?P<title>.+)"), "subject"),
+    MergeMessageFormat("bors-ng-many", re.compile(r"Merge #(?P<number>\d+)(?: #\d+)*"), "body"),
+    MergeMessageFormat(
+        "gitlab-merge",
+        re.compile(r"Merge branch '(?P<branch>[^']+)' into '[^']+'"),
+        "body",
+        re.compile(r"^See merge request \S*!(?P<number>\d+)\s*$", re.MULTILINE),
+    ),
+    MergeMessageFormat(
+        "number-suffix", re.compile(r"(?P<title>.+?)\s*\((?:#|!|GH-|PR #?)(?P<number>\d+)\)"), "subject"
+    ),
+    MergeMessageFormat(
+        "number-in-trailer",
+        re.compile(r"(?P<title>.+)"),
+        "subject",
+        re.compile(
+            r"^(?:PR-URL|Pull[- ]Request(?:[- ]resolved)?|Reviewed-on): ?"
+            r"\S*?(?:/pull/|/pulls/|/merge_requests/|#)(?P<number>\d+)\s*$"
+            r"|^[Cc]loses #(?P<closes>\d+) from \S+\s*$",
+            re.MULTILINE | re.IGNORECASE,
+        ),
+    ),
+)
+
+# Lines that merge messages have before their list of commits.
+_LISTED = re.compile(r"\* commit '[0-9a-f]+':?|Approved-by:.*|See merge request .*", re.IGNORECASE)
+_REVIEWED = re.compile(r"^\d+: (.+?) r=\S+(?: a=\S+)?$")
+_FROM_SOMEBODY = re.compile(r"^[Cc]loses (#\d+) from \S+$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class CommitMessage:
+    """The parsed message of a commit, as :class:`~caretbench.build.sources.pull_request.PullRequest` stores it."""
+
+    kind: ChangeKind
+    number: int | None
+    title: str
+    description: str
+    trailers_removed: int
+    format_name: str | None
+
+
+def parse_commit_message(text: str, parent_count: int) -> CommitMessage:
+    """Parse the message of a commit with this number of parents; more than one is a merge."""
+    subject, body = _split_message(text.replace("\r\n", "\n").strip())
+    style, number, title = _match_format(subject, body)
+    body, removed = remove_trailers(body)
+    body = _FROM_SOMEBODY.sub(r"Closes \1", body)
+    if not title:
+        title, body = _title_from_body(body)
+        title = title or _branch_name(style, subject) or subject
+    kind: ChangeKind = "merge" if parent_count > 1 else "commit" if number is None else "squash"
+    return CommitMessage(
+        kind=kind,
+        number=number,
+        title=redact_emails(title.strip()[:_MAX_TITLE_CHARACTERS]),
+        description=redact_emails(body.strip()),
+        trailers_removed=removed,
+        format_name=style.name if style else None,
+    )
+
+
+def _split_message(text: str) -> tuple[str, str]:
+    """Return subject and body; a subject of several lines is joined, as git does."""
+    paragraph, _, body = text.partition("\n\n")
+    lines = [line.strip() for line in paragraph.split("\n")]
+    if len(lines) > 1 and (
+        len(paragraph) > _MAX_SUBJECT_CHARACTERS or not all(line[:1].isalnum() for line in lines[1:])
+    ):
+        first, _, rest = text.partition("\n")
+        return first.strip(), rest.strip("\n")
+    subject, body = " ".join(lines), body.strip("\n")
+    if subject.endswith("…") and body.startswith("…"):  # the host splits a long title
+        rest, _, body = body.partition("\n")
+        subject = subject[:-1] + rest[1:]
+    return subject, body.strip("\n")
+
+
+def _match_format(subject: str, body: str) -> tuple[MergeMessageFormat | None, int | None, str]:
+    """Return the message format, the number, and the title if the subject contains it."""
+    for style in MERGE_MESSAGE_FORMATS:
+        found = style.subject_pattern.fullmatch(subject)
+        below = style.body_pattern.search(body) if found and style.body_pattern else None
+        if found is None or (style.body_pattern and below is None):
+            continue
+        groups = found.groupdict() | (below.groupdict() if below else {})
+        digits = groups.get("number") or groups.get("closes") or "0"
+        number = int(digits) if len(digits) < 12 else 0
+        return style, number or None, groups.get("title", "") if style.title_location == "subject" else ""
+    return None, None, subject
+
+
+def _title_from_body(body: str) -> tuple[str, str]:
+    """Return the first line with a title, and the text after it."""
+    lines = body.split("\n")
+    for index, line in enumerate(lines):
+        words = line.strip()
+        if words and not _LISTED.fullmatch(words):
+            return _REVIEWED.sub(r"\1", words), "\n".join(lines[index + 1 :]).strip("\n")
+    return "", ""
+
+
+def _branch_name(style: MergeMessageFormat | None, subject: str) -> str:
+    found = style.subject_pattern.fullmatch(subject) if style else None
+    return found.groupdict().get("branch") or "" if found else ""

@@ -1,0 +1,172 @@
+"""Merged changes of a clone, newest first, from one streaming ``git log -p`` over the first parents.
+
+A merge is one change against its first parent. Commits that git cannot read (missing blobs of a partial clone) are
+skipped with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from caretbench.build.sources.changes.bots import is_bot
+from caretbench.build.sources.changes.commit_message import parse_commit_message
+from caretbench.build.sources.changes.name_redaction import AuthorNames
+from caretbench.build.sources.git.diffs import GIT_SETTINGS, SkippedCommit, SkipReason, read_diffs, stream_lines
+from caretbench.build.sources.git.file_diff import merge_type_changes, parse_file_diff
+from caretbench.build.sources.git.git_repository import GitError, GitRepository
+from caretbench.build.sources.git.merged_branches import MergedBranch, read_author_names, read_merged_branches
+from caretbench.build.sources.git.patch_stream import CommitDiff, PatchLimits
+from caretbench.build.sources.pull_request import PullRequest
+from caretbench.build.sources.repository import RepositoryFacts
+from caretbench.errors import DataError
+from caretbench.files import sha256_text
+
+TOO_MANY_FILES = "too_many_files"
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit of the first-parent history: hash, commit time (Unix time) and parents, the base first.
+
+    ``error``: git's message if the commit is damaged.
+    """
+
+    sha: str
+    time: int
+    parents: tuple[str, ...]
+    error: str = ""
+
+
+def parse_time(text: str) -> datetime:
+    """Return an ISO 8601 date (as its midnight) or date and time; in UTC if it has no offset.
+
+    Raises:
+        DataError: the text is neither.
+    """
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise DataError(f"{text!r} is no date (2026-01-31) and no time (2026-01-31T12:00:00Z)") from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def list_commits(repository: GitRepository) -> list[Commit]:
+    """Return the first-parent history, newest first; a damaged commit ends it, and is its last element.
+
+    Raises:
+        DataError: no commit can be read.
+    """
+    arguments = ("log", "--first-parent", "--format=%H %ct %P", "--no-show-signature", repository.head)
+    found: list[Commit] = []
+    try:
+        for line in stream_lines(repository.stream(*GIT_SETTINGS, *arguments)):
+            sha, time, *parents = line.decode("ascii", "replace").split()
+            found.append(Commit(sha, int(time), tuple(parents)))
+    except GitError as error:
+        if not found or not found[-1].parents:
+            raise DataError(f"{repository.path}: the history cannot be read ({error})") from None
+        found.append(Commit(found[-1].parents[0], found[-1].time, (), str(error)))
+    return found
+
+
+def parse_period(since: str | None, until: str | None) -> tuple[datetime | None, datetime | None]:
+    """Return the start and the end of a period, as :func:`parse_time` parses them.
+
+    Raises:
+        DataError: one is no date, or the end is not after the start.
+    """
+    first, end = (parse_time(text) if text else None for text in (since, until))
+    if first and end and first >= end:
+        raise DataError(f"nothing was merged from {since} on and before {until}: the end is not after the beginning")
+    return first, end
+
+
+def commits_in_period(commits: Sequence[Commit], since: str | None = None, until: str | None = None) -> list[Commit]:
+    """Return the commits that were merged at ``since`` or later and before ``until``, in their order.
+
+    All commits are checked: times of a first-parent history need not descend.
+    """
+    begin = parse_time(since).timestamp() if since else float("-inf")
+    end = parse_time(until).timestamp() if until else float("inf")
+    return [commit for commit in commits if begin <= commit.time < end]
+
+
+def read_changes(
+    repository: GitRepository,
+    facts: RepositoryFacts,
+    commits: Sequence[Commit],
+    limits: PatchLimits | None = None,
+    history: Sequence[Commit] | None = None,
+) -> Generator[PullRequest | SkippedCommit]:
+    """Yield a record, or the reason why there is none, for each commit in order (a root commit last).
+
+    ``history`` is the whole first-parent history if ``commits`` is a part of it.
+    """
+    readable = [commit.sha for commit in commits if commit.parents]
+    heads = [commit.parents[1] for commit in commits if len(commit.parents) > 1]
+    branches = read_merged_branches(repository, heads, {commit.sha for commit in history or commits})
+    authors = AuthorNames(read_author_names(repository) if readable else ())
+    for diff in read_diffs(repository, readable, limits or PatchLimits()):
+        yield diff if isinstance(diff, SkippedCommit) else _make_record(diff, facts, branches, authors)
+    for commit in commits:  # at most one, the last of the history
+        if not commit.parents:
+            yield SkippedCommit(sha=commit.sha, reason=_skip_reason(commit, repository), detail=commit.error)
+
+
+def _skip_reason(commit: Commit, repository: GitRepository) -> SkipReason:
+    if commit.error:
+        return "unreadable"
+    return "shallow_boundary" if commit.sha in repository.shallow_commits else "root"
+
+
+def _make_record(
+    diff: CommitDiff, facts: RepositoryFacts, branches: Mapping[str, MergedBranch], authors: AuthorNames
+) -> PullRequest | SkippedCommit:
+    sha, parents, committed, authored, name, email, text = (field.decode("utf-8", "replace") for field in diff.fields)
+    before = parents.split()
+    head = before[1] if len(before) > 1 else None
+    if not diff.files:
+        return SkippedCommit(sha=sha, reason="no_changes")
+    message = parse_commit_message(text, len(before))
+    branch = branches.get(head or "", MergedBranch(is_bot(name, email)))
+    message = branch.complete_message(message)
+    files = [parse_file_diff(part) for part in diff.files]
+    shown = [
+        (part, change)
+        for part, change in zip(diff.files, files, strict=True)
+        if part.lines and (change.patch or change.truncated)
+    ]
+    return PullRequest(
+        repo=facts.repo,
+        number=message.number,
+        kind=message.kind,
+        source="git",
+        title=authors.redact(message.title),
+        description=authors.redact(message.description),
+        description_raw_sha256=sha256_text(text),
+        trailers_removed=message.trailers_removed,
+        is_bot=branch.is_bot,
+        base_sha=before[0],
+        merge_sha=sha,
+        head_sha=head,
+        merged_at=format_utc(committed),
+        authored_at=format_utc(authored),
+        url=facts.change_url(message.number, sha),
+        license=facts.license,
+        language_stats=facts.language_stats,
+        files=merge_type_changes(files),
+        # As the suite renders the patch: path, hunks and separator of each file (three dashes, two newlines).
+        patch_lines=sum(part.lines + 2 for part, _ in shown),
+        patch_chars=sum(part.characters + len(change.path) + 6 for part, change in shown),
+        reject_reasons=(TOO_MANY_FILES,) if diff.excluded_file_count else (),
+    )
+
+
+def format_utc(seconds: str | int) -> str:
+    """Return Unix time as an ISO 8601 text in UTC; the epoch for years that have no date."""
+    try:
+        return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, OverflowError, OSError):
+        return "1970-01-01T00:00:00Z"

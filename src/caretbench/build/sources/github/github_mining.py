@@ -1,0 +1,179 @@
+"""Mining of a repository at GitHub into ``pull_requests.jsonl``: appends missing records and may be interrupted.
+
+The file ``github_cursor.json`` next to it has the next page of the list, and pull requests without a record. An
+interrupted run continues from there without repeating requests.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from caretbench.build.sources.git.history import parse_period, parse_time
+from caretbench.build.sources.git.patch_stream import PatchLimits
+from caretbench.build.sources.git_mining import WHOLE_HISTORY, MiningPeriod
+from caretbench.build.sources.github.client import GithubClient, UnavailableError
+from caretbench.build.sources.github.pull_request_records import (
+    parse_diff_files,
+    parse_file,
+    parse_pull_request,
+    parse_repository,
+)
+from caretbench.build.sources.pull_request import FileChange, to_utc
+from caretbench.build.sources.repository import RepositoryFacts
+from caretbench.errors import DataError
+from caretbench.files import RowAppender, read_lines, write_atomically
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+MAX_FILES: Final = 3000
+"""Maximum number of files that GitHub lists for a pull request."""
+CURSOR_FILE: Final = "github_cursor.json"
+
+ProgressCallback = Callable[[str, int, int | None], None]
+
+
+def mine_github(
+    repository: str,
+    out_file: Path,
+    period: MiningPeriod = WHOLE_HISTORY,
+    *,
+    max_requests: int | None = None,
+    progress: ProgressCallback = lambda _step, _added, _total: None,
+    notify: Callable[[str], None] = lambda _line: None,
+    client: GithubClient | None = None,
+) -> RepositoryFacts:
+    """Append the merged pull requests of a repository's default branch to a file, newest first.
+
+    ``notify`` is called with messages about skipped pull requests and waiting times.
+
+    Raises:
+        DataError: no such repository, too many requests, or GitHub failed; records that were written stay.
+    """
+    if not _NAME.fullmatch(repository):
+        raise DataError(f"{repository!r} is no repository: expected owner/name")
+    with client or GithubClient(max_requests=max_requests, notify=notify) as asked, RowAppender(out_file) as appender:
+        try:
+            value = asked.get_json(f"/repos/{repository}")
+            facts = parse_repository(value, asked.get_json(f"/repos/{repository}/languages"))
+            branch = str(value["default_branch"])
+        except UnavailableError as reason:
+            raise DataError(
+                f"{repository}: no such repository at GitHub, or not readable with this token: {reason}"
+            ) from None
+        except DataError:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"{repository}: GitHub's response has an unknown form ({error!r})") from None
+        return _GithubMining(asked, appender, out_file, facts, branch, progress, notify).mine(repository, period)
+
+
+class _GithubMining:
+    """Mining of one repository in one run."""
+
+    def __init__(
+        self,
+        client: GithubClient,
+        appender: RowAppender,
+        out_file: Path,
+        facts: RepositoryFacts,
+        branch: str,
+        report: ProgressCallback,
+        note: Callable[[str], None],
+    ) -> None:
+        self._client, self._appender, self._facts, self._branch = client, appender, facts, branch
+        self._report, self._note = report, note
+        self._limits = PatchLimits()
+        self._cursor_path = out_file.parent / CURSOR_FILE
+        rows = [row for _, row in read_lines(out_file) if row.get("repo") == facts.repo]
+        self._there = {str(row.get("merge_sha")) for row in rows}
+
+    def mine(self, name: str, period: MiningPeriod) -> RepositoryFacts:
+        first, end = parse_period(period.since, period.until)
+        order = (
+            "updated" if first else "created"
+        )  # with a start date, the list ends at the first pull request that was not updated since
+        path = f"/repos/{name}/pulls?state=closed&sort={order}&direction=desc&per_page=100"
+        cursor = self._read_cursor(path)
+        skipped: dict[str, str] = dict(cursor.get("skipped", {}))
+        begin = int(cursor.get("page", 1))
+        number = begin
+        step = f"pull requests of {self._facts.repo}"
+        for number, page in enumerate(self._client.get_pages(f"{path}&page={begin}"), start=begin):
+            self._report(step, 0, None)
+            for value in page:
+                if period.limit is not None and len(self._there) >= period.limit:
+                    self._write_cursor(path, number, skipped)
+                    return self._facts
+                if not self._is_pending(value, first, end) or str(value.get("number")) in skipped:
+                    continue
+                reason = self._append_record(name, value)
+                if reason:
+                    skipped[str(value.get("number"))] = reason
+                    self._note(f"{self._facts.repo}#{value.get('number')}: skipped: {reason}")
+                else:
+                    self._report(step, 1, None)
+            self._write_cursor(path, number + 1, skipped)
+            if first is not None and page and parse_time(str(page[-1].get("updated_at"))) < first:
+                break
+        self._write_cursor(path, 1, skipped)  # complete: the next run looks for new pull requests
+        return self._facts
+
+    def _is_pending(self, value: Mapping[str, Any], first: Any, end: Any) -> bool:
+        merged, sha = value.get("merged_at"), value.get("merge_commit_sha")
+        base = (value.get("base") or {}).get("ref")
+        if not merged or not sha or base != self._branch or sha in self._there:
+            return False
+        at = parse_time(to_utc(str(merged)))
+        return (first is None or at >= first) and (end is None or at < end)
+
+    def _append_record(self, name: str, value: Mapping[str, Any]) -> str:
+        """Append one record; return the reason if there is none, else the empty text."""
+        try:
+            listed = [
+                parse_file(row, self._limits)
+                for page in self._client.get_pages(f"/repos/{name}/pulls/{int(value['number'])}/files?per_page=100")
+                for row in page
+            ]
+            files = self._complete_hunks(name, int(value["number"]), listed)
+            record = parse_pull_request(value, files, self._facts, too_many_files=len(listed) >= MAX_FILES)
+        except UnavailableError as reason:
+            return str(reason)
+        except DataError:  # a ValueError too, but not about this pull request
+            raise
+        except (KeyError, TypeError, ValueError) as error:
+            return f"GitHub's response has an unknown form ({error!r})"[:300]
+        self._appender.append(record)
+        self._there.add(record.merge_sha)
+        return ""
+
+    def _complete_hunks(self, name: str, number: int, listed: list[FileChange]) -> list[FileChange]:
+        """Return the files; hunks that the list lacks are from the whole diff if GitHub shows it."""
+        if not any(change.truncated and not change.patch for change in listed):
+            return listed
+        try:
+            whole = parse_diff_files(self._client.get_diff(f"/repos/{name}/pulls/{number}"), self._limits)
+        except UnavailableError:
+            return listed
+        return [
+            whole.get(change.path, change) if change.truncated and not change.patch else change for change in listed
+        ]
+
+    # --- the cursor ---------------------------------------------------------------------------------------------
+
+    def _read_cursors(self) -> dict[str, Any]:
+        try:
+            found = json.loads(self._cursor_path.read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def _read_cursor(self, path: str) -> Mapping[str, Any]:
+        found = self._read_cursors().get(path)
+        return found if isinstance(found, dict) else {}
+
+    def _write_cursor(self, path: str, page: int, skipped: Mapping[str, str]) -> None:
+        cursors = self._read_cursors() | {path: {"page": page, "skipped": dict(skipped)}}
+        write_atomically(self._cursor_path, json.dumps(cursors, indent=1) + "\n")

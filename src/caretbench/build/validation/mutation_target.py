@@ -1,0 +1,122 @@
+"""Program to mutate, with the span of its reference, and single changes of it."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import tree_sitter
+
+from caretbench.build.validation.mutation_tables import MutationTable, mutation_table
+from caretbench.languages.node_kinds import node_kinds
+from caretbench.syntax.faults import fault_count
+from caretbench.syntax.parser import encode, parse, text_of
+from caretbench.syntax.queries import captures, matches
+
+_ASSERTION = re.compile(r"(?:[\w.]+\.)?(?:[Aa]ssert|static_assert|expect\b)")
+_TYPE_NOISE = re.compile(r"\b(?:const|static|final|inline|virtual)\b|\s+")
+
+
+class MutationEdit(NamedTuple):
+    """Replacement of the bytes ``start`` to ``end`` of a program by ``text``; ``name`` is the kind of change."""
+
+    name: str
+    start: int
+    end: int
+    text: str
+
+
+class MutationTarget:
+    """A program to mutate; its bytes ``start`` to ``end`` are the reference."""
+
+    def __init__(self, program: bytes, language: str, start: int, end: int) -> None:
+        self.program = program
+        self.language = language
+        self.table: MutationTable = mutation_table(language)
+        self.start, self.end = start, end
+        self.tree = parse(program, language)
+        self._faults = fault_count(self.tree, language)
+        self._captures = captures(self.tree.root_node, language, "mutations")
+        self.functions = {
+            match["function"][0].id: (match["function"][0], match["body"][0])
+            for match in matches(self.tree.root_node, language, "mutations")
+            if "function" in match
+        }
+
+    def captured_nodes(self, capture: str) -> list[tree_sitter.Node]:
+        """Return the nodes with a capture name within the reference, in text order.
+
+        Nodes in assertions are omitted: a changed assertion fails by itself.
+        """
+        found = [node for node in self._captures.get(capture, []) if self.contains(node)]
+        return sorted((node for node in found if not self.is_assertion(node)), key=lambda node: node.start_byte)
+
+    def is_assertion(self, node: tree_sitter.Node) -> bool:
+        """Return whether a node is in an assertion."""
+        statement = self.enclosing_statement(node)
+        return statement is not None and _ASSERTION.match(text_of(statement)) is not None
+
+    def enclosing_statement(self, node: tree_sitter.Node) -> tree_sitter.Node | None:
+        """Return the innermost statement or declaration that is, or contains, a node."""
+        found: tree_sitter.Node | None = node
+        while found is not None:
+            if self.table.bare_statements:
+                if found.parent is None or found.parent.type in self.table.containers:
+                    return found
+            elif found.type.endswith(("_statement", "_declaration")) or found.type in node_kinds().other_statements:
+                return found
+            found = found.parent
+        return None
+
+    def contains(self, node: tree_sitter.Node) -> bool:
+        """Return whether a node is within the reference."""
+        return self.start <= node.start_byte and node.end_byte <= self.end
+
+    def mutated_reference(self, edit: MutationEdit) -> str:
+        """Return the text of the reference after a change."""
+        changed = self._changed(edit)
+        rest = len(self.program) - self.end
+        return changed[self.start : len(changed) - rest].decode("utf-8", "surrogatepass")
+
+    def parses_after(self, edit: MutationEdit) -> bool:
+        """Return whether a change adds no syntax faults to the program."""
+        return fault_count(parse(self._changed(edit), self.language), self.language) <= self._faults
+
+    def _changed(self, edit: MutationEdit) -> bytes:
+        return self.program[: edit.start] + encode(edit.text) + self.program[edit.end :]
+
+    def indentation(self, node: tree_sitter.Node) -> str | None:
+        """Return the indentation of a node; None if it is not the first on its line."""
+        line_start = self.program.rfind(b"\n", 0, node.start_byte) + 1
+        before = self.program[line_start : node.start_byte].decode("utf-8", "surrogatepass")
+        return None if before.strip() else before
+
+    def innermost_function(self, node: tree_sitter.Node | None) -> tree_sitter.Node | None:
+        """Return the innermost function that is, or contains, ``node``."""
+        while node is not None and node.id not in self.functions:
+            node = node.parent
+        return node
+
+    def enclosing_function(self, node: tree_sitter.Node) -> tree_sitter.Node | None:
+        """Return the innermost function around ``node``."""
+        return self.innermost_function(node.parent)
+
+    def return_type(self, function: tree_sitter.Node) -> str | None:
+        """Return a function's declared return type without blanks and modifiers; None if it has no default value.
+
+        For asynchronous functions of C# it is the type argument of ``Task``; for several results it is None.
+        """
+        kinds = node_kinds(self.language)
+        fields = (function.child_by_field_name(name) for name in self.table.result_fields)
+        declared = next((node for node in fields if node is not None), None)
+        if declared is None or declared.type in kinds.parameter_lists:
+            return None if declared is not None else self.table.undeclared_type
+        declarator = function.child_by_field_name("declarator")
+        if declarator is not None and declarator.type in kinds.reference_declarators:
+            return None
+        name = _TYPE_NOISE.sub("", text_of(declared))
+        if declarator is not None and declarator.type in kinds.pointer_declarators:
+            name += "*"
+        if any(text_of(child) == "async" for child in function.children):
+            name = re.sub(r"^(?:[\w.]*\.)?(?:Value)?Task(?:<(.*)>)?$", lambda hit: hit[1] or "void", name)
+        return None if name in self.table.types_without_default else name

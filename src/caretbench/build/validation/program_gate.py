@@ -1,0 +1,277 @@
+"""Gate for problems whose answers are programs.
+
+Every problem gets a verdict with its reasons:
+
+* ``invalid``: the reference does not pass three times (alone, if it failed once among others), extraction changes it,
+  the empty answer or a stub passes, or the problem repeats another;
+* ``unverified``: there is no objection, but no mutant was killed, or this machine cannot run it;
+* ``valid``: the reference passes, and a wrong answer that compiles fails at run time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import NamedTuple
+
+from caretbench.build.validation.duplicates import near_duplicates
+from caretbench.build.validation.mutants import REACH_ONLY_MUTANTS, mutants
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor, Status
+from caretbench.extraction.policies import Policy
+from caretbench.files import sha256_text
+from caretbench.problem import Caret, Problem
+from caretbench.suites.baselines import stub
+from caretbench.suites.validity import ResumableGate, Validity
+
+REFERENCE_RUNS = 3
+MUTANTS_PER_ROUND = 2
+STRICT_MUTANTS = 8
+"""Number of mutants that the strict gate tries for each problem."""
+LEAST_KILLED = 0.5
+"""Share of them that must fail. Of 120 problems with careful assertions, the lowest share is 0.5, the median 1."""
+# Number of problems whose verdicts are stored together. A round ends with its slowest answer, so batches are large;
+# after an interruption, the cache has the results of earlier programs.
+_BATCH = 300
+# Limit of a mutant: a multiple of the reference's time, and a minimum in seconds.
+_PATIENCE, _LEAST_WALL_S = 3.0, 10.0
+
+_FIRST = frozenset({"reference", "empty", "stub"})
+_NO_VALUE = frozenset({"default_return", "throw"})
+"""Mutants that change no value."""
+
+
+class GateAnswer(NamedTuple):
+    """One answer that the gate tries: name, text, and number of the repetition."""
+
+    name: str
+    text: str
+    repeat: int = 0
+
+
+class GateOutcome(NamedTuple):
+    """Result of an answer: execution status, failed predicates, missing module, wall and CPU time."""
+
+    status: Status
+    failed_predicates: tuple[str, ...]
+    missing_module: str | None
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        """Return whether all checks hold."""
+        return self.status is Status.PASSED and not self.failed_predicates
+
+    @property
+    def killed(self) -> bool:
+        """Return whether the answer compiled and then failed."""
+        return self.status.kills_mutant or (self.status is Status.PASSED and bool(self.failed_predicates))
+
+
+GateOutcomes = Mapping[GateAnswer, GateOutcome]
+_Tried = dict[str, dict[GateAnswer, GateOutcome]]
+"""Outcomes by problem."""
+
+
+@dataclass
+class ProgramGate(ResumableGate):
+    """Gate for problems whose answers are executed as programs.
+
+    ``request`` returns the program of an answer (None if it fails without execution), ``failed_predicates`` a line for
+    each predicate that the answer does not satisfy. ``policy`` must leave references unchanged. ``strict``: see
+    :func:`weak_checks`. ``duplicates`` returns
+    the problems that repeat an earlier one.
+    """
+
+    executor: Executor
+    policy: Policy
+    request: Callable[[Problem, str], ExecutionRequest | None]
+    failed_predicates: Callable[[Problem, str], Sequence[str]]
+    progress: Callable[[int], None] = field(default=lambda _count: None)
+    duplicates: Callable[[Sequence[Problem]], Mapping[str, str]] = near_duplicates
+    strict: bool = False
+
+    def decide(self, problems: Sequence[Problem], all_problems: Sequence[Problem] = ()) -> Iterator[Validity]:
+        """Yield the verdicts, batch by batch.
+
+        Raises:
+            ValueError: a problem is a question.
+        """
+        if question := next((problem for problem in problems if not isinstance(problem.shown, Caret)), None):
+            raise ValueError(f"{question.id}: this gate is for answers at a caret; questions need another gate")
+        repeated = self.duplicates(all_problems or problems)
+        for start in range(0, len(problems), _BATCH):
+            yield from self._decide(problems[start : start + _BATCH], repeated)
+
+    def _decide(self, problems: Sequence[Problem], repeated: Mapping[str, str]) -> Iterator[Validity]:
+        outcomes: _Tried = defaultdict(dict)
+        for answers_of in (_repeated_reference, _nothing):
+            self._try([(problem, answer) for problem in problems for answer in answers_of(problem)], outcomes)
+        self._repeat_alone([problem for problem in problems if _may_be_unlucky(outcomes[problem.id])], outcomes)
+        queues = {
+            problem.id: iter(mutants(problem))
+            for problem in problems
+            if not _objections(problem, outcomes[problem.id], self.policy) and not _machine(outcomes[problem.id])
+        }
+        waiting = [problem for problem in problems if problem.id in queues]
+        while waiting:
+            answers = [
+                (problem, GateAnswer(mutant.name, mutant.text))
+                for problem in waiting
+                for mutant in islice(queues[problem.id], STRICT_MUTANTS if self.strict else MUTANTS_PER_ROUND)
+            ]
+            self._try(answers, outcomes)
+            tried = {problem.id for problem, _ in answers}
+            waiting = [one for one in waiting if one.id in tried and _killer(outcomes[one.id]) is None]
+        for problem in problems:
+            yield self._verdict(problem, outcomes[problem.id], repeated.get(problem.id))
+
+    def _verdict(self, problem: Problem, outcomes: GateOutcomes, repeats: str | None) -> Validity:
+        objections, doubts = _objections(problem, outcomes, self.policy), _machine(outcomes)
+        if repeats is not None:
+            objections.append(f"near_duplicate: {repeats}")
+        killer = _killer(outcomes)
+        tried = sum(answer.name not in _FIRST for answer in outcomes)
+        if not objections and not doubts and (killer is None or killer in REACH_ONLY_MUTANTS):
+            # A throw at top level stops every program, whatever its assertions are.
+            doubts.append(
+                f"no_killing_mutant: {tried} tried" if killer is None else f"only_reached: killed by {killer}"
+            )
+        if not objections and not doubts and self.strict and (weak := weak_checks(outcomes)):
+            doubts.append(weak)
+        details = {"mutants_tried": str(tried)} | ({"killed_by": killer} if killer else {})
+        return Validity(
+            problem_id=problem.id,
+            verdict="invalid" if objections else "unverified" if doubts else "valid",
+            reasons=tuple(objections + doubts),
+            details=details,
+        )
+
+    def _try(self, answers: Sequence[tuple[Problem, GateAnswer]], outcomes: _Tried) -> None:
+        submitted: dict[str, tuple[Problem, GateAnswer]] = {}
+
+        def requests() -> Iterator[ExecutionRequest]:
+            for problem, answer in answers:
+                request = self.request(problem, answer.text)
+                if request is None:
+                    outcomes[problem.id][answer] = self._unrun(problem, answer)
+                    continue
+                identity = sha256_text(problem.id, answer.name, answer.text, str(answer.repeat))
+                submitted[identity] = (problem, answer)
+                changes: dict[str, object] = {"id": identity, "repeat": answer.repeat}
+                if answer.name not in _FIRST:
+                    wall_s = _patience(outcomes[problem.id], request.limits.wall_s)
+                    changes["limits"] = request.limits.model_copy(update={"wall_s": wall_s})
+                if answer.name != "reference" and request.rules.bounded_by_reference:
+                    references = _references(outcomes[problem.id])
+                    changes["reference_cpu_s"] = max((outcome.cpu_s for outcome in references), default=None)
+                yield request.model_copy(update=changes)
+
+        for result in self.executor.submit(requests()):
+            problem, answer = submitted[result.id]
+            outcomes[problem.id][answer] = self._outcome(problem, answer, result)
+        for problem, answer in answers:  # results come as they end; the answers keep the order in which they were made
+            tried = outcomes[problem.id]
+            if answer in tried:
+                tried[answer] = tried.pop(answer)
+
+    def _repeat_alone(self, problems: Sequence[Problem], outcomes: _Tried) -> None:
+        """Replace the outcomes of references by those of runs in which nothing else runs."""
+        for problem in problems:
+            tried = outcomes[problem.id]
+            for answer in [answer for answer in tried if answer.name == "reference"]:
+                del tried[answer]
+                again = answer._replace(repeat=answer.repeat + REFERENCE_RUNS)
+                self._try([(problem, again)], outcomes)
+
+    def _unrun(self, problem: Problem, answer: GateAnswer) -> GateOutcome:
+        """Return the outcome of an answer without a program: it fails, unless the problem has only predicates."""
+        if problem.runs_as_program:
+            return GateOutcome(Status.RUNTIME_ERROR, (), None)
+        return GateOutcome(Status.PASSED, tuple(self.failed_predicates(problem, answer.text)), None)
+
+    def _outcome(self, problem: Problem, answer: GateAnswer, result: ExecutionResult) -> GateOutcome:
+        faults = self.failed_predicates(problem, answer.text) if result.status is Status.PASSED else ()
+        return GateOutcome(result.status, tuple(faults), result.missing_module, result.run_s, result.cpu_s)
+
+
+def _patience(outcomes: GateOutcomes, most_s: float) -> float:
+    """Return the wall time limit of mutants in seconds, rounded up so that it rarely differs between runs."""
+    reference_s = max((outcome.wall_s for outcome in _references(outcomes)), default=0.0)
+    return min(most_s, max(_LEAST_WALL_S, 10.0 * math.ceil(_PATIENCE * reference_s / 10.0)))
+
+
+def _repeated_reference(problem: Problem) -> list[GateAnswer]:
+    return [GateAnswer("reference", problem.reference, run) for run in range(REFERENCE_RUNS)]
+
+
+def _nothing(problem: Problem) -> list[GateAnswer]:
+    """Return the empty answer and the stub, unless it is empty too."""
+    answers = [GateAnswer("empty", ""), GateAnswer("stub", stub(problem))]
+    return answers if answers[1].text else answers[:1]
+
+
+def _references(outcomes: GateOutcomes) -> list[GateOutcome]:
+    return [outcome for answer, outcome in outcomes.items() if answer.name == "reference"]
+
+
+def _may_be_unlucky(outcomes: GateOutcomes) -> bool:
+    """Return whether a reference failed, and may pass alone; what timed out each time has run alone already."""
+    statuses = {outcome.status for outcome in _references(outcomes)}
+    return statuses != {Status.TIMEOUT} and any(status.may_be_unlucky for status in statuses)
+
+
+def _machine(outcomes: GateOutcomes) -> list[str]:
+    """Return the reasons why this machine cannot run the reference, such as a missing toolchain or package."""
+    faults = (one for one in _references(outcomes) if one.status.for_reference.is_machine_fault)
+    return sorted(
+        {
+            f"reference_not_run: {one.status}" + (f" {one.missing_module}" if one.missing_module else "")
+            for one in faults
+        }
+    )
+
+
+def _objections(problem: Problem, outcomes: GateOutcomes, policy: Policy) -> list[str]:
+    references = _references(outcomes)
+    reasons = []
+    if not _machine(outcomes):
+        failed = sorted({outcome.status.value if outcome.status is not Status.PASSED else "predicate"
+                         for outcome in references if not outcome.passed})  # fmt: skip
+        if failed and any(outcome.passed for outcome in references):
+            reasons.append(f"reference_flaky: {', '.join(failed)}")
+        elif failed:
+            reasons.append(f"reference_fails: {', '.join(failed)}")
+    if policy.apply(problem.reference, problem.caret).text != problem.reference:
+        reasons.append("extraction_changes_reference")
+    nothing = _FIRST - {"reference"}
+    passing = [answer.name for answer, one in outcomes.items() if answer.name in nothing and one.passed]
+    if passing:
+        reasons.append(f"answerable_without_answer: {', '.join(passing)}")
+    return reasons
+
+
+def _killer(outcomes: GateOutcomes) -> str | None:
+    """Return the name of a killed wrong answer, rather one that shows more than reach; None if there is none."""
+    killed = [answer.name for answer, one in outcomes.items() if answer.name != "reference" and one.killed]
+    return next((name for name in killed if name not in REACH_ONLY_MUTANTS), killed[0] if killed else None)
+
+
+def weak_checks(outcomes: GateOutcomes) -> str:
+    """Return the reason why the checks of a problem are weak, or nothing; comments have no weak checks.
+
+    Of the mutants that compile, :data:`LEAST_KILLED` must fail, and among them one with a changed value: a program
+    without assertions also fails where a throw stops it, or where the default of a type is of no use.
+    """
+    mutants = {answer: one for answer, one in outcomes.items() if answer.name not in _FIRST | REACH_ONLY_MUTANTS}
+    ran = {answer: one for answer, one in mutants.items() if one.passed or one.killed}
+    passing = sorted(answer.name for answer, one in ran.items() if one.passed)
+    if len(passing) > (1 - LEAST_KILLED) * len(ran):
+        return f"weak_checks: {len(passing)} of {len(ran)} changed references pass ({', '.join(passing)})"
+    values = {answer: one for answer, one in ran.items() if answer.name not in _NO_VALUE}
+    if values and not any(one.killed for one in values.values()):
+        return f"weak_checks: no changed value fails ({', '.join(sorted(answer.name for answer in values))})"
+    return ""

@@ -1,0 +1,157 @@
+"""Trial of one problem by the gate for projects: the answers to try, and the verdict from their results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from caretbench.build.projects.project_check import ProjectCheck
+from caretbench.build.validation.added_code import ADDED_THROW, added_code
+from caretbench.build.validation.mutants import REACH_ONLY_MUTANTS, mutants, throw_at_start
+from caretbench.build.validation.parse_check import parses_as_reference
+from caretbench.build.validation.value_mutants import value_mutants
+from caretbench.execution.execution_types import Status
+from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
+from caretbench.problem import InlineSplice, Problem
+from caretbench.projects.answer_requests import file_splice
+from caretbench.suites.baselines import stub
+from caretbench.suites.validity import Validity, Verdict
+
+THROW: Final = "throw"
+"""Name of mutants that throw."""
+EMPTY_ANSWERS: Final = frozenset({"empty", "stub", "closers"})
+"""Names of answers without content."""
+
+_CLOSERS = re.compile(r"[\s})\];]*\Z")
+_MOST_CLOSERS = 8
+
+
+_AT_START: Final = "throw at start"
+"""Name of the answer that throws before its first statement."""
+
+
+class TrialAnswer(NamedTuple):
+    """An answer to try: empty, or a mutant. ``throw_name`` is ``throw`` or ``crash`` for a throw at the start."""
+
+    name: str
+    text: str
+    throw_name: str = ""
+
+
+@dataclass
+class Trial:
+    """State of one problem's trial."""
+
+    problem: Problem
+    project: ProjectCheck
+    answers: Iterator[TrialAnswer]
+    mutants_tried: int = 0
+    runs: int = 0
+    killed_at_start: str = ""
+    """Name of the throw at the start, if the tests failed on it."""
+    throw_passes: bool = False
+    reach_only_kill: str = ""
+
+
+def trial_answers(problem: Problem, content: bytes, *, mutates_values: bool = False) -> Iterator[TrialAnswer]:
+    """Yield the answers to try: empty ones, then mutants; throws last, because they show the least.
+
+    Where the right answer is empty, these are answers with code that is not due.
+
+    ``content`` is the unchanged file with the problem's span. With ``mutates_values``, a reference without
+    other mutants has those of its values.
+    """
+    splice = file_splice(problem)
+    before, after = (
+        part.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
+        for part in (content[: splice.start], content[splice.end :])
+    )
+    inline = InlineSplice(before=before, after=after)
+    in_program = problem.model_copy(update={"splice": inline})
+    if not problem.reference.strip():
+        yield from (TrialAnswer(mutant.name, mutant.text) for mutant in added_code(in_program))
+        return
+    yield from _nothing(in_program, inline)
+    if (throw := throw_at_start(in_program)) is not None:
+        yield TrialAnswer(_AT_START, throw.text, throw.name)
+    changed = mutants(in_program)
+    if mutates_values and all(mutant.name in {THROW, *REACH_ONLY_MUTANTS} for mutant in changed):
+        changed = [*value_mutants(in_program), *changed]
+    found = [TrialAnswer(mutant.name, mutant.text) for mutant in changed]
+    yield from sorted(found, key=lambda one: (one.name in REACH_ONLY_MUTANTS, one.name == THROW))
+
+
+def _nothing(problem: Problem, splice: InlineSplice) -> Iterator[TrialAnswer]:
+    """Yield the answers without content; only those that parse, if the reference does."""
+    is_sound = parses_as_reference(splice, problem.reference, problem.caret.language)
+    seen = {problem.reference.strip()}
+    for name, text in (("empty", ""), ("stub", stub(problem)), *_closers(problem.reference)):
+        if text.strip() not in seen and is_sound(text):
+            seen.add(text.strip())
+            yield TrialAnswer(name, text)
+            if name == "closers":
+                return
+
+
+def _closers(reference: str) -> Iterator[tuple[str, str]]:
+    """Yield the closing brackets at the end of a reference, the longest text first."""
+    found = _CLOSERS.search(reference)
+    tail = found[0] if found else ""
+    starts = [n for n, mark in enumerate(tail) if mark in "})]"]
+    for start in starts[-_MOST_CLOSERS:]:
+        yield "closers", tail[start:]
+
+
+def next_answer(trial: Trial) -> TrialAnswer | None:
+    """Return the next answer to try; throws are skipped if the one at the start was killed."""
+    answer = next(trial.answers, None)
+    while answer is not None and trial.killed_at_start and answer.name in {THROW, *REACH_ONLY_MUTANTS}:
+        answer = next(trial.answers, None)
+    return answer
+
+
+def verdict_of_result(trial: Trial, answer: TrialAnswer, result: WorkspaceResult) -> Validity | None:
+    """Return the verdict that follows from an answer's result; None if another answer must be tried."""
+    if result.status.is_machine_fault:
+        return _row(trial, "unverified", f"not_run: {result.reason or result.status.value}")
+    passes = result.status is Status.PASSED
+    if answer.name in EMPTY_ANSWERS:
+        return _row(trial, "invalid", f"answerable_without_answer: {answer.name}") if passes else None
+    trial.mutants_tried += 1
+    if answer.name == _AT_START:
+        if passes:
+            return _row(trial, "invalid", f"answerable_without_answer: {THROW}")
+        trial.killed_at_start = answer.throw_name if result.status.kills_mutant else ""
+        return None
+    if passes:
+        trial.throw_passes |= answer.name == THROW
+        return None
+    if not result.status.kills_mutant:
+        return None
+    if answer.name in {*REACH_ONLY_MUTANTS, ADDED_THROW}:
+        trial.reach_only_kill = answer.name
+        return None
+    return _row(trial, "valid", killed_by=answer.name)
+
+
+def verdict_without_kill(trial: Trial) -> Validity:
+    """Return the verdict after all answers, if no mutant was killed except throws."""
+    if trial.killed_at_start and trial.killed_at_start not in REACH_ONLY_MUTANTS:
+        return _row(trial, "valid", killed_by=trial.killed_at_start)
+    if trial.reach_only_kill or trial.killed_at_start:
+        return _row(trial, "unverified", f"only_reached: killed by {trial.reach_only_kill or trial.killed_at_start}")
+    passes = "; even a throw passes" if trial.throw_passes else ""
+    return _row(trial, "unverified", f"no_killing_mutant: {trial.mutants_tried} tried{passes}")
+
+
+def _row(trial: Trial, verdict: Verdict, *reasons: str, **details: str) -> Validity:
+    # No measured times: a build that is stopped and resumed writes the same bytes as an unbroken one.
+    found = {"mutants_tried": str(trial.mutants_tried), "runs": str(trial.runs)}
+    if trial.project.flaky_tests:
+        found["flaky_tests_left_out"] = ", ".join(trial.project.flaky_tests)
+    if trial.project.passed_alone:
+        found["passed_alone_only"] = ", ".join(trial.project.passed_alone)
+    details = found | details
+    return Validity(problem_id=trial.problem.id, verdict=verdict, reasons=reasons, details=details)

@@ -1,5 +1,0 @@
-"""Merged pull requests from GitHub's API."""
-
-from caretbench.sources.github.github_mining import mine_github
-
-__all__ = ["mine_github"]

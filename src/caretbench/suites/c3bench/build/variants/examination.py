@@ -1,0 +1,223 @@
+"""Examination of variants: which are kept, and why the others are not."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal, NamedTuple, get_args
+
+from caretbench.build.build_models import BuildModels
+from caretbench.execution.execution_types import Executor
+from caretbench.problem import Row
+from caretbench.suites.c3bench.build.variants.checker import CHECKER_ROLE, checked_readings
+from caretbench.suites.c3bench.build.variants.code_context import CodeContext, Origin, Variant
+from caretbench.suites.c3bench.build.variants.demands import demand_faults, demanded_rule, demands_of
+from caretbench.suites.c3bench.build.variants.effects import effect_in_text
+from caretbench.suites.c3bench.build.variants.placement import misplaced
+from caretbench.suites.c3bench.build.variants.variant_trials import reference_faults, trial_faults
+from caretbench.suites.c3bench.implementations.agreement import DEFAULT_LIMITS, AgreementLimits
+from caretbench.suites.c3bench.implementations.equivalents import FeatureRule
+from caretbench.suites.c3bench.implementations.quality import quality_reject
+from caretbench.suites.c3bench.implementations.rewrite import Category
+
+Verdict = Literal[
+    "kept", "malformed", "hostile", "style", "wrong", "slow", "duplicate", "instruction", "reference", "not_run"
+]
+"""Verdict on a variant: kept, or the reason why it is not (their meanings are in ``docs/reference/c3bench.md``)."""
+
+MAX_VARIANT_CHARACTERS = 20_000
+
+
+class ExaminedVariant(Row):
+    """Variant with its verdict: ``kept``, or the reason why it is not kept, with details.
+
+    ``requires`` and ``forbids`` are its predicate, empty if it has none.
+    """
+
+    context: str
+    name: str
+    origin: Origin
+    author: str
+    category: Category | None
+    instruction: str
+    text: str
+    place: str
+    verdict: Verdict
+    detail: str = ""
+    requires: tuple[str, ...] = ()
+    forbids: tuple[str, ...] = ()
+
+
+class Examination(NamedTuple):
+    """Verdicts on all variants, and the kept ones with their predicates, in the order of the variants."""
+
+    rows: tuple[ExaminedVariant, ...]
+    kept: tuple[Variant, ...]
+
+
+Faults = dict[int, tuple[Verdict, str]]
+
+
+def examine(
+    contexts: Sequence[CodeContext],
+    variants: Sequence[Variant],
+    executor: Executor,
+    models: BuildModels,
+    limits: AgreementLimits = DEFAULT_LIMITS,
+) -> Examination:
+    """Return the verdicts on variants. Nothing that a variant contains runs outside of the sandbox.
+
+    Args:
+        contexts: Contexts with distinct identifiers.
+        variants: Variants of these contexts.
+        executor: Runs the programs.
+        models: Models of the build; the role ``checker`` reads the instructions of what passed.
+        limits: Bounds of the comparison with the reference.
+
+    Raises:
+        AnswersMissingError: the checker did not answer.
+    """
+    by_id = {one.id: one for one in contexts}
+    faults: Faults = {}
+    used = [by_id[name] for name in dict.fromkeys(one.context for one in variants)]
+    broken = reference_faults(used, executor)
+    for index, one in enumerate(variants):
+        if one.context in broken:
+            faults[index] = ("reference", broken[one.context])
+        elif (fault := _static_fault(by_id[one.context], one)) is not None:
+            faults[index] = fault
+    tried = [index for index in range(len(variants)) if index not in faults]
+    found = trial_faults(by_id, [variants[index] for index in tried], executor, limits)
+    faults |= {tried[place]: (trial.reason, trial.detail) for place, trial in found.items()}
+    _drop_duplicates(by_id, variants, faults)
+    _drop_misread(by_id, variants, faults, models)
+    rules = _distinct_rules(by_id, variants, faults)
+    rows, kept = [], []
+    for index, one in enumerate(variants):
+        verdict, detail = faults.get(index, ("kept", ""))
+        one = replace(one, rule=rules.get(index))
+        rows.append(_row(one, verdict, detail))
+        if verdict == "kept":
+            kept.append(one)
+    return Examination(tuple(rows), tuple(kept))
+
+
+def verdict_counts(rows: Sequence[ExaminedVariant]) -> Mapping[str, int]:
+    """Return the number of variants by verdict; ``kept`` first."""
+    counts = Counter(row.verdict for row in rows)
+    return {name: counts[name] for name in get_args(Verdict) if counts[name]}
+
+
+def _row(one: Variant, verdict: Verdict, detail: str) -> ExaminedVariant:
+    rule = one.rule or FeatureRule((), ())
+    return ExaminedVariant(
+        context=one.context,
+        name=one.name,
+        origin=one.origin,
+        author=one.author,
+        category=one.category,
+        instruction=one.instruction,
+        text=one.text,
+        place=one.place,
+        verdict=verdict,
+        detail=detail,
+        requires=rule.requires,
+        forbids=rule.forbids,
+    )
+
+
+def _static_fault(context: CodeContext, one: Variant) -> tuple[Verdict, str] | None:
+    """Return the fault of a variant that is found without a run."""
+    if not one.text.strip() or len(one.text) > MAX_VARIANT_CHARACTERS or "\0" in one.text:
+        return "malformed", "empty, too long, or with a null character"
+    effect = effect_in_text(one.text, context.reference, context.language)
+    if effect:
+        return "hostile", effect
+    fault = misplaced(context.prefix, one.text, context.suffix, context.reference, context.language)
+    if fault:
+        return "malformed", fault
+    style = quality_reject(context.prefix, one.text, context.suffix, (), context.language)
+    if style:
+        return "style", style.partition(": ")[2]
+    fault = _instruction_fault(context, one)
+    return ("instruction", fault) if fault else None
+
+
+def _instruction_fault(context: CodeContext, one: Variant) -> str:
+    """Return the reason why an instruction does not describe its version; a rule reads it."""
+    features = context.features(one.text)
+    demands = demands_of(one.instruction)
+    faults = demand_faults(demands, one.text, context.prefix + context.suffix, features)
+    if faults:
+        return f"the code lacks what its instruction demands: {', '.join(faults)}"
+    if one.rule is not None and (features is None or not one.rule.holds(features)):
+        return "the given predicate does not hold for the version"
+    return ""
+
+
+def _drop_duplicates(contexts: Mapping[str, CodeContext], variants: Sequence[Variant], faults: Faults) -> None:
+    """Add the fault of each variant that is near to the reference or an earlier one, or follows another's rule."""
+    kept: dict[str, list[str]] = defaultdict(list)
+    for index, one in enumerate(variants):
+        if index in faults:
+            continue
+        context = contexts[one.context]
+        others = [other.text for other in context.others] + kept[one.context]
+        if one.text != context.reference:
+            others.insert(0, context.reference)
+        features = context.features(one.text)
+        described = [other.name for other in context.others if features is not None and other.rule.holds(features)]
+        reason = quality_reject(context.prefix, one.text, context.suffix, others, context.language)
+        if reason or described:
+            faults[index] = ("duplicate", reason or f"does what the instruction of {described[0]} demands")
+        else:
+            kept[one.context].append(one.text)
+
+
+def _drop_misread(
+    contexts: Mapping[str, CodeContext], variants: Sequence[Variant], faults: Faults, models: BuildModels
+) -> None:
+    """Add the fault of each variant whose instruction the checker reads otherwise, or that nothing can read."""
+    passed: dict[str, list[int]] = defaultdict(list)
+    for index, one in enumerate(variants):
+        if index not in faults:
+            passed[one.context].append(index)
+    if CHECKER_ROLE in models.roles:
+        groups = [(contexts[name], [variants[index] for index in found]) for name, found in passed.items()]
+        readings = checked_readings(groups, models)
+        for name, found in passed.items():
+            for index in found:
+                fault = readings[name, variants[index].name]
+                if fault:
+                    faults[index] = ("instruction", fault)
+        return
+    for found in passed.values():
+        for index in found:
+            if variants[index].origin == "model" and not demands_of(variants[index].instruction):
+                faults[index] = ("instruction", "no rule reads the instruction, and there is no checker")
+
+
+def _distinct_rules(
+    contexts: Mapping[str, CodeContext], variants: Sequence[Variant], faults: Faults
+) -> dict[int, FeatureRule]:
+    """Return the predicates of kept variants by index: given or read from the instruction, and true of no other one."""
+    kept: dict[str, list[int]] = defaultdict(list)
+    for index, one in enumerate(variants):
+        if index not in faults:
+            kept[one.context].append(index)
+    found = {}
+    for name, indexes in kept.items():
+        context = contexts[name]
+        features = {index: context.features(variants[index].text) for index in indexes}
+        known = [context.features(text) for text in (context.reference, *(other.text for other in context.others))]
+        for index in indexes:
+            own = features[index]
+            if own is None:
+                continue
+            rule = variants[index].rule or demanded_rule(demands_of(variants[index].instruction), own)
+            is_reference = variants[index].text == context.reference
+            others = [features[other] for other in indexes if other != index] + known[int(is_reference) :]
+            if rule is not None and rule.holds(own) and not any(one is not None and rule.holds(one) for one in others):
+                found[index] = rule
+    return found

@@ -1,1 +1,0 @@
-"""Build of problems from functions with tests and from source files."""

@@ -1,0 +1,259 @@
+"""The command ``caretbench build devbench``: scenarios, answers of generators, checks, instances."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from caretbench.build.build_models import AnswersMissingError, BuildModels, BuildRequest, ExpectedRequests
+from caretbench.build.sources.redistribution import RedistributionError, redistribution_terms
+from caretbench.execution.dispatcher import Dispatcher, open_executor
+from caretbench.files import RowAppender, remove_partial_files
+from caretbench.progress import Progress
+from caretbench.suites.devbench.build.construction.build_folder import (
+    LOCK_FILE,
+    REQUESTS_FILE,
+    VALIDITY_FILE,
+    BuildFolder,
+    total_cost,
+)
+from caretbench.suites.devbench.build.construction.build_rows import (
+    LONGEST_SUMMARY,
+    ConstructionManifest,
+    InstanceRequest,
+)
+from caretbench.suites.devbench.build.construction.build_start import installed_toolchains, start_of_build
+from caretbench.suites.devbench.build.construction.build_summary import build_summary
+from caretbench.suites.devbench.build.construction.cell_counts import Cell, weights_notes
+from caretbench.suites.devbench.build.construction.examination.candidates import InstanceExamination
+from caretbench.suites.devbench.build.construction.examination.gate_runs import GateRuns, ProgramOfAnswer
+from caretbench.suites.devbench.build.construction.generator_prompt import (
+    PAPER_SAMPLING,
+    GeneratorTemplate,
+    read_template,
+)
+from caretbench.suites.devbench.build.construction.instance_store import InstanceStore, RowFacts, attempt_end
+from caretbench.suites.devbench.build.construction.options import GENERATOR_ROLE, ConstructionOptions
+from caretbench.suites.devbench.build.construction.people_changes import edited_instances, rejected_instances
+from caretbench.suites.devbench.build.construction.public_sets import add_public_sets
+from caretbench.suites.devbench.build.construction.shown_texts import LONGEST_DIAGNOSIS
+from caretbench.suites.devbench.build.construction.track_list import TrackList
+from caretbench.suites.devbench.build.construction.tracks import SHOWN_CHARACTERS
+from caretbench.suites.suite_types import BuildResult, ProblemGate
+from caretbench.versions import versions
+
+_STORED_EVERY_S: Final = 10.0
+"""Seconds after which the hours of a build are stored again."""
+GateOpener = Callable[[Callable[[], Dispatcher], Callable[[int], None]], ProblemGate]
+"""Returns the suite's gate for an executor and a receiver of progress."""
+
+
+def build_instances(
+    output: Path,
+    values: Mapping[str, Any],
+    progress: Progress,
+    gate: GateOpener,
+    program: ProgramOfAnswer,
+    models: BuildModels,
+) -> BuildResult:
+    """Build instances into a folder, or go on with it.
+
+    Raises:
+        ValueError: an option is wrong, or no generator is named.
+        DataError: a file is malformed, the folder holds something else, or another process builds into it.
+        AnswersMissingError: a generator did not answer; what came is examined and stored.
+    """
+    folder = BuildFolder(output)
+    options, counts, manifest = start_of_build(
+        ConstructionOptions.of(values), folder, has_generator=GENERATOR_ROLE in models.roles
+    )
+    toolchains = installed_toolchains(dict.fromkeys(name for name, _ in counts))
+    template = read_template(options.template).model_copy(update={"toolchains": toolchains})
+    output.mkdir(parents=True, exist_ok=True)
+    with RowAppender(output / LOCK_FILE):  # one build of a folder at a time
+        remove_partial_files(output, "*/*/")
+        folder.write_manifest(manifest)
+        tracks = TrackList(options, models.names(GENERATOR_ROLE), counts, manifest.seed)
+        tracks.read(folder.requests(), folder.attempts())
+        store = InstanceStore(folder, tracks, RowFacts(template.key, options.licence))
+        executor = open_executor(values["jobs"])
+        opened = gate(lambda: executor, lambda _count: None)
+        runs = GateRuns(opened, executor.programs, program, output / VALIDITY_FILE, options.unverified)
+        examination = InstanceExamination(runs, store.twins, store.related, store.problem)
+        build = InstanceBuild(options, folder, manifest, counts, template, models, progress, tracks, store, examination)
+        return build.run()
+
+
+@dataclass
+class InstanceBuild:
+    """One build: rounds of requests until each cell has its instances, or no scenario is left."""
+
+    options: ConstructionOptions
+    folder: BuildFolder
+    manifest: ConstructionManifest
+    counts: Mapping[Cell, int]
+    template: GeneratorTemplate
+    models: BuildModels
+    progress: Progress
+    tracks: TrackList
+    store: InstanceStore
+    examination: InstanceExamination
+    _stored_at: float = field(default_factory=time.monotonic)
+    """Time up to which the manifest counts the hours of the build."""
+
+    def run(self) -> BuildResult:
+        """Ask, examine and store in rounds; return the result."""
+        self._open()
+        counters = self.tracks.counters
+        self.progress("instances", 0, sum(self.counts.values()) * len(counters))
+        self.progress(
+            "instances", sum(self._instance_count(cell, one) for cell in self.counts for one in counters), None
+        )
+        complaint: AnswersMissingError | None = None
+        while complaint is None:
+            requests = self._next_requests()
+            if not requests:
+                break
+            complaint = self._ask(requests)
+            self._store_hours()
+            self._examine(requests)
+        self._finish()
+        if complaint is not None:
+            complaint.expected = self._expected()
+            raise complaint
+        return build_summary(self.folder, self.manifest, self.counts, counters, self._instance_count)
+
+    def _expected(self) -> ExpectedRequests:
+        """Return the numbers of requests that are still needed."""
+        least, most = self.tracks.expected(self.store.rows.values())
+        generators = len(self.models.names(GENERATOR_ROLE))
+        instances = sum(self.counts.values()) * len(self.tracks.counters)
+        # A later request lists the cell's instances; a repair quotes the answer and its diagnosis.
+        listed = max(self.counts.values(), default=0) * len(self.tracks.counters) * LONGEST_SUMMARY
+        return ExpectedRequests(
+            GENERATOR_ROLE,
+            least,
+            most,
+            f"each of {instances:,} instances accepted at its first answer",
+            f"{self.options.patience} scenarios for each instance (--patience), {1 + self.options.repairs} answers of "
+            f"each generator to each scenario (--repairs {self.options.repairs}; generators: {generators})",
+            listed * (2 if self.options.siblings else 1) + SHOWN_CHARACTERS + LONGEST_DIAGNOSIS,
+        )
+
+    def _open(self) -> None:
+        """Read the folder; take over what people rejected, edited or deleted."""
+        self.store.read()
+        if self.options.again is not None:
+            rejected, lines = rejected_instances(self.options.again, self.store.problems, self.store.rows)
+            for line in lines:
+                self.progress.note(line)
+            if not rejected:
+                self.progress.note(
+                    f"--again {self.options.again}: no rejection is of an instance of {self.folder.path}; the results "
+                    "are of another set, of changed texts, or accept the instances"
+                )
+            for row, detail in rejected:
+                known = self.store.reject(row, f"reviewers rejected it: {detail}")
+                rest = "it is asked for again" if known else "it was not built in this folder: delete its file yourself"
+                self.progress.note(f"{row.id}: rejected ({detail}); {rest}")
+        for edit in list(edited_instances(self.folder, self.store.rows, self.store.problems, self.examination)):
+            if edit.row is None:
+                self.store.reject(self.store.rows[edit.id], "its file was deleted")
+            else:
+                self.store.rows[edit.id] = edit.row
+            self.progress.note(f"{edit.id}: {edit.about}")
+        self.folder.write_instances(self.store.rows)
+        self.store.read()  # without the rejected ones
+        if self.options.licence:
+            try:
+                redistribution_terms(self.options.licence)
+            except RedistributionError as error:
+                self.progress.note(
+                    f"--licence {self.options.licence}: {error}; a release of these instances is refused"
+                )
+        for line in weights_notes(self.options):
+            self.progress.note(line)
+        for line in add_public_sets(self.store.twins, self.options.compare):
+            self.progress.note(line)
+
+    def _instance_count(self, cell: Cell, counter: str) -> int:
+        return self.tracks.instance_count(cell, counter, self.store.rows.values())
+
+    def _next_requests(self) -> list[InstanceRequest]:
+        """Return the requests of the next round, stored before they are sent."""
+        found: list[InstanceRequest] = []
+        stored = self.tracks.request_keys()
+        for cell in self.counts:
+            existing = list(self.store.summaries("/".join(cell)))
+            for track in self.tracks.open_tracks(cell, self.store.rows.values()):
+                original = self.store.problems.get(track.scenario.sibling_of or "")
+                request = track.next_request(
+                    self.options.repairs, self.template, existing, self.store.answers, original
+                )
+                if request is not None:
+                    found.append(request)
+        new = [one for one in found if one.key not in stored]
+        if new:
+            self.folder.append(REQUESTS_FILE, *new)
+        return found
+
+    def _ask(self, requests: Sequence[InstanceRequest]) -> AnswersMissingError | None:
+        """Ask the generators; return the error if answers are missing."""
+        asked: dict[str, list[BuildRequest]] = {}
+        for one in requests:
+            about = f"{one.scenario.cell}, {one.scenario.domain}"
+            asked.setdefault(one.generator, []).append(BuildRequest(one.key, one.prompt, PAPER_SAMPLING, about))
+        error = None
+        try:
+            self.models.ask_each(GENERATOR_ROLE, asked)
+        except AnswersMissingError as missing:
+            error = missing
+        self.store.answers = self.folder.answers()
+        return error
+
+    def _examine(self, requests: Sequence[InstanceRequest]) -> None:
+        """Examine the answers that came, and store what became of each."""
+        answers = self.store.answers
+        ready = [(one, answers[one.generator, one.key]) for one in requests if (one.generator, one.key) in answers]
+        for result in self.examination.examine(ready):
+            request = result.request
+            if time.monotonic() - self._stored_at > _STORED_EVERY_S:
+                self._store_hours()
+            if result.candidate is not None:
+                self.store.accept(result.candidate, result.checks, result.killed_by)
+                self.progress("instances", 0 if request.scenario.sibling_of else 1, None)
+                continue
+            answer = answers[request.generator, request.key]
+            self.store.end(attempt_end(request, result.outcome, result.detail, result.checks, answer=answer))
+
+    def _store_hours(self) -> None:
+        """Add the time since the last call to the hours of the manifest, so that a kill loses little of it."""
+        now = time.monotonic()
+        hours = self.manifest.wall_hours + (now - self._stored_at) / 3600
+        self._stored_at = now
+        self.manifest = self.manifest.model_copy(update={"wall_hours": hours})
+        self.folder.write_manifest(self.manifest)
+
+    def _finish(self) -> None:
+        self.folder.write_instances(self.store.rows)
+        yields: dict[str, Counter[str]] = {}
+        last = {end.request: end for end in self.folder.attempts()}  # a rejection replaces the first end
+        for end in last.values():
+            yields.setdefault(end.cell, Counter())[end.outcome] += 1
+        answers = self.store.answers.values()
+        cells = Counter(row.scenario.cell for row in self.store.rows.values())
+        self.manifest = self.manifest.model_copy(
+            update={
+                "instances": dict(sorted(cells.items())),
+                "yields": {cell: dict(sorted(counts.items())) for cell, counts in sorted(yields.items())},
+                "models": self.models.names(GENERATOR_ROLE),
+                "cost": total_cost(answers),
+                "request_hours": sum(answer.latency.last_s for answer in answers if answer.latency is not None) / 3600,
+                "versions": versions(),
+            }
+        )
+        self._store_hours()

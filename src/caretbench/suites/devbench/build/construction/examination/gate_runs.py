@@ -1,0 +1,97 @@
+"""Runs of new instances in the sandbox: the reference once, then the gate, then the rewritten programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor, Status
+from caretbench.problem import Problem
+from caretbench.redaction import redact
+from caretbench.suites.devbench.build.construction.build_rows import AttemptOutcome
+from caretbench.suites.devbench.build.construction.examination.rewrites import rewrite_faults
+from caretbench.suites.suite_types import ProblemGate
+from caretbench.suites.validity import Validity
+
+_DIAGNOSTIC_CHARACTERS = 600
+
+
+class ProgramOfAnswer(Protocol):
+    """Returns the program of an answer to a problem."""
+
+    def __call__(self, problem: Problem, text: str) -> ExecutionRequest | None:
+        """Return the program, or None if the answer fails without one."""
+        ...
+
+
+class GateResult(NamedTuple):
+    """Result of an instance: outcome, fault for its row, and with it what the program printed; the killed mutant.
+
+    ``fault`` of an instance that this machine cannot run is the reason.
+    """
+
+    outcome: AttemptOutcome
+    fault: str = ""
+    detail: str = ""
+    killed_by: str = ""
+
+
+@dataclass
+class GateRuns:
+    """Runs of instances; ``unverified`` accepts those that this machine cannot run."""
+
+    gate: ProblemGate
+    executor: Executor
+    program: ProgramOfAnswer
+    verdicts: Path
+    unverified: bool = False
+
+    def results(self, problems: Sequence[Problem]) -> Mapping[str, GateResult]:
+        """Return the result of each problem by id."""
+        found = self._failed_references(problems)
+        rest = [problem for problem in problems if problem.id not in found]
+        verdicts = self.gate.run(rest, self.verdicts) if rest else []
+        found |= {verdict.problem_id: self._gate_result(verdict) for verdict in verdicts}
+        passed = [problem for problem in rest if not found[problem.id].fault]
+        for name, fault in rewrite_faults(passed, self.program, self.executor).items():
+            found[name] = GateResult("gate", fault, fault)
+        return found
+
+    def _failed_references(self, problems: Sequence[Problem]) -> dict[str, GateResult]:
+        """Return the results of the problems whose reference fails.
+
+        One run of each, before the gate makes ten: most faulty answers end here, and some use all time and memory.
+        """
+        asked = {problem.id: self.program(problem, problem.reference) for problem in problems}
+        requests = [one.model_copy(update={"id": name}) for name, one in asked.items() if one is not None]
+        found = {}
+        for result in self.executor.submit(requests):
+            status = result.status.for_reference
+            if status is not Status.PASSED and not status.is_machine_fault:
+                fault, printed = f"reference_fails: {status}", _printed(result)
+                found[result.id] = GateResult("gate", fault, f"{fault}: {printed}" if printed else fault)
+        return found
+
+    def _gate_result(self, verdict: Validity) -> GateResult:
+        fault = "; ".join(map(_in_words, verdict.reasons))
+        killed_by = verdict.details.get("killed_by", "")
+        if any(reason.startswith("reference_not_run") for reason in verdict.reasons):
+            return GateResult("instance" if self.unverified else "unverified", fault, fault, killed_by)
+        return GateResult("gate" if fault else "instance", fault, fault, killed_by)
+
+
+def _in_words(reason: str) -> str:
+    """Return a reason of the gate, with what it means for a generator."""
+    if reason.startswith(("no_killing_mutant", "weak_checks")):
+        return f"{reason}: assert results that a mistake changes, with their exact values"
+    if reason.startswith("answerable_without_answer"):
+        return f"{reason}: the assertions do not need the reference"
+    return reason
+
+
+def _printed(result: ExecutionResult) -> str:
+    """Return the end of what the compiler or the program printed, without secrets."""
+    text = result.diagnostics or result.stderr.text or result.stdout.text
+    return redact(" ".join(text.split())[-_DIAGNOSTIC_CHARACTERS:])

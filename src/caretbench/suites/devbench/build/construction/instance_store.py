@@ -1,0 +1,202 @@
+"""Instances of a folder while it is built: rows, problems and the index of twins, kept in step with the files.
+
+The end of an attempt is stored first, then the file, then the row. What a kill leaves undone is done by the next build
+from the stored answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from caretbench.build.validation.reviewed import problem_hash
+from caretbench.build.validation.texts.twins import TwinIndex
+from caretbench.files import sha256_text
+from caretbench.judging.model_families import model_family
+from caretbench.problem import Problem
+from caretbench.suites.devbench.build.construction.build_folder import (
+    ATTEMPTS_FILE,
+    BuildFolder,
+    StoredAnswer,
+    total_cost,
+)
+from caretbench.suites.devbench.build.construction.build_rows import InstanceAttempt, InstanceRequest, summary_line
+from caretbench.suites.devbench.build.construction.examination.candidates import (
+    InstanceCandidate,
+    examined_candidate,
+    measured_properties,
+)
+from caretbench.suites.devbench.build.construction.examination.generated_answer import GeneratedInstance, read_answer
+from caretbench.suites.devbench.build.construction.shown_texts import bounded_diagnosis
+from caretbench.suites.devbench.build.construction.track_list import TrackList
+from caretbench.suites.devbench.build.construction.tracks import Answers, Track
+from caretbench.suites.devbench.build.instance_rules.program_view import ProgramView
+from caretbench.suites.devbench.built_instances import INSTANCES_FILE, BuiltInstance, Scenario
+
+
+class RowFacts(NamedTuple):
+    """Fields of an instance's row that come from the build: version of the template, and licence."""
+
+    prompt_version: str
+    licence: str | None
+
+
+class InstanceStore:
+    """Rows and problems of a folder by id, and the index in which twins are searched."""
+
+    def __init__(self, folder: BuildFolder, tracks: TrackList, facts: RowFacts) -> None:
+        self._folder = folder
+        self._tracks = tracks
+        self._facts = facts
+        self.twins = TwinIndex()
+        self.answers: Answers = {}
+        self.rows: dict[str, BuiltInstance] = {}
+        self.problems: dict[str, Problem] = {}
+
+    def read(self) -> None:
+        """Read the folder; take rejected instances out, and write accepted ones that are not there yet.
+
+        Raises:
+            DataError: a file or a row is malformed.
+        """
+        self.rows = self._folder.instances()
+        self.answers = self._folder.answers()
+        for name, row in list(self.rows.items()):
+            if self._tracks.is_rejected(row):
+                self._folder.reject_instance(name, row.attempts)
+                del self.rows[name]
+        for track in self._tracks.all():
+            if track.instance is not None and track.instance not in self.rows:
+                self._restore(track, track.instance)
+        if self.rows or (self._folder.path / INSTANCES_FILE).exists():
+            self._folder.write_instances(self.rows)
+        self.problems = {problem.id: problem for problem in self._folder.problems()}
+        self.twins.clear()
+        for problem in (*self.problems.values(), *self._folder.rejected_problems()):
+            self._add_twin(problem)
+
+    def _restore(self, track: Track, name: str) -> None:
+        """Write an instance that was accepted just before a kill."""
+        request = track.requests[-1]
+        answer = self.answers.get((request.generator, request.key))
+        found = read_answer(answer.text or "", answer.finish_reason) if answer is not None else None
+        if isinstance(found, GeneratedInstance):
+            self._write(name, examined_candidate(request, found)[0], track.ends[request.key])
+
+    def end(self, row: InstanceAttempt) -> None:
+        """Store the end of an attempt."""
+        self._folder.append(ATTEMPTS_FILE, row)
+        self._tracks.end(row)
+
+    def reject(self, row: BuiltInstance, detail: str) -> bool:
+        """Store that people rejected an instance, or took its file out; False if no attempt made it."""
+        track = self._tracks.get(row.track)
+        if track is None or not track.requests:
+            return False
+        self.end(attempt_end(track.requests[-1], "rejected", detail, instance=row.id))
+        return True
+
+    def accept(self, candidate: InstanceCandidate, checks: Mapping[str, str], killed_by: str) -> BuiltInstance:
+        """Store the end of an attempt that became an instance, its file and its row; return the row."""
+        request = candidate.request
+        name = self._free_name(candidate)
+        answer = self.answers.get((request.generator, request.key))
+        end = attempt_end(request, "instance", "", checks, name, answer, killed_by)
+        self.end(end)
+        self.twins.remove(candidate.problem.id)
+        row = self._write(name, candidate, end)
+        problem = candidate.problem.model_copy(update={"id": name})
+        self.problems[name] = problem
+        self._add_twin(problem)
+        return row
+
+    def _write(self, name: str, candidate: InstanceCandidate, end: InstanceAttempt) -> BuiltInstance:
+        self._folder.write_instance(name, candidate.content)
+        row = self._row(name, candidate, end)
+        self._folder.append(INSTANCES_FILE, row)
+        self.rows[name] = row
+        return row
+
+    def _free_name(self, candidate: InstanceCandidate) -> str:
+        base = name = f"{candidate.cell}/{candidate.instance.stem}"
+        number = 1
+        while name in self.rows or name in self.problems:
+            number += 1
+            name = f"{base}-{number}"
+        return name
+
+    def _row(self, name: str, candidate: InstanceCandidate, end: InstanceAttempt) -> BuiltInstance:
+        request, problem = candidate.request, candidate.problem
+        return BuiltInstance(
+            id=name,
+            track=request.track,
+            scenario=request.scenario,
+            generator=request.generator,
+            generator_family=model_family(request.generator) or request.generator,
+            prompt_version=self._facts.prompt_version,
+            attempts=request.attempt,
+            cost=self._cost(request.track),
+            justification=candidate.instance.justification,
+            library=candidate.instance.library,
+            **measured_properties(problem, request.scenario),
+            checks=end.checks,
+            killed_by=end.killed_by,
+            licence=self._facts.licence,
+            created=datetime.now(UTC).date().isoformat(),
+            sibling=request.scenario.sibling_of,
+            text_hash=sha256_text(candidate.content.text),
+            problem_hash=problem_hash(problem),
+        )
+
+    def _cost(self, name: str) -> float | None:
+        track = self._tracks.get(name)
+        keys = [(one.generator, one.key) for one in track.requests] if track is not None else []
+        return total_cost(self.answers[key] for key in keys if key in self.answers)
+
+    def problem(self, name: str) -> Problem | None:
+        """Return the problem of an accepted instance."""
+        return self.problems.get(name)
+
+    def related(self, scenario: Scenario) -> list[str]:
+        """Return the ids of the instances of the same scenario, siblings and rejected ones included."""
+        own = scenario.original_id
+        found = [row.id for row in self.rows.values() if row.scenario.original_id == own]
+        return found + self._tracks.rejected_names(own)
+
+    def summaries(self, cell: str) -> Iterator[str]:
+        """Yield one line for each instance of a cell."""
+        return (summary_line(row) for row in self.rows.values() if row.scenario.cell == cell)
+
+    def _add_twin(self, problem: Problem) -> None:
+        language, category = problem.caret.language, problem.label("category")
+        self.twins.add(problem.id, language, f"{language}/{category}", ProgramView.of(problem).shown)
+
+
+def attempt_end(
+    request: InstanceRequest,
+    outcome: str,
+    detail: str,
+    checks: Mapping[str, str] | None = None,
+    instance: str | None = None,
+    answer: StoredAnswer | None = None,
+    killed_by: str = "",
+) -> InstanceAttempt:
+    """Return the end of the attempt of a request."""
+    return InstanceAttempt.model_validate(
+        {
+            "request": request.key,
+            "track": request.track,
+            "scenario": request.scenario.id,
+            "cell": request.scenario.cell,
+            "generator": request.generator,
+            "attempt": request.attempt,
+            "outcome": outcome,
+            "detail": bounded_diagnosis(detail),
+            "checks": {name: bounded_diagnosis(result) for name, result in (checks or {}).items()},
+            "instance": instance,
+            "killed_by": killed_by,
+            "cost": answer.cost if answer is not None else None,
+            "seconds": answer.latency.last_s if answer is not None and answer.latency is not None else None,
+        }
+    )

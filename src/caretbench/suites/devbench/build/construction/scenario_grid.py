@@ -1,0 +1,161 @@
+"""Scenarios of requests, drawn from a seeded grid: each value of an axis is used before one of them occurs again."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TypeVar
+
+from caretbench.suites.devbench.built_instances import Mode, Scenario
+from caretbench.suites.devbench.cells.cell_tables import CellKind, cell_categories, cell_languages, domains
+from caretbench.syntax.caret_boundary import CaretBoundary
+
+NONE: Final = "none"
+"""Construct or documentation of a kind that none of the language's entries fits."""
+
+BOUNDARY_WORDS: Final[Mapping[CaretBoundary, str]] = {
+    "operator": "directly behind an operator, such as = or +",
+    "call": "directly behind the opening bracket of a call",
+    "declaration": "directly behind the head of a declaration, where its body begins",
+    "new_line": "at the beginning of a line, behind its indentation",
+    "line": "within a line, behind a whole word or a bracket",
+    "word": "within a word: the prefix ends with its first letters, and the reference begins with the rest",
+}
+"""Boundaries of the caret, in words for generators."""
+_BOUNDARIES: Final[tuple[CaretBoundary, ...]] = (
+    "new_line", "operator", "new_line", "call", "declaration", "new_line", "line", "operator", "new_line", "call",
+    "declaration", "word",
+)  # fmt: skip
+_IN_LINE: Final = frozenset({"operator", "call", "word"})
+"""Boundaries within a line, which fit no reference of whole lines."""
+_SEVERAL_LINES: Final = ("reference_lines", "statement_lines", "control_depth")
+"""Rules whose lowest value, if it is more than 1, asks for several lines."""
+_COMMENTS: Final = ("documentation_words", "reference_comment_lines")
+"""Rules whose lowest value, if it is more than 0, asks for a comment or documentation."""
+_TOKENS_OF_LINE: Final = (2, 20)
+"""Fewest and most tokens of a line that scenarios ask for: 90 % of the release's references of 1 or 2 lines have 21."""
+_MODES: Final[tuple[Mode, ...]] = ("suffix", "suffix", "suffix", "no_suffix")
+_NAMES: Final = 3
+_NUMBERS: Final = 3
+ValueT = TypeVar("ValueT")
+
+
+def scenario(language: str, category: str, number: int, seed: int) -> Scenario:
+    """Return a scenario of a cell by its number, from 1; the same seed gives the same scenario.
+
+    Raises:
+        KeyError: the tables have no such category or language.
+    """
+    table = cell_languages()[language]
+    cell = f"{language}/{category}"
+
+    def drawn(axis: str, values: Sequence[str], pattern: str) -> str:
+        if not pattern:
+            return _in_turn(values, number, f"{seed} {cell} {axis}")
+        fitting = [one for one in values if re.search(pattern, one)]
+        return _in_turn(fitting or [NONE], turn, f"{seed} {cell} {axis} {kind}")
+
+    kind, turn = _drawn_kind(category, number, f"{seed} {cell} kind")
+    needs_suffix = table.has_assertions_in_suffix or _lowest(category, kind, _COMMENTS) > 0  # comments are about code
+    mode: Mode = "suffix" if needs_suffix else _in_turn(_MODES, turn, f"{seed} {cell} mode {kind}")
+    boundaries = fitting_boundaries(category, kind, mode)
+    own = cell_categories()[category].kinds[kind]
+    rng = random.Random(f"{seed} {cell} {number}")  # noqa: S311  # a draw, no secret
+    return Scenario(
+        id=f"{cell}/{number}",
+        language=language,
+        category=category,
+        number=number,
+        kind=kind,
+        domain=_in_turn(
+            domains().domains, number, f"{seed} {language}", offset=list(cell_categories()).index(category)
+        ),
+        language_construct=drawn("construct", table.constructs[category], own.constructs),
+        band=_in_turn(fitting_bands(category, kind), turn, f"{seed} {cell} band {kind}"),
+        documentation=drawn("documentation", table.documentation_styles, own.documentation),
+        mode=mode,
+        boundary=_in_turn(boundaries, turn, f"{seed} {cell} boundary {kind} {mode}"),
+        names=tuple(_name(rng) for _ in range(_NAMES)),
+        numbers=tuple(rng.randint(11, 997) for _ in range(_NUMBERS)),
+        seed=seed,
+    )
+
+
+def fitting_boundaries(category: str, kind: str, mode: Mode) -> tuple[CaretBoundary, ...]:
+    """Return the boundaries that a kind can have, each as often as it shall occur.
+
+    A reference of several lines, or a comment, follows no operator, bracket or part of a word. Without a suffix
+    nothing closes the bracket of a call.
+    """
+    whole = _lowest(category, kind, _SEVERAL_LINES) > 1 or _lowest(category, kind, _COMMENTS) > 0
+    refused = {*(_IN_LINE if whole else ()), *(() if mode == "suffix" else ("call",))}
+    return tuple(one for one in _BOUNDARIES if one not in refused)
+
+
+def fitting_bands(category: str, kind: str) -> tuple[str, ...]:
+    """Return the bands of difficulty that a kind has, and whose numbers of tokens fit its numbers of lines."""
+    table = cell_categories()[category]
+    rules = {**table.rules, **table.kinds[kind].rules}
+    most = rules["reference_lines"][1] * _TOKENS_OF_LINE[1]
+    least = max(1, _lowest(category, kind, _SEVERAL_LINES)) * _TOKENS_OF_LINE[0]
+    own = table.kinds[kind].bands or tuple(table.bands)
+    return tuple(name for name, (low, high) in table.bands.items() if name in own and low <= most and high >= least)
+
+
+def _lowest(category: str, kind: str, names: Sequence[str]) -> int:
+    """Return the largest of the lowest values of some rules of a kind; 0 without them."""
+    table = cell_categories()[category]
+    rules = {**table.rules, **table.kinds[kind].rules}
+    return max((rules[name][0] for name in names if name in rules), default=0)
+
+
+def _drawn_kind(category: str, number: int, seed: str) -> tuple[str, int]:
+    """Return the kind of a scenario, and how many scenarios up to this one have the kind."""
+    kinds = _by_share(cell_categories()[category].kinds)
+    kind = _in_turn(kinds, number, seed)
+    lap, index = divmod(number - 1, len(kinds))
+    own = sum(_in_turn(kinds, lap * len(kinds) + one, seed) == kind for one in range(1, index + 2))
+    return kind, lap * kinds.count(kind) + own
+
+
+def sibling_scenario(original: Scenario, instance_id: str) -> Scenario:
+    """Return the scenario of an instance's sibling: another domain, other names and numbers, all else alike."""
+    rng = random.Random(f"{original.seed} {original.id} sibling")  # noqa: S311  # a draw, no secret
+    others = [one for one in domains().domains if one != original.domain]
+    return original.model_copy(
+        update={
+            "id": f"{original.id}-sibling",
+            "domain": rng.choice(others),
+            "names": tuple(_name(rng) for _ in range(_NAMES)),
+            "numbers": tuple(rng.randint(11, 997) for _ in range(_NUMBERS)),
+            "sibling_of": instance_id,
+        }
+    )
+
+
+def _by_share(kinds: Mapping[str, CellKind]) -> list[str]:
+    """Return the kinds, each as often as its share says, relative to the smallest share."""
+    least = min(kind.share for kind in kinds.values())
+    return [name for name, kind in kinds.items() for _ in range(round(kind.share / least))]
+
+
+def _in_turn(values: Sequence[ValueT], number: int, seed: str, offset: int = 0) -> ValueT:
+    """Return the value of a number, from 1: the values in random order, then in another order, and so on."""
+    lap, index = divmod(number - 1, len(values))
+    order = list(values)
+    random.Random(f"{seed} {lap}").shuffle(order)  # noqa: S311  # a draw, no secret
+    # Cells of one language begin at different places, so that they do not share their domains.
+    return order[(index + offset * len(values) // 7) % len(order)]
+
+
+def _name(rng: random.Random) -> str:
+    return "".join(rng.choice(domains().syllables) for _ in range(rng.choice((2, 3))))
+
+
+def cells(languages: Sequence[str] = (), categories: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+    """Yield the cells of some languages and categories, in the order of the paper; by default all."""
+    for language in cell_languages():
+        for category in cell_categories():
+            if (not languages or language in languages) and (not categories or category in categories):
+                yield language, category

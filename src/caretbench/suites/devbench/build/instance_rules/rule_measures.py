@@ -1,0 +1,245 @@
+"""Numbers that rules bound, measured on the program of an instance."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+import tree_sitter
+
+from caretbench.languages.node_kinds import node_kinds
+from caretbench.suites.devbench.build.instance_rules.pattern_examples import pattern_example_count
+from caretbench.suites.devbench.build.instance_rules.program_view import ProgramView, filled_lines
+from caretbench.suites.devbench.cells.cell_tables import cell_languages
+from caretbench.syntax.docs.documentation import documentation_of, documented_declarations
+from caretbench.syntax.parser import text_of
+from caretbench.syntax.queries import matches
+
+_STATEMENT: Final = re.compile(r"_statement$|declaration$|_definition$|^statement$|^return$")
+_BODIES: Final = re.compile(r"block|body|_list$|suite")
+_FUNCTION: Final = re.compile(r"function|method|constructor|lambda|func_literal")
+_MEMBERS: Final = frozenset({"function", "field", "constant", "typename"})
+
+
+def _called_names(view: ProgramView) -> Iterator[str]:
+    """Yield the names that the reference calls, and that of the call whose arguments it writes: the last parts."""
+    callers = node_kinds().calls | node_kinds().callees
+    yield from (_called_name(node) for node in view.nodes() if node.type in callers)
+    around = view.tree.root_node.descendant_for_byte_range(view.start, view.start)
+    while around is not None:
+        arguments = around.child_by_field_name("arguments") if around.type in callers else None
+        if arguments is not None and around.start_byte < view.start and arguments.start_byte < view.start:
+            yield _called_name(around)
+            return
+        if _STATEMENT.search(around.type) or "block" in around.type:
+            return
+        around = around.parent
+
+
+def _called_name(node: tree_sitter.Node) -> str:
+    callee = next(
+        (found for name in ("function", "name", "constructor", "type") if (found := node.child_by_field_name(name))),
+        node.named_children[-1] if _is_reference(node) and node.named_children else None,
+    )
+    words = re.findall(r"[\w$]+", re.sub(r"<[^<>]*>|\([^()]*\)", "", text_of(callee))) if callee is not None else []
+    return words[-1] if words else "new"
+
+
+def _is_reference(node: tree_sitter.Node) -> bool:
+    """Return whether a node names a function without calling it, as ``Type::method`` does."""
+    kinds = node_kinds()
+    return node.type in kinds.callees and node.type not in kinds.creations
+
+
+def _own_functions(view: ProgramView) -> set[str]:
+    return {one.name for one in view.declarations if one.role in {"function", "typename"}} | {
+        one.name for one in view.declarations if one.parameters is not None
+    }
+
+
+def library_calls(view: ProgramView) -> int:
+    """Return the number of calls in the reference of what the program does not define."""
+    own = _own_functions(view) | {one.name for one in view.declarations if one.role == "parameter"}
+    return sum(name not in own for name in _called_names(view))
+
+
+def reused_members(view: ProgramView) -> int:
+    """Return the number of functions, fields, types, constants and global variables of the prefix in the reference."""
+    members = {one.name for one in view.declarations if one.role in _MEMBERS and one.start < view.prefix_end}
+    root = view.tree.root_node
+    members |= {
+        one.name
+        for one in view.declarations
+        if one.start < view.prefix_end
+        and (one.parameters is not None or (one.role == "local" and one.end >= root.end_byte))
+    }
+    members |= _member_names(view) | _declared_names(view)
+    local = _local_names(view)
+    used = {
+        one.name
+        for one in view.names
+        if view.start <= one.start < view.end and ("member" in one.syntactic_position or one.name not in local)
+    }
+    own = {one.name for one in view.declarations if view.start <= one.start < view.end and one.role in _MEMBERS}
+    return len(used & (members - own))
+
+
+def _local_names(view: ProgramView) -> set[str]:
+    """Return the names of local variables and parameters of the function around the reference, and behind it."""
+    node = view.tree.root_node.descendant_for_byte_range(view.start, view.end)
+    while node is not None and not _FUNCTION.search(node.type):
+        node = node.parent
+    start = view.end if node is None else node.start_byte
+    return {one.name for one in view.declarations if one.role in {"local", "parameter"} and one.start >= start}
+
+
+def _member_names(view: ProgramView) -> set[str]:
+    """Return the names of attributes that the prefix assigns or declares in a class."""
+    before = [one for one in view.names if one.start < view.prefix_end]
+    return {one.name for one in before if "member" in one.syntactic_position}
+
+
+def _declared_names(view: ProgramView) -> set[str]:
+    """Return the names of the functions and types that begin in the prefix."""
+    found = matches(view.tree.root_node, view.language, "declarations")
+    names = [match["name"][0] for match in found if match["declaration"][0].start_byte < view.prefix_end]
+    return {text_of(name).rpartition("::")[2] for name in names}
+
+
+def comment_lines(view: ProgramView, start: int, end: int) -> int:
+    """Return the number of lines with comments or documentation between two positions."""
+    lines: set[int] = set()
+    data = view.program.encode("utf-8", "surrogatepass")
+    for comment in view.comments:
+        low, high = max(comment.start, start), min(comment.end, end)
+        if low < high:
+            first = data.count(b"\n", 0, low)
+            lines.update(range(first, first + data.count(b"\n", low, high) + 1))
+    return len(lines)
+
+
+def prefix_functions(view: ProgramView) -> int:
+    """Return the number of functions and methods that begin in the prefix and end before the reference."""
+    return sum(
+        match["declaration"][0].end_byte <= view.prefix_end
+        and any(word in match["declaration"][0].type for word in ("function", "method", "constructor"))
+        for match in matches(view.tree.root_node, view.language, "declarations")
+    )
+
+
+def documented_name(view: ProgramView) -> str | None:
+    """Return the name of the declaration that the reference documents; None if it documents none."""
+    found = documented_declarations(view.program, view.language)
+    return next((name for name, one in found if one.start < view.end and one.end > view.start), None)
+
+
+def documentation_words(view: ProgramView) -> int:
+    """Return the number of words of the documentation that the reference is; 0 if it documents nothing."""
+    name = documented_name(view)
+    found = documentation_of(view.program, view.language, name) if name else None
+    return found.word_count if found else 0
+
+
+def control_depth(view: ProgramView) -> int:
+    """Return how deep control structures of the reference are nested: 1 for a loop, 2 for a branch in it.
+
+    A structure that the prefix opens counts only if a part of it, such as a handler, begins in the reference.
+    """
+    table = cell_languages()[view.language]
+    kinds = table.control | table.control_parts
+    return max(
+        (_depth(node, view, kinds, table.control_parts) for node in view.nodes() if node.type in kinds), default=0
+    )
+
+
+def _depth(node: tree_sitter.Node, view: ProgramView, kinds: frozenset[str], parts: frozenset[str]) -> int:
+    depth, current = 1, node.parent
+    inner = node
+    while current is not None:
+        counts = current.type in kinds and inner.type not in parts
+        is_else_if = (
+            current.type == inner.type
+            and current.type in node_kinds().branches
+            and current.child_by_field_name("alternative") == inner
+        )
+        if counts and not is_else_if and (current.start_byte >= view.start or _continues(current, view)):
+            depth += 1
+        inner, current = current, current.parent
+    return depth
+
+
+def _continues(node: tree_sitter.Node, view: ProgramView) -> bool:
+    """Return whether the reference continues a structure of the prefix at its caret: it ends in or behind it."""
+    return node.start_byte < view.start and node.end_byte <= view.end + 1
+
+
+def statement_lines(view: ProgramView) -> int:
+    """Return the number of lines of the longest statement of the reference that has no block in it."""
+    data = view.program.encode("utf-8", "surrogatepass")
+    first, last = (data.count(b"\n", 0, position) for position in (view.start, view.end))
+    longest = 0
+    for node in view.nodes():
+        is_statement = _STATEMENT.search(node.type) or (node.parent is not None and _BODIES.search(node.parent.type))
+        if is_statement and not _has_block(node):
+            longest = max(longest, min(node.end_point.row, last) - node.start_point.row + 1)
+    around = view.tree.root_node.named_descendant_for_byte_range(view.start, view.end)
+    while around is not None and around.parent is not None and not _STATEMENT.search(around.type):
+        around = around.parent
+    if around is not None and around.parent is not None and not _has_block(around):
+        longest = max(longest, last - first + 1)
+    return longest
+
+
+def _has_block(node: tree_sitter.Node) -> bool:
+    lists = node_kinds().compound_statements
+    waiting = list(node.named_children)
+    while waiting:
+        child = waiting.pop()
+        if ("block" in child.type and "comment" not in child.type) or child.type in lists:
+            return True
+        waiting.extend(child.named_children)
+    return False
+
+
+def handlers(view: ProgramView) -> int:
+    """Return the number of places in the reference that handle or raise errors, by the language's patterns."""
+    text = view.code[view.start : view.end].decode("utf-8", "replace")
+    return sum(len(re.findall(pattern, text)) for pattern in cell_languages()[view.language].handlers)
+
+
+def features(view: ProgramView) -> int:
+    """Return the number of complex features that begin in the reference, by the language's node kinds."""
+    kinds = frozenset(cell_languages()[view.language].features)
+    return sum(node.type in kinds for node in view.nodes())
+
+
+def reference_tokens(view: ProgramView) -> int:
+    """Return the number of tokens of the reference: leaves of the tree; of comments, their words."""
+    count = 0
+    for node in view.nodes():
+        if node.type.endswith("comment"):
+            count += len(re.findall(r"\w+", text_of(node)))
+        elif not node.child_count and node.end_byte > node.start_byte:
+            count += len(re.findall(r"\w+|[^\w\s]+", text_of(node)))
+    return count
+
+
+RULE_MEASURES: Final[Mapping[str, Callable[[ProgramView], int]]] = {
+    "shown_lines": lambda view: filled_lines(view.shown),
+    "prefix_lines": lambda view: filled_lines(view.prefix),
+    "reference_lines": lambda view: filled_lines(view.reference),
+    "reference_tokens": reference_tokens,
+    "pattern_examples": pattern_example_count,
+    "library_calls": library_calls,
+    "reused_members": reused_members,
+    "prefix_comment_lines": lambda view: comment_lines(view, 0, view.prefix_end),
+    "prefix_functions": prefix_functions,
+    "reference_comment_lines": lambda view: comment_lines(view, view.start, view.end),
+    "documentation_words": documentation_words,
+    "control_depth": control_depth,
+    "statement_lines": statement_lines,
+    "handlers": handlers,
+    "features": features,
+}
+"""Measures of the rules in ``cells/rules.toml``, by name."""

@@ -1,0 +1,209 @@
+"""The command ``caretbench build efcb``: mining of clones, GitHub repositories and stored changes, and problems."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import JsonValue
+
+from caretbench.build.sources.git.history import parse_period
+from caretbench.build.sources.git_mining import MiningPeriod, MiningProgress, mine_git, newest_changes
+from caretbench.build.sources.github import mine_github
+from caretbench.build.sources.pull_request import PullRequest, read_pull_requests
+from caretbench.build.sources.repository import UNKNOWN_ORGANIZATION, RepositoryFacts
+from caretbench.build.sources.source_files import SourceFilesByRepository
+from caretbench.errors import DataError
+from caretbench.options import Option, StringList
+from caretbench.profiles import profile_named
+from caretbench.progress import Progress
+from caretbench.suites.efcb.build.options import EfcbOptions
+from caretbench.suites.efcb.build.output.build_folder import EfcbFolder
+from caretbench.suites.efcb.build.output.build_report import build_result, missing_description_notes
+from caretbench.suites.efcb.build.output.earlier_build import EarlierBuild
+from caretbench.suites.efcb.build.problem_building import build_problems
+from caretbench.suites.efcb.efcb_score import TASKS
+from caretbench.suites.suite_types import BuildResult
+
+_CHANGES, _QUESTIONS = "Changes", "Questions"
+
+OPTIONS: Final = (
+    Option("git", StringList, "", "build", field="sources", metavar="PATH", replacement="SOURCE"),
+    Option("github", StringList, "", "build", field="sources", metavar="OWNER/NAME", replacement="SOURCE"),
+    Option("records", StringList, "", "build", field="sources", metavar="FILE", replacement="SOURCE"),
+    Option("profile", str, "Construction rules: default (against known shortcuts) or paper (as published).", "build",
+           default="default", help_group=_QUESTIONS),
+    Option("since", str, "First day of the merged changes. Default: no limit.", "build", metavar="DATE",
+           help_group=_CHANGES),
+    Option("until", str, "Day after the last merged changes. Default: no limit.", "build", metavar="DATE",
+           help_group=_CHANGES),
+    Option("max_changes", int, "Maximum number of changes of each repository, newest first. Default: no limit.",
+           "build", minimum=1, metavar="N", help_group=_CHANGES),
+    Option("limit", int, "", "build", field="max_changes", minimum=1, replacement="--max-changes"),
+    Option("max_requests", int, "Maximum number of requests to GitHub. Default: no limit.", "build", minimum=1,
+           help_group=_CHANGES),
+    Option("task", StringList, "Task to build; may be repeated. Default: all five.", "build", help_group=_QUESTIONS),
+    Option("rotations", int, "Number of orders of the choices in which each question is asked; the score is their "
+           "mean.", "build", default=1, minimum=1, maximum=4, help_group=_QUESTIONS),
+    Option("seed", int, "Random seed.", "build", default=0, help_group=_QUESTIONS),
+)  # fmt: skip
+"""Options of ``caretbench build efcb``."""
+
+_GITHUB_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
+
+
+@dataclass(frozen=True)
+class BuildSources:
+    """Sources of problems: clones, repository names at GitHub, files of stored changes."""
+
+    clones: tuple[Path, ...] = ()
+    github_names: tuple[str, ...] = ()
+    record_files: tuple[Path, ...] = ()
+
+    @classmethod
+    def from_arguments(cls, sources: Sequence[str]) -> BuildSources:
+        """Sort arguments by kind: a folder is a clone, a file contains changes, OWNER/NAME is at GitHub.
+
+        Raises:
+            ValueError: there is no source.
+            DataError: a source is none of these.
+        """
+        if not sources:
+            raise ValueError("no source: give a clone, OWNER/NAME at GitHub, or a file of mined changes")
+        found: dict[str, list[str]] = {"clones": [], "hosted": [], "records": []}
+        for source in sources:
+            path = Path(source)
+            if path.is_dir():
+                kind = "clones"
+            elif path.is_file():
+                kind = "records"
+            elif _GITHUB_NAME.fullmatch(source) and not source.endswith((".jsonl", ".gz")):
+                kind = "hosted"
+            else:
+                raise DataError(
+                    f"{source}: no such file or folder; a source is a clone, OWNER/NAME at GitHub, or a file of "
+                    "mined changes (JSONL, .gz)"
+                )
+            found[kind].append(source)
+        return cls(tuple(map(Path, found["clones"])), tuple(found["hosted"]), tuple(map(Path, found["records"])))
+
+
+@dataclass
+class MiningSession:
+    """Mining of repositories into a folder, with their facts and the number of skipped commits."""
+
+    folder: EfcbFolder
+    period: MiningPeriod
+    progress: Progress
+    max_requests: int | None = None
+    repositories: list[RepositoryFacts] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    clones: dict[str, Path] = field(default_factory=dict)
+    """Folders of clones by repository name."""
+
+    def mine(self, sources: BuildSources) -> None:
+        """Append missing changes of all repositories; with several, unreadable ones are skipped with a note.
+
+        Raises:
+            DataError: the only repository cannot be read.
+        """
+        reading = [
+            *(partial(self._clone, path) for path in sources.clones),
+            *(partial(self._hosted, name) for name in sources.github_names),
+        ]
+        for read in reading:
+            try:
+                read()
+            except DataError as error:
+                if len(reading) == 1:
+                    raise
+                self.progress.note(f"skipped: {error}")
+
+    def pulls(self, records: Sequence[Path]) -> list[PullRequest]:
+        """Return the folder's changes and those of record files within the period, newest first."""
+        paths = [path for path in (self.folder.pull_requests_path,) if path.exists()]
+        period = self.period
+        return newest_changes(read_pull_requests([*paths, *records]), period.since, period.until, period.limit)
+
+    def _clone(self, path: Path) -> None:
+        period, last = self.period, 0
+
+        def report(state: MiningProgress) -> None:
+            nonlocal last
+            wanted = state.total if period.limit is None else min(state.total, max(period.limit, state.processed))
+            self.progress(f"commits of {path.name}", state.processed - last, wanted)
+            last = state.processed
+
+        mined = mine_git(path, self.folder.pull_requests_path, period, progress=report)
+        name, note = mined.repository.repo, self.progress.note
+        for reason, count in mined.skipped_by_reason.items():
+            note(f"{name}: {count} commits without a change: {reason.replace('_', ' ')}")
+        if mined.repository.organization == UNKNOWN_ORGANIZATION:
+            note(
+                f"{path}: no remote, and the folder's name has no owner: the organisation of {name} is unknown. To "
+                f"set it: git -C {path} remote add origin URL, or rename the folder to owner+name"
+            )
+        if mined.repository.shallow:
+            note(f"{name}: the clone is shallow: older commits are missing")
+        self.skipped.update(mined.skipped_by_reason)
+        self.repositories.append(mined.repository)
+        self.clones[name] = path
+
+    def _hosted(self, name: str) -> None:
+        self.repositories.append(
+            mine_github(
+                name, self.folder.pull_requests_path, self.period,
+                max_requests=self.max_requests, progress=self.progress, notify=self.progress.note,
+            )
+        )  # fmt: skip
+
+
+def build(sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress) -> BuildResult:
+    """Mine merged changes and build problems from them; an interrupted build continues.
+
+    Raises:
+        ValueError: an option is wrong, or no change is found.
+        DataError: a source cannot be read, or the folder has a build with other options.
+    """
+    started = time.monotonic()
+    tasks, given = _select_tasks(options["task"]), BuildSources.from_arguments(sources)
+    period = MiningPeriod(options["since"], options["until"], options["max_changes"])
+    parse_period(period.since, period.until)  # before problems of an earlier build are removed
+    wanted = EfcbOptions(
+        seed=options["seed"], profile=profile_named(options["profile"]), rotations=options["rotations"]
+    )
+    chosen: dict[str, JsonValue] = {
+        "tasks": list(tasks), "rotations": wanted.rotations,
+        "since": period.since, "until": period.until, "limit": period.limit,
+    }  # fmt: skip
+    folder = EfcbFolder(output)
+    earlier = EarlierBuild.read(folder)
+    if earlier is not None:
+        earlier.refuse_other_options(wanted.profile, wanted.seed, chosen)
+    with folder.start_build():
+        mining = MiningSession(folder, period, progress, options["max_requests"])
+        mining.mine(given)
+        pulls = mining.pulls(given.record_files)
+        if not pulls:
+            raise ValueError(f"{output}: no merged change was found; look at --since, --until and the branch")
+        if earlier is not None and (replaced := earlier.replacement_note(Counter(pull.repo for pull in pulls))):
+            progress.note(replaced)
+        with SourceFilesByRepository(mining.clones) as trees:
+            built = build_problems(pulls, wanted, tasks, progress, readers=trees.file_reader)
+        manifest = built.make_manifest(pulls, mining.repositories, chosen, mining.skipped)
+        folder.write_build(manifest, built.problems, built.rejected, built.leaks, usable=built.usable)
+    notes = [*missing_description_notes(built, pulls, mining.repositories)]
+    return build_result(manifest, built, output, time.monotonic() - started, notes)
+
+
+def _select_tasks(names: Sequence[str] | None) -> tuple[str, ...]:
+    unknown = next((name for name in names or () if name not in TASKS), None)
+    if unknown is not None:
+        raise ValueError(f"--task {unknown!r}: expected {', '.join(TASKS)}")
+    return tuple(name for name in TASKS if not names or name in names)

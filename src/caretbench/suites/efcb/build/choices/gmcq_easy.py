@@ -1,0 +1,192 @@
+"""GMCQ-Easy: four patches of one repository, one of which makes the described change.
+
+Changes are put into sets of four, and each member of a set is the correct choice of one question. Four tiers:
+``random`` draws sets, ``matched`` has similar changes, ``adversarial`` has changes whose texts resemble each other's
+patches, and ``resistant`` keeps sets in which word scores find at most one of the four.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from caretbench.build.sources.changes.descriptions import NO_TEMPLATE
+from caretbench.build.sources.pull_request import PullRequest
+from caretbench.files import sha256_text
+from caretbench.problem import Label, Problem
+from caretbench.suites.efcb.build.change_metadata import RejectedChange
+from caretbench.suites.efcb.build.change_queries import change_query, repository_templates
+from caretbench.suites.efcb.build.choices.candidate_pool import CandidatePool
+from caretbench.suites.efcb.build.choices.choice_problems import choice_problems
+from caretbench.suites.efcb.build.choices.resistant_sets import balance_sets, lexical_ranks
+from caretbench.suites.efcb.build.options import EasyOptions, Query
+from caretbench.suites.efcb.choice_positions import CHOICE_COUNT, CHOICE_SET_LABEL, balanced_positions, insert_choice
+from caretbench.suites.efcb.options import EasyTier
+from caretbench.suites.efcb.seeding import seeded_random
+
+TASK: Final = "gmcq-easy"
+_GROUP_DIGITS: Final = 10
+
+
+class EasyQuestion(NamedTuple):
+    """One question: ``choices`` in shown order, ``correct`` counted from 0.
+
+    ``tfidf_margin`` is the correct choice's TF-IDF cosine with the text minus that of the best wrong one. The ranks
+    count wrong choices with a higher TF-IDF or BM25 score. ``choice_set`` names the set of four; it is empty if
+    the wrong choices are any three other changes.
+    """
+
+    pull: PullRequest
+    tier: EasyTier
+    choices: tuple[str, ...]
+    correct: int
+    queries: tuple[Query, ...]
+    wrong_commits: tuple[str, ...]
+    tfidf_margin: float
+    tfidf_rank: int
+    bm25_rank: int
+    choice_set: str = ""
+
+
+class _DrawnQuestion(NamedTuple):
+    pool: CandidatePool
+    correct: int
+    queries: tuple[Query, ...]
+    wrong: tuple[int, ...]
+    choice_set: str = ""
+
+
+def easy_questions(
+    pulls: Sequence[PullRequest], options: EasyOptions, templates: Mapping[str, frozenset[str]] | None = None
+) -> tuple[list[EasyQuestion], list[RejectedChange]]:
+    """Return the questions of all tiers, and changes without a question in a tier, with the reason.
+
+    The order of the changes, which passed the profile's filters, does not matter. Without ``templates``, the template
+    lines of each repository are found in the changes.
+    """
+    templates = repository_templates(pulls) if templates is None else templates
+    by_repository: dict[str, list[PullRequest]] = defaultdict(list)
+    for pull in sorted(pulls, key=lambda pull: (pull.repo, pull.merge_order)):
+        by_repository[pull.repo].append(pull)
+    pools = [CandidatePool(members, options.profile) for members in by_repository.values()]
+    queries_by_change = {
+        pull.key: tuple(
+            text
+            for variant in options.query_variants
+            if (
+                text := change_query(pull, variant, options.profile, templates.get(pull.repo, NO_TEMPLATE))
+            ).text.strip()
+        )
+        for pull in pulls
+    }
+    drawn: dict[EasyTier, list[_DrawnQuestion]] = {}
+    rejected: list[RejectedChange] = []
+    for tier in options.selected_tiers:
+        draw = _draw_in_sets if options.rules.balanced_choices else _draw_as_released
+        drawn[tier], refused = draw(pools, queries_by_change, tier, options)
+        rejected += refused
+    places = balanced_positions(
+        {_question_key(one, tier): f"{tier} {one.pool.repo}" for tier, all_ in drawn.items() for one in all_},
+        options.seed,
+        f"{TASK} positions",
+    )
+    items = [
+        _make_question(one, tier, places[_question_key(one, tier)], options)
+        for tier, all_ in drawn.items()
+        for one in all_
+    ]
+    return items, rejected
+
+
+def easy_problems(item: EasyQuestion, options: EasyOptions) -> Iterator[Problem]:
+    """Yield the problems of a question: one for each query variant and order of the choices."""
+    labels: dict[str, Label] = {
+        "lexical_margin": round(item.tfidf_margin, 6),
+        "lexical_rank": float(item.tfidf_rank + 1),
+        "bm25_rank": float(item.bm25_rank + 1),
+    }
+    if item.choice_set:
+        labels[CHOICE_SET_LABEL] = item.choice_set
+    for query in item.queries:
+        yield from choice_problems(item.pull, TASK, item.tier, query, item.choices, item.correct, labels, options)
+
+
+def _question_key(one: _DrawnQuestion, tier: EasyTier) -> str:
+    return f"{tier} {one.pool.repo} {one.pool.pulls[one.correct].merge_sha}"
+
+
+def _make_question(one: _DrawnQuestion, tier: EasyTier, place: int, options: EasyOptions) -> EasyQuestion:
+    pool, pull = one.pool, one.pool.pulls[one.correct]
+    wrong = list(one.wrong)
+    seeded_random(options.seed, f"{TASK} {tier} order", f"{pull.repo} {pull.merge_sha}").shuffle(wrong)
+    text = one.queries[0].text
+    tfidf, bm25 = pool.corpus.tfidf(text), pool.corpus.bm25(text)
+    return EasyQuestion(
+        pull=pull,
+        tier=tier,
+        choices=insert_choice(pool.texts[one.correct], [pool.texts[index] for index in wrong], place),
+        correct=place,
+        queries=one.queries,
+        wrong_commits=tuple(pool.pulls[index].merge_sha for index in wrong),
+        tfidf_margin=float(tfidf[one.correct] - max(tfidf[index] for index in wrong)),
+        tfidf_rank=sum(bool(tfidf[index] > tfidf[one.correct]) for index in wrong),
+        bm25_rank=sum(bool(bm25[index] > bm25[one.correct]) for index in wrong),
+        choice_set=one.choice_set,
+    )
+
+
+def _draw_as_released(
+    pools: Sequence[CandidatePool],
+    queries_by_change: Mapping[tuple[str, str], tuple[Query, ...]],
+    tier: EasyTier,
+    options: EasyOptions,
+) -> tuple[list[_DrawnQuestion], list[RejectedChange]]:
+    """Draw any three other changes of the repository."""
+    drawn: list[_DrawnQuestion] = []
+    rejected: list[RejectedChange] = []
+    for pool in pools:
+        for gold, pull in enumerate(pool.pulls):
+            wrong = pool.draw_three(
+                gold, seeded_random(options.seed, f"{TASK} {tier}", f"{pull.repo} {pull.merge_sha}")
+            )
+            if queries_by_change[pull.key] and len(wrong) == CHOICE_COUNT - 1:
+                drawn.append(_DrawnQuestion(pool, gold, queries_by_change[pull.key], wrong))
+            else:
+                reason = "too_few_candidates" if queries_by_change[pull.key] else "no_query"
+                rejected.append(RejectedChange.from_pull_request(pull, TASK, reason, tier))
+    return drawn, rejected
+
+
+def _draw_in_sets(
+    pools: Sequence[CandidatePool],
+    queries_by_change: Mapping[tuple[str, str], tuple[Query, ...]],
+    tier: EasyTier,
+    options: EasyOptions,
+) -> tuple[list[_DrawnQuestion], list[RejectedChange]]:
+    """Draw sets of four fair changes; each member is the correct choice of one question."""
+    drawn: list[_DrawnQuestion] = []
+    rejected: list[RejectedChange] = []
+    for pool in pools:
+        texts = [next((query.text for query in queries_by_change[pull.key]), "") for pull in pool.pulls]
+        found, reasons = pool.build_sets(texts, tier, options)
+        if tier == "resistant":
+            kept = balance_sets(found, lambda four, pool=pool, texts=texts: lexical_ranks(pool, texts, four))  # type: ignore[misc]
+            for index in {index for four in set(found) - set(kept) for index in four}:
+                reasons[index] = "uneven_ranks"
+            found = kept
+        for four in found:
+            name = "+".join(sorted(pool.pulls[index].merge_sha for index in four))
+            group = f"{pool.repo} {tier} {sha256_text(name)[:_GROUP_DIGITS]}"
+            drawn += [
+                _DrawnQuestion(
+                    pool, index, queries_by_change[pool.pulls[index].key], tuple(sorted(set(four) - {index})), group
+                )
+                for index in sorted(four)
+            ]
+        rejected += [
+            RejectedChange.from_pull_request(pull, TASK, reason, tier)
+            for pull, reason in zip(pool.pulls, reasons, strict=True)
+            if reason
+        ]
+    return drawn, rejected

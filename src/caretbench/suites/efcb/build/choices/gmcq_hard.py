@@ -1,0 +1,203 @@
+"""GMCQ-Hard: four versions of one patch, one of which makes the described change.
+
+``default``: the patch, with one edit, with another, and with both. All choices have the same distance to the others,
+and edits are selected so that learned attackers, which do not read the question, are at chance.
+``paper``: the patch and three versions with two words exchanged; the correct one is the most similar to the others.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from caretbench.build.sources.changes.descriptions import NO_TEMPLATE
+from caretbench.build.sources.pull_request import PullRequest
+from caretbench.problem import Label, Problem
+from caretbench.suites.efcb.build.attacks.attacker_calibration import MAX_CHANGES, calibrate_attackers
+from caretbench.suites.efcb.build.attacks.code_likelihood import CodeModel, CodeModels
+from caretbench.suites.efcb.build.attacks.learned_attackers import LearnedAttackers, load_attackers
+from caretbench.suites.efcb.build.change_metadata import RejectedChange
+from caretbench.suites.efcb.build.change_queries import change_query, repository_templates
+from caretbench.suites.efcb.build.change_rendering import render_patch
+from caretbench.suites.efcb.build.choices.choice_problems import choice_problems
+from caretbench.suites.efcb.build.choices.edit_pairs import (
+    RANK_SCORERS,
+    EditPair,
+    SelectedEdits,
+    pairs_by_ranks,
+    score_edits,
+    select_edits,
+)
+from caretbench.suites.efcb.build.choices.feature_balancing import FeatureVector, balance_groups
+from caretbench.suites.efcb.build.choices.word_swaps import word_swaps
+from caretbench.suites.efcb.build.edits.editable_patch import EditablePatch
+from caretbench.suites.efcb.build.edits.patch_parts import FileReaders, no_file_reader
+from caretbench.suites.efcb.build.options import ChoiceOptions, Query
+from caretbench.suites.efcb.choice_positions import CHOICE_COUNT, WRONG_CHOICE_COUNT, balanced_positions, insert_choice
+from caretbench.suites.efcb.seeding import seeded_random
+
+TASK: Final = "gmcq-hard"
+CONSENSUS_LEAKY_LABEL: Final = "consensus_leaky"
+"""Label of questions whose correct choice is the most similar to the others."""
+
+
+class HardQuestion(NamedTuple):
+    """One question: ``choices`` in shown order, ``correct`` counted from 0."""
+
+    pull: PullRequest
+    choices: tuple[str, ...]
+    correct: int
+    queries: tuple[Query, ...]
+    labels: Mapping[str, Label]
+
+
+class _UnorderedQuestion(NamedTuple):
+    """A question before its choices are ordered."""
+
+    pull: PullRequest
+    right: str
+    wrong: tuple[str, ...]
+    labels: Mapping[str, Label]
+
+
+def hard_questions(
+    pulls: Sequence[PullRequest],
+    options: ChoiceOptions,
+    templates: Mapping[str, frozenset[str]] | None = None,
+    *,
+    code_models: CodeModels | None = None,
+    readers: FileReaders = no_file_reader,
+    attackers: LearnedAttackers | None = None,
+) -> tuple[list[HardQuestion], list[RejectedChange]]:
+    """Return the questions, and changes without one with the reason; the order of ``pulls`` does not matter.
+
+    ``too_few_edits``: no two valid edits on different lines. ``telling_edits``: learned attackers keep fewer than two.
+    ``no_fair_pair``: no two kept edits on different lines give four equidistant choices.
+    ``uneven_ranks``: all ranks that the edits give the correct choice are too frequent already.
+    ``too_few_words`` (``paper``): fewer than three possible exchanges of two words.
+
+    Without ``templates`` and ``code_models``, both are computed from ``pulls``; use the same for the leak report.
+    Without ``attackers``, the shipped ones select edits.
+    """
+    templates = repository_templates(pulls) if templates is None else templates
+    queries_by_change: dict[tuple[str, str], tuple[Query, ...]] = {}
+    rejected: list[RejectedChange] = []
+    by_repository: dict[str, list[PullRequest]] = defaultdict(list)
+    for pull in sorted(pulls, key=lambda pull: pull.key):
+        lines = templates.get(pull.repo, NO_TEMPLATE)
+        queries = [change_query(pull, variant, options.profile, lines) for variant in options.query_variants]
+        queries_by_change[pull.key] = tuple(text for text in queries if text.text.strip())
+        if queries_by_change[pull.key]:
+            by_repository[pull.repo].append(pull)
+        else:
+            rejected.append(RejectedChange.from_pull_request(pull, TASK, "no_query"))
+    if options.rules.balanced_choices:
+        made, refused = _balance_edits(
+            by_repository, options, code_models or CodeModels(pulls), readers, attackers or load_attackers()
+        )
+    else:
+        made, refused = _swap_words(by_repository, options)
+    places = balanced_positions(
+        {_change_key(one.pull): one.pull.repo for one in made}, options.seed, f"{TASK} positions"
+    )
+    items = [
+        _order_choices(one, places[_change_key(one.pull)], queries_by_change[one.pull.key], options) for one in made
+    ]
+    return items, sorted([*rejected, *refused], key=lambda one: (one.repo, one.merge_sha, one.reason))
+
+
+def hard_problems(item: HardQuestion, options: ChoiceOptions) -> Iterator[Problem]:
+    """Yield the problems of a question: one for each query variant and order of the choices."""
+    for query in item.queries:
+        yield from choice_problems(item.pull, TASK, "", query, item.choices, item.correct, item.labels, options)
+
+
+def _change_key(pull: PullRequest) -> str:
+    return f"{pull.repo} {pull.merge_sha}"
+
+
+def _order_choices(
+    made: _UnorderedQuestion, place: int, queries: tuple[Query, ...], options: ChoiceOptions
+) -> HardQuestion:
+    wrong = list(made.wrong)
+    seeded_random(options.seed, f"{TASK} order", _change_key(made.pull)).shuffle(wrong)
+    return HardQuestion(made.pull, insert_choice(made.right, wrong, place), place, queries, made.labels)
+
+
+def _swap_words(
+    by_repository: Mapping[str, Sequence[PullRequest]], options: ChoiceOptions
+) -> tuple[list[_UnorderedQuestion], list[RejectedChange]]:
+    made: list[_UnorderedQuestion] = []
+    rejected: list[RejectedChange] = []
+    for members in by_repository.values():
+        for pull in members:
+            rendered = render_patch(pull, include_generated=True)
+            wrong = word_swaps(
+                rendered, seeded_random(options.seed, f"{TASK} words", _change_key(pull)), WRONG_CHOICE_COUNT
+            )
+            if len(wrong) < WRONG_CHOICE_COUNT:
+                rejected.append(RejectedChange.from_pull_request(pull, TASK, "too_few_words"))
+            else:
+                made.append(_UnorderedQuestion(pull, rendered.text, tuple(wrong), {CONSENSUS_LEAKY_LABEL: 1.0}))
+    return made, rejected
+
+
+def _balance_edits(
+    by_repository: Mapping[str, Sequence[PullRequest]],
+    options: ChoiceOptions,
+    code_models: CodeModels,
+    readers: FileReaders,
+    attackers: LearnedAttackers,
+) -> tuple[list[_UnorderedQuestion], list[RejectedChange]]:
+    rejected: list[RejectedChange] = []
+    drawn: list[tuple[PullRequest, SelectedEdits]] = []
+
+    def read(pull: PullRequest) -> tuple[EditablePatch, CodeModel]:
+        return EditablePatch(render_patch(pull), readers(pull)), code_models.excluding(pull.repo, pull)
+
+    for repository, members in by_repository.items():
+        draw = seeded_random(options.seed, f"{TASK} calibration", repository)
+        here = calibrate_attackers(attackers, map(read, draw.sample(members, min(MAX_CHANGES, len(members)))), draw)
+        for pull in members:
+            found = select_edits(*read(pull), here, seeded_random(options.seed, f"{TASK} edits", _change_key(pull)))
+            if len(found.edits) >= 2:
+                drawn.append((pull, found))
+            else:
+                reason = "telling_edits" if found.edit_count else "too_few_edits"
+                rejected.append(RejectedChange.from_pull_request(pull, TASK, reason))
+    pulls = [pull for pull, _ in drawn]
+    edits = score_edits(
+        [found for _, found in drawn], [pull.repo for pull in pulls], [*map(_change_key, pulls)], attackers
+    )
+    by_name = {_change_key(pull): pull for pull in pulls}
+    possible: dict[str, Mapping[FeatureVector, EditPair]] = {}
+    for pull, of_change in zip(pulls, edits, strict=True):
+        ways = pairs_by_ranks(
+            EditablePatch(render_patch(pull), readers(pull)),
+            of_change,
+            seeded_random(options.seed, f"{TASK} pairs", _change_key(pull)),
+        )
+        if ways:
+            possible[_change_key(pull)] = ways
+        else:
+            rejected.append(RejectedChange.from_pull_request(pull, TASK, "no_fair_pair"))
+    groups = {name: by_name[name].repo for name in possible}
+    chosen = balance_groups(possible, groups, options.seed, f"{TASK} ranks", CHOICE_COUNT)
+    rejected += [
+        RejectedChange.from_pull_request(by_name[name], TASK, "uneven_ranks")
+        for name in sorted(possible.keys() - chosen.keys())
+    ]
+    return [
+        _make_choices(by_name[name], possible[name][ranks], ranks) for name, ranks in sorted(chosen.items())
+    ], rejected
+
+
+def _make_choices(pull: PullRequest, pair: EditPair, ranks: FeatureVector) -> _UnorderedQuestion:
+    patch = EditablePatch(render_patch(pull))
+    wrong = [patch.apply(edits).text for edits in ([pair.first], [pair.second], [pair.first, pair.second])]
+    facts: dict[str, Label] = {
+        f"{scorer}_rank": float(rank + 1) for scorer, rank in zip(RANK_SCORERS, ranks, strict=True)
+    }
+    facts["edits"] = sorted((pair.first.kind, pair.second.kind))
+    return _UnorderedQuestion(pull, patch.rendered.text, tuple(wrong), facts)

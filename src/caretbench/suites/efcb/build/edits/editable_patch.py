@@ -1,0 +1,344 @@
+"""Editable patch: its valid edits, drawn evenly over their kinds, and the patch with some edits applied.
+
+A valid edit gives another program that still parses and in which all names can be used. Refused edits are counted by
+guard; ``docs/reference/efcb.md`` describes the guards.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from caretbench.suites.efcb.build.edits.line_guards import (
+    are_asserted_together,
+    count_copied_lines,
+    count_repeated_operands,
+    is_asserted,
+    is_empty_loop_test,
+    is_reordering,
+    is_test_code,
+    is_unobservable,
+    repeats_label,
+)
+from caretbench.suites.efcb.build.edits.literal_edits import literal_edits
+from caretbench.suites.efcb.build.edits.name_edits import name_replacements, name_swaps
+from caretbench.suites.efcb.build.edits.name_uses import ParsedPart
+from caretbench.suites.efcb.build.edits.operator_edits import operator_edits
+from caretbench.suites.efcb.build.edits.patch_edit import Occurrence, PatchEdit, collapse_whitespace
+from caretbench.suites.efcb.build.edits.patch_parts import FileReader, patch_parts
+from caretbench.suites.efcb.patch_rendering import RenderedPatch
+from caretbench.syntax.parser import encode, error_count
+
+_BESIDE_ITSELF: Final = re.compile(
+    r"(?<![\w.$])([A-Za-z_$][\w.$]*)\s*(?:[-+*/%<>=!&|^:,]{1,3}|\b(?:and|or|is|in)\b)\s*\1(?![\w$(\[]|\s*(?:\.|->|::))"
+)
+_COMPARED_WITH_ITSELF: Final = re.compile(
+    r"([A-Za-z_$][\w.$()\[\]]{2,})\s*,\s*\1\s*[,)]|\(([A-Za-z_$][\w.$\[\]()]*)\)(?:\.\w+)*\(\2\)"
+    r"|\b([A-Za-z_$][\w.$\[\]]*)\.\w+(?:\(\)(?:\.\w+)*)?\(\3\)"
+)
+
+_LITERAL: Final = re.compile(r"-?\d[\w.]*|[\"'`].*|:\w+|[Tt]rue|[Ff]alse")
+_Position = tuple[int, int, int, int]
+
+
+class _Renaming:
+    """A one-to-one map of texts, as far as it is known."""
+
+    def __init__(self) -> None:
+        self._forth: dict[str, str] = {}
+        self._back: dict[str, str] = {}
+
+    def add_pairs(self, pairs: Iterable[tuple[str, str]]) -> bool:
+        """Add pairs; return whether they agree with each other and earlier ones."""
+        return all(
+            self._forth.setdefault(left, right) == right and self._back.setdefault(right, left) == left
+            for left, right in pairs
+        )
+
+
+class EditablePatch:
+    """A rendered patch with its edits; ``refusals`` counts refused edits by guard.
+
+    ``reader`` returns whole files after the change, if they are available.
+
+    Raises:
+        DataError: a file's text is no patch.
+    """
+
+    def __init__(self, rendered: RenderedPatch, reader: FileReader | None = None) -> None:
+        self.rendered = rendered
+        self.refusals: Counter[str] = Counter()
+        self._lines = [file.hunks.split("\n") for file in rendered.files]
+        self._units = [ParsedPart(part) for part in patch_parts(rendered, reader)]
+
+    def draw_edits(self, generator: random.Random, limit: int) -> list[PatchEdit]:
+        """Return at most ``limit`` valid edits, drawn evenly over their kinds, in drawn order."""
+        kinds: dict[str, list[PatchEdit]] = defaultdict(list)
+        for edit in dict.fromkeys(self._possible_edits(generator)):
+            kinds[edit.kind].append(edit)
+        for members in kinds.values():
+            generator.shuffle(members)
+        found: list[PatchEdit] = []
+        names = sorted(kinds)
+        while names and len(found) < limit:
+            for name in tuple(names):
+                drawn = self._next_valid(kinds[name])
+                if drawn is None:
+                    names.remove(name)
+                elif len(found) < limit:
+                    found.append(drawn)
+        return found
+
+    def _next_valid(self, members: list[PatchEdit]) -> PatchEdit | None:
+        """Return the next edit that no guard refuses, or None."""
+        while members:
+            edit = members.pop()
+            guard = self._edit_guard(edit)
+            if guard is None:
+                return edit
+            self.refusals[guard] += 1
+        return None
+
+    def _possible_edits(self, generator: random.Random) -> Iterator[PatchEdit]:
+        sound = []
+        for unit in self._units:
+            if unit.part.syntax_error_count and not unit.part.is_whole_file:
+                self.refusals["broken_surroundings"] += 1
+            else:
+                sound.append(unit)
+        for unit in sound:
+            yield from name_swaps(unit, self.refusals, generator)
+            yield from name_replacements(unit, self.refusals, generator)
+            yield from operator_edits(unit)
+        yield from literal_edits(sound, self.refusals, generator)
+
+    def _edit_guard(self, edit: PatchEdit) -> str | None:
+        unit = next(
+            unit
+            for unit in self._units
+            if unit.part.file == edit.replacements[0].file
+            and any(edit.replacements[0].line in hunk.lines for hunk in unit.part.hunks)
+        )
+        before, after = self.changed_lines(edit)
+        if edit.kind.startswith(("swap-", "arguments")):
+            if self._renames(unit, edit):
+                return "one_occurrence_each"
+            if sorted(map(collapse_whitespace, before)) == sorted(
+                map(collapse_whitespace, after)
+            ) or _swaps_unordered_parts(unit, edit):
+                return "without_order"
+        if _count_repeated_neighbours(after) != _count_repeated_neighbours(before):
+            return "beside_itself"
+        guard = self._line_guard(unit, edit)
+        if guard is not None:
+            return guard
+        hunk = unit.part.hunks[unit.hunk_number(Occurrence(*edit.replacements[0]))]
+        if (
+            not hunk.removed.isdisjoint(map(collapse_whitespace, after))
+            or self._new_side(unit, hunk.lines, edit) == hunk.old_text
+        ):
+            return "old_side"
+        return "raises_errors" if self.adds_syntax_errors([edit]) else None
+
+    def _line_guard(self, unit: ParsedPart, edit: PatchEdit) -> str | None:
+        """Return the guard that refuses an edit by the text of lines, or None."""
+        if self.copies_line([edit]):
+            return "copied_line"
+        for one in edit.replacements:
+            lines = [line[1:] for line in self._lines[one.file]]
+            own = lines[one.line]
+            old_text = own[one.start - 1 : one.end - 1]
+            if re.fullmatch(r"[A-Za-z_]\w*", old_text) and are_asserted_together(lines, one.line, old_text, one.text):
+                return "asserted_equal"
+            if is_unobservable(own, one.start - 1, old_text) or (
+                edit.kind in ("boundary", "comparison") and is_empty_loop_test(lines, one.line)
+            ):
+                return "same_value"
+            if repeats_label(lines, one.line, self._edited_lines([edit])[one.file, one.line][1:]):
+                return "repeated_label"
+            if _LITERAL.fullmatch(old_text):
+                function = unit.function_text(one.line)
+                if is_test_code(self.rendered.files[one.file].path, function) and not is_asserted(
+                    old_text, function, own
+                ):
+                    return "test_data"
+        return None
+
+    def copies_line(self, edits: Sequence[PatchEdit]) -> bool:
+        """Return whether edits make a line equal to one of the three above or below."""
+        edited = self._edited_lines(edits)
+        for file in {file for file, _ in edited}:
+            positions = [number for where, number in edited if where == file]
+            shown = [(number, line) for number, line in enumerate(self._lines[file]) if line[:1] in (" ", "+")]
+            rows = {number: row for row, (number, _) in enumerate(shown)}
+            before = [line[1:] for _, line in shown]
+            after = [edited.get((file, number), line)[1:] for number, line in shown]
+            at = [rows[number] for number in positions]
+            if count_copied_lines(after, at) > count_copied_lines(before, at):
+                return True
+        return False
+
+    def is_reordering(self, one: Sequence[PatchEdit], other: Sequence[PatchEdit]) -> bool:
+        """Return whether the patch with some edits has the lines of that with others in another order."""
+        ours, theirs = self._edited_lines(one), self._edited_lines(other)
+        positions = sorted(ours.keys() | theirs.keys())
+        first, second = (
+            [applied_edits.get(position, self._lines[position[0]][position[1]])[1:] for position in positions]
+            for applied_edits in (ours, theirs)
+        )
+        return is_reordering(first, second)
+
+    def _renames(self, unit: ParsedPart, edit: PatchEdit) -> bool:
+        """Return whether each of two exchanged names occurs only once in the hunk."""
+        hunk = unit.part.hunks[unit.hunk_number(Occurrence(*edit.replacements[0]))]
+        lines = frozenset(hunk.lines)
+        here = Counter(one.name for position, one in unit.names_by_position.items() if position[1] in lines)
+        return all(here[one.text] == 1 for one in edit.replacements)
+
+    def _new_side(self, unit: ParsedPart, numbers: Sequence[int], edit: PatchEdit) -> str:
+        edited = self._edited_lines([edit])
+        file = unit.part.file
+        return collapse_whitespace(
+            "\n".join(edited.get((file, number), self._lines[file][number])[1:] for number in numbers)
+        )
+
+    def apply(self, edits: Iterable[PatchEdit]) -> RenderedPatch:
+        """Return the patch with all these edits, which do not overlap."""
+        rendered = self.rendered
+        edited = self._edited_lines(edits)
+        for file in sorted({file for file, _ in edited}):
+            lines = list(self._lines[file])
+            for (where, number), line in edited.items():
+                if where == file:
+                    lines[number] = line
+            rendered = rendered.replace_hunks(file, "\n".join(lines))
+        return rendered
+
+    def changed_lines(self, edit: PatchEdit) -> tuple[list[str], list[str]]:
+        """Return the lines that an edit changes, before and after, without diff marks."""
+        edited = self._edited_lines([edit])
+        positions = sorted(edited)
+        return [self._lines[file][line][1:] for file, line in positions], [
+            edited[position][1:] for position in positions
+        ]
+
+    def exchanged_texts(self, edit: PatchEdit) -> set[frozenset[str]]:
+        """Return the pairs of texts that an edit exchanges, without order."""
+        return {
+            frozenset((self._lines[one.file][one.line][one.start : one.end], one.text)) for one in edit.replacements
+        }
+
+    def excerpt(self, applied_edits: Iterable[PatchEdit], *edits: PatchEdit) -> str:
+        """Return the part of the patch from the first to the last line of ``edits``, with some applied."""
+        edited = self._edited_lines(applied_edits)
+        positions = sorted(position for edit in edits for position in edit.lines)
+        (first, start), (last, end) = positions[0], positions[-1]
+        return "\n".join(
+            edited.get((file, number), self._lines[file][number])
+            for file in range(first, last + 1)
+            for number in range(start if file == first else 0, end + 1 if file == last else len(self._lines[file]))
+        )
+
+    def _edited_lines(self, edits: Iterable[PatchEdit]) -> dict[tuple[int, int], str]:
+        """Return the lines that edits change, after the edits."""
+        replaced = sorted(one for edit in edits for one in edit.replacements)
+        found: dict[tuple[int, int], str] = {}
+        for one in reversed(replaced):  # from the right, so that columns stay valid
+            line = found.get((one.file, one.line), self._lines[one.file][one.line])
+            found[one.file, one.line] = line[: one.start] + one.text + line[one.end :]
+        return found
+
+    def adds_syntax_errors(self, edits: Sequence[PatchEdit]) -> bool:
+        """Return whether a part (a file or hunk) has more syntax errors with these edits."""
+        edited = self._edited_lines(edits)
+        for unit in self._units:
+            part = unit.part
+            rows = {row: (part.file, line) for row, line in enumerate(part.lines) if (part.file, line) in edited}
+            if (
+                rows
+                and error_count(unit.parse_with_rows({row: edited[position][1:] for row, position in rows.items()}))
+                > part.syntax_error_count
+            ):
+                return True
+        return False
+
+    def is_renaming(self, one: Sequence[PatchEdit], other: Sequence[PatchEdit]) -> bool:
+        """Return whether the patch with some edits is that with others after a consistent renaming.
+
+        Only the new sides of hunks that differ are compared.
+        """
+        ours, theirs = _replaced_texts(one), _replaced_texts(other)
+        if ours == theirs:
+            return True
+        literals = {position: value for unit in self._units for position, value in unit.literals_by_position.items()}
+        if any(
+            position not in literals and all(position not in unit.names_by_position for unit in self._units)
+            for position in ours.keys() ^ theirs.keys()
+        ):
+            return False  # neither names nor literals
+        renaming = _Renaming()
+        # A value has the same meaning in the whole patch, a name in its hunk.
+        if any(ours.get(position) != theirs.get(position) for position in literals):
+            pairs = [(ours.get(position, value), theirs.get(position, value)) for position, value in literals.items()]
+            if not renaming.add_pairs(pairs):
+                return False
+        return all(
+            renaming.add_pairs(pairs)
+            for pairs in self._named_pairs(ours, theirs)
+            if any(left != right for left, right in pairs)
+        )
+
+    def _named_pairs(
+        self, ours: Mapping[_Position, str], theirs: Mapping[_Position, str]
+    ) -> Iterator[list[tuple[str, str]]]:
+        """Yield the names of each hunk in both versions."""
+        for unit in self._units:
+            for hunk in unit.part.hunks:
+                lines = frozenset(hunk.lines)
+                yield [
+                    (ours.get(position, name.name), theirs.get(position, name.name))
+                    for position, name in unit.names_by_position.items()
+                    if position[1] in lines
+                ]
+
+
+def _replaced_texts(edits: Iterable[PatchEdit]) -> Mapping[_Position, str]:
+    return {one[:4]: one.text for edit in edits for one in edit.replacements}
+
+
+def _count_repeated_neighbours(lines: Iterable[str]) -> int:
+    """Return the number of names next to themselves."""
+    return sum(
+        len(_BESIDE_ITSELF.findall(line)) + len(_COMPARED_WITH_ITSELF.findall(line)) + count_repeated_operands(line)
+        for line in lines
+    )
+
+
+def _swaps_unordered_parts(unit: ParsedPart, edit: PatchEdit) -> bool:
+    """Return whether an exchange swaps two parts of a construct without order."""
+    found = [unit.names_by_position[one[:4]] for one in edit.replacements if one[:4] in unit.names_by_position]
+    if len(found) != 2:
+        return False
+    one, other = found
+    data = unit.data
+    for number in set(one.unordered_groups) & set(other.unordered_groups):
+        first, second = (
+            next((span for span in unit.unordered_parts[number] if span.contains((name.start, name.end))), None)
+            for name in (one, other)
+        )
+        if first is None or second is None or first == second:
+            continue
+        changed = [
+            data[span.start : name.start] + encode(new.name) + data[name.end : span.end]
+            for span, name, new in ((first, one, other), (second, other, one))
+        ]
+        if [_blank(text) for text in changed] == [_blank(data[span.start : span.end]) for span in (second, first)]:
+            return True
+    return False
+
+
+def _blank(text: bytes) -> bytes:
+    return b" ".join(text.split())

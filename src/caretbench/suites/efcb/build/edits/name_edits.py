@@ -1,0 +1,252 @@
+"""Edits of names: exchange of two names, or replacement by a name of the same role and kind.
+
+A name is used only where it is visible and its kind fits: the same type, or the same context. In statically typed
+languages nothing else is enough; in others similar use of both is enough.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Final, TypeVar
+
+from caretbench.suites.efcb.build.edits.name_rules import have_same_meaning, is_framework_function
+from caretbench.suites.efcb.build.edits.name_uses import ParsedPart, PatchNameUse
+from caretbench.suites.efcb.build.edits.patch_edit import PatchEdit, Replacement, swap_edit
+from caretbench.suites.efcb.build.edits.tree_guards import (
+    ancestors,
+    is_argument_pair,
+    is_symmetric_pair,
+    is_text_for_people,
+)
+from caretbench.syntax.uses.declarations import Declaration
+from caretbench.syntax.uses.identifiers import naming_style
+
+T = TypeVar("T")
+
+_WORDS: Final = {"local": "variable", "constructor": "type"}
+# Uses of a variable that show its kind.
+_DONE: Final = frozenset({"object", "indexed", "arith+", "arith-", "arith*", "arith/", "arith%", "cmp", "index"})
+_VARIABLES: Final = ("local", "parameter", "constant")
+_MOST_NAMES: Final = 8
+_MOST_PAIRS: Final = 20_000
+
+
+def name_swaps(unit: ParsedPart, refused: Counter[str], generator: random.Random) -> Iterator[PatchEdit]:
+    """Yield exchanges of two names in added lines of one hunk and one function."""
+    groups: dict[Hashable, list[PatchNameUse]] = defaultdict(list)
+    for one in unit.editable_uses:
+        if not _is_fixed(one):
+            groups[one.hunk, one.function, one.role, naming_style(one.name)].append(one)
+    for members in groups.values():
+        for one, other in draw_pairs(members, _MOST_PAIRS, generator):
+            if one.name == other.name or one.entity == other.entity:
+                continue
+            guard = _swap_guard(unit, one, other) or _swap_guard(unit, other, one)
+            if guard is None and is_symmetric_pair(one.use.expression, other.use.expression, unit.part.grammar):
+                guard = "symmetric_call"
+            if guard is not None:
+                refused[guard] += 1
+            elif one.occurrence is not None and other.occurrence is not None:
+                arguments = is_argument_pair(one.use.expression, other.use.expression)
+                kind = "arguments" if arguments else f"swap-{_WORDS.get(one.role, one.role)}"
+                yield swap_edit(kind, one.occurrence, other.occurrence)
+
+
+def name_replacements(unit: ParsedPart, refused: Counter[str], generator: random.Random) -> Iterator[PatchEdit]:
+    """Yield replacements of single uses by other names of the patch or of the file around it."""
+    for one in unit.editable_uses:
+        position = one.occurrence
+        if position is None or _is_fixed(one):
+            continue
+        if unit.use_counts[one.entity] < 2 and one.role in ("local", "parameter", "key"):
+            refused["left_unused"] += 1
+            continue
+        others = sorted(_candidates(unit, one))
+        for name, kind, entity in generator.sample(others, min(_MOST_NAMES, len(others))):
+            guard = _kind_guard(unit, one, kind, entity) or _alias_guard(unit, one, name)
+            if guard is not None:
+                refused[guard] += 1
+                continue
+            yield PatchEdit(_WORDS.get(one.role, one.role), "", (Replacement(*position[:4], name),))
+
+
+def _candidates(unit: ParsedPart, one: PatchNameUse) -> Iterator[tuple[str, str, Hashable]]:
+    """Yield name, kind and entity of possible replacements of a use."""
+    found: list[tuple[str, str, Hashable]] = []
+    if one.role in _VARIABLES:
+        for seen in unit.declaration_index.visible_variables(one.start):
+            role = "local" if seen.role == "comprehended" else seen.role
+            if role == one.role and seen.kind != "function" and not _is_captured(unit, one, seen):
+                found.append((seen.name, seen.kind, (role, seen.scope_start, seen.name)))
+    else:
+        assert isinstance(one.entity, tuple)  # noqa: S101 - for the type
+        for entity, other in unit.exchange_groups[one.entity[:2]].items():
+            if other.role == one.role:
+                found.append((other.name, unit.entity_kinds.get(entity, ""), entity))
+    for name, kind, entity in found:
+        if name != one.name and naming_style(name) == naming_style(one.name):
+            yield name, kind, entity
+
+
+def _swap_guard(unit: ParsedPart, one: PatchNameUse, other: PatchNameUse) -> str | None:
+    """Return the guard that refuses the name of ``other`` at ``one``, or None."""
+    if one.role in _VARIABLES:
+        seen = next(
+            (found for found in unit.declaration_index.visible_variables(one.start) if found.name == other.name), None
+        )
+        if seen is None or (seen.scope_start, seen.name) != other.entity[1:]:  # type: ignore[index]
+            return "out_of_scope"
+        if _is_captured(unit, one, seen):
+            return "captured"
+    elif one.entity[:2] != other.entity[:2]:  # type: ignore[index]
+        return "other_receiver"
+    return _kind_guard(unit, one, other.kind, other.entity) or _alias_guard(unit, one, other.name)
+
+
+def _kind_guard(unit: ParsedPart, one: PatchNameUse, kind: str, entity: Hashable) -> str | None:
+    """Return the guard that refuses an entity at ``one``, or None."""
+    if one.arguments is not None and (guard := _call_guard(unit, one, one.arguments, entity)) is not None:
+        return guard
+    if one.kind and kind:
+        if one.kind == kind and (one.kind.startswith("type:") or one.role not in ("method", "function")):
+            return None
+        if {_kind_prefix(one.kind), _kind_prefix(kind)} <= {"type", "literal"}:
+            return "other_kind"
+    return None if _is_enum_member(unit, one) or _has_shared_uses(unit, one, entity) else "other_kind"
+
+
+def _call_guard(unit: ParsedPart, one: PatchNameUse, arguments: tuple[str, ...], entity: Hashable) -> str | None:
+    """Return the guard that refuses a call of an entity at ``one``, with its arguments, or None."""
+    name: str = str(entity[-2])  # type: ignore[index]
+    if is_framework_function(one.name) or is_framework_function(name):
+        return "other_kind"
+    if have_same_meaning(one.name, name, unit.part.grammar):
+        return "same_value"
+    if entity[-1] != len(arguments) or not _accepts_arguments(unit, one, name):  # type: ignore[index]
+        return "other_arguments"
+    if arguments and not _have_same_signature(unit, one, name):
+        shapes = unit.argument_kinds[entity]
+        if arguments not in shapes and (unit.static or not any(_have_same_kinds(arguments, shape) for shape in shapes)):
+            return "other_arguments"
+    return None
+
+
+def _has_shared_uses(unit: ParsedPart, one: PatchNameUse, entity: Hashable) -> bool:
+    """Return whether the uses of an entity show that it has the kind of ``one``."""
+    seen = unit.entity_contexts.get(entity, set())
+    # In statically typed languages members of the same name may still have different types.
+    told = one.use.is_specific and not (unit.static and one.use.expression_context.startswith("object:"))
+    if told and one.use.expression_context in seen:
+        return True
+    if unit.static:
+        return False
+    shared = {where for where in seen & unit.entity_contexts.get(one.entity, set()) if _implies_kind(where)}
+    # If a member is accessed, both must be known to share members.
+    if one.use.expression_context.startswith("object:"):
+        shared = {where for where in shared if where.startswith("object:")}
+    return bool(shared) or (one.arguments is None and _has_unknown_kind(unit, one, seen))
+
+
+def _has_unknown_kind(unit: ParsedPart, one: PatchNameUse, seen: set[str]) -> bool:
+    """Return whether the uses of two variables do not show that their kinds differ."""
+    if one.use.expression_context.startswith(("object:", "indexed", "other")) or not one.use.is_specific:
+        return False
+    ours, theirs = (
+        {part for where in entity_contexts if (part := re.split(r"[:/ =<]", where)[0]) in _DONE}
+        for entity_contexts in (unit.entity_contexts.get(one.entity, set()), seen)
+    )
+    here = re.split(r"[:/ =<]", one.use.expression_context)[0]
+    if here in _DONE:
+        return here in theirs
+    return not ours or not theirs or bool(ours & theirs)
+
+
+def _is_enum_member(unit: ParsedPart, one: PatchNameUse) -> bool:
+    """Return whether a member is one of the constants of a type."""
+    if one.role != "field" or unit.part.grammar not in ("java", "cpp", "rust"):
+        return False
+    receiver = str(one.entity[1])  # type: ignore[index]
+    constant = one.name.isupper() if unit.part.grammar == "java" else True
+    return constant and receiver.startswith("name:") and (receiver[5:6].isupper() or receiver.endswith("_t"))
+
+
+def _implies_kind(context: str) -> bool:
+    """Return whether all entities in a context have one kind, beyond being tested for truth."""
+    return not context.startswith(("cond", "stmt", "cmp=:null", "other", "init of"))
+
+
+def _have_same_kinds(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Return whether arguments have pairwise the same kind, as far as the text shows."""
+    return all(
+        left == right or ({_kind_prefix(left), _kind_prefix(right)} <= {"name", "text", "call", ""})
+        for left, right in zip(one, other, strict=True)
+    )
+
+
+def _kind_prefix(kind: str) -> str:
+    return kind.partition(":")[0]
+
+
+def _accepts_arguments(unit: ParsedPart, one: PatchNameUse, name: str) -> bool:
+    """Return whether a function accepts the number of arguments of ``one``, as far as it is declared."""
+    assert one.arguments is not None  # noqa: S101 - for the type
+    declared = [found for found in unit.declaration_index.by_name(name) if found.parameters is not None]
+    return not declared or any(
+        found.required_parameters <= len(one.arguments)
+        and (
+            len(one.arguments) <= len(found.parameters or ())
+            or any(part.startswith("...") for part in found.parameters or ())
+        )
+        for found in declared
+    )
+
+
+def _have_same_signature(unit: ParsedPart, one: PatchNameUse, name: str) -> bool:
+    """Return whether both functions are declared with the same types."""
+    ours, theirs = (
+        {(found.parameters, found.kind) for found in unit.declaration_index.by_name(word) if found.role == "function"}
+        for word in (one.name, name)
+    )
+    return len(ours) == 1 and ours == theirs
+
+
+def _alias_guard(unit: ParsedPart, one: PatchNameUse, name: str) -> str | None:
+    """Return the guard for variables that begin as aliases of each other, or None."""
+    aliases = {
+        frozenset((found.name, found.alias))
+        for word in (one.name, name)
+        for found in unit.declaration_index.by_name(word)
+        if found.alias
+    }
+    return "same_value" if frozenset((one.name, name)) in aliases else None
+
+
+def _is_captured(unit: ParsedPart, one: PatchNameUse, seen: Declaration) -> bool:
+    """Return whether a reassigned variable would be used in an inner function, which Java forbids."""
+    if unit.part.grammar != "java" or (seen.role, seen.scope_start, seen.name) not in unit.assigned_entities:
+        return False
+    inner = unit.kinds.anonymous_functions | unit.kinds.type_bodies
+    return any(around.type in inner and around.start_byte > seen.start for around in ancestors(one.use.expression))
+
+
+def _is_fixed(one: PatchNameUse) -> bool:
+    """Return whether a use has no effect on the program, or is an assignment target."""
+    return one.use.expression_context == "target" or is_text_for_people(one.use.expression)
+
+
+def draw_pairs(members: Sequence[T], limit: int, generator: random.Random) -> Iterator[tuple[T, T]]:
+    """Yield all pairs, the earlier member first, or at most ``limit``, in drawn order."""
+    total = math.comb(len(members), 2)
+    for number in generator.sample(range(total), min(total, limit)):
+        earlier, later = pair_at(number)
+        yield members[earlier], members[later]
+
+
+def pair_at(index: int) -> tuple[int, int]:
+    """Return the pair ``earlier < later`` with this index in (0, 1), (0, 2), (1, 2), (0, 3), …."""
+    later = (1 + math.isqrt(1 + 8 * index)) // 2
+    return index - math.comb(later, 2), later

@@ -1,0 +1,391 @@
+"""Names in a part of a patch: role, entity, kind, and the contexts of each entity."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import accumulate
+from typing import Final, NamedTuple
+
+import tree_sitter
+
+from caretbench.languages.node_kinds import node_kinds
+from caretbench.suites.efcb.build.edits.patch_edit import Occurrence
+from caretbench.suites.efcb.build.edits.patch_parts import OUTSIDE_PATCH, PatchPart
+from caretbench.suites.efcb.build.edits.tree_guards import ancestors
+from caretbench.syntax.analysis_types import Span
+from caretbench.syntax.parser import encode, parse
+from caretbench.syntax.parser import text_of as text
+from caretbench.syntax.uses.declarations import Declaration, DeclarationIndex
+from caretbench.syntax.uses.expression_contexts import (
+    RECEIVER_FIELDS,
+    ExpressionUse,
+    arguments_of,
+    callee_of,
+    expression_use,
+)
+from caretbench.syntax.uses.identifiers import Identifier, Identifiers, identifiers
+from caretbench.syntax.uses.value_kinds import kind_of_value
+
+STATIC_LANGUAGES: Final = frozenset({"java", "csharp", "go", "typescript", "tsx", "cpp", "rust"})
+"""Statically typed languages."""
+_BARE_FIELDS: Final = frozenset({"java", "csharp", "cpp"})
+_SELF: Final = frozenset({"this", "self", "cls", "Self"})
+# Number of rows around the patch in which uses are collected.
+_WINDOW: Final = 400
+_CONSTRUCTED: Final = frozenset({"python"})
+_Classified = tuple[str, Hashable, str, Declaration | None] | None
+
+
+class PatchNameUse(NamedTuple):
+    """One use of a name.
+
+    ``role``: ``local``, ``parameter``, ``field``, ``function``, ``method``, ``constructor``, ``constant``, ``key``.
+    ``entity`` identifies the named thing; all its uses have the same. ``arguments`` are the kinds of a call's
+    arguments.
+    """
+
+    name: str
+    start: int
+    end: int
+    role: str
+    entity: Hashable
+    kind: str
+    use: ExpressionUse
+    place: str
+    function: int
+    hunk: int
+    occurrence: Occurrence | None
+    declared: Declaration | None = None
+    arguments: tuple[str, ...] | None = None
+
+
+class ParsedPart:
+    """A part of a patch with its names."""
+
+    def __init__(self, part: PatchPart) -> None:
+        self.part = part
+        self.root = part.tree.root_node
+        self.data = encode(part.text)
+        self.kinds = node_kinds(part.grammar)
+        self.static = part.grammar in STATIC_LANGUAGES
+        self._starts = [0, *accumulate(len(row) + 1 for row in self.data.split(b"\n"))]
+        self._hunk_of = {line: number for number, hunk in enumerate(part.hunks) for line in hunk.lines}
+        self.added = frozenset().union(*(hunk.added for hunk in part.hunks))
+
+    @cached_property
+    def names(self) -> tuple[Identifier, ...]:
+        """All names of the text, with the unordered constructs around them."""
+        return self._identifiers.names
+
+    @cached_property
+    def _identifiers(self) -> Identifiers:
+        return identifiers(self.part.text, self.part.grammar, self.part.tree)
+
+    @property
+    def unordered_parts(self) -> Mapping[int, tuple[Span, ...]]:
+        """The parts of each unordered construct, by its number."""
+        return self._identifiers.group_member_spans
+
+    @cached_property
+    def declaration_index(self) -> DeclarationIndex:
+        """Index of the declarations in the text."""
+        return DeclarationIndex(self.root, self.part.grammar)
+
+    def occurrence_at(self, start: int, end: int) -> Occurrence | None:
+        """Return the occurrence of some bytes in the patch; None if they are not in one line of it."""
+        number = _row(self._starts, start)
+        if number != _row(self._starts, max(start, end - 1)):
+            return None
+        line = self.part.lines[number]
+        if line == OUTSIDE_PATCH:
+            return None
+        first = self._starts[number]
+        before = len(self.data[first:start].decode("utf-8", "surrogatepass")) + 1
+        written = self.data[start:end].decode("utf-8", "surrogatepass")
+        return Occurrence(self.part.file, line, before, before + len(written), written)
+
+    def parse_with_rows(self, rows: Mapping[int, str]) -> tree_sitter.Tree:
+        """Return the tree of the text with other rows, parsed incrementally."""
+        tree = self.part.tree.copy()
+        pieces, last, shift = [], 0, 0
+        for row in sorted(rows):
+            start, end = self._starts[row], self._starts[row + 1] - 1
+            new = encode(rows[row])
+            pieces += [self.data[last:start], new]
+            last = end
+            tree.edit(
+                start_byte=start + shift, old_end_byte=end + shift, new_end_byte=start + shift + len(new),
+                start_point=(row, 0), old_end_point=(row, end - start), new_end_point=(row, len(new)),
+            )  # fmt: skip
+            shift += len(new) - (end - start)
+        return parse(b"".join([*pieces, self.data[last:]]), self.part.grammar, old=tree)
+
+    @cached_property
+    def names_by_position(self) -> Mapping[tuple[int, int, int, int], Identifier]:
+        """Names of the patch by position."""
+        found = {}
+        for one in self.names:
+            if self.part.lines[one.row] != OUTSIDE_PATCH:
+                place = self.occurrence_at(one.start, one.end)
+                if place is not None:
+                    found[place[:4]] = one
+        return found
+
+    @cached_property
+    def literals_by_position(self) -> Mapping[tuple[int, int, int, int], str]:
+        """Strings and numbers of the patch by position."""
+        found = {}
+        for node in self.added_nodes():
+            if kind_of_value(node) in ("int", "number", "float", "string", "char", "symbol"):
+                place = self.occurrence_at(node.start_byte, node.end_byte)
+                if place is not None:
+                    found[place[:4]] = place.text
+        return found
+
+    def function_text(self, line: int) -> str:
+        """Return the outermost function around a line of the patch; else the whole text."""
+        row = self.part.lines.index(line)
+        node = self.root.descendant_for_point_range((row, 0), (row, len(self.part.text.split("\n")[row].encode())))
+        around = [] if node is None else [node, *ancestors(node)]
+        outermost = next((one for one in reversed(around) if one.type in self.kinds.functions), None)
+        return self.part.text if outermost is None else text(outermost)
+
+    def is_added(self, place: Occurrence | None) -> bool:
+        """Return whether an occurrence is in an added line."""
+        return place is not None and place.line in self.added
+
+    def hunk_number(self, place: Occurrence) -> int:
+        """Return the number of an occurrence's hunk."""
+        return self._hunk_of[place.line]
+
+    def is_broken(self, node: tree_sitter.Node) -> bool:
+        """Return whether a node's outermost function, or all of a hunk, does not parse."""
+        if not self.part.syntax_error_count:
+            return False
+        if not self.part.is_whole_file:
+            return True
+        around = list(ancestors(node))
+        outermost = next((one for one in reversed(around) if one.type in self.kinds.functions), None)
+        return outermost is None or outermost.has_error or any(one.type == "ERROR" for one in around)
+
+    @cached_property
+    def _rows(self) -> tuple[range, ...]:
+        rows = self.part.added_rows
+        found: list[range] = []
+        for row in rows:
+            if not found or row - _WINDOW > found[-1].stop:
+                found.append(range(max(0, row - _WINDOW), row + _WINDOW))
+            else:
+                found[-1] = range(found[-1].start, row + _WINDOW)
+        return tuple(found)
+
+    @cached_property
+    def uses(self) -> tuple[PatchNameUse, ...]:
+        """Name uses near the patch whose role is known, in the order of the text."""
+        found = []
+        for one in self.names:
+            if one.syntactic_position and any(one.row in rows for rows in self._rows):
+                named = self._make_use(one)
+                if named is not None:
+                    found.append(named)
+        return tuple(found)
+
+    @cached_property
+    def editable_uses(self) -> tuple[PatchNameUse, ...]:
+        """Name uses in added lines that edits may change."""
+        return tuple(
+            one
+            for one in self.uses
+            if one.occurrence is not None and self.is_added(one.occurrence) and not self.is_broken(one.use.expression)
+        )
+
+    @cached_property
+    def entity_contexts(self) -> dict[Hashable, set[str]]:
+        """Contexts of each entity."""
+        found: dict[Hashable, set[str]] = defaultdict(set)
+        for one in self.uses:
+            if one.use.is_specific:
+                found[one.entity].add(one.use.expression_context)
+        return found
+
+    @cached_property
+    def argument_kinds(self) -> dict[Hashable, set[tuple[str, ...]]]:
+        """Kinds of arguments that each entity is called with."""
+        found: dict[Hashable, set[tuple[str, ...]]] = defaultdict(set)
+        for one in self.uses:
+            if one.arguments is not None:
+                found[one.entity].add(one.arguments)
+        return found
+
+    @cached_property
+    def entity_kinds(self) -> dict[Hashable, str]:
+        """Type of each entity, or the context that shows it."""
+        return {one.entity: one.kind for one in self.uses if one.kind}
+
+    @cached_property
+    def assigned_entities(self) -> frozenset[Hashable]:
+        """Entities that are assigned or incremented outside of their declaration."""
+        counted = ("target", "other:update_expression")
+        return frozenset(one.entity for one in self.uses if one.use.expression_context in counted)
+
+    @cached_property
+    def use_counts(self) -> Counter[Hashable]:
+        """Number of uses of each entity."""
+        return Counter(one.entity for one in self.uses)
+
+    @cached_property
+    def exchange_groups(self) -> dict[Hashable, dict[Hashable, PatchNameUse]]:
+        """One use of each exchangeable entity, by receiver or callee."""
+        found: dict[Hashable, dict[Hashable, PatchNameUse]] = defaultdict(dict)
+        for one in self.uses:
+            if isinstance(one.entity, tuple) and one.role not in ("local", "parameter", "constant"):
+                found[one.entity[:2]].setdefault(one.entity, one)
+        return found
+
+    def _make_use(self, one: Identifier) -> PatchNameUse | None:
+        node = self.root.descendant_for_byte_range(one.start, one.end)
+        if node is None:
+            return None
+        words = one.syntactic_position.split()[1].split("+")
+        use = expression_use(node)
+        told = self._classify(node, one, words, use)
+        if told is None:
+            return None
+        role, entity, kind, declared = told
+        given = arguments_of(use.call) if use.call is not None else None
+        place = self.occurrence_at(one.start, one.end)
+        return PatchNameUse(
+            one.name, one.start, one.end, role, entity, kind, use, one.syntactic_position, one.function,
+            self._hunk_of[place.line] if place is not None else -1, place, declared,
+            tuple(self._argument_kind(argument) for argument in given) if given is not None else None,
+        )  # fmt: skip
+
+    def _classify(
+        self, node: tree_sitter.Node, one: Identifier, words: Iterable[str], use: ExpressionUse
+    ) -> _Classified:
+        """Return role, entity, kind and declaration of a use; None if its role is unknown."""
+        if "key" in words:
+            return self._classify_key(node, one)
+        count = len(arguments_of(use.call) or ()) if use.call is not None else -1
+        if use.call is not None and use.call.type in self.kinds.creations:
+            return "constructor", ("new", "", one.name, count), f"type:{one.name}", None
+        if "type" in words or node.type in self.kinds.type_names | self.kinds.scope_names:
+            return None
+        receiver = _receiver_of(node, use)
+        if receiver is not None:
+            key = self._receiver(receiver)
+            if use.call is not None:
+                return "method", ("method", key, one.name, count), self._returned(one.name), None
+            return "field", ("field", key, one.name), self._one_kind(one.name, "field"), None
+        declared = self.declaration_index.resolve(one.name, one.start)
+        if use.call is not None:
+            return self._classify_call(one.name, count, declared)
+        if declared is None:
+            return self._classify_field(node, one)
+        if declared.role in ("import", "typename", "function", "field") or declared.kind == "function":
+            return None
+        role = "local" if declared.role == "comprehended" else declared.role
+        return role, (role, declared.scope_start, declared.name), declared.kind, declared
+
+    def _classify_call(self, name: str, count: int, declared: Declaration | None) -> _Classified:
+        """Return role, entity and kind of a called name without receiver."""
+        if declared is not None and declared.role in ("local", "parameter") and declared.kind != "function":
+            return None
+        if self.part.grammar in _CONSTRUCTED and name[0].isupper():
+            return "constructor", ("new", "", name, count), "", None
+        return "function", ("function", "", name, count), self._returned(name), None
+
+    def _classify_field(self, node: tree_sitter.Node, one: Identifier) -> _Classified:
+        if self.part.grammar not in _BARE_FIELDS:
+            return None
+        for found in self.declaration_index.by_name(one.name):
+            if found.role == "field" and found.scope_start <= one.start < found.end:
+                return "field", ("field", f"this@{_around(node, self.kinds.types)}", one.name), found.kind, found
+        return None
+
+    def _classify_key(self, node: tree_sitter.Node, one: Identifier) -> _Classified:
+        around = node.parent
+        keyed = self.kinds.keyed.keys() | self.kinds.arguments
+        while around is not None and "pair" not in around.type and around.type not in keyed:
+            around = around.parent
+        if around is None or around.parent is None or around.parent.parent is None:
+            return None
+        holder = around.parent.parent
+        named = callee_of(holder)
+        if not named and holder.type not in self.kinds.creations:
+            return None
+        return "key", ("key", f"{holder.type}:{named}", one.name), self._one_kind(one.name, "field"), None
+
+    def _receiver(self, node: tree_sitter.Node) -> str:
+        """Return a key of a member's receiver, equal if the members are exchangeable."""
+        written = text(node)
+        if written in _SELF:
+            return f"this@{_around(node, self.kinds.types)}"
+        call = arguments_of(node)
+        if call is not None:
+            # The type of a result may depend on the arguments: "assertThat(a)" and "assertThat(b)".
+            return f"call:{_bare(written)[:200]}" if self.static else f"call:{callee_of(node)}/{len(call)}"
+        if node.type in self.kinds.names:
+            declared = self.declaration_index.resolve(written, node.start_byte)
+            if declared is not None and declared.role in ("local", "parameter", "comprehended"):
+                return declared.kind or f"{declared.scope_start}:{declared.name}"
+            return f"name:{written}"
+        return f"text:{_around(node, self.kinds.functions)}:{_bare(written)[:120]}"
+
+    def _returned(self, name: str) -> str:
+        """Return the type that a function of the text returns; empty if it is unknown or ambiguous."""
+        return self._one_kind(name, "function")
+
+    def _one_kind(self, name: str, role: str) -> str:
+        found = {one.kind for one in self.declaration_index.by_name(name) if one.role == role}
+        return found.pop() if len(found) == 1 else ""
+
+    def _argument_kind(self, node: tree_sitter.Node) -> str:
+        if node.type in self.kinds.arguments and node.named_children:
+            node = node.named_children[-1]
+        kind = kind_of_value(node)
+        if kind == "name":
+            declared = self.declaration_index.resolve(text(node), node.start_byte)
+            return declared.kind if declared is not None and declared.kind else f"name:{text(node)}"
+        return kind or f"text:{_bare(text(node))[:80]}"
+
+    def added_nodes(self) -> Iterator[tree_sitter.Node]:
+        """Yield the nodes that overlap added lines, outer ones first."""
+        added = set(self.part.added_rows)
+        if not added:
+            return
+        counts = [0, *accumulate(row in added for row in range(len(self.part.lines)))]
+        waiting = [self.root]
+        while waiting:
+            node = waiting.pop()
+            first, last = node.start_point.row, min(node.end_point.row, len(self.part.lines) - 1)
+            if counts[last + 1] - counts[first] == 0:
+                continue
+            yield node
+            waiting.extend(reversed(node.children))
+
+
+def _receiver_of(node: tree_sitter.Node, use: ExpressionUse) -> tree_sitter.Node | None:
+    """Return the object that a use is a member of, or None."""
+    member = node.parent
+    if member is None or use.expression.id == node.id or node_kinds().member_fields.get(member.type) is None:
+        return None
+    objects = (member.child_by_field_name(field) for field in RECEIVER_FIELDS)
+    return next((found for found in objects if found is not None and found.id != node.id), None)
+
+
+def _around(node: tree_sitter.Node, kinds: frozenset[str]) -> int:
+    """Return the first byte of the innermost ancestor of some kinds."""
+    return next((around.start_byte for around in ancestors(node) if around.type in kinds), 0)
+
+
+def _row(starts: list[int], position: int) -> int:
+    return bisect.bisect_right(starts, position) - 1
+
+
+def _bare(written: str) -> str:
+    return re.sub(r"\s+", "", written)

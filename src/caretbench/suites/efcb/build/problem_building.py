@@ -1,0 +1,145 @@
+"""Building of problems from merged changes: filters, the five tasks, the leak report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from caretbench.build.sources.changes import descriptions, name_redaction, releases
+from caretbench.build.sources.pull_request import PullRequest
+from caretbench.build.sources.repository import RepositoryFacts
+from caretbench.problem import Problem
+from caretbench.suites.efcb.build import masked_problems, reverse_problems
+from caretbench.suites.efcb.build.attacks.code_likelihood import CodeModels
+from caretbench.suites.efcb.build.attacks.leak_report import leak_report
+from caretbench.suites.efcb.build.change_filters import FilterResult, filter_changes
+from caretbench.suites.efcb.build.change_metadata import RejectedChange
+from caretbench.suites.efcb.build.change_queries import repository_templates
+from caretbench.suites.efcb.build.choices import gmcq_easy, gmcq_hard
+from caretbench.suites.efcb.build.edits.patch_parts import FileReaders, no_file_reader
+from caretbench.suites.efcb.build.options import ChoiceOptions, EasyOptions, EfcbOptions
+from caretbench.suites.efcb.build.output.build_folder import EfcbManifest
+from caretbench.suites.efcb.built_folder import Leak
+from caretbench.suites.efcb.efcb_score import EASY_TASK, HARD_TASK, MASKED_TASK, TASKS
+from caretbench.suites.efcb.open_answers.written_descriptions import TASKS as DESCRIPTION_TASKS
+from caretbench.versions import versions
+
+ProgressCallback = Callable[[str, int, int | None], None]
+"""Called with the name of a step, the amount done since the last call, and the total if known."""
+
+
+_RULES: Final = {
+    "descriptions": descriptions.VERSION, "people": name_redaction.VERSION, "releases": releases.VERSION,
+}  # fmt: skip
+"""Versions of the rules that clean texts and detect releases."""
+
+
+class BuiltProblems(NamedTuple):
+    """The result of a build; exceeded limits make it unfit, except under ``paper``, for comparison."""
+
+    options: EfcbOptions
+    filter_result: FilterResult
+    problems: tuple[Problem, ...]
+    rejected: tuple[RejectedChange, ...]
+    leaks: tuple[Leak, ...]
+
+    @property
+    def exceeded_limits(self) -> tuple[Leak, ...]:
+        """Exceeded limits of the leak report."""
+        return tuple(leak for leak in self.leaks if leak.exceeds_limit)
+
+    @property
+    def usable(self) -> bool:
+        """Return whether the problems may be run."""
+        return bool(self.problems) and (not self.options.rules.refuses_leaks or not self.exceeded_limits)
+
+    def make_manifest(
+        self,
+        pulls: Sequence[PullRequest],
+        repositories: Sequence[RepositoryFacts],
+        user_options: Mapping[str, object],
+        skipped: Mapping[str, int] = MappingProxyType({}),
+    ) -> EfcbManifest:
+        """Return the manifest, with the user's options and numbers of skipped commits by reason."""
+        return EfcbManifest.model_validate(
+            {
+                "profile": self.options.profile,
+                "seed": self.options.seed,
+                "options": user_options,
+                "repositories": tuple(repositories),
+                "changes": _count_names(pull.repo for pull in pulls),
+                "accepted": _count_names(pull.repo for pull in self.filter_result.pulls),
+                "yields": self.filter_result.yields,
+                "problems": _count_names(map(task_and_tier, self.problems)),
+                "skipped": dict(skipped),
+                "versions": versions() | _RULES,
+            }
+        )
+
+
+def task_and_tier(problem: Problem) -> str:
+    """Return one text with the task and the tier of a problem: ``gmcq-easy matched``."""
+    return f"{problem.labels['task']} {problem.labels.get('tier', '')}".strip()
+
+
+def build_problems(
+    pulls: Sequence[PullRequest],
+    options: EfcbOptions,
+    tasks: Sequence[str] = TASKS,
+    progress: ProgressCallback = lambda _step, _done, _total: None,
+    *,
+    with_leak_report: bool = True,
+    readers: FileReaders = no_file_reader,
+) -> BuiltProblems:
+    """Return all problems of the changes; the order of the changes does not matter.
+
+    Without ``with_leak_report`` a build takes a third less time. ``readers`` returns a reader of a change's source
+    files, if they are available.
+
+    Raises:
+        DataError: a change occurs twice, with differences.
+    """
+    progress("changes filtered", 0, len(pulls))
+    filtered = filter_changes(pulls, options.profile)
+    progress("changes filtered", len(pulls), None)
+    problems: list[Problem] = []
+    rejected = list(filtered.rejected)
+    for task in tasks:
+        progress("tasks built", 0, len(tasks))
+        made, refused = _build_task(task, filtered.pulls, pulls, options, readers)
+        problems += made
+        rejected += refused
+        progress("tasks built", 1, None)
+    problems.sort(key=lambda problem: problem.id)
+    rejected.sort(key=lambda one: (one.task, one.tier, one.repo, one.merge_sha, one.reason))
+    leaks = leak_report(problems, pulls) if with_leak_report else []
+    return BuiltProblems(options, filtered, (*problems,), (*rejected,), (*leaks,))
+
+
+def _build_task(
+    task: str, pulls: Sequence[PullRequest], records: Sequence[PullRequest], options: EfcbOptions, readers: FileReaders
+) -> tuple[list[Problem], list[RejectedChange]]:
+    common = options.model_dump()
+    form = repository_templates(records)
+    if task == EASY_TASK:
+        easy = EasyOptions.model_validate(common)
+        questions, refused = gmcq_easy.easy_questions(pulls, easy, form)
+        return [problem for item in questions for problem in gmcq_easy.easy_problems(item, easy)], refused
+    if task == HARD_TASK:
+        hard = ChoiceOptions.model_validate(common)
+        swapped, refused = gmcq_hard.hard_questions(pulls, hard, form, code_models=CodeModels(records), readers=readers)
+        return [problem for item in swapped for problem in gmcq_hard.hard_problems(item, hard)], refused
+    if task == MASKED_TASK:
+        masked, refused = masked_problems.masked_items(pulls, masked_problems.MaskOptions.model_validate(common), form)
+        return [masked_problems.masked_problem(item) for item in masked], refused
+    described, refused = reverse_problems.reverse_items(pulls, options, form)
+    wanted = next(entry for entry in DESCRIPTION_TASKS if entry == task)
+    return [reverse_problems.reverse_problem(item, wanted) for item in described], [
+        one for one in refused if one.task == task
+    ]
+
+
+def _count_names(names: Iterator[str]) -> dict[str, int]:
+    return dict(sorted(Counter(names).items()))

@@ -1,0 +1,131 @@
+"""Installation of a project's packages with npm."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from caretbench.build.projects.setup.npm_packages import install_command, npm_failure, smaller_install_command
+from caretbench.build.projects.setup.project_setup import run_setup
+from caretbench.errors import DataError
+from caretbench.execution.execution_types import CapturedOutput, ResultFile, Status
+from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
+from caretbench.projects.project import StoredProject
+from tests.support.project_files import snapshot
+
+MISSING = """npm warn deprecated old@1.0.0: no longer kept
+npm error code E404
+npm error 404 Not Found - GET https://registry.npmjs.org/gone
+npm error 404
+npm error 404  The requested resource 'gone@^1.0.0' could not be found or you do not have permission to access it.
+npm error 404
+npm error 404 Note that you can also install from a
+npm error 404 tarball, folder, http url, or git url.
+npm error A complete log of this run can be found in: /tmp/home/.npm/_logs/x-debug-0.log
+"""
+OLD = """npm ERR! code ETARGET
+npm ERR! notarget No matching version found for @team/gone@^99.
+npm ERR! notarget In most cases you or one of your dependencies are requesting a package version that doesn't exist.
+"""
+GIT = """npm error code 128
+npm error An unknown git error occurred
+npm error command git --no-replace-objects ls-remote ssh://git@github.com/one/Gone.git
+npm error ssh: Could not resolve hostname github.com: Name or service not known
+"""
+
+
+def package(dependencies: dict[str, str], dev: dict[str, str] | None = None) -> dict[str, str]:
+    return {"package.json": json.dumps({"dependencies": dependencies, "devDependencies": dev or {}})}
+
+
+@pytest.mark.parametrize(
+    ("output", "name", "version", "told"),
+    [
+        (MISSING, "gone", "^1.0.0", "The requested resource 'gone@^1.0.0' could not be found"),
+        (OLD, "@team/gone", "^99", "No matching version found for @team/gone@^99."),
+        (GIT, "gone", "github:one/gone", "ls-remote ssh://git@github.com/one/Gone.git"),
+    ],
+)
+def test_the_line_of_npm_that_names_a_missing_package_is_shown_with_a_remedy(
+    output: str, name: str, version: str, told: str, tmp_path: Path
+) -> None:
+    project = snapshot(tmp_path, package({"kept": "^2"}, {name: version}))
+    found = npm_failure(output, project)
+    assert told in found
+    assert "complete log" not in found
+    assert "In most cases" not in found
+    remedy = shlex.split(found.partition("--setup ")[2])
+    assert remedy == [install_command(project, [name])]
+    assert f"npm pkg delete 'devDependencies[{name}]'" in remedy[0]
+
+
+def test_without_another_package_the_remedy_is_no_setup(tmp_path: Path) -> None:
+    found = npm_failure(MISSING, snapshot(tmp_path, package({"gone": "^1.0.0"})))
+    assert found.endswith("; where no test needs gone: the same command without --setup")
+
+
+def test_a_package_of_a_package_is_named_without_a_remedy(tmp_path: Path) -> None:
+    found = npm_failure(MISSING, snapshot(tmp_path, package({"kept": "1"})))
+    assert "'gone@^1.0.0'" in found
+    assert "--setup" not in found
+    assert npm_failure("ERROR: No matching distribution found for gone", snapshot(tmp_path / "b", package({}))) == ""
+
+
+def test_a_setup_that_fails_shows_what_npm_lacks(tmp_path: Path) -> None:
+    project = snapshot(tmp_path, package({"kept": "1", "gone": "^1.0.0"}))
+
+    class Engine:
+        def submit(self, _requests: object) -> list[WorkspaceResult]:
+            return [WorkspaceResult(id="setup", status=Status.RUNTIME_ERROR, stderr=CapturedOutput(text=MISSING))]
+
+    with pytest.raises(DataError, match=r"'gone@.*where no test needs gone: --setup"):
+        run_setup(Engine(), StoredProject(project, frozenset()), "npm install")  # type: ignore[arg-type]
+
+
+def test_versions_of_other_package_managers_are_translated(tmp_path: Path) -> None:
+    dependencies = {"@a/core": "workspace:^1.2.0", "@a/util": "workspace:*", "left": "link:../left"}
+    dev = {"tape": "catalog:", "@a/eslint-config": "workspace:*", "@a/tsconfig": "workspace:^", "plain": "^3"}
+    command = install_command(snapshot(tmp_path, package(dependencies, dev)))
+    assert command is not None
+    words = shlex.split(command)
+    assert {"dependencies[@a/core]=^1.2.0", "dependencies[@a/util]=*", "devDependencies[tape]=*"} <= set(words)
+    gone = {"dependencies[left]", "devDependencies[@a/eslint-config]", "devDependencies[@a/tsconfig]"}
+    assert set(words[words.index("delete") + 1 : words.index("set") - 3]) == gone
+    assert "plain" not in command
+
+
+def test_a_smaller_setup_keeps_what_scripts_sources_and_compilers_name(tmp_path: Path) -> None:
+    dev = dict.fromkeys(("uvu", "ts-node", "parcel", "pako", "@types/node", "typescript", "@scope/helper", "rc"), "*")
+    manifest = {
+        "dependencies": {"left": "1"},
+        "devDependencies": dev,
+        "scripts": {"test": "uvu -r ts-node/register test", "build": "parcel build demo/index.html"},
+    }
+    files = {
+        "package.json": json.dumps(manifest),
+        "test/a.ts": "import { inflate } from 'pako';\nimport '@scope/helper/setup';\n",
+        ".mocharc.json": '{"require": "rc/register"}',
+        "node_modules/x/index.js": "require('parcel')",
+    }
+    command = smaller_install_command(snapshot(tmp_path / "a", files))
+    assert command is not None
+    assert "npm pkg delete 'devDependencies[parcel]' && npm install" in command
+    named = {**files, "scripts/build.js": "require('parcel')"}
+    assert smaller_install_command(snapshot(tmp_path / "b", named)) is None
+
+
+def test_a_setup_that_is_too_large_names_a_smaller_one(tmp_path: Path) -> None:
+    project = snapshot(tmp_path, package({"kept": "^2"}, {"parcel": "^2"}))
+
+    class Engine:
+        def submit(self, _requests: object) -> list[WorkspaceResult]:
+            part = ResultFile(pattern="part", path="part", problem="it is larger than 4194304 bytes")
+            return [WorkspaceResult(id="setup", status=Status.PASSED, files=(part,))]
+
+    for command, told in (
+        ("npm install", r"packed; without .* --setup '.*devDependencies\[parcel\].*'; else build a bundle"),
+        ("pip install x", r"packed; build a bundle instead, or name a --setup that installs less \("),
+    ):
+        with pytest.raises(DataError, match=told):
+            run_setup(Engine(), StoredProject(project, frozenset()), command)  # type: ignore[arg-type]

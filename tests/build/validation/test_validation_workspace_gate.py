@@ -1,0 +1,252 @@
+"""The gate for problems in projects, with an engine that decides by what stands in the patched file."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from caretbench.build.validation.duplicates import near_duplicate_spans
+from caretbench.build.validation.workspace_gate import WorkspaceGate
+from caretbench.execution.execution_types import Isolation, Status
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
+from caretbench.extraction.policies import policy
+from caretbench.files import read_rows
+from caretbench.problem import Caret, FileSplice, Problem, Provenance, TestsCheck
+from caretbench.suites.validity import Validity
+from tests.support.fakes import ISOLATION
+
+SOURCE = """\
+def area(width, height):
+    if width < 0:
+        raise ValueError(width)
+    return width * height
+
+
+def volume(width, height, depth):
+    total = area(width, height) * depth
+    return total
+"""
+BODY = "return width * height"
+OTHER = "total = area(width, height) * depth\n    return total"
+CHECK = TestsCheck(command=("python3", "-m", "unittest"), reference_s=0.1)
+
+Decide = Callable[[str], Status]
+
+
+class Engine:
+    def __init__(self, decide: Decide, base: Status = Status.PASSED) -> None:
+        self.decide = decide
+        self.base = base
+        self.asked: list[str] = []
+
+    def submit(self, requests: Iterable[WorkspaceRequest]) -> Iterator[WorkspaceResult]:
+        for request in requests:
+            [content] = [text for path, text in request.patch.items() if not path.startswith(".caretbench")] or [None]
+            text = content.decode() if isinstance(content, bytes) else ""
+            self.asked.append(text)
+            status = self.decide(text) if text else self.base
+            yield WorkspaceResult(id=request.id, status=status, isolation=ISOLATION, cpu_s=0.5)
+
+    def isolation(self) -> Isolation:
+        return ISOLATION
+
+
+def problem(reference: str = BODY, path: str = "shapes.py", mode: str = "infill", source: str = SOURCE) -> Problem:
+    start = source.index(reference)
+    end = start + len(reference)
+    return Problem(
+        id=f"{path}:{start}-{end}:{mode}",
+        suite="simcopilot",
+        shown=Caret(language="python", prefix=source[:start], suffix=source[end:], path=path),
+        splice=FileSplice(snapshot="s", path=path, start=start, end=end),
+        reference=reference,
+        checks=(CHECK,),
+        labels={"mode": mode, "language": "python"},
+        cluster="p",
+        provenance=Provenance(source="p"),
+    )  # fmt: skip
+
+
+@dataclass
+class Gate(WorkspaceGate):
+    """A gate of a project that is one file in memory."""
+
+    found: Callable[[Sequence[Problem]], Collection[str]] | None = None
+
+    def request(self, problem: Problem, text: str) -> WorkspaceRequest:
+        assert isinstance(problem.splice, FileSplice)
+        patch = {problem.splice.path: problem.splice.content(SOURCE.encode(), text)}
+        return WorkspaceRequest(id=problem.id, snapshot="s", command=CHECK.command, patch=patch)
+
+    def original_file(self, problem: Problem) -> bytes:  # noqa: ARG002 - there is one
+        return SOURCE.encode()
+
+    def reached_problems(
+        self,
+        request: WorkspaceRequest,  # noqa: ARG002
+        problems: Sequence[Problem],
+    ) -> Collection[str]:
+        return self.found(problems) if self.found else {problem.id for problem in problems}
+
+
+def gate(engine: Engine, found: Callable[[Sequence[Problem]], Collection[str]] | None = None) -> WorkspaceGate:
+    return Gate(engine, policy("block"), found=found)
+
+
+def checked(text: str) -> Status:
+    """What tests say that look at everything."""
+    return Status.PASSED if text == SOURCE else Status.FAILED
+
+
+def test_a_problem_whose_wrong_answers_fail_is_valid() -> None:
+    engine = Engine(checked)
+    [row] = gate(engine).decide([problem()])
+    assert (row.verdict, row.reasons, row.details["killed_by"]) == ("valid", (), "default_return")
+    assert row.details["runs"] == "3"  # nothing, a throw, and the first mutant
+    assert engine.asked[:3] == ["", "", ""]  # the project as it is
+    assert SOURCE not in engine.asked
+
+
+@pytest.mark.parametrize(
+    ("decide", "verdict", "reason"),
+    [
+        (lambda _text: Status.PASSED, "invalid", "answerable_without_answer: empty"),
+        (lambda text: Status.PASSED if "return" in text.split("def volume")[0] or "raise Run" in text
+         else Status.FAILED, "invalid", "answerable_without_answer: throw"),
+        (lambda text: Status.FAILED if "raise Run" in text or "return width" not in text else Status.PASSED,
+         "valid", ""),
+        (lambda _text: Status.COMPILE_ERROR, "unverified", "no_killing_mutant"),
+        (lambda _text: Status.SKIPPED, "unverified", "not_run"),
+    ],
+)  # fmt: skip
+def test_reasons(decide: Decide, verdict: str, reason: str) -> None:
+    [row] = gate(Engine(decide)).decide([problem()])
+    assert row.verdict == verdict
+    assert "".join(row.reasons).startswith(reason)
+
+
+def test_an_answer_that_does_not_even_parse_is_not_run() -> None:
+    whole = SOURCE.index("if width")
+    tail = SOURCE[whole : SOURCE.index("\n\n")]
+    engine = Engine(checked)
+    [row] = gate(engine).decide([problem(tail)])
+    assert row.verdict == "valid"
+    assert not any("height):\n    \n" in text for text in engine.asked)
+    assert any("height):\n    pass" in text for text in engine.asked)
+
+
+def test_what_no_test_reaches_is_refused_before_anything_is_tried() -> None:
+    engine = Engine(checked)
+    rows = list(gate(engine, lambda _problems: {problem(OTHER).id}).decide([problem(), problem(OTHER)]))
+    assert {row.problem_id: (row.verdict, row.reasons) for row in rows} == {
+        problem().id: ("invalid", ("not_reached: no test runs it",)),
+        problem(OTHER).id: ("valid", ()),
+    }
+    assert engine.asked[3:]
+    assert all(BODY in text for text in engine.asked[3:])  # nothing else was touched
+
+
+def test_a_project_whose_tests_fail_says_so_for_every_problem_and_is_run_once() -> None:
+    engine = Engine(checked, base=Status.FAILED)
+    rows = list(gate(engine).decide([problem(), problem(OTHER)]))
+    assert {row.reasons[0].partition(":")[0] for row in rows} == {"tests_fail"}
+    assert {row.verdict for row in rows} == {"invalid"}
+    assert len(engine.asked) == 3
+
+
+def test_objections_that_cost_nothing_come_first() -> None:
+    engine = Engine(checked)
+    elsewhere = problem().model_copy(update={"reference": "return 1"})
+    rows = list(gate(engine).decide([elsewhere, problem(path="tests/test_shapes.py")]))
+    assert [row.reasons[0].partition(":")[0] for row in rows] == ["reference_not_in_place", "in_test_code"]
+    assert engine.asked == []
+
+
+def test_the_same_code_elsewhere_is_a_repetition_but_another_mode_or_an_overlap_is_none() -> None:
+    both = [problem(), problem(mode="suffix_hidden"), problem("raise ValueError(width)\n    " + BODY)]
+    assert near_duplicate_spans(both) == {}
+    near = "def f(x):\n    if x:\n        return g(x)\n    return h(x)\n"
+    assert near_duplicate_spans([problem(one, source=near) for one in ("return g(x)", "return h(x)")]) == {}
+    copy = problem(path="copies.py")
+    assert near_duplicate_spans([problem(), copy]) == {copy.id: problem().id}
+
+
+def test_closing_brackets_alone_are_no_answer() -> None:
+    source = "class A {\n  static int f(int x) {\n    if (x > 0) {\n      return g(x);\n    }\n    return 0;\n  }\n}\n"
+    reference = "return g(x);\n    }"
+    java = problem(reference, "A.java", "suffix_hidden", source)
+    java = java.model_copy(update={"shown": java.caret.model_copy(update={"language": "java"})})
+    engine = Engine(lambda _text: Status.PASSED)
+    made = gate(engine)
+    made.original_file = lambda _problem: source.encode()
+    splice = java.splice
+    assert isinstance(splice, FileSplice)
+    made.request = lambda one, text: WorkspaceRequest(
+        id=one.id, snapshot="s", command=("x",), patch={"A.java": splice.content(source.encode(), text)}
+    )
+    [row] = made.decide([java])
+    assert row.reasons == ("answerable_without_answer: closers",)
+    assert engine.asked[-1] == source.replace(reference, "}")
+
+
+MANY = "\n".join(f"def f{n}(x):\n    return x * {n + 2} + {n}\n" for n in range(40))
+
+
+def _validate(path: Path) -> None:
+    def slow(text: str) -> Status:
+        import time
+
+        time.sleep(0.02)
+        return Status.FAILED
+
+    _many_gate(slow).run(_many(), path)
+
+
+def _many() -> list[Problem]:
+    return [problem(f"return x * {n + 2} + {n}", source=MANY) for n in range(40)]
+
+
+def _many_gate(decide: Decide) -> WorkspaceGate:
+    made = gate(Engine(decide))
+    made.original_file = lambda _problem: MANY.encode()
+
+    def request(one: Problem, text: str) -> WorkspaceRequest:
+        assert isinstance(one.splice, FileSplice)
+        patch = {"shapes.py": one.splice.content(MANY.encode(), text)}
+        return WorkspaceRequest(id=one.id, snapshot="s", command=CHECK.command, patch=patch)
+
+    made.request = request
+    return made
+
+
+def test_a_gate_that_is_killed_goes_on_without_a_duplicate(tmp_path: Path) -> None:
+    path = tmp_path / "validity.jsonl"
+    worker = multiprocessing.get_context("fork").Process(target=_validate, args=(path,))
+    worker.start()
+    while worker.is_alive() and (not path.exists() or path.read_bytes().count(b"\n") < 3):
+        worker.join(0.005)
+    if worker.pid is not None and worker.is_alive():
+        os.kill(worker.pid, signal.SIGKILL)
+    worker.join()
+    before = path.read_bytes().count(b"\n")
+    with path.open("ab") as stream:
+        stream.write(b'{"problem_id": "to')
+    verdicts = _many_gate(lambda _text: Status.FAILED).run(_many(), path)
+    stored = [row.problem_id for row in read_rows(path, Validity)]
+    assert before >= 3
+    assert len(stored) == len(set(stored)) == len(verdicts) == 40
+    assert [row.problem_id for row in verdicts] == [one.id for one in _many()]
+
+
+def test_a_verdict_comes_before_the_answers_of_the_next_problem() -> None:
+    engine = Engine(checked)
+    verdicts = gate(engine).decide([problem(), problem(OTHER)])
+    assert next(verdicts).problem_id == problem().id
+    assert not [text for text in engine.asked if text and OTHER not in text]
+    assert [verdict.problem_id for verdict in verdicts] == [problem(OTHER).id]

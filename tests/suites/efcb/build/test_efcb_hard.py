@@ -1,0 +1,178 @@
+"""GMCQ-Hard: four choices alike, no clue in likeness, likelihood or place; and the paper's, with the clue."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rapidfuzz.distance import Indel, Levenshtein
+
+from caretbench.build.sources.pull_request import PullRequest, read_pull_requests
+from caretbench.problem import ChoiceCheck, Question
+from caretbench.suites.efcb.build.attacks.code_likelihood import CodeModels
+from caretbench.suites.efcb.build.attacks.line_features import FEATURE_NAMES
+from caretbench.suites.efcb.build.change_filters import filter_changes
+from caretbench.suites.efcb.build.change_rendering import render_patch
+from caretbench.suites.efcb.build.choices import gmcq_hard
+from caretbench.suites.efcb.build.choices.edit_pairs import RANK_SCORERS, SelectedEdits
+from caretbench.suites.efcb.build.choices.gmcq_hard import HardQuestion, hard_problems, hard_questions
+from caretbench.suites.efcb.build.edits.patch_edit import PatchEdit, Replacement
+from caretbench.suites.efcb.build.options import ChoiceOptions
+from caretbench.suites.efcb.seeding import seeded_random
+from tests.support.efcb_programs import added, change
+
+NAMES = ("left", "right", "total", "count", "limit", "offset", "result", "buffer")
+
+
+def written(number: int) -> PullRequest:
+    """A change in Go or Ruby, made up of calls."""
+    draw = seeded_random(0, "a change", str(number))
+    names = draw.sample(NAMES, 5)
+    ruby = number % 3 == 0
+    lines = []
+    for step in range(draw.randint(6, 12)):
+        one, other, third = draw.choice(names), draw.choice(names), draw.choice(names)
+        use = f"{one}.use({other}, {step})"
+        lines.append(use if draw.random() < 0.5 else f"{one} = step{step % 4}({other}, {third})")
+    head = f"def run{number}({', '.join(names)})" if ruby else f"func run{number}({', '.join(names)} int) {{"
+    code = "\n".join([head, *(f"\t{line}" for line in lines), "end" if ruby else "}"])
+    repo = "owner/one" if number % 2 else "owner/two"
+    path = f"run{number}.{'rb' if ruby else 'go'}"
+    return change((path, added(code)), sha=f"{number:040x}", repo=repo)
+
+
+PULLS = [written(number) for number in range(40)]
+
+
+def words_apart(choices: Sequence[str], correct: int) -> list[float]:
+    """By words, then by characters, then by lines: how far the right choice is from the others."""
+    words = [choice.split() for choice in choices]
+    lines = [choice.split("\n") for choice in choices]
+    return [
+        sum(distance.distance(texts[correct], text) for text in texts)
+        for distance, texts in ((Indel, words), (Levenshtein, choices), (Indel, choices), (Levenshtein, lines))
+    ]
+
+
+def check_default(items: Sequence[HardQuestion]) -> None:
+    for item in items:
+        gold = render_patch(item.pull).text
+        assert item.choices[item.correct] == gold
+        assert len(set(item.choices)) == 4
+        # Every choice is as far from the other three: consensus finds one in four, exactly.
+        distances = [words_apart(item.choices, number) for number in range(4)]
+        assert all(distance == distances[0] for distance in distances)
+        # One of the others is the two swaps together: its lines are those of the one and those of the other.
+        lines = [choice.split("\n") for choice in item.choices]
+        changed = [
+            {number for number, (old, new) in enumerate(zip(gold.split("\n"), version, strict=True)) if old != new}
+            for version in lines
+        ]
+        both = max(range(4), key=lambda number: len(changed[number]))
+        single = [number for number in range(4) if number not in {both, item.correct}]
+        assert changed[single[0]] | changed[single[1]] == changed[both]
+        assert changed[single[0]].isdisjoint(changed[single[1]])
+        undone = list(lines[both])
+        for number in single:
+            for line in changed[number]:
+                assert lines[both][line] == lines[number][line]
+                undone[line] = gold.split("\n")[line]
+        assert "\n".join(undone) == gold
+        assert all(gold.split("\n")[line].startswith("+") for line in changed[both])
+    for repo in {item.pull.repo for item in items}:
+        for scorer in RANK_SCORERS:
+            counts = Counter(item.labels[f"{scorer}_rank"] for item in items if item.pull.repo == repo)
+            assert max(counts[rank] for rank in (1, 2, 3, 4)) - min(counts[rank] for rank in (1, 2, 3, 4)) <= 1
+    places = Counter(item.correct for item in items)
+    assert max(places.values()) - min(places[place] for place in range(4)) <= 1
+
+
+def test_default_questions_have_no_clue() -> None:
+    items, rejected = hard_questions(PULLS, ChoiceOptions())
+    assert len(items) >= 20
+    assert len(items) + len(rejected) == len(PULLS)
+    assert {one.reason for one in rejected} <= {"too_few_edits", "telling_edits", "no_fair_pair", "uneven_ranks"}
+    check_default(items)
+
+
+@pytest.mark.long
+def test_the_order_of_the_changes_is_irrelevant_and_the_seed_is_not() -> None:
+    options = ChoiceOptions(seed=3)
+    items, rejected = hard_questions(PULLS[:10], options)
+    again, refused = hard_questions([PULLS[number] for number in (3, 8, 0, 1, 9, 7, 2, 6, 4, 5)], options)
+    assert [next(hard_problems(item, options)) for item in items] == [
+        next(hard_problems(item, options)) for item in again
+    ]
+    assert rejected == refused
+    others, _ = hard_questions(PULLS[:10], ChoiceOptions(seed=4))
+    assert [item.choices for item in items] != [item.choices for item in others]
+
+
+def test_changes_without_two_swaps_are_rejected() -> None:
+    few = change(("a.go", added("func f(a, b int) {\n\tuse(a, b)\n\tuse(b, a)\n}")), sha="c" * 40)
+    prose = change(("README.md", added("one two three four five six\nfive four three two one six")), sha="d" * 40)
+    silent = PULLS[0].model_copy(update={"title": " ", "description": "", "merge_sha": "e" * 40})
+    items, rejected = hard_questions([few, prose, silent], ChoiceOptions())
+    assert not items or items[0].pull == few
+    reasons = {one.merge_sha[0]: one.reason for one in rejected}
+    assert (reasons["d"], reasons["e"]) == ("too_few_edits", "no_query")
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize(
+    ("edits", "passed", "reason"),
+    [(0, 0, "too_few_edits"), (9, 0, "telling_edits"), (9, 1, "telling_edits"), (9, 2, "no_fair_pair")],
+)
+def test_a_change_without_pairs_has_the_reason_that_is_true_of_it(
+    monkeypatch: pytest.MonkeyPatch, edits: int, passed: int, reason: str
+) -> None:
+    one = PatchEdit("boundary", "<→<=", (Replacement(0, 1, 1, 2, "<="),))
+    found = SelectedEdits((one,) * passed, np.zeros((passed, len(FEATURE_NAMES))), edits)
+    monkeypatch.setattr(gmcq_hard, "select_edits", lambda *_: found)
+    _, rejected = hard_questions(PULLS[:1], ChoiceOptions())
+    assert [one.reason for one in rejected] == [reason]
+
+
+def test_the_paper_exchanges_words_and_says_that_consensus_finds_the_answer() -> None:
+    options = ChoiceOptions(profile="paper")
+    items, rejected = hard_questions(PULLS, options)
+    assert len(items) == len(PULLS)
+    assert rejected == []
+    for item in items:
+        assert item.choices[item.correct] == render_patch(item.pull, include_generated=True).text
+        assert len(set(item.choices)) == 4
+        found = [words_apart(item.choices, number)[0] for number in range(4)]
+        assert found.index(min(found)) == item.correct
+        asked = list(hard_problems(item, options))
+        assert [one.labels["query"] for one in asked] == ["description_only", "title_and_description"]
+        assert all(one.labels["consensus_leaky"] == 1.0 for one in asked)
+
+
+def test_rotations_turn_the_same_choices() -> None:
+    options = ChoiceOptions(rotations=4)
+    items, _ = hard_questions(PULLS[:8], options)
+    turned = list(hard_problems(items[0], options))
+    assert [one.labels["rotation"] for one in turned] == [0.0, 1.0, 2.0, 3.0]
+    assert len({one.id for one in turned}) == 4
+    for one in turned:
+        assert isinstance(one.shown, Question)
+        assert isinstance(one.checks[0], ChoiceCheck)
+        assert one.shown.choices[one.checks[0].correct] == render_patch(items[0].pull).text
+        assert one.labels["task"] == "gmcq-hard"
+
+
+@pytest.mark.long
+@pytest.mark.data
+def test_released_records(test_data: Path) -> None:
+    asked = of = 0
+    for name in ("indigo", "tailscale"):
+        records = list(read_pull_requests([test_data / "pull_requests" / f"{name}.jsonl.gz"]))
+        pulls = filter_changes(records, "default").pulls
+        items, _ = hard_questions(pulls, ChoiceOptions(), code_models=CodeModels(records))
+        check_default(items)
+        asked += len(items)
+        of += len(pulls)
+    assert asked >= 0.2 * of, "the yield without a source tree"

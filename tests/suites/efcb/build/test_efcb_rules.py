@@ -1,0 +1,221 @@
+"""Single rules by which EFCB's choices are made, each on a few changes or lines made by hand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+from typing import cast
+
+import numpy as np
+import pytest
+
+from caretbench.build.sources.changes.releases import is_version_change
+from caretbench.build.sources.pull_request import FileChange
+from caretbench.suites.efcb.build.attacks import attack_accuracy
+from caretbench.suites.efcb.build.attacks.code_likelihood import CodeModels
+from caretbench.suites.efcb.build.attacks.leak_report import holm_bound
+from caretbench.suites.efcb.build.attacks.learned_attackers import EditSample, LearnedAttackers, edit_weights
+from caretbench.suites.efcb.build.attacks.line_context import FloatArray
+from caretbench.suites.efcb.build.change_rendering import render_patch
+from caretbench.suites.efcb.build.choices.candidate_pool import CandidatePool, _SetSearch
+from caretbench.suites.efcb.build.choices.edit_pairs import select_edits
+from caretbench.suites.efcb.build.choices.pair_fairness import ChangeReferences, PairFairness
+from caretbench.suites.efcb.build.choices.resistant_sets import SetRanks, balance_sets
+from caretbench.suites.efcb.build.choices.sets_of_four import ChoiceSet, SetRelations, build_sets_of_four
+from caretbench.suites.efcb.build.edits.editable_patch import EditablePatch
+from caretbench.suites.efcb.build.edits.patch_parts import patch_parts
+from caretbench.suites.efcb.build.options import EasyOptions
+from caretbench.suites.efcb.seeding import seeded_random
+from tests.support.efcb_programs import added, change
+
+ALL = 10_000
+WORDS = ("cache", "socket", "router", "timer")
+
+
+@pytest.mark.parametrize(
+    ("asked", "cost"),
+    [
+        ("cache socket router timer", np.inf),
+        ("cache socket cache cache", np.inf),  # two find their own patch
+        ("cache cache cache cache", 0.0),  # the first alone does
+    ],
+)
+def test_words_may_find_one_patch_of_a_resistant_set(asked: str, cost: float) -> None:
+    pulls = [
+        change((f"{word}.go", added("\n".join(f"{word}({line})" for line in range(8)))), sha=str(place) * 40)
+        for place, word in enumerate(WORDS)
+    ]
+    pool = CandidatePool(pulls, "default")
+    texts = dict(zip(WORDS, asked.split(), strict=True))
+    search = _SetSearch(
+        pool,
+        [texts[pull.files[0].path.removesuffix(".go")] for pull in pool.pulls],
+        np.ones(4, dtype=bool),
+        "resistant",
+        EasyOptions(),
+    )
+    assert search._word_match_costs(np.arange(4), np.array([[1, 2, 3]])).tolist() == [cost]
+
+
+def test_a_change_that_is_left_takes_a_place_in_a_set() -> None:
+    """0 is wanted in two sets: with 1, 2, 3, where it is cheap, and with 4, 5, 6, which find no other."""
+    edges = [pair for clique in ((0, 1, 2, 3), (7, 1, 2, 3), (0, 4, 5, 6)) for pair in combinations(clique, 2)]
+    # Further partners, of use to nobody, make 4 to 7 choose last.
+    edges += [(4 + place // 2, 8 + place) for place in range(8)]
+    fair = np.zeros((16, 16), dtype=bool)
+    for one, other in edges:
+        fair[one, other] = fair[other, one] = True
+
+    def partners(index: int) -> np.ndarray:
+        return np.flatnonzero(fair[index])
+
+    def costs(rows: np.ndarray, triples: np.ndarray) -> np.ndarray:
+        return np.array([float(0 not in rows[[0, *triple]]) for triple in triples])
+
+    found = build_sets_of_four(
+        SetRelations(16, partners, partners, lambda rows: fair[np.ix_(rows, rows)], costs, [0.0] * 16)
+    )
+    assert {frozenset(four) for four in found} == {frozenset((1, 2, 3, 7)), frozenset((0, 4, 5, 6))}
+
+
+def test_sets_whose_ranks_are_too_frequent_are_removed_and_the_others_kept() -> None:
+    ranks: dict[ChoiceSet, SetRanks] = {}
+    for number in range(12):
+        even = number % 2 == 0
+        ranks[tuple(range(4 * number, 4 * number + 4))] = tuple(
+            (place if even else 0, place if even else 0, 0, 0) for place in range(4)
+        )
+    kept = balance_sets(list(ranks), ranks.__getitem__)
+    assert {four for four in ranks if ranks[four][1][0]} <= set(kept)
+    loads = Counter(vector[0] for four in kept for vector in ranks[four])
+    assert loads[0] <= len(kept) + (len(kept) * 0.75) ** 0.5
+    assert len(kept) < len(ranks)
+
+
+def test_a_change_that_names_another_is_no_choice_next_to_it() -> None:
+    pulls = [
+        change((f"{word}.go", added(f"{word}()")), sha=str(place) * 40).model_copy(
+            update={"number": place + 1, "title": f"Mend the {word}", "description": text}
+        )
+        for place, (word, text) in enumerate(zip(WORDS, ("As #3 says", "Alone", "Alone", "Alone"), strict=True))
+    ]
+    fairness = PairFairness(
+        [render_patch(pull) for pull in pulls], [ChangeReferences.from_pull_request(pull) for pull in pulls], 0.5, 2.0
+    )
+    assert [fairness.related_changes(place).tolist() for place in range(4)] == [[0, 2], [1], [0, 2], [3]]
+
+
+CALLS = "def run(one, two, three):\n" + "".join(
+    f"    step{line}(one, two)\n    step{line}(two, three)\n" for line in range(6)
+)
+
+
+class Fixed:
+    """Attackers that let every edit pass with one chance."""
+
+    def __init__(self, chance: float) -> None:
+        self.chance = chance
+
+    def keep_probabilities(self, differences: FloatArray) -> FloatArray:
+        return np.full(len(differences), self.chance)
+
+
+def test_edits_are_used_as_often_as_the_attackers_let_them_pass() -> None:
+    pull = change(("a.py", added(CALLS)))
+    background = CodeModels([pull]).excluding(pull.repo)
+
+    def found(chance: float) -> tuple[int, int]:
+        one = select_edits(
+            EditablePatch(render_patch(pull)),
+            background,
+            cast("LearnedAttackers", Fixed(chance)),
+            seeded_random(0, "test", "pass"),
+        )
+        return one.edit_count, len(one.edits)
+
+    assert found(0.0)[0] >= 16
+    assert found(0.0)[1] == 0
+    assert found(1.0)[1] >= 16
+    assert 0 < found(0.1)[1] < found(1.0)[1]
+
+
+def test_no_fold_has_a_part_of_a_repository_or_of_a_set() -> None:
+    repositories = [f"o/{number % 3}" for number in range(30)]
+    assert attack_accuracy._folds(repositories, ["one set"] * 30) == repositories
+    folds = attack_accuracy._folds(["o/r"] * 80, [f"g{number // 4}" for number in range(80)])
+    assert all(len(set(folds[start : start + 4])) == 1 for start in range(0, 80, 4))
+    assert len(set(folds)) == 5
+
+
+def test_holms_correction_stops_at_the_first_that_is_not_above_its_bound() -> None:
+    two = holm_bound([0.0, 0.0])
+    assert two == pytest.approx(3.205, abs=0.001)
+    assert holm_bound([3.15, 3.1]) == two  # the second alone would be above 3
+    assert holm_bound([3.5, 3.1]) == pytest.approx(3.0)
+    assert holm_bound([3.5, 2.9]) == holm_bound([9.0, 9.0]) == pytest.approx(3.0)
+
+
+def test_the_edits_of_a_change_share_its_weight() -> None:
+    sample = EditSample(np.zeros((5, 1)), np.array([0, 0, 0, 0, 1]))
+    assert edit_weights(sample, np.array([1.0, 1.0, 1.0, 1.0, 0.5])).tolist() == [0.25] * 4 + [0.5]
+
+
+@pytest.mark.parametrize(("news", "release"), [(8, False), (70, False), (80, True)])
+def test_a_release_is_nearly_all_of_its_change(news: int, release: bool) -> None:
+    def file(path: str, lines: int) -> FileChange:
+        body = "\n".join(f"+line {line} of it" for line in range(lines))
+        return FileChange(path=path, additions=lines, patch=f"@@ -0,0 +1,{lines} @@\n{body}")
+
+    assert is_version_change("Read headers", [file("CHANGELOG.md", news), file("src/a.go", 4)]) == release
+
+
+def edited(patch: EditablePatch) -> list[str]:
+    """All lines that edits make."""
+    return [
+        line.strip()
+        for edit in patch.draw_edits(seeded_random(0, "test", ""), ALL)
+        for line in patch.changed_lines(edit)[1]
+    ]
+
+
+def test_no_variable_that_is_assigned_again_comes_into_a_lambda() -> None:
+    code = (
+        "class A {\n  void run(Pool pool) {\n    int first = 1;\n    int second = 2;\n    int count = 3;\n"
+        "    count = count + first;\n    pool.run(() -> use(first, second));\n    use(count, second);\n"
+        "    use(first, count);\n  }\n}\n"
+    )
+    patch = EditablePatch(render_patch(change(("A.java", added(code)))))
+    lines = edited(patch)
+    assert "use(first, second);" in lines  # outside of it, names are exchanged
+    assert not [line for line in lines if "->" in line and "count" in line]
+    assert patch.refusals["captured"]
+
+
+def test_a_function_with_a_fault_is_not_edited() -> None:
+    good = "def good(one, two):\n    use(one, two)\n    return use(two, one)\n"
+    bad = "def bad(one, two):\n    show(one, two)\n    value = = one\n    return show(two, one)\n"
+    whole = good + bad
+    patch = EditablePatch(render_patch(change(("a.py", added(whole)))), {"a.py": whole}.get)
+    touched = {line for edit in patch.draw_edits(seeded_random(0, "test", ""), ALL) for _, line in edit.lines}
+    assert touched == {2, 3}
+
+
+def test_a_file_is_read_whole_if_it_is_the_patchs_version() -> None:
+    rendered = render_patch(change(("a.py", "@@ -2,1 +2,2 @@\n two()\n+three()")))
+    (whole,) = patch_parts(rendered, {"a.py": "one()\ntwo()\nthree()\n"}.get)
+    assert whole.is_whole_file
+    for other in ("one()\ntwo()\nfour()\n", "one()\nzwei()\nthree()\n", "one()\ntwo()"):
+        (part,) = patch_parts(rendered, {"a.py": other}.get)
+        assert not part.is_whole_file
+
+
+def test_no_edit_brings_a_removed_line_back() -> None:
+    hunk = (
+        "@@ -1,2 +1,4 @@\n def run(one, two):\n-    show(two, one)\n+    show(one, two)\n"
+        "+    use(one, two)\n+    return use(two, one)"
+    )
+    patch = EditablePatch(render_patch(change(("a.py", hunk))))
+    lines = edited(patch)
+    assert "use(two, one)" in lines
+    assert "show(two, one)" not in lines
+    assert patch.refusals["old_side"]
