@@ -231,7 +231,8 @@ def test_rooms_import_only_from_rooms_below() -> None:
     source = ROOT / "src" / "caretbench"
     for path in source.rglob("*.py"):
         room = room_of([*path.relative_to(source).with_suffix("").parts])
-        if room in ("__init__", "__main__") or "starter" in path.parts:
+        # EFCB's starter set is built at its first use: stored, it would be 7 MB.
+        if room in ("__init__", "__main__") or any(part.startswith("starter") for part in path.parent.parts):
             continue
         for other in {*imported(path.read_text("utf-8"))} - {room}:
             assert {room, other} <= rank.keys(), f"{room} or {other} has no place in CONTRIBUTING.md"

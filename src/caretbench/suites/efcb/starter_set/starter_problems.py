@@ -23,7 +23,7 @@ from caretbench.versions import versions
 
 _DIGITS: Final = 12
 # The problems depend on the history, and on the code that mines and builds.
-_MADE_OF: Final = ("samples", "suites/efcb", "sources", "syntax")
+_MADE_OF: Final = ("samples", "suites/efcb", "build/sources", "syntax")
 
 
 def load_starter_problems() -> list[Problem]:
