@@ -7,9 +7,6 @@ from typing import Any
 
 import pytest
 
-from caretbench.execution.execution_types import Status
-from caretbench.problem import Caret, FileSplice, InlineSplice, Problem, ProgramCheck, Provenance
-from caretbench.syntax import fault_count, parse
 from caretbench.build.validation.mutants import (
     REACH_ONLY_MUTANTS,
     VAGUE_COMMENT,
@@ -17,6 +14,7 @@ from caretbench.build.validation.mutants import (
     mutants,
     throw_at_start,
 )
+from caretbench.execution.execution_types import Status
 from caretbench.problem import Caret, FileSplice, InlineSplice, Problem, ProgramCheck, Provenance
 from caretbench.suites.baselines import stub
 from caretbench.syntax import fault_count, parse

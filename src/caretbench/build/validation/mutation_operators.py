@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 
 import tree_sitter
 
-from caretbench.languages.node_kinds import node_kinds
-from caretbench.syntax.parser import text_of
 from caretbench.build.validation.mutation_tables import OPERATOR_SWAPS
 from caretbench.build.validation.mutation_target import MutationEdit, MutationTarget
 from caretbench.build.validation.throw_mutations import (
