@@ -1,16 +1,13 @@
 """Settings of the documentation site: `make site` builds it into `docs/_build/html`, with warnings as errors."""
 
+import json
+import os
 import re
-from collections.abc import Iterator
+import subprocess
+import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any
-
-import typer
-import typer.main
-from typer.core import TyperGroup
-
-from caretbench.cli import app as command_line
 
 project = "CaretBench"
 author = "The CaretBench authors"
@@ -54,26 +51,16 @@ def _site_links(_app: Any, name: str, source: list[str]) -> None:
 
 def _verb_options(_app: Any, name: str, source: list[str]) -> None:
     """Give each section of the page of verbs the help of its commands: a copy in the page would grow old."""
-    if name == "reference/verbs":
-        helps: dict[str, list[str]] = {}
-        for words, command in _commands(("caretbench",), typer.main.get_command(command_line)):
-            context = typer.Context(command, info_name=" ".join(words), terminal_width=100)
-            text = f"```text\n{command.get_help(context).strip()}\n```\n"
-            helps.setdefault("".join(words[1:2]), []).append(text)
-        head, *sections = re.split(r"(?m)^(?=## )", source[0])
-        parts = [head, *helps[""]]
-        for section in sections:
-            parts += [section, *helps[section.split()[1]]]
-        source[0] = "\n".join(parts)
-
-
-def _commands(words: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield a command and all below it, each with the words that call it."""
-    yield words, command
-    if isinstance(command, TyperGroup):
-        context: Any = typer.Context(command)
-        for name in command.list_commands(context):
-            yield from _commands((*words, name), command.get_command(context, name))
+    if name != "reference/verbs":
+        return
+    # A process of its own: autodoc leaves modules loaded that it imported with TYPE_CHECKING set; pydantic fails on them.
+    command = [sys.executable, "-m", "scripts.command_helps"]
+    texts = json.loads(subprocess.check_output(command, cwd=_ROOT, env={**os.environ, "NO_COLOR": "1"}))
+    head, *sections = re.split(r"(?m)^(?=## )", source[0])
+    parts = [(head, ""), *((section, section.split()[1]) for section in sections)]
+    source[0] = "\n".join(
+        part for section, verb in parts for part in (section, *(f"```text\n{text}\n```\n" for text in texts[verb]))
+    )
 
 
 def setup(app: Any) -> None:
