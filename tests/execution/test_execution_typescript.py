@@ -39,6 +39,9 @@ PROGRAMS = {
     # Here the JavaScript depends on other files: TypeScript 5.9 compiles the whole program.
     "constant of another file": ASSERT + "declare const enum E { A = 3 }\nassert.strictEqual(E.A as number, 3);\n",
     "type exported again": "import { PathLike } from 'fs';\nexport { PathLike };\n",
+    "namespace": ASSERT + "namespace N { export const a = 1 as number; }\nassert.strictEqual(N.a, 1);\n",
+    "global namespace": "namespace N { export const a = 1 as number; }\nif (N.a !== 1) throw new Error();\n",
+    "computed members": "const s = 'a';\nenum E { A = s.length, B = `${s}b` }\nenum F { A = E.A, B = 2 }\nF.B;\n",
     "writes beside itself": "import * as fs from 'fs';\nfs.writeFileSync(__dirname + '/note', 'x');\n",
 }
 
@@ -75,6 +78,9 @@ def results(request: pytest.FixtureRequest) -> Mapping[str, ExecutionResult]:
         ("printed sentinel", Status.INCOMPLETE),
         ("constant of another file", Status.PASSED),
         ("type exported again", Status.PASSED),
+        ("namespace", Status.PASSED),
+        ("global namespace", Status.PASSED),
+        ("computed members", Status.PASSED),
         ("global one", Status.PASSED),
         ("global two", Status.PASSED),
         ("writes beside itself", Status.PASSED),

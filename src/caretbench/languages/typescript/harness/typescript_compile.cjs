@@ -21,9 +21,9 @@ const ts = require(path.join(typescript, "lib", "typescript.js"));
 
 const MODULE_NOT_FOUND = new Set([2307, 2792, 7016]);
 const TYPE_LIBRARY_NOT_FOUND = 2688; // a package of @types that holds no types: no fault of the program
-// Where the JavaScript depends on other files (a type that is exported again, a constant of a library's `const enum`), the
-// native compiler says so by these errors of isolated modules; TypeScript 5.9 then compiles the whole program.
-const NOT_ISOLATED = new Set([1205, 1269, 1281, 2748, 18057]);
+// All errors that only isolated modules have. Where the JavaScript depends on other files (a type that is exported again, a
+// constant of a library's `const enum`), the native compiler says so by one; TypeScript 5.9 then compiles the whole program.
+const NOT_ISOLATED = new Set([1205, 1269, 1272, 1280, 1281, 2748, 2865, 2866, 18055, 18056, 18057]);
 
 const options = {
     target: ts.ScriptTarget.ES2020,
