@@ -53,7 +53,7 @@ def _verb_options(_app: Any, name: str, source: list[str]) -> None:
     """Give each section of the page of verbs the help of its commands: a copy in the page would grow old."""
     if name != "reference/verbs":
         return
-    # A process of its own: autodoc leaves modules loaded that it imported with TYPE_CHECKING set; pydantic fails on them.
+    # A process of its own: autodoc leaves modules that it imported with TYPE_CHECKING set, on which pydantic fails.
     command = [sys.executable, "-m", "scripts.command_helps"]
     texts = json.loads(subprocess.check_output(command, cwd=_ROOT, env={**os.environ, "NO_COLOR": "1"}))
     head, *sections = re.split(r"(?m)^(?=## )", source[0])
