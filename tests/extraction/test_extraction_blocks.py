@@ -11,6 +11,8 @@ import pytest
 import tree_sitter
 
 from caretbench.extraction import policy
+from caretbench.extraction.caret_surroundings import Surroundings
+from caretbench.extraction.cuts import longest_parsing_cut
 from caretbench.problem import Caret
 from caretbench.syntax.parser import parse
 
@@ -148,3 +150,15 @@ def test_right_answers_stay_as_they_are(language: str, text: str) -> None:
     for start, end, hidden in answers[:60]:
         prefix, reference = data[:start].decode(), data[start:end].decode()
         assert apply(prefix, "" if hidden else data[end:].decode(), reference, language) == reference
+
+
+def test_a_cut_leaves_the_tree_of_the_text_as_it_is() -> None:
+    """Texts that are equal share a tree; cuts edit copies of it."""
+    here = Surroundings("def f(a):\n", "\nprint(f(1))\n", "python")
+    answer = "    b = a\n    return b\n    )\n    ]\n"
+    program = here.before + answer + here.after
+    tree = parse(program, "python")
+    before = str(tree.root_node), tree.root_node.end_byte, tree.root_node.has_changes
+    assert longest_parsing_cut(answer, here) != answer
+    assert parse(program, "python") is tree
+    assert (str(tree.root_node), tree.root_node.end_byte, tree.root_node.has_changes) == before

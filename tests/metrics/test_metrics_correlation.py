@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from caretbench.metrics.agreement.item_statistic import ItemStatistic, item_estimate
 from caretbench.metrics.correlation import (
@@ -29,6 +32,22 @@ def test_reference_values() -> None:
     assert ranks is not None
     assert linear == (pytest.approx(0.8164205163), pytest.approx(0.0021696288), 11)
     assert ranks.coefficient == pytest.approx(0.8181818182)
+
+
+@given(SERIES)
+def test_pearson_is_that_of_scipy_to_the_last_digit(pairs: list[tuple[int, int]]) -> None:
+    first, second = ([value / 7 for value in series] for series in zip(*pairs, strict=True))
+    found = pearson(first, second)
+    if found is not None:
+        scipy = stats.pearsonr(first, second)
+        assert found[:2] == (float(scipy.statistic), float(scipy.pvalue))
+
+
+def test_pearson_loads_no_room_of_statistics() -> None:
+    """Every `score` correlates similarity with passes, and `scipy.stats` takes a second of CPU to load."""
+    code = "import sys; from caretbench.metrics.correlation import pearson; pearson([1, 2, 3], [1, 3, 2])"
+    code += "; sys.exit('scipy.stats' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_monotone_is_a_perfect_rank_correlation() -> None:

@@ -121,15 +121,17 @@ def _candidates(ends: list[int], size: int) -> list[int]:
     return (ends[:dense] + later[::step])[::-1]
 
 
-def _edit(tree: tree_sitter.Tree, start: int, old_end: int, new_end: int, program: bytes) -> None:
-    """Edit ``tree``: bytes ``start`` to ``old_end`` of its ``program`` become ``start`` to ``new_end``."""
+def _edited(tree: tree_sitter.Tree, start: int, old_end: int, new_end: int, program: bytes) -> tree_sitter.Tree:
+    """Return a copy of ``tree`` where bytes ``start`` to ``old_end`` of its ``program`` end at ``new_end``."""
 
     def point(position: int) -> tuple[int, int]:
         before = program[:position]
         return before.count(b"\n"), position - (before.rfind(b"\n") + 1)
 
     start_point = point(start)
-    tree.edit(start, old_end, new_end, start_point, point(old_end), start_point)
+    edited = tree.copy()
+    edited.edit(start, old_end, new_end, start_point, point(old_end), start_point)
+    return edited
 
 
 def longest_parsing_cut(text: str, surroundings: Surroundings) -> str:
@@ -148,8 +150,8 @@ def longest_parsing_cut(text: str, surroundings: Surroundings) -> str:
         cut = with_final_newline(text[:end], surroundings)
         shorter = before + encode(cut) + after
         start = len(before) + len(encode(text[:end]))
-        _edit(tree, start, len(program) - len(after), len(shorter) - len(after), program)
-        tree = parse(shorter, surroundings.language, old=tree)
+        edited = _edited(tree, start, len(program) - len(after), len(shorter) - len(after), program)
+        tree = parse(shorter, surroundings.language, old=edited)
         program = shorter
         if is_well_formed(tree, surroundings.language):
             return cut
