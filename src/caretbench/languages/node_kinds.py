@@ -126,12 +126,22 @@ class NodeKinds(LanguageTable):
     literal_elements: _Kinds = frozenset()  # their entries
     tuples: _Kinds = frozenset()
 
+    # Kinds of errors in answers: nodes and the words that stand for unfinished ones
+    block_lists: _Kinds = frozenset()  # nodes that hold statements, and are none themselves
+    block_wrappers: _Kinds = frozenset()  # nodes around one statement, whose kind is that of the statement in them
+    jumps: _Kinds = frozenset()  # statements after which nothing of their list runs
+    jump_words: _Kinds = frozenset()  # words of statements that end a function with a value or an error
+    unaligned: _Kinds = frozenset()  # statements that may begin in a column of their own
+
     member_fields: Mapping[str, str] = {}
     """Field of the member's name in nodes that access a member; empty if it is the last child."""
     keyed: Mapping[str, str] = {}
     """Field of the key in nodes of a key with its value."""
     literals: Mapping[str, _Kinds] = {}
     """Node kinds of literals by the kind of value: ``int``, ``string``, ``null``, ``list`` …"""
+
+    block_kinds: Mapping[str, _Kinds] = {}
+    """Node kinds and words of statements by the kind of block: ``function``, ``loop``, ``choice`` …"""
 
     @cached_property
     def literal_kinds(self) -> Mapping[str, str]:
@@ -186,7 +196,7 @@ def node_kinds(grammar: str = "") -> NodeKinds:
         for role, kinds in folder_node_kinds(folder):
             if not isinstance(kinds, Mapping):
                 merged[role] = merged.get(role, frozenset()) | kinds
-            elif role == "literals":
+            elif role in ("literals", "block_kinds"):
                 known = merged.setdefault(role, {})
                 known.update({kind: known.get(kind, frozenset()) | nodes for kind, nodes in kinds.items()})
             else:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from caretbench.languages import language_of_grammar
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.metrics.error_kinds.answer_structure import AnswerStructure
 from caretbench.metrics.error_kinds.compared_answer import ComparedAnswer
-from caretbench.metrics.error_kinds.node_table import node_table
 
 _STUBS = (("pass",), ("...",), (";",), ("{", "}"))
 _CLOSES_OR_ENDS = frozenset(")]}>;\"'`")
@@ -51,7 +51,7 @@ def _is_dangling(answered: AnswerStructure, expected: AnswerStructure) -> bool:
 
 
 def _never_returns(answered: AnswerStructure, expected: AnswerStructure) -> bool:
-    ending = node_table().ending_jumps
+    ending = node_kinds().jump_words
     ends = bool(expected.statements) and expected.statements[-1].first_word.rstrip(";(") in ending
     return ends and answered.begins_statement and not ending & {*answered.words}
 
@@ -84,7 +84,7 @@ def _runs_dead(structure: AnswerStructure) -> bool:
     """Return whether a statement follows a jump of the same list."""
     pairs = zip(structure.statements, structure.statements[1:], strict=False)
     return any(
-        one.type in node_table().jumps and one.column == other.column and other.kind not in ("choice", "function")
+        one.type in node_kinds().jumps and one.column == other.column and other.kind not in ("choice", "function")
         for one, other in pairs
     )
 

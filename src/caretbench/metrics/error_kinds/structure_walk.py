@@ -16,7 +16,7 @@ import tree_sitter
 
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.metrics.error_kinds.answer_structure import COMMENT, AnswerStructure, Call, Statement, Token
-from caretbench.metrics.error_kinds.node_table import kind_by_type, kind_of, node_table
+from caretbench.metrics.error_kinds.node_table import kind_by_type, kind_of
 from caretbench.syntax.parser import encode
 from caretbench.syntax.spliced_tree import SplicedTree, spliced_tree
 
@@ -68,7 +68,7 @@ def _traits(name: str) -> _Traits:
     """Return the traits of a type of nodes; cached, since answers have millions of nodes of some hundred types."""
     kinds = node_kinds()
     return _Traits(
-        is_list=name == "ERROR" or name in node_table().lists,
+        is_list=name == "ERROR" or name in node_kinds().block_lists,
         is_comment="comment" in name,
         is_literal=any(word in name for word in _LITERALS) or name in kinds.literals["char"],
         is_block=name in kind_by_type(),
@@ -214,7 +214,7 @@ class _Walk:
     def _align(self, children: Sequence[tree_sitter.Node]) -> None:
         """Count the statements of a list that begin in the span and in another column than their list's first."""
         first: int | None = None
-        unaligned = node_table().unaligned
+        unaligned = node_kinds().unaligned | {"ERROR"}
         for child in children:
             if not child.is_named or (kind := child.type) in unaligned or _traits(kind).is_comment:
                 continue

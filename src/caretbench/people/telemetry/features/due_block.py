@@ -13,7 +13,7 @@ import tree_sitter
 
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.metrics.error_kinds.answer_structure import COMMENT
-from caretbench.metrics.error_kinds.node_table import kind_of, node_table
+from caretbench.metrics.error_kinds.node_table import kind_of
 from caretbench.metrics.error_kinds.structure_walk import structure_of
 from caretbench.people.telemetry.event_rows import EventBlock, EventCut
 from caretbench.syntax.parser import encode, grammar_name, parse, text_of
@@ -120,7 +120,7 @@ class _Program:
     def _inline_kind(self, leaf: tree_sitter.Node, start: int, end: int) -> EventBlock:
         """Return the kind of a text within a line: all arguments of a call, or another part of the line."""
         node: tree_sitter.Node | None = leaf
-        while node is not None and node.type not in node_table().lists:
+        while node is not None and node.type not in node_kinds().block_lists:
             if node.type in node_kinds().argument_lists and node.named_children:
                 first, last = node.named_children[0], node.named_children[-1]
                 if (first.start_byte, last.end_byte) == (start, end):
@@ -132,7 +132,7 @@ class _Program:
 def _statement_of(node: tree_sitter.Node) -> tree_sitter.Node | None:
     """Return the statement of a list that a node is in or is; None outside of lists."""
     found: tree_sitter.Node | None = node
-    while found is not None and not (found.is_named and found.parent and found.parent.type in node_table().lists):
+    while found is not None and not (found.is_named and found.parent and found.parent.type in node_kinds().block_lists):
         found = found.parent
     return found
 
