@@ -8,7 +8,7 @@ every check leaves a *score*. Each class here is one line of a JSONL file, and t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
@@ -342,6 +342,33 @@ class Completion(Row):
     def key(self) -> CompletionKey:
         """Unique key of the row in its file."""
         return (self.problem_id, self.model, self.parameters, self.sample)
+
+
+class StoredCompletion(NamedTuple):
+    """Completion of a stored run, as reports read it: a tenth of a :class:`Completion`'s memory.
+
+    Rows of equal content share its objects.
+    """
+
+    problem_id: str
+    model: str
+    parameters: str
+    sample: int
+    text: str | None
+    error: bool
+    finish_reason: str | None
+    prompt: str | None
+    usage: Usage | None
+    cost: float | None
+    latency: Latency | None
+
+    @property
+    def key(self) -> CompletionKey:
+        """Unique key of the row in its file."""
+        return self[:4]
+
+
+AnyCompletion = Completion | StoredCompletion
 
 
 class MissingSample(Row):

@@ -1,20 +1,26 @@
-"""Recorded completions in any state: texts that no file of UTF-8 can hold, through all stages."""
+"""Recorded completions in any state, through all stages; and how much is parsed, read and validated for them."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
+import tree_sitter
 
-from caretbench import RunConfig, judge, report, score
+from caretbench import RunConfig, files, judge, report, score
 from caretbench.extraction.policies import POLICIES
 from caretbench.models import ModelRequest
+from caretbench.problem import Completion, Score
 from caretbench.reports.output.export import to_csv, to_json, to_markdown
 from caretbench.reports.output.terminal import print_summary
 from caretbench.reports.run_summary import load_run_folder, write_html
 from caretbench.runs.judging.plan import JudgingConfig
 from caretbench.runs.run_folder import RunFolder
+from caretbench.suites import load_suite
+from caretbench.syntax import parser
 from tests.support.fakes import FakeClient
 
 HALVES = (
@@ -73,3 +79,55 @@ def test_they_are_judged_without_them(folder: RunFolder) -> None:
     assert len(rows) >= len(IDENTITIES)
     assert all(row.values and row.text is not None and "\ud83d" in row.text for row in rows)
     to_json(report(folder.path)).encode()
+
+
+def test_parses_and_rows_of_a_fixed_load_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two problems, three models with ten samples of two texts each, one of which does not parse: 60 answers."""
+    counts: Counter[str] = Counter()
+    whole, lines = parser._parser, files._raw_lines
+
+    class Counted:
+        def __init__(self, language: str) -> None:
+            self._parser = whole(language)
+
+        def parse(self, *arguments: Any) -> tree_sitter.Tree:
+            counts["parses"] += 1
+            return self._parser.parse(*arguments)
+
+    def read(path: Path) -> Any:
+        for line in lines(path):
+            counts[path.name] += 1
+            yield line
+
+    for model in (Completion, Score):
+
+        def validated(raw: bytes, check: Any = model.model_validate_json) -> Any:
+            counts["validated"] += 1
+            return check(raw)
+
+        monkeypatch.setattr(model, "model_validate_json", validated)
+    monkeypatch.setattr(parser, "_parser", Counted)
+    monkeypatch.setattr(files, "_raw_lines", read)
+    problems = [problem for problem in load_suite("devbench").load("starter").problems if problem.id in IDENTITIES]
+    recorded = tmp_path / "recorded.jsonl"
+    recorded.write_text(
+        "".join(
+            json.dumps({"problem_id": problem.id, "model": model, "sample": sample, "text": text}) + "\n"
+            for problem in problems
+            for model in "abc"
+            for sample in range(10)
+            for text in [problem.reference + ("x = 1\n" if sample % 2 else "x = (\n")]
+        )
+    )
+    suite = {"name": "devbench", "select": f"id={'|'.join(IDENTITIES)}"}
+    config = RunConfig(suites=(suite,), output=tmp_path / "run", execute=False, baselines=())  # type: ignore[arg-type]
+    counts.clear()
+    score(config, recorded)
+    assert counts["recorded.jsonl"] <= 60  # today 60; 120 when new ones were counted before they were appended
+    assert counts["completions.jsonl"] <= 60  # today 60
+    assert counts["parses"] <= 24  # today 24
+    assert counts["validated"] <= 15  # today 15; each of the 60 completions before
+    counts.clear()
+    report(tmp_path / "run")
+    assert (counts["completions.jsonl"], counts["scores.jsonl"]) == (60, 120)
+    assert counts["validated"] <= 16  # today 15

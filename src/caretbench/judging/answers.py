@@ -9,7 +9,7 @@ from typing import NamedTuple
 from caretbench.extraction.policies import Policy
 from caretbench.files import sha256_text
 from caretbench.judging.parsing import remove_reasoning
-from caretbench.problem import Caret, Completion, CriterionCheck, Problem, Profile, Question
+from caretbench.problem import AnyCompletion, Caret, CriterionCheck, Problem, Profile, Question
 from caretbench.profiles import rules_of
 
 REFERENCE = "reference"
@@ -34,7 +34,7 @@ TextOf = Callable[[Problem, str, Profile], str]
 class JudgedText(NamedTuple):
     """Completion with the text that it inserts or answers, and that text's hash."""
 
-    completion: Completion
+    completion: AnyCompletion
     text: str
     answer: str
 
@@ -45,7 +45,7 @@ def answer_key(text: str) -> str:
 
 
 def inserted_texts(
-    completions: Iterable[Completion], problems: Mapping[str, Problem], policy: Policy, profile: Profile
+    completions: Iterable[AnyCompletion], problems: Mapping[str, Problem], policy: Policy, profile: Profile
 ) -> Iterator[JudgedText]:
     """Yield the text that every completion inserts, under one policy; problems without a caret are skipped.
 
@@ -61,7 +61,10 @@ def inserted_texts(
 
 
 def answer_texts(
-    completions: Iterable[Completion], problems: Mapping[str, Problem], profile: Profile, text_of: TextOf = plain_answer
+    completions: Iterable[AnyCompletion],
+    problems: Mapping[str, Problem],
+    profile: Profile,
+    text_of: TextOf = plain_answer,
 ) -> Iterator[JudgedText]:
     """Yield the answer of every completion to a judged question; other problems are skipped.
 
@@ -77,8 +80,8 @@ def answer_texts(
 
 
 def _judged(
-    completions: Iterable[Completion], problems: Mapping[str, Problem], profile: Profile
-) -> Iterator[tuple[Completion, Problem]]:
+    completions: Iterable[AnyCompletion], problems: Mapping[str, Problem], profile: Profile
+) -> Iterator[tuple[AnyCompletion, Problem]]:
     """Yield the completions of known problems, without errors that do not count as answers under the profile."""
     for completion in completions:
         problem = problems.get(completion.problem_id)

@@ -25,6 +25,8 @@ _BATCH_SIZE = 2_000_000
 
 _REMEMBERED_SIZE = 20_000_000
 """Maximum number of drawn units that are remembered, at two bytes: 1,800 problems, 10,000 times."""
+_SMALL_SIZE = 1_000_000
+"""Maximum number of drawn units of the draws of which several are remembered: 300 problems, 2,000 times."""
 _SUMMED_SIZE = 60_000
 """Number of values summed at a time: they stay in the processor's cache, which is three times as fast."""
 
@@ -113,10 +115,18 @@ def _drawn_units(number: int, resamples: int, seed: int) -> Iterator[Units]:
         yield rng.integers(0, number, size=(min(step, resamples - start), number), dtype=np.int32)
 
 
-@lru_cache(maxsize=2)
 def _remembered_units(number: int, resamples: int, seed: int) -> tuple[Units, ...]:
     """Return all drawn units; cached, since every metric of the same problems draws the same ones."""
+    small = number * resamples <= _SMALL_SIZE
+    return (_small_units if small else _large_units)(number, resamples, seed)
+
+
+def _all_units(number: int, resamples: int, seed: int) -> tuple[Units, ...]:
     return tuple(batch.astype(np.uint16) for batch in _drawn_units(number, resamples, seed))
+
+
+# Models take turns between all problems and their parts, so the draws of parts must not displace those of all.
+_small_units, _large_units = lru_cache(maxsize=8)(_all_units), lru_cache(maxsize=2)(_all_units)
 
 
 @lru_cache(maxsize=64)

@@ -19,7 +19,7 @@ from caretbench.extraction.policies import REFUSED, policy
 from caretbench.files import DataError, read_lines, read_rows
 from caretbench.judging.answers import JudgedText, inserted_texts
 from caretbench.judging.criteria import CLAIMS
-from caretbench.problem import Caret, Completion, CompletionKey, Judgement, MissingSample, Problem, Score
+from caretbench.problem import AnyCompletion, Caret, CompletionKey, Judgement, MissingSample, Problem, Score
 from caretbench.profiles import PROFILES, profile_named
 from caretbench.runs.judging.ratings import HumanRating, read_ratings
 from caretbench.runs.keyed_scores import keyed_scores
@@ -71,7 +71,7 @@ class LoadedRun:
     name: str
     manifest: Mapping[str, Any]
     problems: Sequence[Problem]
-    completions: Sequence[Completion]
+    completions: Sequence[AnyCompletion]
     frame: pl.DataFrame
     missing: Sequence[MissingSample] = ()
     """Requested samples without an answer."""
@@ -124,7 +124,7 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> LoadedRun:
     files = RunFolder(folder)
     if not files.completions_path.exists():
         raise DataError(f"{files.completions_path}: cannot be read (No such file or directory)")
-    completions = list(files.completions())
+    completions = list(files.stored_completions())
     verdicts_path = folder / "validity.jsonl"
     verdicts, older = read_verdicts(verdicts_path) if verdicts_path.exists() else ({}, 0)
     errors_path = folder / "errors.jsonl"

@@ -23,7 +23,7 @@ from caretbench.judging.criteria import criterion as find_criterion
 from caretbench.judging.criterion_choice import CriterionProblems
 from caretbench.judging.prompting import grader_settings
 from caretbench.models import ModelClient, Sampling
-from caretbench.problem import Completion, CompletionKey, Profile
+from caretbench.problem import AnyCompletion, CompletionKey, Profile
 from caretbench.runs.judging.judge_requests import JudgeRequests, RequestedJudgements
 from caretbench.runs.judging.result import REQUIRED_COVERAGE, JudgingResult, ReportStep
 from caretbench.runs.judging.texts_to_judge import DistinctText, distinct_answers, distinct_texts
@@ -101,7 +101,7 @@ class JudgingSettings:
         passed = passed_by_completion(folder.scores(), known, self.policy.key, self.profile)
         missing: set[CompletionKey] = set()
 
-        def is_judged(completion: Completion) -> bool:
+        def is_judged(completion: AnyCompletion) -> bool:
             if completion.key not in passed:
                 missing.add(completion.key)
             return passed.get(completion.key, not_scored) is True

@@ -14,7 +14,18 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, m
 from caretbench.execution.run_costs import RunCosts
 from caretbench.file_locks import locked_folder
 from caretbench.files import DataError, RowT, describe_validation_error, read_rows, write_atomically, write_rows
-from caretbench.problem import SCHEMA_VERSION, Completion, Judgement, MissingSample, Problem, Profile, Row, Score
+from caretbench.problem import (
+    SCHEMA_VERSION,
+    Completion,
+    Judgement,
+    MissingSample,
+    Problem,
+    Profile,
+    Row,
+    Score,
+    StoredCompletion,
+)
+from caretbench.runs.keyed_scores import stored_completions
 from caretbench.suites.selection import Selection
 from caretbench.versions import current_model, current_text
 
@@ -202,6 +213,11 @@ class RunFolder:
         """Yield the completions, one at a time."""
         if self.completions_path.exists():
             yield from self._stored(self.completions_path, Completion)
+
+    def stored_completions(self) -> Iterator[StoredCompletion]:
+        """Yield the completions as reports and scoring read them; those of equal content share its objects."""
+        if self.completions_path.exists():
+            yield from stored_completions(self.completions_path)
 
     def missing(self) -> Iterator[MissingSample]:
         """Yield the missing samples, one at a time."""

@@ -19,7 +19,7 @@ from caretbench.execution.dispatcher import AnyExecutor, AnyRequest
 from caretbench.execution.execution_types import ExecutionResult, Status
 from caretbench.extraction.policies import Policy
 from caretbench.files import DataError, RowAppender, row_to_json, sha256_text, write_rows
-from caretbench.problem import Completion, Problem, Profile, Score, ScoreKey
+from caretbench.problem import AnyCompletion, Completion, Problem, Profile, Score, ScoreKey
 from caretbench.profiles import rules_of
 from caretbench.runs import verdict as verdicts
 from caretbench.runs.keyed_scores import score_line
@@ -29,7 +29,7 @@ from caretbench.suites.base import Suite
 
 REFERENCE = "reference"
 
-_Answer = tuple[Completion, str | None]
+_Answer = tuple[AnyCompletion, str | None]
 """A completion and the text of it that is inserted."""
 
 _ROWS_AT_ONCE = 256
@@ -204,7 +204,7 @@ class ScoringStage:
             if verdicts.REFERENCE_PASSED not in row.values
         }
 
-    def _write_reference(self, reference: Completion, row: Score, appender: RowAppender) -> None:
+    def _write_reference(self, reference: AnyCompletion, row: Score, appender: RowAppender) -> None:
         """Append the verdict on an unchanged reference; if it passes and the policy changes it, the change runs too."""
         self._settle(row)
         problem = self._problems[reference.problem_id]
@@ -226,8 +226,8 @@ class ScoringStage:
 
     def _missing_completions(self, appender: RowAppender) -> Iterator[_Answer]:
         """Yield the completions that must be run, problem by problem; append the rows of the others on the way."""
-        by_problem: dict[str, list[Completion]] = {}
-        for completion in self.folder.completions():
+        by_problem: dict[str, list[AnyCompletion]] = {}
+        for completion in self.folder.stored_completions():
             if completion.problem_id in self._problems:
                 by_problem.setdefault(completion.problem_id, []).append(completion)
         self.report("completions", 0, sum(map(len, by_problem.values())))
@@ -235,7 +235,7 @@ class ScoringStage:
             yield from self._missing_of_problem(self._problems[identity], by_problem.pop(identity), appender)
 
     def _missing_of_problem(
-        self, problem: Problem, completions: Sequence[Completion], appender: RowAppender
+        self, problem: Problem, completions: Sequence[AnyCompletion], appender: RowAppender
     ) -> Iterator[_Answer]:
         texts: dict[tuple[str | None, bool], _MeasuredText] = {}
         whose: dict[tuple[str, str], bytes] = {}
@@ -268,14 +268,14 @@ class ScoringStage:
                 # since completions are unique by key.
                 yield completion, texts[completion.text, completion.error].inserted
 
-    def _is_run(self, completion: Completion) -> bool:
+    def _is_run(self, completion: AnyCompletion) -> bool:
         return self.executor is not None and verdicts.needs_execution(self._problems[completion.problem_id])
 
-    def _text(self, completion: Completion, problem: Problem) -> str | None:
+    def _text(self, completion: AnyCompletion, problem: Problem) -> str | None:
         """Return the text to insert."""
         return verdicts.inserted_text(completion.text, problem, self.policy)
 
-    def _measured(self, completion: Completion, problem: Problem) -> _MeasuredText:
+    def _measured(self, completion: AnyCompletion, problem: Problem) -> _MeasuredText:
         text = self._text(completion, problem)
         if self._is_no_answer(completion):
             return _MeasuredText(text)
@@ -290,11 +290,11 @@ class ScoringStage:
             rows[found.scorer] = row_to_json(row)
         return _MeasuredText(text, rows)
 
-    def _is_no_answer(self, completion: Completion) -> bool:
+    def _is_no_answer(self, completion: AnyCompletion) -> bool:
         """Return whether a row with an error message is no completion."""
         return completion.error and not rules_of(self.profile).errors_are_answers
 
-    def _without_run(self, completion: Completion) -> Score | None:
+    def _without_run(self, completion: AnyCompletion) -> Score | None:
         if self._is_no_answer(completion):
             return self._row(completion, self._execution, counted=False, outcome="provider_error")
         cause = self._left_out.get(completion.problem_id)
@@ -330,7 +330,7 @@ class ScoringStage:
     def _execute(self, executor: AnyExecutor, answers: Iterable[_Answer | None], appender: RowAppender) -> None:
         """Run the answers and append their rows."""
 
-        def record(completion: Completion, text: str | None, result: ExecutionResult) -> None:
+        def record(completion: AnyCompletion, text: str | None, result: ExecutionResult) -> None:
             if completion.model != REFERENCE:
                 self._conclude(completion, text, result, appender)
                 return
@@ -349,7 +349,7 @@ class ScoringStage:
     def _run_changed_references(self, executor: AnyExecutor, appender: RowAppender) -> None:
         """Run the references as the policy changes them, and append their rows."""
 
-        def record(completion: Completion, _text: str | None, result: ExecutionResult) -> None:
+        def record(completion: AnyCompletion, _text: str | None, result: ExecutionResult) -> None:
             row = self._execution_row(completion, verdicts.answer_result(result))
             self._write(appender, row.model_copy(update={"values": {**row.values, verdicts.REFERENCE_PASSED: 1.0}}))
             self.report("references that the policy changes", 1, None)
@@ -362,7 +362,7 @@ class ScoringStage:
         self,
         executor: AnyExecutor,
         answers: Iterable[_Answer | None],
-        record: Callable[[Completion, str | None, ExecutionResult], None],
+        record: Callable[[AnyCompletion, str | None, ExecutionResult], None],
     ) -> None:
         """Run answers, and record each result as it ends."""
         under_way: dict[str, _Answer] = {}
@@ -391,7 +391,7 @@ class ScoringStage:
             record(*under_way.pop(result.id), result)
 
     def _conclude(
-        self, completion: Completion, text: str | None, result: ExecutionResult, appender: RowAppender
+        self, completion: AnyCompletion, text: str | None, result: ExecutionResult, appender: RowAppender
     ) -> None:
         """Append the row of a completion whose reference passes."""
         found = verdicts.answer_flags(text, self._problems[completion.problem_id], self.profile)
@@ -405,10 +405,10 @@ class ScoringStage:
         appender.append(*rows)
         self._done.update(row.key for row in rows)
 
-    def _key(self, completion: Completion, scorer: str) -> ScoreKey:
+    def _key(self, completion: AnyCompletion, scorer: str) -> ScoreKey:
         return (*completion.key, scorer, self.policy.key, self.profile)
 
-    def _row(self, completion: Completion, scorer: str, **fields: object) -> Score:
+    def _row(self, completion: AnyCompletion, scorer: str, **fields: object) -> Score:
         return Score.model_validate(
             {
                 "problem_id": completion.problem_id,
@@ -423,7 +423,7 @@ class ScoringStage:
         )
 
     def _execution_row(
-        self, completion: Completion, judged: verdicts.CountedResult, found: tuple[str, ...] = ()
+        self, completion: AnyCompletion, judged: verdicts.CountedResult, found: tuple[str, ...] = ()
     ) -> Score:
         result, counted = judged
         return self._row(

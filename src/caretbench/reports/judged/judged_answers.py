@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from caretbench.judging.aggregation import GraderKey
 from caretbench.judging.answers import TextOf, answer_texts, plain_answer
 from caretbench.judging.criterion_choice import criteria_for
-from caretbench.problem import Completion, Judgement, Problem, Profile
+from caretbench.problem import AnyCompletion, Judgement, Problem, Profile
 from caretbench.reports.frame import model_titles
 from caretbench.reports.judged.answer_values import JudgedTexts, TextValue, read_judged_texts
 from caretbench.runs.run_folder import ModelInfo, RunFolder
@@ -49,7 +49,7 @@ class JudgedAnswers:
     """
 
     problems: Mapping[str, Problem]
-    completions: Sequence[Completion]
+    completions: Sequence[AnyCompletion]
     judgements: Sequence[Judgement]
     graders: Sequence[ModelInfo]
     profile: Profile = "default"
@@ -115,7 +115,7 @@ def grader_title(grader: GraderKey, judged: JudgedTexts) -> str:
     return model_titles(judged.graders)[grader]
 
 
-def _row(completion: Completion, judged: JudgedTexts, grader: str, value: TextValue | None) -> RatedAnswer:
+def _row(completion: AnyCompletion, judged: JudgedTexts, grader: str, value: TextValue | None) -> RatedAnswer:
     return RatedAnswer(
         problem_id=completion.problem_id,
         model=completion.model,

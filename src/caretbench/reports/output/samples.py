@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import polars as pl
 
-from caretbench.problem import Caret, Completion, Problem
+from caretbench.problem import AnyCompletion, Caret, Problem
 from caretbench.reports.frame import GROUP, LABELS
 from caretbench.suites.baselines import BASELINE_NAMES
 
@@ -24,7 +25,7 @@ DEFAULT_LIMIT = 10_000
 def pack_samples(
     frame: pl.DataFrame,
     problems: Sequence[Problem],
-    completions: Sequence[Completion],
+    completions: Sequence[AnyCompletion],
     limit: int = DEFAULT_LIMIT,
     baselines: Sequence[str] = BASELINE_NAMES,
 ) -> dict[str, Any]:
@@ -38,17 +39,18 @@ def pack_samples(
         number of entries before the limit.
     """
     texts_by_key = {completion.key: completion.text for completion in completions}
-    grouped: dict[tuple[Any, ...], dict[str, Any]] = {}
+    grouped: dict[tuple[Any, ...], tuple[int, list[int]]] = {}
     order = frame.with_columns(baseline=pl.col("model").is_in(baselines)).sort("baseline", "sample", "problem_id")
-    for row in order.iter_rows(named=True):
-        text = texts_by_key.get((row["problem_id"], row["model"], row["parameters"], row["sample"]))
-        outcome = (row["status"], row["counted"], row["passed"])
-        key = (row["problem_id"], *(row[name] for name in GROUP), text, *outcome)
-        if key in grouped:
-            grouped[key]["samples"].append(row["sample"])
-        else:
-            grouped[key] = row | {"samples": [row["sample"]], "text": text}
-    chosen = list(grouped.values())[:limit]
+    keys = order.select("problem_id", *GROUP, "status", "counted", "passed", "sample")
+    for place, (*seen, sample) in enumerate(keys.iter_rows()):
+        text = texts_by_key.get((seen[0], seen[1], seen[2], sample))
+        grouped.setdefault((*seen, text), (place, []))[1].append(sample)
+    firsts = dict(islice(grouped.items(), limit))
+    rows = order[[place for place, _ in firsts.values()]].to_dicts()
+    chosen = [
+        row | {"samples": samples, "text": text}
+        for row, ((*_, text), (_, samples)) in zip(rows, firsts.items(), strict=True)
+    ]
     pool = _Pool()
     named = {row["problem_id"] for row in chosen}
     listed = [problem for problem in problems if problem.id in named]

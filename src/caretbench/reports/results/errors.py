@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import polars as pl
@@ -11,11 +12,12 @@ from pydantic import Field
 
 from caretbench.metrics.error_kinds.kind_table import NO_ERROR, OURS, error_kind_names
 from caretbench.metrics.error_kinds.outcome_kinds import AnswerEvidence, outcome_kind
-from caretbench.problem import Completion
+from caretbench.problem import AnyCompletion
 from caretbench.reports.estimates import ReportValue
-from caretbench.reports.frame import GROUP
+from caretbench.reports.frame import GROUP, KEY
 
 _PARTS = ("language", "mode")
+_OF_ANSWER = ("status", "stage", "message", "fault", "refusal")
 
 
 class ErrorPart(ReportValue):
@@ -79,13 +81,13 @@ class _PartCounts:
         self.kinds: Counter[str] = Counter()
         self.unchecked = 0
 
-    def add(self, outcome: str | None, by_text: Iterable[str]) -> None:
-        """Count one answer; ``outcome`` is None where no check decides."""
+    def add(self, outcome: str | None, by_text: Iterable[str], number: int) -> None:
+        """Count a number of answers; ``outcome`` is None where no check decides."""
         if outcome is None:
-            self.unchecked += 1
+            self.unchecked += number
         else:
-            self.outcomes[outcome] += 1
-        self.kinds.update(counted_kinds(outcome, by_text))
+            self.outcomes[outcome] += number
+        self.kinds.update(dict.fromkeys(counted_kinds(outcome, by_text), number))
 
     def part(self, values: Sequence[str]) -> ErrorPart:
         """Return the counts with the labels of the part."""
@@ -102,7 +104,7 @@ class _PartCounts:
 
 
 def error_columns(
-    frame: pl.DataFrame, completions: Iterable[Completion], unchecked: Collection[str] = ()
+    frame: pl.DataFrame, completions: Iterable[AnyCompletion], unchecked: Collection[str] = ()
 ) -> tuple[ErrorColumn, ...]:
     """Return the error kinds of every model.
 
@@ -111,15 +113,19 @@ def error_columns(
         completions: Its completions, to detect blank and truncated answers.
         unchecked: Ids of the problems that no check decides in this run: answers count by their text alone.
     """
-    answers = {completion.key: completion for completion in completions}
     counts: dict[tuple[str, ...], dict[tuple[str, ...], _PartCounts]] = defaultdict(lambda: defaultdict(_PartCounts))
-    measured = pl.col("error_kinds").is_not_null() & pl.col("problem_id").is_in(list(unchecked))
-    for row in frame.filter(pl.col("status").is_not_null() | measured).iter_rows(named=True):
+    rows = frame.select(*KEY, *_PARTS, *_OF_ANSWER, kinds=pl.col("error_kinds").list.join(" "))
+    ended = rows.filter(pl.col("status").is_not_null())
+    answers = {completion.key: completion for completion in completions} if len(ended) else {}
+    measured = pl.col("status").is_null() & pl.col("kinds").is_not_null() & pl.col("problem_id").is_in(list(unchecked))
+    alike = rows.filter(measured).group_by(*GROUP, *_PARTS, "kinds").len("answers")
+    for row in chain(ended.iter_rows(named=True), alike.iter_rows(named=True)):
         group = tuple(str(row[name]) for name in GROUP)
         part = tuple(row[name] or "" for name in _PARTS)
-        key = (row["problem_id"], row["model"], row["parameters"], row["sample"])
-        outcome = row_outcome(row, answers.get(key))
-        counts[group][part].add(outcome, row["error_kinds"] or ())
+        outcome = None
+        if "answers" not in row:
+            outcome = row_outcome(row, answers.get((row["problem_id"], row["model"], row["parameters"], row["sample"])))
+        counts[group][part].add(outcome, (row["kinds"] or "").split(), row.get("answers", 1))
     return tuple(
         ErrorColumn(
             **dict(zip(GROUP, group, strict=True)),
@@ -129,20 +135,19 @@ def error_columns(
     )
 
 
-def row_outcome(row: Mapping[str, Any], completion: Completion | None) -> str | None:
+def row_outcome(row: Mapping[str, Any], completion: AnyCompletion | None) -> str | None:
     """Return the error kind of a row of a run's table by its outcome; None without a verdict."""
     return None if row["status"] is None else outcome_kind(_evidence(row, completion))
 
 
-def _evidence(row: Mapping[str, Any], completion: Completion | None) -> AnswerEvidence:
-    if completion is not None and row["refusal"]:
-        completion = completion.model_copy(update={"text": None})  # nothing was inserted
+def _evidence(row: Mapping[str, Any], completion: AnyCompletion | None) -> AnswerEvidence:
     compiling = row["stage"] == "compile" or row["status"] == "type_error"
     message = row["message"] or ""
     return AnswerEvidence(
         language=row["language"] or "",
         outcome=row["status"],
-        text=completion.text or "" if completion is not None else None,
+        # Nothing was inserted of a refused text.
+        text=None if completion is None else "" if row["refusal"] else completion.text or "",
         diagnostics=message if compiling else "",
         output="" if compiling else message,
         finish_reason=completion.finish_reason if completion is not None else None,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import polars as pl
 
 from caretbench.extraction.policies import policy
-from caretbench.problem import Caret, Completion, Problem
+from caretbench.problem import AnyCompletion, Caret, Problem
 from caretbench.reports.estimates import ReportedNumber, ReportValue, mean_estimate
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.results.problem_lists import ExcludedProblems, excluded_ids
@@ -126,7 +126,7 @@ def step_examples(run: LoadedRun) -> tuple[StepExample, ...]:
     return tuple(examples)
 
 
-def _example(problem: Problem, answer: Completion, passed: Mapping[str, bool]) -> StepExample | None:
+def _example(problem: Problem, answer: AnyCompletion, passed: Mapping[str, bool]) -> StepExample | None:
     caret = problem.shown
     if not isinstance(caret, Caret) or answer.text is None:
         return None

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import polars as pl
 
-from caretbench.problem import Completion, MissingSample
+from caretbench.problem import AnyCompletion, MissingSample
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import KEY, model_titles
 
@@ -56,7 +56,7 @@ def refusals(frame: pl.DataFrame) -> dict[tuple[str, str], list[str]]:
 
 
 def recordings(
-    completions: Iterable[Completion],
+    completions: Iterable[AnyCompletion],
     missing: Iterable[MissingSample],
     problems: Iterable[str],
     refused: Mapping[tuple[str, str], Sequence[str]] = MappingProxyType({}),

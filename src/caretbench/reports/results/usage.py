@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from caretbench.problem import Completion, Latency, MissingSample
+from caretbench.problem import AnyCompletion, Latency, MissingSample
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.results.model_variants import model_order, variant_titles
 
@@ -65,13 +65,15 @@ class ModelUsage(ReportValue):
 
 
 def model_usage(
-    completions: Iterable[Completion], missing: Iterable[MissingSample] = (), manifest: Mapping[str, Any] | None = None
+    completions: Iterable[AnyCompletion],
+    missing: Iterable[MissingSample] = (),
+    manifest: Mapping[str, Any] | None = None,
 ) -> tuple[ModelUsage, ...]:
     """Return the usage of every model that was sampled in this run, by name; not of recorded answers and baselines.
 
     ``manifest`` is the run's, for the titles of models that were asked in several ways.
     """
-    answered: dict[tuple[str, str], list[Completion]] = defaultdict(list)
+    answered: dict[tuple[str, str], list[AnyCompletion]] = defaultdict(list)
     for row in completions:
         if _was_sampled(row):
             answered[row.model, row.parameters].append(row)
@@ -92,12 +94,12 @@ def model_usage(
     )
 
 
-def _was_sampled(row: Completion) -> bool:
+def _was_sampled(row: AnyCompletion) -> bool:
     return any(value is not None for value in (row.prompt, row.usage, row.latency, row.cost, row.finish_reason))
 
 
 def _usage(
-    model: str, parameters: str, title: str, rows: Sequence[Completion], missing: Mapping[str, int]
+    model: str, parameters: str, title: str, rows: Sequence[AnyCompletion], missing: Mapping[str, int]
 ) -> ModelUsage:
     requests = list(_requests(rows))
     latencies = [latency for latency in requests if latency is not None]
@@ -121,7 +123,7 @@ def _usage(
     )
 
 
-def _total(rows: Sequence[Completion], name: str) -> int | None:
+def _total(rows: Sequence[AnyCompletion], name: str) -> int | None:
     parts = [
         count / row.usage.answers
         for row in rows
@@ -130,7 +132,7 @@ def _total(rows: Sequence[Completion], name: str) -> int | None:
     return round(math.fsum(parts)) if parts else None
 
 
-def _requests(rows: Sequence[Completion]) -> Iterator[Latency | None]:
+def _requests(rows: Sequence[AnyCompletion]) -> Iterator[Latency | None]:
     """Yield the time of every request.
 
     Rows of one problem with equal shared usage and equal time are one request, even if one of its samples is missing.

@@ -10,7 +10,7 @@ from caretbench.judging.answers import TextOf, answer_key, answer_texts, inserte
 from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS, ControlTexts, control_sample, default_controls
 from caretbench.judging.criterion_choice import CriterionProblems, instructed_problems, problems_by_criterion
 from caretbench.judging.question_controls import question_control_sample, question_controls
-from caretbench.problem import Completion, Problem, Profile
+from caretbench.problem import AnyCompletion, Problem, Profile
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import baselines_of_run
 
@@ -31,7 +31,7 @@ def distinct_texts(
     *,
     control_problems: int = DEFAULT_CONTROL_PROBLEMS,
     baselines: bool = False,
-    is_judged: Callable[[Completion], bool] = lambda _completion: True,
+    is_judged: Callable[[AnyCompletion], bool] = lambda _completion: True,
     controls: ControlTexts = default_controls,
 ) -> tuple[list[DistinctText], int]:
     """Return the distinct texts to judge, and the number of completions with them.
