@@ -62,7 +62,7 @@ def of_changes() -> set[str]:
 
 def of_the_gate() -> set[str]:
     """Return the reasons with which the gate refuses or doubts a question: what precedes a colon."""
-    tree = ast.parse((SUITE / "question_gate.py").read_text("utf-8"))
+    tree = ast.parse((SUITE / "build" / "question_gate.py").read_text("utf-8"))
     texts = [part.value for part in ast.walk(tree) if isinstance(part, ast.Constant)]
     return {found[1] for text in texts if isinstance(text, str) and (found := re.match(r"([a-z_]+): ", text))}
 
