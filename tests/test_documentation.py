@@ -16,7 +16,7 @@ from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox.kernel.seccomp import system_call_numbers
 from caretbench.execution.scan.tamper import FLAGS
 from caretbench.extraction.policies import policy_names
-from caretbench.inspect.providers.server_findings import ServerFindings
+from caretbench.inspect.providers.server_probe import ServerFindings
 from caretbench.languages import language, languages
 from caretbench.people.releases.datasheet import Datasheet
 from caretbench.people.releases.generation_figures import GenerationFigures

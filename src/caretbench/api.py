@@ -210,7 +210,7 @@ def _plan(config: RunConfig | Path | str, *, checks_access: bool) -> ResolvedRun
 
 
 def _access_check() -> AccessCheck:
-    from caretbench.inspect.client.access import check_access
+    from caretbench.inspect.client.provider_facts import check_access
 
     return check_access
 

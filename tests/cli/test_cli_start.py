@@ -13,8 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from caretbench.errors import DataError, MachineError
-from caretbench.inspect.client.access import check_access
-from caretbench.inspect.client.provider_facts import providers
+from caretbench.inspect.client.provider_facts import check_access, providers
 from caretbench.inspect.providers.endpoint_shapes import endpoint_shapes
 from caretbench.models import ClientOptions
 

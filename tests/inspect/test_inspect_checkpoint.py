@@ -10,7 +10,7 @@ import pytest
 from caretbench.errors import MachineError
 from caretbench.inspect import open_client
 from caretbench.inspect.client import checkpoint_files as checkpoints
-from caretbench.inspect.client.access import check_access
+from caretbench.inspect.client.provider_facts import check_access
 from caretbench.models import ClientOptions, DryRunOptions, ModelAnswer, ModelRequest, Sampling
 from caretbench.problem import Caret
 from caretbench.prompts import choose

@@ -18,10 +18,9 @@ from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser, Ge
 from caretbench.errors import MachineError
 from caretbench.inspect.client.provider_errors import BrokenAnswerError, ProviderError
 from caretbench.inspect.providers.base import FIRST_S
-from caretbench.inspect.providers.endpoint_api import UNSENT
+from caretbench.inspect.providers.completion_server import AnswerAssembly, StreamReader, StreamSplitter
+from caretbench.inspect.providers.endpoint_api import UNSENT, FimEndpointAPI
 from caretbench.inspect.providers.endpoint_shapes import EndpointShape, endpoint_shape, endpoint_shapes, value_at
-from caretbench.inspect.providers.fim_endpoints import FimEndpointAPI
-from caretbench.inspect.providers.stream_parsing import AnswerAssembly, StreamReader, StreamSplitter
 from tests.support import model_server
 from tests.support.model_server import Behaviour, ModelServer
 
@@ -439,7 +438,7 @@ def test_a_redirection_is_not_followed_with_the_key() -> None:
 
 
 def test_an_endless_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("caretbench.inspect.providers.stream_parsing.LARGEST_ANSWER", 1 << 20)
+    monkeypatch.setattr("caretbench.inspect.providers.completion_server.LARGEST_ANSWER", 1 << 20)
     with ModelServer([Behaviour(text="x" * (2 << 20))] * 2) as server:
         for stream in (True, False):
             error = failing(endpoint(server, "openai", stream=stream))

@@ -12,7 +12,7 @@ import traceback
 import pytest
 
 from caretbench.errors import MachineError
-from caretbench.inspect.client.error_classification import classify_error, redact_line
+from caretbench.inspect.client.provider_errors import classify_error, redact_line
 from caretbench.models import ModelAnswer, ModelFailure
 from tests.support.inspect_clients import CHAT, KEY, TEXT, answered, client_on, failed, request, until_error
 from tests.support.model_server import (

@@ -9,7 +9,7 @@ import pytest
 
 from caretbench.errors import MachineError
 from caretbench.inspect import InspectClient, open_client
-from caretbench.inspect.client.access import check_access
+from caretbench.inspect.client.provider_facts import check_access
 from caretbench.local.server_spec import KEY_VARIABLE
 from caretbench.models import ClientOptions, ModelAnswer, ModelRequest, Sampling
 from caretbench.problem import Caret

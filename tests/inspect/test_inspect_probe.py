@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 import pytest
 
 from caretbench.inspect.client.client_factory import open_client
-from caretbench.inspect.probe import probe
-from caretbench.inspect.probe_report import ProbeItem, ProbeReport, items
+from caretbench.inspect.probe import ProbeItem, ProbeReport, items, probe
 from caretbench.models import ClientOptions, FillPrompt, ModelAnswer, ModelFailure, ModelRequest
 from caretbench.problem import Latency, Usage
 from caretbench.prompts import strategy

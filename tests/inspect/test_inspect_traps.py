@@ -19,9 +19,9 @@ from inspect_ai.scorer import SampleScore, Score
 from caretbench.errors import MachineError
 from caretbench.execution.execution_types import Limits, Status
 from caretbench.execution.program_runner import ProgramRunner
+from caretbench.inspect import evaluate
 from caretbench.inspect.tasks import inspect_suite as benches
-from caretbench.inspect.tasks.evaluate import evaluate
-from caretbench.inspect.tasks.metrics import numbers as metric
+from caretbench.inspect.tasks.scorer import numbers as metric
 from caretbench.inspect.tasks.suite_tasks import inspect_task
 from caretbench.profiles import ProfileRule
 from caretbench.suites import suite_names

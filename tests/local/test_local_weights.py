@@ -15,10 +15,10 @@ import pytest
 
 from caretbench.download import download_file
 from caretbench.errors import DataError
-from caretbench.local import catalogue, weights
-from caretbench.local.catalogue import CatalogueModel
+from caretbench.local import weights
 from caretbench.local.package_index import PUBLIC_INDEX, file_url, index_url
 from caretbench.local.weights import (
+    CatalogueModel,
     TermsNotAcceptedError,
     find_weights,
     plain_text,
@@ -107,8 +107,7 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "terms": {"option": "--accept-small-terms", "address": "https://example.org/terms", "paper": "TERMS.html",
                   "start": "<p>Last", "end": "<link "},
     }  # fmt: skip
-    for place in (catalogue, weights):
-        monkeypatch.setattr(place, "catalogue", lambda: {"small": CatalogueModel.model_validate(model)})
+    monkeypatch.setattr(weights, "catalogue", lambda: {"small": CatalogueModel.model_validate(model)})
     monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "cache"))
     return folder
 
@@ -243,16 +242,16 @@ def test_the_index_is_the_one_that_pip_or_uv_uses(tmp_path: Path) -> None:
 
 
 def test_the_catalogue_is_pinned() -> None:
-    for name, model in catalogue.catalogue().items():
+    for name, model in weights.catalogue().items():
         assert len(model.sha256) == 64, name
         assert model.file.endswith(".gguf")
         assert model.wheels
         for package in model.wheels:
             assert package.file.startswith(package.project.replace("-", "_"))
             assert package.parts or package.papers
-    assert catalogue.catalogue()["smollm2"].terms is None
-    assert catalogue.catalogue()["smollm2"].licence == "Apache-2.0"
-    assert catalogue.catalogue()["gemma"].terms is not None
+    assert weights.catalogue()["smollm2"].terms is None
+    assert weights.catalogue()["smollm2"].licence == "Apache-2.0"
+    assert weights.catalogue()["gemma"].terms is not None
     assert PUBLIC_INDEX == "https://pypi.org/simple"
 
 

@@ -17,7 +17,7 @@ from caretbench.metrics.error_kinds.kind_table import error_kind_names, error_ki
 from caretbench.metrics.error_kinds.structure_walk import MAX_DEPTH, MAX_NODES, structure_of
 from caretbench.metrics.error_kinds.text_kinds import TEXT_KINDS, text_kinds
 from caretbench.suites import load_suite
-from caretbench.syntax.spliced_tree import MAX_PROGRAM_CHARACTERS
+from caretbench.syntax.bounded_parsing import MAX_PROGRAM_CHARACTERS
 from tests.support.planted_faults import CaretBlock, caret_blocks, planted_answers, within_lines
 
 LANGUAGES = ("python", "java", "javascript", "typescript")

@@ -11,8 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.problem import ContextFile
-from caretbench.prompts.budget import PromptParts, fit_to_budget, render_within_budget
-from caretbench.prompts.strategy import PromptBudget, UnpromptableError
+from caretbench.prompts.strategy import (
+    PromptBudget,
+    PromptParts,
+    UnpromptableError,
+    fit_to_budget,
+    render_within_budget,
+)
 
 
 def words(text: str) -> int:

@@ -15,10 +15,21 @@ from caretbench.extraction import policy
 from caretbench.languages import language, languages
 from caretbench.problem import Caret, ContextFile, InlineSplice
 from caretbench.prompts import strategy
-from caretbench.prompts.conversations import PAPER_MARKER, ChatStrategy, DevBenchPaperStrategy, NaturalLanguageStrategy
-from caretbench.prompts.markers import caret_marker, code_fence, describe_position, describe_suffix, unique_tags
+from caretbench.prompts.caret_strategies import (
+    PAPER_MARKER,
+    ChatStrategy,
+    DevBenchPaperStrategy,
+    NaturalLanguageStrategy,
+)
 from caretbench.prompts.strategy import PromptBudget, UnpromptableError
-from caretbench.prompts.templating import worked_examples
+from caretbench.prompts.templating import (
+    caret_marker,
+    code_fence,
+    describe_position,
+    describe_suffix,
+    unique_tags,
+    worked_examples,
+)
 from caretbench.suites import load_suite
 from caretbench.syntax.faults import is_well_formed_text
 from tests.support.prompt_samples import CARETS, EVERYTHING, as_text

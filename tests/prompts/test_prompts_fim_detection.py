@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.prompts.fim.detection import (
+from caretbench.prompts.fim.families import (
     detect_format,
     families_without_fim,
     fim_formats,

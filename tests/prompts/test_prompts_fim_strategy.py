@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from caretbench.models import ChatPrompt, TextPrompt
 from caretbench.problem import Caret, ContextFile
-from caretbench.prompts.fim.detection import fim_formats
-from caretbench.prompts.fim.strategy import FimStrategy, fim_strategies
+from caretbench.prompts.fim.families import FimStrategy, fim_formats, fim_strategies
 from caretbench.prompts.strategy import PromptBudget, UnpromptableError
 
 UNLIMITED = PromptBudget(None, len)

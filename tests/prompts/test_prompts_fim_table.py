@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from caretbench.prompts.fim.detection import fim_formats
+from caretbench.prompts.fim.families import fim_formats
 from caretbench.prompts.fim.format import FimFormat
 
 ENTRY: dict[str, Any] = {

@@ -6,8 +6,8 @@ import pytest
 
 from caretbench.models import FillPrompt, TextPrompt
 from caretbench.problem import Caret, ContextFile
+from caretbench.prompts.caret_strategies import FillStrategy, LeftToRightStrategy
 from caretbench.prompts.strategy import PromptBudget, UnpromptableError
-from caretbench.prompts.text_prompts import FillStrategy, LeftToRightStrategy
 from tests.support.prompt_samples import EVERYTHING
 
 LINES = "".join(f"line_{number} = {number}\n" for number in range(50))

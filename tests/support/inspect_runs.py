@@ -12,7 +12,7 @@ from inspect_ai import Task
 from inspect_ai.log import EvalLog
 from inspect_ai.model import Model, ModelOutput, ModelUsage, get_model
 
-from caretbench.inspect.tasks.evaluate import evaluate
+from caretbench.inspect import evaluate
 
 Answer = Callable[[str, int], str]
 """From a problem's id and the epoch to the model's text."""

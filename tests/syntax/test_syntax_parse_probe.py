@@ -10,8 +10,8 @@ import pytest
 
 from caretbench.extraction.policies import POLICIES
 from caretbench.problem import Caret
-from caretbench.syntax import parse_probe
-from caretbench.syntax.parse_probe import PROBED_CHARACTERS, can_be_parsed
+from caretbench.syntax import bounded_parsing
+from caretbench.syntax.bounded_parsing import PROBED_CHARACTERS, can_be_parsed
 
 EXPLOSIVE = [("java", "x=>"), ("java", None), ("javascript", "->"), ("typescript", "->"), ("csharp", "a<")]
 """Texts that take more than 1 GB: one word again and again, or (None) names that do not repeat."""
@@ -31,10 +31,10 @@ def test_short_texts_are_not_probed(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(len(texts[0]))
         return True
 
-    monkeypatch.setattr(parse_probe, "can_be_parsed", can_be_parsed)
+    monkeypatch.setattr(bounded_parsing, "can_be_parsed", can_be_parsed)
     for length in (PROBED_CHARACTERS - 1, PROBED_CHARACTERS):
         text = names(" ", length)
-        assert not parse_probe.takes_too_much(text, (text,), "python")
+        assert not bounded_parsing.takes_too_much(text, (text,), "python")
     assert asked == [PROBED_CHARACTERS]
 
 
@@ -47,7 +47,7 @@ def test_the_answers_before_and_after_a_refusal_are_the_same() -> None:
 
 def test_a_probe_that_was_killed_is_started_again() -> None:
     assert can_be_parsed(("before = 1",), "python")
-    process = parse_probe._probes()._process
+    process = bounded_parsing._probes()._process
     assert process is not None
     process.kill()
     process.wait()

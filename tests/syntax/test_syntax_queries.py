@@ -8,10 +8,10 @@ from typing import get_args
 import pytest
 
 from caretbench.syntax import BlockKind
+from caretbench.syntax.analysis import test_conventions as conventions_of
+from caretbench.syntax.names.file_symbols import scoping_rules_of
 from caretbench.syntax.names.node_roles import NODE_KINDS, NODE_MARKS, PARENT_ROLES
-from caretbench.syntax.names.scoping_rules import scoping_rules_of
-from caretbench.syntax.queries import query_text
-from caretbench.syntax.testing import test_conventions as conventions_of
+from caretbench.syntax.parser import query_text
 
 MINED = ("python", "java", "javascript", "typescript", "cpp", "csharp", "rust")
 _CAPTURE = re.compile(r"(?<![\w\"])@([\w.]+)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from caretbench.syntax import SourceFile, analyse
 from caretbench.syntax.analysis_types import Span
-from caretbench.syntax.docs.documentation import documentation_of
+from caretbench.syntax.documentation import documentation_of
 
 TEXT = """\
 //! Prices.

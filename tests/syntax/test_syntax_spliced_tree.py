@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from caretbench.metrics.error_kinds.compared_answer import CaretPlace
 from caretbench.metrics.error_kinds.structure_walk import structure_of
 from caretbench.suites import load_suite
-from caretbench.syntax import spliced_tree as spliced
-from caretbench.syntax.comment_runs import LONG_RUN
+from caretbench.syntax import bounded_parsing as spliced
+from caretbench.syntax.parser import LONG_RUN
 
 FURTHER = {
     "go": ("package main\n\nfunc total(n int) int {\n\ts := 0\n", "\tfor i := 0; i < n; i++ {\n\t\ts += i\n\t}\n",

@@ -20,7 +20,7 @@ from caretbench.languages import language as language_named
 from caretbench.options import Option, StringList
 from caretbench.progress import Progress
 from caretbench.suites.stored_tasks import SOURCES_FILE
-from caretbench.syntax.testing import test_conventions
+from caretbench.syntax.analysis import test_conventions
 
 _SOURCES, _CRAWL = "Sources", "Crawl"
 _MAX_NAME: Final = 80

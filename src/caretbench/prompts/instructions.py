@@ -7,8 +7,8 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from caretbench.models import ModelClient
 from caretbench.problem import Caret, Problem
-from caretbench.prompts.markers import as_line_comments, caret_language
 from caretbench.prompts.strategy import PromptStrategy
+from caretbench.prompts.templating import as_line_comments, caret_language
 
 InstructionMode = Literal["shown", "none", "comment"]
 """``shown``: where the prompt has a place for it; ``none``: omitted; ``comment``: at the end of the prefix."""

@@ -13,9 +13,8 @@ from string import ascii_uppercase
 
 from caretbench.models import ChatPrompt, FillPrompt, Message, TextPrompt
 from caretbench.problem import Question
-from caretbench.prompts.markers import code_fence, fenced_files
 from caretbench.prompts.strategy import PromptBudget, QuestionStrategy, UnpromptableError
-from caretbench.prompts.templating import fill_templates
+from caretbench.prompts.templating import code_fence, fenced_files, fill_templates
 
 LETTERS = ascii_uppercase
 """Letters of the choices of a question."""

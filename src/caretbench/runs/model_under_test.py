@@ -14,7 +14,6 @@ from caretbench.files import sha256_json
 from caretbench.models import ChatPrompt, FillPrompt, ModelClient, Prompt, Sampling, TextPrompt
 from caretbench.problem import Caret, Problem, Question
 from caretbench.prompts.instructions import InstructionPlacement
-from caretbench.prompts.markers import caret_texts
 from caretbench.prompts.question import question_texts
 from caretbench.prompts.strategy import (
     PromptBudget,
@@ -23,6 +22,7 @@ from caretbench.prompts.strategy import (
     UnpromptableError,
     unreadable_reason,
 )
+from caretbench.prompts.templating import caret_texts
 from caretbench.redaction import redact
 from caretbench.runs.plans.prices import Price
 from caretbench.runs.run_folder import ModelInfo

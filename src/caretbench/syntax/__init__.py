@@ -1,6 +1,6 @@
 """Programs as trees: parsing, faults, comments, documentation, blocks and references."""
 
-from caretbench.syntax.analysis import FileAnalysis, ProjectAnalysis, analyse
+from caretbench.syntax.analysis import FileAnalysis, ProjectAnalysis, analyse, is_test_path
 from caretbench.syntax.analysis_types import (
     Binding,
     Block,
@@ -13,14 +13,11 @@ from caretbench.syntax.analysis_types import (
     ScopeKind,
     Span,
 )
-from caretbench.syntax.block_sizes import BlockSize
-from caretbench.syntax.docs.comments import Comment, comments
-from caretbench.syntax.docs.documentation import Documentation, documentation_of
+from caretbench.syntax.blocks import BlockSize
+from caretbench.syntax.documentation import Comment, Documentation, comments, documentation_of
 from caretbench.syntax.faults import fault_count, is_well_formed, is_well_formed_text
-from caretbench.syntax.parser import CharacterOffsets, error_count, grammar, has_error, parse
-from caretbench.syntax.queries import captures, matches
+from caretbench.syntax.parser import CharacterOffsets, captures, error_count, grammar, has_error, matches, parse
 from caretbench.syntax.source import SourceFile, language_of
-from caretbench.syntax.testing import is_test_path
 
 __all__ = [
     "Binding",

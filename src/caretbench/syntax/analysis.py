@@ -3,25 +3,109 @@
 from __future__ import annotations
 
 import bisect
+import re
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import InitVar, dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Literal
 
 import tree_sitter
 
 from caretbench.errors import DataError
+from caretbench.languages import language as language_named
+from caretbench.languages.table_reader import LanguageTable, read_table
 from caretbench.syntax.analysis_types import NAMED_FUNCTION_SCOPES, Block, ParseFault, Reference, Scope, Span, SpanIndex
-from caretbench.syntax.block_sizes import BlockSize, FileSizes
-from caretbench.syntax.blocks import find_blocks
-from caretbench.syntax.docs.comments import Comment, comments_in
+from caretbench.syntax.blocks import BlockSize, FileSizes, find_blocks
+from caretbench.syntax.documentation import Comment, comments_in
 from caretbench.syntax.names.file_symbols import FileSymbols
 from caretbench.syntax.names.name_resolution import resolve_names
 from caretbench.syntax.names.project_names import ProjectNames
 from caretbench.syntax.names.references import DefinitionTable, find_references
-from caretbench.syntax.preprocessing import parse_file
-from caretbench.syntax.source import SourceFile
-from caretbench.syntax.testing import is_test_path, is_test_scope, test_calls
+from caretbench.syntax.names.symbols import NameScope
+from caretbench.syntax.source import SourceFile, parse_file
+
+
+class TestConventions(LanguageTable):
+    """Patterns of test files, classes, functions and calls of one language."""
+
+    __test__ = False  # pytest takes every class called Test… for one of its own
+
+    paths: tuple[re.Pattern[str], ...]
+    functions: tuple[re.Pattern[str], ...]
+    classes: tuple[re.Pattern[str], ...]
+    bases: tuple[re.Pattern[str], ...]
+    headers: tuple[re.Pattern[str], ...]
+    calls: tuple[re.Pattern[str], ...]
+    header_kinds: tuple[str, ...] = ("class",)
+    """Kinds of scopes that have header lines, in addition to functions."""
+    header_marks: tuple[str, ...] = ("@", "[")
+    """Prefixes of header lines above a declaration."""
+
+
+@cache
+def test_conventions(language: str) -> TestConventions:
+    """Return the conventions of a language, by name or alias.
+
+    Raises:
+        KeyError: the table has no such language, or its folder no conventions.
+    """
+    name = language_named(language).name
+    found = read_table(name, "tests", TestConventions)
+    if found is None:
+        raise KeyError(name)
+    return found
+
+
+test_conventions.__test__ = False  # type: ignore[attr-defined]
+
+
+def is_test_path(path: str, language: str) -> bool:
+    """Return whether the path is that of a test file."""
+    return any(pattern.search(path) for pattern in test_conventions(language).paths)
+
+
+def _whole(patterns: tuple[re.Pattern[str], ...], name: str) -> bool:
+    return any(pattern.fullmatch(name) for pattern in patterns)
+
+
+def is_test_scope(names: NameScope, source: SourceFile) -> bool:
+    """Return whether a class or function is test code by its name, its bases or its decorators."""
+    conventions = test_conventions(source.language)
+    if names.kind in {"class", "interface"} and (
+        _whole(conventions.classes, names.name) or any(_whole(conventions.bases, base) for base in names.bases)
+    ):
+        return True
+    is_function = names.kind in {"function", "method"}
+    if is_function and _whole(conventions.functions, names.name):
+        return True
+    if not conventions.headers or not (is_function or names.kind in conventions.header_kinds):
+        return False
+    line = source.line_at(names.start)
+    header = [source.data[names.start : names.start + 400].decode("utf-8", "replace")]
+    while line > 1:  # decorators are above a function
+        line -= 1
+        text = source.text(source.lines_of(line, line)).strip()
+        if not text.startswith(conventions.header_marks):
+            break
+        header.append(text)
+    return any(pattern.search(part) for pattern in conventions.headers for part in header)
+
+
+def test_calls(source: SourceFile, blocks: tuple[Block, ...]) -> list[Span]:
+    """Return the calls whose arguments are tests (``describe(…)``, ``it(…)``)."""
+    patterns = test_conventions(source.language).calls
+    if not patterns:
+        return []
+    found = []
+    for block in blocks:
+        if block.kind == "call_expression":
+            name = source.data[block.span.start : block.span.start + 80].partition(b"(")[0].decode("utf-8", "replace")
+            if _whole(patterns, name.strip()):
+                found.append(block.span)
+    return found
+
+
+test_calls.__test__ = False  # type: ignore[attr-defined]
 
 
 def parse_faults(root: tree_sitter.Node, source: SourceFile) -> tuple[ParseFault, ...]:

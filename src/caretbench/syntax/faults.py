@@ -9,8 +9,7 @@ from __future__ import annotations
 import tree_sitter
 
 from caretbench.languages.node_kinds import node_kinds
-from caretbench.syntax.parser import error_count, has_error, parse
-from caretbench.syntax.queries import captures
+from caretbench.syntax.parser import captures, error_count, has_error, parse
 
 
 def _badly_laid_out(body: tree_sitter.Node) -> bool:

@@ -1,21 +1,59 @@
-"""Parsing with tree-sitter. Grammars are loaded on first use, with one parser per language and thread.
+"""Syntax trees: by tree-sitter, with its queries, and for Python by Python's own parser.
 
-A tree's positions count bytes of the UTF-8 text; :class:`Offsets` turns them into positions of the ``str``.
+Grammars are loaded on first use, with one parser per language and thread. A tree's positions count bytes of the UTF-8
+text; :class:`CharacterOffsets` turns them into positions of the ``str``. Queries are ``.scm`` files in the folders of
+:mod:`caretbench.languages`. A file that begins with ``; inherits: FOLDER`` extends the file of the same name in that
+folder: that of another language, or of ``ecmascript``, which JavaScript and TypeScript share.
 """
 
 from __future__ import annotations
 
+import ast
 import bisect
+import re
 import threading
+import warnings
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from importlib import import_module
+from itertools import accumulate
+from typing import Final
 
 import tree_sitter
 
 from caretbench.languages import language as language_named
 from caretbench.languages import language_of_grammar, languages
-from caretbench.syntax.comment_runs import without_long_comment_runs
+from caretbench.languages.table_reader import language_file
+
+LONG_RUN: Final = 1000
+"""Number of consecutive lines from which a run of comments and blank lines is shortened."""
+_KEPT_AT_END: Final = 20
+
+
+def without_long_comment_runs(source: bytes) -> bytes:
+    """Return Python source in which long runs of comments are blank but for their first and last lines.
+
+    All positions stay. Without this, 50,000 bytes of short comments take 3 s to parse. Lines with triple quotes may
+    begin or end a string; they end a run.
+    """
+    if source.count(b"#") < LONG_RUN:
+        return source
+    lines = source.split(b"\n")
+    start = 0
+    for number in range(len(lines) + 1):
+        if number < len(lines) and _is_comment_or_blank(lines[number]):
+            continue
+        if number - start >= LONG_RUN:
+            for inner in range(start + 1, number - _KEPT_AT_END):
+                lines[inner] = b" " * len(lines[inner])
+        start = number + 1
+    return b"\n".join(lines)
+
+
+def _is_comment_or_blank(line: bytes) -> bool:
+    bare = line.strip()
+    return not bare or (bare.startswith(b"#") and b'"""' not in bare and b"'''" not in bare)
+
 
 _local = threading.local()
 _loading = threading.Lock()
@@ -79,7 +117,7 @@ def parse(text: str | bytes, language: str, *, old: tree_sitter.Tree | None = No
 
     Callers share it: who edits a tree edits a copy. ``old`` is the edited tree of an earlier version of the text, to
     parse incrementally. In Python, the inner lines of long runs of comments are no comments of the tree
-    (:mod:`caretbench.syntax.comment_runs`).
+    (:func:`without_long_comment_runs`).
 
     Raises:
         KeyError: the table has no such language.
@@ -133,3 +171,83 @@ class CharacterOffsets:
     def characters(self, position: int) -> int:
         """Return the index of the character that contains byte ``position``."""
         return position if self._ascii else bisect.bisect_right(self._starts, position) - 1
+
+
+Captures = dict[str, list[tree_sitter.Node]]
+
+_INHERITS = "; inherits:"
+_compiling = threading.Lock()
+
+
+@cache
+def _compiled(language: str, name: str) -> tree_sitter.Query | None:
+    text = query_text(language_named(language).name, name)
+    return tree_sitter.Query(grammar(language), text) if text is not None else None
+
+
+def query_text(folder: str, name: str) -> str | None:
+    """Return the text of a language's query file, inherited files included; None if there is no such file."""
+    text = language_file(folder, f"{name}.scm")
+    first = (text or "").partition("\n")[0]
+    if not first.startswith(_INHERITS):
+        return text
+    return f"{query_text(first.removeprefix(_INHERITS).strip(), name) or ''}\n{text}"
+
+
+def _query(language: str, name: str) -> tree_sitter.Query | None:
+    with _compiling:
+        return _compiled(grammar_name(language), name)
+
+
+def captures(node: tree_sitter.Node, language: str, name: str) -> Captures:
+    """Return the nodes under ``node`` by capture name; empty if the language has no query file of this name."""
+    query = _query(language, name)
+    return tree_sitter.QueryCursor(query).captures(node) if query else {}
+
+
+def matches(node: tree_sitter.Node, language: str, name: str) -> list[Captures]:
+    """Return one dictionary of captured nodes per match; empty if the language has no query file of this name."""
+    query = _query(language, name)
+    return [found for _, found in tree_sitter.QueryCursor(query).matches(node)] if query else []
+
+
+LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+def python_module(text: str) -> ast.Module | None:
+    """Return the tree of a Python program; None if it does not parse."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # invalid escapes in strings are the program's business
+        try:
+            return ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+
+
+class PythonPositions:
+    """Conversion of lines and UTF-8 columns of Python's parser to positions of the text.
+
+    ``shift`` is the length of a byte order mark, which the parser does not get.
+    """
+
+    def __init__(self, text: str, shift: int = 0) -> None:
+        self.text = text
+        self.starts = [shift, *(match.end() for match in LINE_END.finditer(text))]
+        self._ascii = text.isascii()
+        self._line = -1
+        self._columns: list[int] = []
+
+    def __call__(self, line: int, column: int) -> int:
+        """Return the position of a line, from 1, and a column in UTF-8 bytes."""
+        start = self.starts[min(line, len(self.starts)) - 1]
+        if self._ascii:
+            return start + column
+        if line != self._line:
+            end = self.starts[line] if line < len(self.starts) else len(self.text)
+            widths = (len(character.encode("utf-8", "surrogatepass")) for character in self.text[start:end])
+            self._line, self._columns = line, [0, *accumulate(widths)]
+        return start + bisect.bisect_left(self._columns, column)
+
+    def line(self, position: int) -> int:
+        """Return the number of the line that contains a position, from 1."""
+        return bisect.bisect_right(self.starts, position)

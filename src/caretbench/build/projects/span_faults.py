@@ -12,8 +12,8 @@ from caretbench.execution.workspaces.java_test_command import CLASSPATH_FIRST
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.problem import FileSplice, TestsCheck
 from caretbench.syntax import FileAnalysis, Span, analyse
+from caretbench.syntax.analysis import is_test_path
 from caretbench.syntax.source import SourceFile, language_of
-from caretbench.syntax.testing import is_test_path
 
 _TYPES = frozenset({"class", "interface"})
 

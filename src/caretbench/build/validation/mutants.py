@@ -16,7 +16,7 @@ from caretbench.build.validation.mutation_target import MutationEdit, MutationTa
 from caretbench.build.validation.throw_mutations import CRASH, throw_before_first_statement
 from caretbench.languages import language as language_named
 from caretbench.problem import InlineSplice, Problem
-from caretbench.syntax.docs.comments import Comment, comments
+from caretbench.syntax.documentation import Comment, comments
 from caretbench.syntax.parser import encode
 
 REACH_ONLY_MUTANTS = frozenset({CRASH})

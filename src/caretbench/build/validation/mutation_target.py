@@ -10,8 +10,7 @@ import tree_sitter
 from caretbench.build.validation.mutation_tables import MutationTable, mutation_table
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.syntax.faults import fault_count
-from caretbench.syntax.parser import encode, parse, text_of
-from caretbench.syntax.queries import captures, matches
+from caretbench.syntax.parser import captures, encode, matches, parse, text_of
 
 _ASSERTION = re.compile(r"(?:[\w.]+\.)?(?:[Aa]ssert|static_assert|expect\b)")
 _TYPE_NOISE = re.compile(r"\b(?:const|static|final|inline|virtual)\b|\s+")

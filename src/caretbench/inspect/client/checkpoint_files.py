@@ -1,4 +1,4 @@
-"""Checkpoints as Hugging Face stores them: the packages that run them, and what their tokenizers tell."""
+"""Checkpoints and tokenizers as Hugging Face stores them: needed packages, special tokens, counts of tokens."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ import os
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pydantic import JsonValue
 
 from caretbench.errors import DataError, MachineError
-from caretbench.prompts.fim.detection import TOKENIZER_FILES, read_special_tokens
+from caretbench.prompts.fim.families import (
+    TOKENIZER_FILES,
+    fim_formats,
+    read_special_tokens,
+    sentinels_split_by_tokenizer,
+)
 
 CHECKPOINT_PROVIDERS: Final[Mapping[str, tuple[str, ...]]] = {
     "hf": ("torch", "transformers", "accelerate"),
@@ -90,3 +95,46 @@ def _cached(name: str) -> Path | None:
         return None
     folder = repository / "snapshots" / revision
     return folder if folder.is_dir() else None
+
+
+class TokenizerFile:
+    """A tokenizer file: the number of tokens of a text, and the texts that are one special token."""
+
+    def __init__(self, path: Path) -> None:
+        """Read ``path``.
+
+        Raises:
+            DataError: it is no tokenizer file.
+            MachineError: the library ``tokenizers`` is not installed.
+        """
+        try:
+            from tokenizers import Tokenizer as Library
+        except ImportError:
+            raise MachineError(
+                "counting tokens by a tokenizer.json needs the library tokenizers: pip install 'caretbench[local]'"
+            ) from None
+        try:
+            text = path.read_text(encoding="utf-8")
+            self._library: Any = Library.from_str(text)
+            added = json.loads(text).get("added_tokens") or []
+            self.control_tokens = frozenset(str(token["content"]) for token in added if token.get("special"))
+            """Added tokens that are marked as special."""
+            special = read_special_tokens(path)
+        except OSError as error:
+            raise DataError(f"{path}: {error.strerror or 'cannot be read'}") from None
+        except Exception as error:
+            raise DataError(f"{path} is no tokenizer.json: {' '.join(str(error).split())[:200]}") from None
+        # A sentinel may be in the vocabulary, and yet be read in pieces: then it is no sentinel.
+        split = {
+            token for entry in fim_formats().values() for token in sentinels_split_by_tokenizer(entry, self._encode)
+        }
+        self.special_tokens = frozenset(token for token in special if token.removeprefix("\u2581") not in split)
+        """Texts that are read as one token of their own: added tokens, marked as special or not, and sentinels of the
+        plain vocabulary."""
+
+    def _encode(self, text: str) -> list[int]:
+        return list(self._library.encode(text, add_special_tokens=False).ids)
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens of ``text``, without those that a model's template adds."""
+        return len(self._encode(text))

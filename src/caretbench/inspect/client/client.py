@@ -2,26 +2,154 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import asyncio
+import contextlib
+import logging
+import queue
+import threading
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
 from caretbench.errors import MachineError
-from caretbench.inspect.client.background_loop import BackgroundLoop
-from caretbench.inspect.client.calls_in_flight import CallsInFlight
-from caretbench.inspect.client.error_classification import RequestFault
-from caretbench.inspect.client.first_token import letters_of
-from caretbench.inspect.client.model_caller import ModelCaller
-from caretbench.inspect.client.provider_errors import ProviderError
+from caretbench.inspect.client.background_loop import BackgroundLoop, Tasks
+from caretbench.inspect.client.checkpoint_files import TokenizerFile
+from caretbench.inspect.client.messages import letters_of
+from caretbench.inspect.client.model_caller import CallOutcome, ModelCall, ModelCaller
+from caretbench.inspect.client.provider_errors import ProviderError, RequestFault, one_line
 from caretbench.inspect.client.provider_facts import ModelFacts, ProviderFacts
-from caretbench.inspect.client.silence_logs import restore_logs, silence_logs
-from caretbench.inspect.client.tokenizer_file import TokenizerFile
 from caretbench.local.server_spec import own_server_advice
 from caretbench.models import ClientOptions, ModelAnswer, ModelFailure, ModelRequest, Prompt
+from caretbench.redaction import redact
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model
+
+_TALKATIVE = ("inspect_ai", "openai", "anthropic", "google_genai", "mistralai", "groq", "httpx", "httpx2", "httpcore")
+_OURS = logging.getLogger("caretbench.inspect")
+
+Listener = Callable[[str], None]
+
+
+class _Quiet(logging.Handler):
+    """Log handler that forwards messages as one redacted line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.listeners: list[Listener] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            text = one_line(redact(record.getMessage()))
+        except (TypeError, ValueError):  # arguments that do not fit their format are the library's mistake
+            return
+        _OURS.debug("%s: %s", record.name, text)
+        if record.levelno >= logging.WARNING:
+            for listener in list(self.listeners):
+                listener(text)
+
+
+_handler = _Quiet()
+_lock = threading.Lock()
+_saved: dict[str, bool] = {}
+
+
+def silence_logs(listener: Listener) -> None:
+    """Silence the libraries until as many calls of :func:`restore_logs`; ``listener`` receives their warnings."""
+    with _lock:
+        # What a provider sends in the wrong types is looked at all the same; pydantic would print parts of it.
+        warnings.filterwarnings("ignore", message="Pydantic serializer warnings", category=UserWarning)
+        if not _handler.listeners:
+            for name in _TALKATIVE:
+                logger = logging.getLogger(name)
+                _saved[name] = logger.propagate
+                logger.propagate = False
+                logger.addHandler(_handler)
+        _handler.listeners.append(listener)
+
+
+def restore_logs(listener: Listener) -> None:
+    """Undo one call of :func:`silence_logs` with this listener."""
+    with _lock:
+        if listener not in _handler.listeners:
+            return
+        _handler.listeners.remove(listener)
+        if not _handler.listeners:
+            for name, propagate in _saved.items():
+                logger = logging.getLogger(name)
+                logger.removeHandler(_handler)
+                logger.propagate = propagate
+            _saved.clear()
+
+
+class CallsInFlight:
+    """Calls of one ``submit``: waiting, in flight, completed."""
+
+    def __init__(self, background: BackgroundLoop, exchange: ModelCaller) -> None:
+        self._background = background
+        self._exchange = exchange
+        self._tasks: Tasks = set()
+        self._landed: queue.SimpleQueue[tuple[ModelCall, asyncio.Task[CallOutcome]]] = queue.SimpleQueue()
+        self._calls: list[ModelCall] = []
+        self.waiting: deque[ModelCall] = deque()
+
+    @property
+    def active(self) -> int:
+        """Number of calls that were sent and whose outcome has not been returned yet."""
+        return len(self._calls)
+
+    @property
+    def idle(self) -> bool:
+        """Return whether no completed call can be returned at once."""
+        return self._landed.empty()
+
+    def add(self, request: ModelRequest) -> None:
+        """Divide a request into calls (one for all samples, or one per sample) and queue them."""
+        together = self._exchange.together and len(request.samples) > 1
+        # A seed belongs to one sample: together, all but the first would have none of their own.
+        if together and (request.sampling.seed is None):
+            self.waiting.append(ModelCall(request, request.samples))
+        else:
+            self.waiting.extend(ModelCall(request, (sample,)) for sample in request.samples)
+
+    def submit_next(self) -> None:
+        """Send the next waiting call."""
+        call = self.waiting.popleft()
+        self._calls.append(call)
+        self._background.start(self._tasks, self._exchange.ask(call), lambda task: self._landed.put((call, task)))
+
+    def next_completed(self) -> CallOutcome:
+        """Wait until a call ends, and return its outcome."""
+        call, task = self._wait_for_completed()
+        self._calls.remove(call)
+        outcome = task.result()
+        if outcome.retryable:
+            self.waiting.extendleft(ModelCall(call.request, (sample,)) for sample in reversed(outcome.retryable))
+        return outcome
+
+    def _wait_for_completed(self) -> tuple[ModelCall, asyncio.Task[CallOutcome]]:
+        while True:
+            with contextlib.suppress(queue.Empty):
+                return self._landed.get(timeout=1)  # without one, Windows hears of no Ctrl-C meanwhile
+
+    def cancel_all(self, fault: RequestFault) -> Iterator[ModelFailure]:
+        """Cancel all calls; yield a failure for each call in flight or waiting."""
+        self.cancel()
+        for call in [*self._calls, *self.waiting]:
+            yield ModelFailure(
+                request_id=call.request.id, samples=call.samples, kind=fault.kind, message=fault.message, attempts=0
+            )
+        self._calls.clear()
+        self.waiting.clear()
+
+    def cancel(self) -> None:
+        """Cancel the calls in flight, and wait until they have ended."""
+        if self._calls:
+            self._background.cancel(self._tasks)
+
 
 _NOTICES = 20
 _PATIENCE_S = 120.0

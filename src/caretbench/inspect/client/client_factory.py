@@ -13,11 +13,10 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import JsonValue
 
 from caretbench.errors import DataError, MachineError
+from caretbench.inspect.client.checkpoint_files import TokenizerFile
 from caretbench.inspect.client.client import InspectClient
-from caretbench.inspect.client.error_classification import plain_message, redact_line
-from caretbench.inspect.client.provider_facts import provider_facts, providers
-from caretbench.inspect.client.tokenizer_file import TokenizerFile
-from caretbench.inspect.installation import check_installed
+from caretbench.inspect.client.provider_errors import plain_message, redact_line
+from caretbench.inspect.client.provider_facts import check_installed, provider_facts, providers
 from caretbench.local.server_spec import SERVER, is_loopback, openai_address, own_server_advice
 from caretbench.models import ClientOptions, DryRunOptions
 from caretbench.redaction import is_secret_name, redact

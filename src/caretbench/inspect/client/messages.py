@@ -1,15 +1,85 @@
-"""Conversion of our prompts and samplings to Inspect's messages and configuration."""
+"""Conversion of prompts and samplings to Inspect's messages, and the likeliest letter of a model's first token."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from caretbench.inspect.client.first_token import MOST_TOKENS, first_token_settings
 from caretbench.models import ChatPrompt, FillPrompt, ModelRequest, Prompt, TextPrompt
 
 if TYPE_CHECKING:
-    from inspect_ai.model import ChatMessage, GenerateConfig, ResponseSchema
+    from inspect_ai.model import ChatCompletionChoice, ChatMessage, GenerateConfig, ResponseSchema
+
+
+MOST_TOKENS = 20
+"""Number of the likeliest first tokens requested; many servers refuse more (vLLM's own limit)."""
+
+FEWEST_TOKENS = 5
+"""Number requested of a server that refuses the other one: OpenAI's limit at ``/completions``."""
+
+UNTOLD = "the provider told no log-probabilities of the first token; give --prompt question-text"
+
+_BLANKS = " \u0120\u2581"  # some servers give a vocabulary's own marks of a blank, those of GPT-2 and SentencePiece
+_ROUNDING = 1e-3  # a log-probability above zero by more is none
+
+
+def letters_of(prompt: Prompt) -> tuple[str, ...]:
+    """Return the letters to compare in the first token; empty if the whole text is the answer."""
+    return prompt.letters if isinstance(prompt, TextPrompt) else ()
+
+
+def first_token_settings(prompt: Prompt, tokens: int = MOST_TOKENS) -> dict[str, Any]:
+    """Return GenerateConfig fields that request first-token log-probabilities; empty for prompts without letters."""
+    return {"max_tokens": 1, "logprobs": True, "top_logprobs": tokens} if letters_of(prompt) else {}
+
+
+def letter_probabilities(
+    choice: ChatCompletionChoice, letters: Sequence[str], raw: object = None
+) -> dict[str, float] | None:
+    """Return the known log-probabilities of ``letters`` as the first token; None if none is known.
+
+    ``raw`` is the choice as the server sent it: llama.cpp's ``/completions`` answers in the form of conversations,
+    which Inspect passes over there.
+    """
+    probabilities = choice.logprobs
+    if probabilities is None and isinstance(raw, dict) and raw.get("logprobs") is not None:
+        from inspect_ai.model import Logprobs
+        from pydantic import ValidationError
+
+        try:
+            probabilities = Logprobs.model_validate(raw["logprobs"])
+        except ValidationError:
+            return None
+    if probabilities is None or not probabilities.content:
+        return None
+    drawn = probabilities.content[0]
+    tokens = [(other.token, other.logprob) for other in drawn.top_logprobs or ()]
+    if drawn.token not in dict(tokens):
+        tokens.append((drawn.token, drawn.logprob))
+    return log_probabilities(tokens, letters)
+
+
+def log_probabilities(tokens: Iterable[tuple[str, float]], letters: Sequence[str]) -> dict[str, float]:
+    """Return the log-probability of each of ``letters`` among ``tokens``, with and without leading blanks.
+
+    What is too small for a probability (servers write -9999 for what they do not know) counts as not told.
+    """
+    parts: dict[str, list[float]] = {letter: [] for letter in letters}
+    for token, value in tokens:
+        letter = token.lstrip(_BLANKS)
+        if letter in parts and value <= _ROUNDING:
+            parts[letter].append(math.exp(value))
+    sums = {letter: math.fsum(values) for letter, values in parts.items()}
+    return {letter: math.log(total) for letter, total in sums.items() if total > 0}
+
+
+def likeliest_letter(probabilities: Mapping[str, float]) -> str:
+    """Return the letter of the highest probability. Ties return all letters, which no parser accepts as an answer."""
+    best = max(probabilities.values())
+    letters = [letter for letter, value in probabilities.items() if value == best]
+    return letters[0] if len(letters) == 1 else f"equally likely: {', '.join(letters)}"
+
 
 PROMPT_KIND = "caretbench_prompt_kind"
 """Key of a message's metadata: ``text`` where the message is a text to go on with, and no turn of a conversation."""

@@ -13,17 +13,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from caretbench.inspect.client.error_classification import RequestFault, classify_error, redact_line
-from caretbench.inspect.client.first_token import (
+from caretbench.inspect.client.messages import (
     FEWEST_TOKENS,
     MOST_TOKENS,
     UNTOLD,
+    cut_at_stop,
+    generate_config,
     letter_probabilities,
     letters_of,
     likeliest_letter,
+    messages_of,
 )
-from caretbench.inspect.client.messages import cut_at_stop, generate_config, messages_of
-from caretbench.inspect.client.provider_errors import BrokenAnswerError
+from caretbench.inspect.client.provider_errors import BrokenAnswerError, RequestFault, classify_error, redact_line
 from caretbench.models import ClientOptions, ModelAnswer, ModelFailure, ModelRequest
 from caretbench.problem import Latency, Usage
 

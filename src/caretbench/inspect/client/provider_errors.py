@@ -1,10 +1,16 @@
-"""Errors of endpoints and programs, in a form that Inspect's retries understand.
+"""Errors of providers, and their classification as faults of a request. Imports nothing of Inspect.
 
-Imports nothing of Inspect.
+Providers raise what they like, wrapped by Inspect and by the library that tries again; the whole chain is looked at.
 """
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Callable, Iterable, Iterator, Set
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from caretbench.errors import MachineError
 from caretbench.models import FailureKind
 from caretbench.redaction import redact
 
@@ -64,3 +70,170 @@ def one_line(text: str, limit: int = 2 * _SHOWN) -> str:
     """Return ``text`` on one line without control characters, cut to ``limit`` characters."""
     line = " ".join("".join(mark if mark.isprintable() else " " for mark in text[: 4 * limit]).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+OtherRequestsFail = Literal["no", "unless_answered", "surely"]
+"""True if all other requests will fail too: surely with a wrong key; with a forbidden model unless one succeeds."""
+
+_MAX_QUOTED = 160
+_WRAPPERS = frozenset({"RetryError", "ModelGenerateError"})
+_MISSING = frozenset({"MachineError", "PrerequisiteError", "ImportError", "ModuleNotFoundError", "NotImplementedError"})
+_EMPTY_STREAM = "NoStreamDataError"
+"""Inspect's word for a server that ends with success and sends no event: it ignores ``stream``, or sends nothing."""
+_UNREACHABLE = frozenset({"ConnectError", "ConnectTimeout", "UnsupportedProtocol", "InvalidURL"})
+_TIMEOUTS = frozenset({"TimeoutError", "APITimeoutError", "ReadTimeout", "AttemptTimeoutError"})
+_NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "insufficient_balance"})
+_HOPELESS: dict[int, OtherRequestsFail] = {401: "surely", 402: "surely", 403: "unless_answered", 404: "unless_answered"}
+
+
+@dataclass(frozen=True)
+class RequestFault:
+    """Fault of a try without an answer. ``retryable``: another try may succeed; ``retry_after``: the server's seconds.
+
+    ``ignored_streaming``: a stream was asked for, and what came has no part of one.
+    """
+
+    kind: FailureKind
+    message: str
+    retryable: bool
+    status: int | None = None
+    retry_after: float | None = None
+    other_requests_fail: OtherRequestsFail = "no"
+    ignored_streaming: bool = False
+
+
+def exception_chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield ``error`` and its chain of causes and contexts, the outermost first."""
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        last = getattr(current, "last_attempt", None)
+        tried = last.exception() if last is not None else None
+        current = tried or current.__cause__ or current.__context__
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield the links of the chain that are causes, not merely earlier exceptions."""
+    for link in exception_chain(error):
+        yield link
+        if link.__cause__ is None and getattr(link, "last_attempt", None) is None:
+            return
+
+
+_Value = TypeVar("_Value")
+
+
+def _first(links: Iterable[BaseException], read: Callable[[BaseException], _Value | None]) -> _Value | None:
+    """Return the first link's value that is there."""
+    return next((found for link in links if (found := read(link)) is not None), None)
+
+
+def _kind(own: object, names: Set[str], status: int | None, *, retryable: bool) -> FailureKind:
+    stated: FailureKind | None = getattr(own, "kind", None)
+    if stated:
+        return stated
+    if status is None:
+        return "timeout" if names & _TIMEOUTS else "provider"
+    return "refused" if 400 <= status < 500 and not retryable else "provider"
+
+
+def classify_error(error: Exception, secrets: tuple[str, ...] = ()) -> RequestFault:
+    """Return the fault for an exception. ``secrets`` and texts that look like secrets are removed from its message."""
+    links = list(exception_chain(error))
+    names = {type(link).__name__ for link in links}
+    causes = {type(link).__name__ for link in _causes(error)}
+    status = _first(links, _status)
+    code = str(next((getattr(link, "code", None) for link in links if getattr(link, "code", None)), ""))
+    own = next((link for link in links if getattr(link, "retryable", None) is not None), None)
+    other_requests_fail: OtherRequestsFail = _HOPELESS.get(status or 0, "no")
+    retryable = status is None or is_retryable_status(status)
+    if own is not None:
+        retryable = bool(getattr(own, "retryable", False))
+    elif causes & _MISSING or code in _NO_MONEY:
+        retryable, other_requests_fail = False, "surely"
+    elif status is None and type(links[0]) is ValueError:
+        retryable = False  # Inspect's word on the request itself: it would be said again
+    if status is None and (names & _UNREACHABLE or any(map(_is_unreachable, links))):
+        other_requests_fail = "unless_answered"
+    return RequestFault(
+        kind=_kind(own, names, status, retryable=retryable),
+        message=redact_line(_said(links, status), secrets),
+        retryable=retryable and other_requests_fail != "surely",
+        status=status,
+        retry_after=_first(links, _retry_after),
+        other_requests_fail=other_requests_fail,
+        ignored_streaming=_EMPTY_STREAM in names,
+    )
+
+
+def redact_line(text: str, secrets: tuple[str, ...] = ()) -> str:
+    """Return ``text`` in one line, without markup of terminals and without secrets."""
+    for secret in secrets:
+        text = text.replace(secret, "[redacted]")
+    return one_line(redact(text), 500)
+
+
+def _status(error: BaseException) -> int | None:
+    value = getattr(error, "status_code", None)
+    return value if isinstance(value, int) and 100 <= value <= 599 else None
+
+
+def _retry_after(error: BaseException) -> float | None:
+    given = getattr(error, "retry_after", None)
+    if given is None:
+        headers = getattr(getattr(error, "response", None), "headers", None) or {}
+        given = headers.get("retry-after")
+    try:
+        return max(0.0, float(given)) if given is not None else None
+    except (TypeError, ValueError):
+        return None  # a date: our own pauses serve as well
+
+
+def _is_unreachable(error: BaseException) -> bool:
+    return isinstance(error, (ConnectionRefusedError, socket.gaierror))
+
+
+def _said(links: list[BaseException], status: int | None) -> str:
+    """Return the message of the most informative exception: the one with the status, else the innermost shown."""
+    unwrapped = [link for link in links if type(link).__name__ not in _WRAPPERS] or links[-1:]
+    if status is not None:
+        knowing = next((link for link in unwrapped if _status(link) is not None), unwrapped[0])
+        return f"HTTP {status}: {_words(knowing)}"
+    first = unwrapped[0]
+    if getattr(first, "retryable", None) is not None:
+        return _words(first)
+    first = list(_causes(first))[-1]
+    words, name = _words(first), type(first).__name__
+    if isinstance(first, MachineError) or name == "PrerequisiteError":
+        return words
+    text = f"{name}: {words}" if words else name
+    if isinstance(first, (ValueError, TypeError, LookupError, AttributeError, AssertionError)):
+        return f"what came is no answer in the provider's form ({text[:_MAX_QUOTED]})"
+    return text
+
+
+def plain_message(message: object) -> str:
+    """Return a message of Inspect without the terminal's markup, redacted, in one line."""
+    from rich.errors import MarkupError
+    from rich.text import Text
+
+    try:
+        text = Text.from_markup(str(message).replace("\n\n", ": ")).plain
+    except MarkupError:
+        text = str(message)
+    return redact_line(text).removeprefix("ERROR").lstrip(": ")
+
+
+def _words(error: BaseException) -> str:
+    if type(error).__name__ == "PrerequisiteError":
+        return plain_message(getattr(error, "message", error))
+    body = getattr(error, "body", None)
+    if isinstance(body, dict):
+        inner = body.get("error")
+        message = body.get("message") or (inner.get("message") if isinstance(inner, dict) else inner)
+        if message:
+            return str(message)
+    message = getattr(error, "message", None)
+    return message if isinstance(message, str) and message else str(error)

@@ -13,8 +13,7 @@ from caretbench.inspect.client.messages import PROMPT_KIND
 from caretbench.inspect.client.provider_errors import ProviderError
 from caretbench.inspect.providers.base import SingleTryAPI
 from caretbench.inspect.providers.endpoint_api import EndpointAPI
-from caretbench.inspect.providers.server_findings import ServerFindings
-from caretbench.inspect.providers.server_probe import own_address, own_shape, probe_server
+from caretbench.inspect.providers.server_probe import ServerFindings, own_address, own_shape, probe_server
 from caretbench.local.server_spec import KEY_VARIABLE, SERVER, ServerSpec, parse_server_spec
 from caretbench.models import ClientOptions, PromptKind
 

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from caretbench.errors import DataError
 from caretbench.files import sha256_json
-from caretbench.inspect.installation import check_installed
+from caretbench.inspect.client.provider_facts import check_installed
 from caretbench.problem import Completion, Latency
 from caretbench.runs.model_under_test import CHOSEN_SETTINGS
 from caretbench.runs.run_folder import ModelInfo

@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from caretbench.inspect.client import first_token
 from caretbench.inspect.client.background_loop import run_in_thread
+from caretbench.inspect.client.messages import (
+    UNTOLD,
+    cut_at_stop,
+    first_token_settings,
+    letter_probabilities,
+    letters_of,
+    likeliest_letter,
+    messages_of,
+)
 from caretbench.inspect.client.model_caller import refusal_of
 
 if TYPE_CHECKING:
@@ -44,7 +52,6 @@ def ask(suite: str, data: str, asked: dict[str, Any], seed: int | None, scored: 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         from inspect_ai.model import get_model
 
-        from caretbench.inspect.client.messages import messages_of
         from caretbench.inspect.client.provider_facts import ModelFacts
         from caretbench.inspect.tasks.inspect_suite import inspect_suite
         from caretbench.runs.model_under_test import CHOSEN_SETTINGS
@@ -106,23 +113,21 @@ def _asking(model: Model, suite: str, asked: Mapping[str, Any], *, questions: bo
 def _settings(prompt: Prompt, limit: int | None, seed: int | None) -> dict[str, Any]:
     """Return the settings of a request, in addition to the task's: at most ``limit`` texts at which the answer ends."""
     chosen: dict[str, Any] = {"stop_seqs": list(prompt.stop[:limit])} if prompt.stop else {}
-    chosen |= first_token.first_token_settings(prompt)
+    chosen |= first_token_settings(prompt)
     return chosen if seed is None else chosen | {"seed": seed}
 
 
 def _finished(output: ModelOutput, prompt: Prompt, limit: int | None) -> str | None:
     """Finish an answer as the prompt requires; return why there is none."""
-    from caretbench.inspect.client.messages import cut_at_stop
-
     if limit is not None and output.choices:  # the request had no room for the other texts at which it ends
         output.message.content = output.completion = cut_at_stop(output.completion, prompt.stop[limit:])
     refusal = refusal_of(output, output.stop_reason, output.completion)
-    letters = first_token.letters_of(prompt)
+    letters = letters_of(prompt)
     if refusal is None and output.choices and letters:
-        told = first_token.letter_probabilities(output.choices[0], letters)
+        told = letter_probabilities(output.choices[0], letters)
         if told is None:
-            return first_token.UNTOLD
+            return UNTOLD
         if told:
-            output.message.content = output.completion = first_token.likeliest_letter(told)
+            output.message.content = output.completion = likeliest_letter(told)
             output.choices[0].stop_reason = "stop"
     return refusal

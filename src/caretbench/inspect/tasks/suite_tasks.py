@@ -1,4 +1,4 @@
-"""Suites as Inspect tasks: ``inspect eval caretbench/SUITE --model PROVIDER/MODEL``."""
+"""Evaluation from Python, with the options under which Inspect has the least overhead."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from inspect_ai.viewer import (
     ViewerConfig,
 )
 
-from caretbench.inspect.tasks.metrics import PASSED
-from caretbench.inspect.tasks.scorer import caret
+from caretbench.inspect.tasks.scorer import PASSED, caret
 from caretbench.inspect.tasks.solver import ask
 from caretbench.options import Option, StringList
 from caretbench.problem import Question
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from caretbench.models import ModelClient
     from caretbench.problem import Problem
     from caretbench.prompts.instructions import InstructionMode
+
 
 _SCORER = "caret"
 _PER_CELL = Option("limit_per_cell", int, "", "suite", field="per_cell", replacement="per_cell", in_inspect=True)

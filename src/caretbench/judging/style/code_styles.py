@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import tree_sitter
 
 from caretbench.judging.style.local_names import LocalNames
-from caretbench.syntax.docs.comments import Comment, comment_marks, comments_in
+from caretbench.syntax.documentation import Comment, comment_marks, comments_in
 from caretbench.syntax.faults import fault_count
 from caretbench.syntax.parser import encode, parse, text_of
 

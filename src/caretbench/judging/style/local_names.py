@@ -10,8 +10,7 @@ from typing import Final
 
 import tree_sitter
 
-from caretbench.syntax.parser import text_of
-from caretbench.syntax.queries import captures
+from caretbench.syntax.parser import captures, text_of
 from caretbench.syntax.uses.identifiers import naming_style
 
 _OUTER_NAMES: Final = re.compile(

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
 
+from caretbench.syntax.bounded_parsing import SplicedTree
 from caretbench.syntax.faults import layout_faults
 from caretbench.syntax.parser import error_count
-from caretbench.syntax.spliced_tree import SplicedTree
 
 STATEMENT: Final = "statement"
 COMMENT: Final = "comment"

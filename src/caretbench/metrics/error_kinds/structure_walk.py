@@ -17,8 +17,8 @@ import tree_sitter
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.metrics.error_kinds.answer_structure import COMMENT, AnswerStructure, Call, Statement, Token
 from caretbench.metrics.error_kinds.node_table import kind_by_type, kind_of
+from caretbench.syntax.bounded_parsing import SplicedTree, spliced_tree
 from caretbench.syntax.parser import encode
-from caretbench.syntax.spliced_tree import SplicedTree, spliced_tree
 
 MAX_NODES: Final = 100_000
 """Maximum number of nodes that the walk visits."""

@@ -20,7 +20,7 @@ from caretbench.projects.language_tables import project_tables
 from caretbench.projects.token_search import TokenSearch, split_tokens
 from caretbench.syntax import Block, FileAnalysis, Span
 from caretbench.syntax.analysis_types import FUNCTION_SCOPES, SpanIndex
-from caretbench.syntax.preprocessing import parse_file
+from caretbench.syntax.source import parse_file
 
 BlockKind = Literal[
     "method", "if", "for", "while", "try", "catch", "statement", "argument_list", "partial_line", "comment"

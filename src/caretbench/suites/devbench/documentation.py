@@ -10,7 +10,7 @@ import re
 
 from pydantic import BaseModel, ConfigDict
 
-from caretbench.syntax.docs.documentation import comments_between, documentation_of
+from caretbench.syntax.documentation import comments_between, documentation_of
 
 
 class DocumentationCheck(BaseModel):

@@ -25,7 +25,7 @@ from caretbench.suites.efcb.floors.lexical_similarity import PatchCorpus, file_t
 from caretbench.suites.efcb.open_answers.masked_scores import copy_previous_lines, read_masked_patch
 from caretbench.suites.efcb.open_answers.reverse_scores import shown_patch
 from caretbench.suites.efcb.seeding import seeded_random
-from caretbench.syntax.docs.comments import comment_marks
+from caretbench.syntax.documentation import comment_marks
 from caretbench.syntax.source import grammar_of
 
 _SEED: Final = 0

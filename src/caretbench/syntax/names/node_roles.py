@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 import tree_sitter
 
 from caretbench.syntax.names.symbols import ImportTarget
-from caretbench.syntax.parser import text_of
-from caretbench.syntax.queries import captures, matches
+from caretbench.syntax.parser import captures, matches, text_of
 from caretbench.syntax.source import SourceFile
 
 NODE_KINDS: Final = frozenset({

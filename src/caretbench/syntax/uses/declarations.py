@@ -20,9 +20,8 @@ from typing import Final, NamedTuple
 import tree_sitter
 
 from caretbench.languages.node_kinds import node_kinds
-from caretbench.syntax.parser import text_of
-from caretbench.syntax.queries import matches
-from caretbench.syntax.uses.value_kinds import inferred_kind, is_function, kind_of_value, plain_type
+from caretbench.syntax.parser import matches, text_of
+from caretbench.syntax.uses.expression_contexts import inferred_kind, is_function, kind_of_value, plain_type
 
 _ROLES: Final = ("parameter", "local", "comprehended", "field", "constant", "function", "typename", "import")
 _EVERYWHERE: Final = frozenset({"comprehended", "field", "constant", "function", "typename", "import"})

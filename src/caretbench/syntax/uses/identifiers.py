@@ -21,8 +21,7 @@ import tree_sitter
 
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.syntax.analysis_types import Span
-from caretbench.syntax.parser import encode, error_count, parse
-from caretbench.syntax.queries import captures
+from caretbench.syntax.parser import captures, encode, error_count, parse
 
 _PLACES: Final = ("called", "member", "object", "key", "type")
 _BEFORE: Final = {".": "member", "::": "member"}

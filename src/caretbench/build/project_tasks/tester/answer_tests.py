@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple, TypeGuard
 from caretbench.extraction.code_fences import closed_fences
 from caretbench.files import replace_surrogates, sha256_text
 from caretbench.redaction import REDACTED, redact
-from caretbench.syntax.python_module import python_module
+from caretbench.syntax.parser import python_module
 
 Framework = Literal["pytest", "unittest"]
 WRITTEN_FOLDER: Final = "caretbench_written"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from caretbench.build.project_tasks.tester.answer_tests import MAX_NAME, WrittenTest, redacted_name
-from caretbench.syntax.python_module import python_module
+from caretbench.syntax.parser import python_module
 
 _RUNNER_TEXT: Final = re.compile(
     r"\b(?:os\._exit|os\.abort|os\.kill(?:pg)?|_exit|settrace|setprofile|ctypes|sitecustomize|conftest|PYTEST_ADDOPTS"

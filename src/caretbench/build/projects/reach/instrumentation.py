@@ -20,10 +20,8 @@ from caretbench.languages.node_kinds import node_kinds
 from caretbench.projects.language_tables import InstrumentationTable, instrumentation_table
 from caretbench.syntax.analysis_types import Span
 from caretbench.syntax.blocks import statement_lists
-from caretbench.syntax.parser import has_error
-from caretbench.syntax.preprocessing import parse_file
-from caretbench.syntax.queries import captures
-from caretbench.syntax.source import SourceFile
+from caretbench.syntax.parser import captures, has_error
+from caretbench.syntax.source import SourceFile, parse_file
 
 _PLACE = f"{WORK}/{EXECUTION_LOG}"
 

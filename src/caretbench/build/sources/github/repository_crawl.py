@@ -19,7 +19,7 @@ from caretbench.build.sources.github.repository_search import RepositorySearch
 from caretbench.languages import language as language_named
 from caretbench.languages.path_languages import path_language
 from caretbench.problem import Row
-from caretbench.syntax.testing import is_test_path
+from caretbench.syntax.analysis import is_test_path
 
 MONTHS: Final = 4
 

@@ -15,8 +15,8 @@ from caretbench.people.telemetry.features.event_words import replaced_words, sec
 from caretbench.people.telemetry.features.later_text import kept_share, typed_by_user, was_right
 from caretbench.people.telemetry.identities import SaltedHashes
 from caretbench.redaction import redact
+from caretbench.syntax.bounded_parsing import can_be_parsed
 from caretbench.syntax.caret_boundary import caret_boundary
-from caretbench.syntax.parse_probe import can_be_parsed
 
 _PROBED_PROMPT: Final = 5_000
 """Number of characters around a caret from which a process of its own tries whether they can be parsed."""

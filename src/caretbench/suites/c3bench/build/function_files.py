@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 
 from caretbench.problem import Provenance
 from caretbench.suites.c3bench.checked_functions import CheckedFunction
-from caretbench.syntax.python_module import PythonPositions, python_module
+from caretbench.syntax.parser import PythonPositions, python_module
 
 CHECKS_PREFIX = "check_"
 

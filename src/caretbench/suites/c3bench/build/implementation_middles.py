@@ -11,7 +11,7 @@ from caretbench.files import sha256_text
 from caretbench.suites.c3bench.build.build_types import Extraction, ImplementationContext, Reject
 from caretbench.suites.c3bench.checked_functions import CheckedFunction
 from caretbench.suites.c3bench.implementations.equivalents import EquivalentContext, equivalent_contexts
-from caretbench.syntax.python_module import python_module
+from caretbench.syntax.parser import python_module
 
 LINE_SHARE = 0.3
 """Share of middles that are runs of lines; the others are nodes of the syntax tree."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from caretbench.languages import language_of_grammar
 from caretbench.problem import Provenance
 from caretbench.suites.c3bench.checked_functions import CheckedFunction
-from caretbench.syntax.python_module import python_module
+from caretbench.syntax.parser import python_module
 
 _HOLE = re.compile(r"\{\{\s*completion\s*\}\}")
 _HUMANEVAL = frozenset({"task_id", "entry_point", "prompt", "canonical_solution", "test"})

@@ -18,8 +18,7 @@ from caretbench.suites.c3bench.build.function_files import CHECKS_PREFIX, paired
 from caretbench.suites.c3bench.build.program_rows import LAYOUTS, ProgramRow, checked_function, layout_of, program_row
 from caretbench.suites.c3bench.checked_functions import CheckedFunction, function_of_row
 from caretbench.syntax.faults import fault_count
-from caretbench.syntax.parser import parse
-from caretbench.syntax.python_module import python_module
+from caretbench.syntax.parser import parse, python_module
 from caretbench.syntax.source import language_of
 
 LANGUAGES: Final = ("python", "javascript", "typescript", "java")

@@ -15,7 +15,7 @@ from caretbench.suites.c3bench.implementations.rewrite import (
     rewrite_entries,
     rewrites,
 )
-from caretbench.syntax.python_module import PythonPositions, python_module
+from caretbench.syntax.parser import PythonPositions, python_module
 
 MAX_LINE = 99
 

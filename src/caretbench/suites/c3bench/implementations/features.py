@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from caretbench.suites.c3bench.implementations.idle.idle_statements import without_idle_parts
 from caretbench.suites.c3bench.implementations.name_uses import name_uses
-from caretbench.syntax.python_module import PythonPositions, python_module
+from caretbench.syntax.parser import PythonPositions, python_module
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SIMPLE: dict[str, tuple[type[ast.AST], ...]] = {

@@ -14,8 +14,7 @@ from rapidfuzz.distance import Indel
 
 from caretbench.languages import language_of_grammar
 from caretbench.languages.node_kinds import node_kinds
-from caretbench.syntax.parser import parse
-from caretbench.syntax.python_module import LINE_END, python_module
+from caretbench.syntax.parser import LINE_END, parse, python_module
 
 MIN_TREE_DISTANCE = 0.03
 """Smallest distance between two implementations that are kept side by side."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from caretbench.suites.c3bench.scale.parsing.statements import StatementView, column_at, first_reason, has_blank_line
 from caretbench.suites.c3bench.scale.parsing.tree_statements import ParsedFile, code_line_count, comments_in
 from caretbench.suites.c3bench.scale.scale_types import Allowances, LineUnit, ScaleSpecification, ScaleVerdict
-from caretbench.syntax.python_module import LINE_END
+from caretbench.syntax.parser import LINE_END
 
 
 def check_lines(

@@ -12,7 +12,7 @@ from caretbench.suites.c3bench.scale.line_check import count_in_unit
 from caretbench.suites.c3bench.scale.parsing.tree_statements import ParsedFile, tree_statements
 from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification, ScaleVerdict
 from caretbench.suites.c3bench.scale.verifier import require_statements
-from caretbench.syntax.python_module import LINE_END
+from caretbench.syntax.parser import LINE_END
 
 
 def verify_published(

@@ -9,7 +9,7 @@ from caretbench.suites.c3bench.scale.parsing.node_spans import has_open_line_end
 from caretbench.suites.c3bench.scale.parsing.statements import StatementView, first_reason
 from caretbench.suites.c3bench.scale.parsing.tree_statements import ParsedFile, comments_in
 from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification, ScaleVerdict
-from caretbench.syntax.python_module import LINE_END
+from caretbench.syntax.parser import LINE_END
 
 
 def check_rest_of_line(

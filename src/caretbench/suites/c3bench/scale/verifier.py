@@ -17,7 +17,7 @@ from caretbench.suites.c3bench.scale.parsing.statements import StatementView
 from caretbench.suites.c3bench.scale.parsing.tree_statements import ParsedFile, tree_statements
 from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification, ScaleVerdict, SpecificationError
 from caretbench.suites.c3bench.scale.span_check import check_node, check_rest_of_line
-from caretbench.syntax.parse_probe import PROBE_MB, PROBE_SECONDS, takes_too_much
+from caretbench.syntax.bounded_parsing import PROBE_MB, PROBE_SECONDS, takes_too_much
 
 
 def verify(

@@ -19,7 +19,7 @@ from rapidfuzz import fuzz, process
 from caretbench.errors import DataError
 from caretbench.suites.efcb.patch_rendering import RenderedPatch
 from caretbench.suites.efcb.unified_diff import parse_hunks
-from caretbench.syntax.docs.comments import comment_marks, comments
+from caretbench.syntax.documentation import comment_marks, comments
 from caretbench.syntax.parser import encode
 from caretbench.syntax.source import grammar_of
 from caretbench.syntax.uses.identifiers import identifiers

@@ -1,7 +1,7 @@
 """Distances to comments as the released line scanner measures them.
 
 The scanner reads lines, not syntax: a docstring of one line opens a comment that the next line with a mark closes. Our
-own labels come from the parser (:mod:`caretbench.syntax.docs.comments`).
+own labels come from the parser (:mod:`caretbench.syntax.documentation`).
 """
 
 from __future__ import annotations

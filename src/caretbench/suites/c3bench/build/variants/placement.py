@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from caretbench.syntax.faults import is_well_formed_text
-from caretbench.syntax.python_module import PythonPositions, python_module
+from caretbench.syntax.parser import PythonPositions, python_module
 
 _Place = tuple[int | str, str]
 """Position of a parent before the middle, or its part of the file, and the field of the parent."""

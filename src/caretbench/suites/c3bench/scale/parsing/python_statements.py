@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from caretbench.suites.c3bench.scale.parsing.statements import CodeStatement, StatementView
-from caretbench.syntax.python_module import LINE_END, PythonPositions, python_module
+from caretbench.syntax.parser import LINE_END, PythonPositions, python_module
 
 _KINDS: dict[type[ast.stmt], str] = {
     ast.For: "for", ast.AsyncFor: "for", ast.While: "while", ast.If: "if", ast.Try: "try", ast.With: "with",

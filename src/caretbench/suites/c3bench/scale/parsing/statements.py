@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from caretbench.syntax.python_module import LINE_END
+from caretbench.syntax.parser import LINE_END
 
 
 class CodeStatement(NamedTuple):

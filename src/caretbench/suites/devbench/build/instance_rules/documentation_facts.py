@@ -11,9 +11,8 @@ from caretbench.languages.node_kinds import NodeKinds, node_kinds
 from caretbench.metrics.text_overlap import content_words
 from caretbench.suites.devbench.build.instance_rules.program_view import ProgramView
 from caretbench.suites.devbench.documentation import DocumentationCheck
-from caretbench.syntax.docs.documentation import comments_between, documentation_of
-from caretbench.syntax.parser import text_of
-from caretbench.syntax.queries import matches
+from caretbench.syntax.documentation import comments_between, documentation_of
+from caretbench.syntax.parser import matches, text_of
 
 _FUNCTION: Final = re.compile(r"function|method|constructor|declarator")
 _NAME: Final = re.compile(r"(?:new\s+)?([A-Za-z_][\w.:]*)\s*[({<]?")

@@ -9,8 +9,7 @@ import tree_sitter
 
 from caretbench.suites.devbench.build.instance_rules.program_view import ProgramView
 from caretbench.suites.devbench.cells.cell_tables import cell_languages
-from caretbench.syntax.parser import text_of
-from caretbench.syntax.queries import matches
+from caretbench.syntax.parser import matches, text_of
 
 _IMPORTING = re.compile(r"(?:_statement|_declaration|_directive|preproc_include)$")
 _IMPORT_LINE = re.compile(r"^\s*(?:import|from|#\s*include|using|package|\"[\w./-]+\"$)|\brequire\(")

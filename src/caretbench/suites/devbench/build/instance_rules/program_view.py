@@ -11,7 +11,7 @@ from typing import Final
 import tree_sitter
 
 from caretbench.problem import Problem
-from caretbench.syntax.docs.comments import Comment, comments_in
+from caretbench.syntax.documentation import Comment, comments_in
 from caretbench.syntax.parser import encode, parse
 from caretbench.syntax.uses.declarations import Declaration, DeclarationIndex
 from caretbench.syntax.uses.identifiers import Identifier, identifiers

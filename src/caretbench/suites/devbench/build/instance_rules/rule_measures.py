@@ -12,9 +12,8 @@ from caretbench.languages.node_kinds import node_kinds
 from caretbench.suites.devbench.build.instance_rules.pattern_examples import pattern_example_count
 from caretbench.suites.devbench.build.instance_rules.program_view import ProgramView, filled_lines
 from caretbench.suites.devbench.cells.cell_tables import cell_languages
-from caretbench.syntax.docs.documentation import documentation_of, documented_declarations
-from caretbench.syntax.parser import text_of
-from caretbench.syntax.queries import matches
+from caretbench.syntax.documentation import documentation_of, documented_declarations
+from caretbench.syntax.parser import matches, text_of
 
 _STATEMENT: Final = re.compile(r"_statement$|declaration$|_definition$|^statement$|^return$")
 _BODIES: Final = re.compile(r"block|body|_list$|suite")

@@ -20,8 +20,7 @@ from caretbench.suites.efcb.build.edits.tree_guards import (
     is_symmetric_pair,
     is_text_for_people,
 )
-from caretbench.syntax.uses.expression_contexts import callee_of, expression_context
-from caretbench.syntax.uses.value_kinds import kind_of_value
+from caretbench.syntax.uses.expression_contexts import callee_of, expression_context, kind_of_value
 
 MIN_OCCURRENCES: Final = 2
 """Minimum number of occurrences of a replaced literal in added lines, so that the patch shows its use."""

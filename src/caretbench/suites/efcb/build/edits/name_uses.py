@@ -26,9 +26,9 @@ from caretbench.syntax.uses.expression_contexts import (
     arguments_of,
     callee_of,
     expression_use,
+    kind_of_value,
 )
 from caretbench.syntax.uses.identifiers import Identifier, Identifiers, identifiers
-from caretbench.syntax.uses.value_kinds import kind_of_value
 
 STATIC_LANGUAGES: Final = frozenset({"java", "csharp", "go", "typescript", "tsx", "cpp", "rust"})
 """Statically typed languages."""

@@ -15,8 +15,13 @@ from caretbench.suites.efcb.build.edits.name_uses import ParsedPart
 from caretbench.suites.efcb.build.edits.patch_edit import PatchEdit, Replacement
 from caretbench.suites.efcb.build.edits.tree_guards import ancestors, is_compile_time, is_text_for_people
 from caretbench.syntax.parser import text_of as text
-from caretbench.syntax.uses.expression_contexts import arguments_of, callee_of, operator_of
-from caretbench.syntax.uses.value_kinds import inferred_kind, kind_of_value
+from caretbench.syntax.uses.expression_contexts import (
+    arguments_of,
+    callee_of,
+    inferred_kind,
+    kind_of_value,
+    operator_of,
+)
 
 _BOUNDARIES: Final[Mapping[str, tuple[str, ...]]] = {
     "<": ("<=", ">"), "<=": ("<", ">="), ">": (">=", "<"), ">=": (">", "<="),

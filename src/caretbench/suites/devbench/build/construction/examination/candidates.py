@@ -34,8 +34,8 @@ from caretbench.suites.devbench.built_instances import Scenario
 from caretbench.suites.devbench.cells.cell_tables import cell_categories
 from caretbench.suites.devbench.documentation import DocumentationCheck
 from caretbench.suites.devbench.starter import problem_of_text
+from caretbench.syntax.bounded_parsing import PROBE_MB, PROBE_SECONDS, takes_too_much
 from caretbench.syntax.caret_boundary import caret_boundary
-from caretbench.syntax.parse_probe import PROBE_MB, PROBE_SECONDS, takes_too_much
 
 _DIAGNOSTIC_CHARACTERS = 600
 _DEEPEST = 200

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from caretbench.execution.execution_types import ExecutionRequest, Executor, Status
 from caretbench.languages import language
 from caretbench.problem import InlineSplice, Problem
-from caretbench.syntax.docs.comments import comments
+from caretbench.syntax.documentation import comments
 
 _REMARK = "the same"
 

@@ -1,7 +1,8 @@
-"""Detection of a model's fill-in-the-middle format.
+"""Fill-in-the-middle families: their table, detection of a model's format, and the strategies ``fim/FAMILY``.
 
 The families are in ``fim_formats.toml``; nothing here knows one of them. A format is found by the special tokens
-of the model's tokenizer, by the model's name, or by both; never by default.
+of the model's tokenizer, by the model's name, or by both; never by default. A second order of a family is the
+strategy ``fim/FAMILY:ORDER``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,16 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from caretbench.errors import DataError
-from caretbench.prompts.fim.format import FamilyWithoutFim, FimFormat
+from caretbench.models import ChatPrompt, Message, Prompt, TextPrompt
+from caretbench.problem import Caret
+from caretbench.prompts.fim.format import FamilyWithoutFim, FimFormat, PrefixSuffixOrder
+from caretbench.prompts.strategy import (
+    PromptBudget,
+    PromptParts,
+    PromptStrategy,
+    UnpromptableError,
+    render_within_budget,
+)
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 _NAMED_TOKENS = ("bos_token", "eos_token", "unk_token", "pad_token", "additional_special_tokens")
@@ -181,3 +191,53 @@ def _plain_sentinels(vocabulary: JsonValue) -> Iterator[str]:
         texts = [entry[0] for entry in vocabulary if isinstance(entry, list) and entry]
     known = known_sentinels()
     yield from (text for text in texts if isinstance(text, str) and text.removeprefix("\u2581") in known)
+
+
+class FimStrategy(PromptStrategy):
+    """Fill-in-the-middle strategy in the format of a family.
+
+    No format has a place for an instruction. The kind is ``text``, but ``chat`` for a family whose text is in a turn
+    of a conversation that the endpoint writes. The version is that of the family's entry in the table.
+    """
+
+    takes_instructions = False
+
+    def __init__(self, entry: FimFormat, order: PrefixSuffixOrder | None = None) -> None:
+        self.format = entry
+        self.order = order or entry.order
+        self.name = f"fim/{entry.name}" + ("" if self.order == entry.order else f":{self.order}")
+        self.version = entry.version
+        self.kind = "text" if entry.system is None else "chat"
+
+    def render(self, caret: Caret, budget: PromptBudget) -> Prompt:
+        """Return the prompt for ``caret``; no format has a field for an instruction."""
+        if caret.instruction:
+            raise UnpromptableError(
+                f"{self.name} has no place for the problem's instruction: --instruction none asks without it, and "
+                "--instruction comment with it as a comment at the end of the prefix"
+            )
+        system = self.format.system or ""
+
+        def text(parts: PromptParts) -> str:
+            return self.format.render(
+                parts.prefix, parts.suffix,
+                language=caret.language, path=caret.path, repository=caret.repository, files=parts.files,
+                order=self.order,
+            ).text  # fmt: skip
+
+        whole = render_within_budget(
+            PromptParts(caret.prefix, caret.suffix, caret.context), budget, lambda parts: system + text(parts)
+        )
+        rendered, stop = whole[len(system) :], self.format.stop
+        if self.format.system is None:
+            return TextPrompt(text=rendered, stop=stop)
+        return ChatPrompt(
+            messages=(Message(role="system", text=system), Message(role="user", text=rendered)), stop=stop
+        )
+
+
+@cache
+def fim_strategies() -> Mapping[str, FimStrategy]:
+    """Return all FIM strategies by name: one per family, and one per additional order of prefix and suffix."""
+    found = (FimStrategy(entry, order) for entry in fim_formats().values() for order in entry.orders)
+    return {strategy.name: strategy for strategy in found}

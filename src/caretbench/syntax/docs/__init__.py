@@ -1,1 +1,0 @@
-"""Comments and documentation of a program."""

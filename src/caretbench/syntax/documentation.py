@@ -1,0 +1,354 @@
+"""Comments of a program, and documentation of a declaration: its docstring or documentation comment.
+
+Comments have positions. Of documentation, the described parameters, the return value and exceptions are read too:
+Javadoc, JSDoc, Doxygen, C# XML, and Python's Google, NumPy and Sphinx styles.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import tree_sitter
+
+from caretbench.languages import language as language_named
+from caretbench.languages import language_of_grammar
+from caretbench.languages.node_kinds import NodeKinds, node_kinds
+from caretbench.problem import Row
+from caretbench.syntax.parser import captures, encode, matches, parse, text_of
+
+CommentKind = Literal["line", "block", "docstring"]
+
+
+class Comment(Row):
+    """One comment, marks included; ``start`` and ``end`` count bytes of the UTF-8 text."""
+
+    kind: CommentKind
+    start: int
+    end: int
+    text: str
+
+
+class CommentMarks(NamedTuple):
+    """Comment marks of a language: of line comments, and the two marks of block comments; may be empty."""
+
+    line: str
+    block: tuple[str, ...]
+
+
+def comment_marks(language: str) -> CommentMarks:
+    """Return the marks of a language (by name or alias), a dialect, or one that is parsed only.
+
+    Raises:
+        KeyError: the table has no such language.
+    """
+    entry = language_of_grammar(language)
+    return CommentMarks(entry.line_comment, entry.block_comment)
+
+
+def _kind(text: str, language: str) -> CommentKind:
+    mark = next(iter(comment_marks(language).block), None)
+    return "block" if mark and text.startswith(mark) else "line"
+
+
+def comments_in(tree: tree_sitter.Tree, language: str) -> list[Comment]:
+    """Return the comments and docstrings of a parsed program, in text order."""
+    found = captures(tree.root_node, language, "comments")
+    everything = []
+    for node in found.get("comment", []):
+        text = text_of(node)
+        end = node.end_byte
+        if text.endswith(("\n", "\r")):  # some grammars count the line end to a line comment
+            text = text.rstrip("\r\n")
+            end = node.start_byte + len(text.encode("utf-8", "surrogatepass"))
+        everything.append(Comment(kind=_kind(text, language), start=node.start_byte, end=end, text=text))
+    everything += [
+        Comment(kind="docstring", start=node.start_byte, end=node.end_byte, text=text_of(node))
+        for node in found.get("docstring", [])
+    ]
+    return sorted(everything, key=lambda comment: comment.start)
+
+
+def comments(text: str, language: str) -> list[Comment]:
+    """Return the comments and docstrings of a program, in text order.
+
+    Raises:
+        KeyError: the table has no such language.
+    """
+    return comments_in(parse(text, language), language)
+
+
+_TYPE = r"(?:\{[^}\n]*\}\s*)?"
+_LINES = r"(?:.*\n(?![ \t]*(?:[@\\]|$)))*.*"  # to the next tag or blank line
+
+
+def _compiled(*patterns: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(pattern, re.MULTILINE) for pattern in patterns)
+
+
+# One table for all styles: a style's marks do not occur in another style's text.
+_PARAMETERS = _compiled(
+    r"[@\\]t?(?:param|arg|argument)(?:\[[^\]\n]*\])?\s+"
+    rf"{_TYPE}<?\[?(?P<name>[\w$.]+)[^\s\]]*\]?>?[ \t]*[-:]?[ \t]*(?P<what>{_LINES})",
+    r"<(?:type)?param\s+name\s*=\s*[\"'](?P<name>[^\"']+)[\"']\s*>(?P<what>[\s\S]*?)</(?:type)?param>",
+    r"^[ \t]*:(?:param|parameter|arg|key)[ \t]+(?:[^:\n]*[ \t])?\*{0,2}(?P<name>\w+):[ \t]*"
+    r"(?P<what>.*(?:\n(?![ \t]*:).*\S)*)",
+)
+_RETURNS = _compiled(
+    rf"[@\\](?:returns?|retval|result)\b\s*{_TYPE}(?P<what>\S.*|(?<=\}})\s*)",
+    r"<returns>(?P<what>[\s\S]*?)</returns>",
+    r"^[ \t]*:returns?:[ \t]*(?P<what>\S.*)",
+)
+_THROWS = _compiled(
+    r"[@\\](?:throws?|exception)\s+\{?(?P<name>[\w$.:]+)\}?",
+    r"<exception\s+cref\s*=\s*[\"'](?:[A-Z]:)?(?P<name>[^\"']+)[\"']",
+    r"^[ \t]*:(?:raises?|except|exception)[ \t]+(?P<name>[\w.]+):",
+)
+
+_TITLES = {
+    "parameters": (
+        "args",
+        "arguments",
+        "parameters",
+        "params",
+        "other parameters",
+        "keyword args",
+        "keyword arguments",
+    ),
+    "returns": ("returns", "return", "yields"),
+    "throws": ("raises", "throws", "exceptions"),
+}
+_SECTIONS = {title: about for about, titles in _TITLES.items() for title in titles}
+_ENTRY = re.compile(r"\*{0,2}(?P<names>[\w.]+(?:\s*,\s*\*{0,2}[\w.]+)*)\s*(?:\([^)]*\))?\s*(?::\s*(?P<what>.*))?$")
+_XML = re.compile(r"</?[A-Za-z][^>\n]*>")
+
+
+class DocumentationTags(NamedTuple):
+    """Parameters, return value and exceptions that a documentation text describes; ``text`` is without XML tags."""
+
+    text: str
+    parameters: tuple[str, ...]
+    returns: bool
+    throws: tuple[str, ...]
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _is_rule(line: str) -> bool:
+    return set(line) == {"-"}
+
+
+def _sections(text: str) -> dict[str, list[str]]:
+    """Return the lines of Google's (``Args:``) and NumPy's (underlined) sections, by topic."""
+    bodies: dict[str, list[str]] = {}
+    lines = text.split("\n")
+    current: list[str] | None = None
+    margin = 0
+    underlined = False
+    for number, line in enumerate(lines):
+        title = line.strip().rstrip(":").lower()
+        next_line = lines[number + 1].strip() if number + 1 < len(lines) else ""
+        is_numpy = len(next_line) >= 3 and _is_rule(next_line)
+        if title in _SECTIONS and (line.strip().endswith(":") or is_numpy):
+            current = bodies.setdefault(_SECTIONS[title], [])
+            margin, underlined = _indent(line), is_numpy
+        elif current is None or not line.strip() or _is_rule(line.strip()):
+            continue
+        elif is_numpy or (not underlined and _indent(line) <= margin):
+            current = None
+        else:
+            is_typed = underlined and _indent(line) == margin  # NumPy's ``name : type`` describes nothing yet
+            current.append(line.split(":")[0] if is_typed else line)
+    return bodies
+
+
+def _entries(body: list[str]) -> tuple[str, ...]:
+    """Return the names of a section's entries that have a description, on their line or indented below it."""
+    margin = min((_indent(line) for line in body), default=0)
+    names: list[str] = []
+    for number, line in enumerate(body):
+        if _indent(line) > margin or (entry := _ENTRY.match(line.strip())) is None:
+            continue
+        below = number + 1 < len(body) and _indent(body[number + 1]) > margin
+        if entry["what"] or below:
+            names += [name.strip(" *") for name in entry["names"].split(",")]
+    return tuple(names)
+
+
+def _named(patterns: tuple[re.Pattern[str], ...], text: str) -> tuple[str, ...]:
+    hits = [hit for pattern in patterns for hit in pattern.finditer(text)]
+    described = [hit for hit in hits if "what" not in hit.groupdict() or hit["what"].strip()]
+    return tuple(hit["name"] for hit in sorted(described, key=lambda hit: hit.start()))
+
+
+def read_tags(text: str) -> DocumentationTags:
+    """Return the tags of a documentation text without comment marks; names without a description do not count."""
+    sections = _sections(text)
+    parameters = _named(_PARAMETERS, text) + _entries(sections.get("parameters", []))
+    throws = _named(_THROWS, text) + _entries(sections.get("throws", []))
+    returns = bool(sections.get("returns")) or any(
+        (hit := pattern.search(text)) is not None and bool(hit["what"].strip() or "{" in hit.group())
+        for pattern in _RETURNS
+    )
+    plain = "\n".join(line.rstrip() for line in _XML.sub("", text).split("\n")).strip()
+    return DocumentationTags(plain, tuple(dict.fromkeys(parameters)), returns, tuple(dict.fromkeys(throws)))
+
+
+_FORMAL = ("/**", "/*!", "///", "//!")
+_WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
+
+
+class Documentation(Row):
+    """Documentation of one declaration.
+
+    ``text`` is the comment without its marks; ``parameters`` and ``throws`` are the described names in text order;
+    ``returns`` is true if the return value is described; ``start`` and ``end`` count bytes of the program.
+    """
+
+    text: str
+    parameters: tuple[str, ...] = ()
+    returns: bool = False
+    throws: tuple[str, ...] = ()
+    start: int
+    end: int
+
+    @property
+    def word_count(self) -> int:
+        """Number of words of the text, names and tags included."""
+        return len(_WORD.findall(self.text))
+
+
+def _own_name(node: tree_sitter.Node) -> str:
+    return text_of(node).replace("::", ".").strip("\"'`")
+
+
+def _path(name: str, declaration: tree_sitter.Node, names: dict[int, str]) -> str:
+    parts = [name]
+    node = declaration.parent
+    while node is not None:
+        if node.id in names:
+            parts.append(names[node.id])
+        node = node.parent
+    return ".".join(reversed(parts))
+
+
+def _anchor(declaration: tree_sitter.Node, kinds: NodeKinds) -> tree_sitter.Node:
+    """Return the first node of a declaration, including decorators, attributes and wrappers."""
+    node = declaration
+    while node.parent is not None and node.parent.type in kinds.declaration_wrappers:
+        node = node.parent
+    while (before := node.prev_named_sibling) is not None and before.type in kinds.attributes:
+        node = before
+    return node
+
+
+def _strip_marks(comment: str) -> str:
+    """Return a comment without its marks and the stars at the beginning of lines."""
+    if comment.startswith("/*"):
+        body = re.sub(r"^/\*+!?<?|\*+/$", "", comment)
+        lines = [re.sub(r"^\s*\*(?!\*) ?", "", line) for line in body.split("\n")]
+    else:
+        lines = [re.sub(r"^\s*//[/!]?<? ?", "", line) for line in comment.split("\n")]
+    return "\n".join(line.rstrip() for line in lines).strip()
+
+
+def _docstring(node: Comment) -> str:
+    try:
+        value = ast.literal_eval(node.text)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        value = node.text.strip("\"'")
+    lines = str(value).expandtabs().split("\n")
+    margin = min((len(line) - len(line.lstrip()) for line in lines[1:] if line.strip()), default=0)
+    return "\n".join([lines[0].strip(), *(line[margin:].rstrip() for line in lines[1:])]).strip()
+
+
+def _before(anchor: int, source: bytes, everything: list[Comment], *, plain: bool) -> list[Comment]:
+    """Return the comments that end right before byte ``anchor``: one block comment, or consecutive line comments.
+
+    If plain comments count (``plain``), a blank line ends the search.
+    """
+    run: list[Comment] = []
+    for comment in reversed([comment for comment in everything if comment.end <= anchor]):
+        if comment.kind == "docstring" or source[comment.end : anchor].strip():
+            break
+        if run and (comment.kind == "block" or run[0].kind == "block"):
+            break
+        if (run or plain) and source[comment.end : anchor].count(b"\n") > 1:
+            break
+        run.insert(0, comment)
+        anchor = comment.start
+    while run and not plain and not run[0].text.startswith(_FORMAL):
+        run.pop(0)
+    return run
+
+
+def _attached(
+    declaration: tree_sitter.Node, name: tree_sitter.Node, source: bytes, everything: list[Comment], language: str
+) -> tuple[str, Comment, Comment] | None:
+    """Return text, first and last comment of the documentation, or None."""
+    body = declaration.child_by_field_name("body")
+    strings = [comment for comment in everything if comment.kind == "docstring"]
+    if body is not None:
+        for comment in strings:
+            first = body.named_children[0] if body.named_children else None
+            while first is not None and first.type == "comment":
+                first = first.next_named_sibling
+            if first is not None and first.start_byte == comment.start:
+                return _docstring(comment), comment, comment
+    plain = language_named(language).plain_documentation
+    anchor = _anchor(declaration, node_kinds(language))
+    inside = [comment for comment in everything if anchor.start_byte <= comment.start < name.start_byte]
+    formal = [one for one in inside if one.text.startswith(_FORMAL) and one.kind != "docstring"]
+    run = formal[-1:] or _before(anchor.start_byte, source, everything, plain=plain)
+    if not run:
+        return None
+    return "\n".join(_strip_marks(comment.text) for comment in run).strip(), run[0], run[-1]
+
+
+def documentation_of(source: str, language: str, name: str) -> Documentation | None:
+    """Return the documentation attached to the declaration (function, method, class, …) called ``name``.
+
+    Docstrings, ``/** */``, ``/*! */``, ``///`` and ``//!`` count, in Go also plain comments. Decorators, annotations,
+    ``export`` and ``template`` may be between the comment and the declaration.
+
+    ``Outer.name`` or ``Outer::name`` is the declaration inside ``Outer``. Of several declarations with the name, the
+    first documented one is taken. None if there is no such declaration, or no documentation.
+    """
+    return next((documentation for _, documentation in documented_declarations(source, language, name)), None)
+
+
+def comments_between(source: str, language: str, start: int, end: int) -> Documentation | None:
+    """Return the comments that begin in a part of a program, from byte ``start`` to ``end``, as one text; or None."""
+    run = [comment for comment in comments_in(parse(source, language), language) if start <= comment.start < end]
+    if not run:
+        return None
+    texts = (_docstring(comment) if comment.kind == "docstring" else _strip_marks(comment.text) for comment in run)
+    return Documentation(**read_tags("\n".join(texts).strip())._asdict(), start=run[0].start, end=run[-1].end)
+
+
+def documented_declarations(source: str, language: str, name: str = "") -> Iterator[tuple[str, Documentation]]:
+    """Yield the names and documentation of the declarations that have some, in text order; with ``name`` only of these.
+
+    A name is as it stands in the declaration, with dots.
+    """
+    tree = parse(source, language)
+    data = encode(source)
+    declared = matches(tree.root_node, language, "declarations")
+    found = sorted(
+        ((match["declaration"][0], match["name"][0]) for match in declared), key=lambda pair: pair[0].start_byte
+    )
+    names = {declaration.id: _own_name(node) for declaration, node in found}
+    wanted = name.replace("::", ".")
+    everything = comments_in(tree, language)
+    for declaration, node in found:
+        path = _path(_own_name(node), declaration, names)
+        if wanted and path != wanted and not path.endswith(f".{wanted}"):
+            continue
+        attached = _attached(declaration, node, data, everything, language)
+        if attached is not None:
+            text, first, last = attached
+            yield _own_name(node), Documentation(**read_tags(text)._asdict(), start=first.start, end=last.end)
