@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from caretbench.errors import UsageError
 from caretbench.models import unchecked
 from caretbench.progress import Progress
 from caretbench.runs.plans.config import RunConfig
@@ -18,12 +19,16 @@ from caretbench.runs.run_folder import RunFolder
 from caretbench.runs.runner import RunResult
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from caretbench.build.models.config import BuildModelsConfig
-    from caretbench.models import AccessCheck, ClientOpener
+    from caretbench.models import AccessCheck, ClientOpener, ClientOptions, ModelClient
     from caretbench.reports.compare import ComparisonReport
     from caretbench.reports.summary import Summary
     from caretbench.runs.judging.plan import JudgingConfig
     from caretbench.runs.judging.result import JudgingResult
+    from caretbench.runs.plans.function_models import ModelFunction
+    from caretbench.runs.recorded import Answers
     from caretbench.suites.base import Suite
     from caretbench.suites.suite_types import BuildResult
 
@@ -32,7 +37,7 @@ def load_suite(name: str) -> Suite:
     """Return the suite with this name.
 
     Raises:
-        KeyError: no such suite; the message lists the known ones.
+        UsageError: no such suite; the message lists the known ones.
     """
     from caretbench.suites import load_suite
 
@@ -40,63 +45,103 @@ def load_suite(name: str) -> Suite:
 
 
 def run(
-    config: RunConfig | Path | str, *, opener: ClientOpener | None = None, progress: Progress | None = None
+    config: RunConfig | Path | str,
+    *,
+    models: Mapping[str, ModelFunction] | None = None,
+    opener: ClientOpener | None = None,
+    progress: Progress | None = None,
 ) -> RunResult:
     """Generate completions, judge and score; the same call resumes after a stop. No request is sent twice.
 
     Args:
         config: The configuration, or the path of a run file.
+        models: Functions of a prompt, by the names of these models. They get the settings of ``defaults``, or those
+            of a model of ``config`` whose spec is ``function/NAME``. A changed function is asked again: its version,
+            ``function.version`` or a hash of its source, is part of the key.
         opener: Opens the client of a model; by default a provider of Inspect, PROVIDER/MODEL.
         progress: Receives steps and notes.
 
     Raises:
-        ValueError: the configuration cannot work.
+        UsageError: the configuration cannot work.
         DataError: data or a run file are wrong.
     """
+    from caretbench.runs.plans.function_models import FunctionModels
     from caretbench.runs.runner import run as carry_out
 
-    return carry_out(_plan(config, checks_access=opener is None), opener or _opener(), progress)
+    found, source = (config, None) if isinstance(config, RunConfig) else (RunConfig.load(Path(config)), Path(config))
+    functions = FunctionModels(models or {})
+    access = functions.access(_access_check() if opener is None else unchecked)
+    plan = ResolvedRun.from_config(functions.added_to(found), source, access)
+    return carry_out(plan, functions.opener(opener or _open_client), progress)
 
 
 def generate(
-    config: RunConfig | Path | str, *, opener: ClientOpener | None = None, progress: Progress | None = None
+    config: RunConfig | Path | str,
+    *,
+    models: Mapping[str, ModelFunction] | None = None,
+    opener: ClientOpener | None = None,
+    progress: Progress | None = None,
 ) -> RunResult:
-    """Generate and store completions; nothing is judged or scored.
+    """Generate and store completions; nothing is judged or scored. Arguments as in :func:`run`.
 
     Raises:
-        ValueError: the configuration cannot work.
+        UsageError: the configuration cannot work.
         DataError: data or a run file are wrong.
     """
     found = config if isinstance(config, RunConfig) else RunConfig.load(Path(config))
-    return run(found.model_copy(update={"score": False, "graders": ()}), opener=opener, progress=progress)
+    plain = found.model_copy(update={"score": False, "graders": ()})
+    return run(plain, models=models, opener=opener, progress=progress)
 
 
 def score(
     config: RunConfig,
     completions: Sequence[Path | str] | Path | str = (),
     *,
+    answers: Answers | None = None,
+    name: str = "answers",
     models: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> RunFolder:
-    """Score recorded completions and baselines; return the run's folder.
+    """Score recorded completions, answers in memory and baselines; return the run's folder.
 
     Args:
         config: Configuration with one suite; its models are not used.
         completions: JSONL files, folders of a released layout, logs of Inspect.
+        answers: Answers by problem id: a text, or a sequence with one for each sample. Ids that are not selected are
+            skipped.
+        name: Name of the model that gave ``answers``.
         models: Names of recorded models; empty: all.
         progress: Receives steps and notes.
 
     Raises:
-        ValueError: no completion is selected, or names clash.
-        DataError: a file is malformed.
+        UsageError: no completion is selected, names clash, or the data have no problem of an id.
+        DataError: a file is malformed, or the folder has another answer of this model to a problem.
     """
     paths = [Path(path) for path in ((completions,) if isinstance(completions, Path | str) else completions)]
     if len(config.suites) != 1:
-        raise ValueError(f"{len(config.suites)} suites: recorded answers are scored for one at a time")
+        raise UsageError(f"{len(config.suites)} suites: recorded answers are scored for one at a time")
     from caretbench.inspect.tasks.inspect_logs import read_log
-    from caretbench.runs.recorded import score_recorded as score_recorded
+    from caretbench.runs.recorded import AnswersInMemory, score_recorded
 
-    return score_recorded(ResolvedRun.from_config(config), paths, models, progress, read_log)
+    held = None if answers is None else AnswersInMemory(name, answers)
+    return score_recorded(ResolvedRun.from_config(config), paths, models, progress, read_log, held)
+
+
+def frame(folder: Path | str) -> pl.DataFrame:
+    """Return all scores of a run as a polars table: a line for each row of ``scores.jsonl``, without its details.
+
+    Its columns are ``problem_id``, ``model``, ``parameters``, ``sample``, ``scorer``, ``policy``, ``profile``,
+    ``counted``, ``outcome``, and one for each value (``passed``, ``indel_similarity``, …), null where a row lacks it.
+
+    Args:
+        folder: Folder of the run.
+
+    Raises:
+        DataError: this is no run, it is not scored yet, or a row is damaged.
+    """
+    from caretbench.reports.frame import score_table
+
+    return score_table(Path(folder))
 
 
 def judge(
@@ -105,15 +150,15 @@ def judge(
     """Judge the completions of a run; return the results by judge and criterion.
 
     Raises:
-        ValueError: there is no judge, or nothing to judge.
+        UsageError: there is no judge, or nothing to judge.
         DataError: this is no run.
     """
     from caretbench.runs.judging.plan import JudgingPlan
 
     if not config.judges:
-        raise ValueError("no judge; name one: judges={'NAME': 'openai/o3-mini'}, for example")
+        raise UsageError("no judge; name one: judges={'NAME': 'openai/o3-mini'}, for example")
     access = _access_check() if opener is None else unchecked
-    return JudgingPlan(RunFolder(Path(folder)), config, access).judge(opener or _opener(), progress)
+    return JudgingPlan(RunFolder(Path(folder)), config, access).judge(opener or _open_client, progress)
 
 
 def build_problems(
@@ -140,7 +185,7 @@ def build_problems(
         options: The suite's own options by name, ``--max-changes`` as ``max_changes``.
 
     Raises:
-        ValueError: the suite builds none, an option is wrong, or a model is lacking or refused.
+        UsageError: the suite builds none, an option is wrong, or a model is lacking or refused.
         DataError: a source cannot be used, or the folder holds something else.
     """
     from caretbench.build import load_builder
@@ -161,7 +206,7 @@ def build_problems(
     asked = replace(models_config or BuildModelsConfig(), models=named)
     if opener is None:
         asked.check_access(_access_check())
-    return build(builder, stated, Path(output), values, asked, opener or _opener(), progress)
+    return build(builder, stated, Path(output), values, asked, opener or _open_client, progress)
 
 
 def report(folder: Path | str, *, by: Sequence[tuple[str, ...]] = (), strengths: str | None = None) -> Summary:
@@ -190,23 +235,18 @@ def compare(*folders: Path | str, models: Sequence[str] = (), **options: Any) ->
         options: Options of :func:`caretbench.reports.compare.compare_runs`.
 
     Raises:
-        ValueError: the runs cannot be compared.
+        UsageError: the runs cannot be compared.
     """
     from caretbench.reports.compare import compare_runs
     from caretbench.reports.run_summary import load_run_folder, suite_stratification
     from caretbench.suites import suite_of_run
 
     if not folders:
-        raise ValueError("nothing to compare: name at least one run's folder")
+        raise UsageError("nothing to compare: name at least one run's folder")
     loaded = [load_run_folder(Path(folder)) for folder in folders]
     suite = str(loaded[0].manifest.get("suite"))
     strata = suite_stratification(suite)
     return compare_runs(loaded, models=models, stratification=strata, suite=suite_of_run(suite), **options)
-
-
-def _plan(config: RunConfig | Path | str, *, checks_access: bool) -> ResolvedRun:
-    found, source = (config, None) if isinstance(config, RunConfig) else (RunConfig.load(Path(config)), Path(config))
-    return ResolvedRun.from_config(found, source, _access_check() if checks_access else unchecked)
 
 
 def _access_check() -> AccessCheck:
@@ -215,7 +255,7 @@ def _access_check() -> AccessCheck:
     return check_access
 
 
-def _opener() -> ClientOpener:
+def _open_client(spec: str, options: ClientOptions) -> ModelClient:
     from caretbench.inspect import open_client
 
-    return open_client
+    return open_client(spec, options)

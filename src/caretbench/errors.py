@@ -23,7 +23,15 @@ _BLOCK: Final = bytes(4096)
 """Content that a full disk does not take; an empty file needs no space."""
 
 
-class DataError(ValueError):
+class CaretBenchError(Exception):
+    """Base class of the errors that a user can fix. Any other exception is a fault of CaretBench."""
+
+
+class UsageError(CaretBenchError, ValueError):
+    """Error in an option, a configuration or a call; the message names the value, the cause and the remedy."""
+
+
+class DataError(CaretBenchError, ValueError):
     """Error in the content of a file; the message names file and line, and the remedy."""
 
 
@@ -31,7 +39,7 @@ class AnotherBuildError(DataError):
     """Error: a folder contains a build of other sources or with other options."""
 
 
-class MachineError(RuntimeError):
+class MachineError(CaretBenchError, RuntimeError):
     """Error: this machine lacks something; the message names what to install or to set."""
 
 

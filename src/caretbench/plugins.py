@@ -8,6 +8,7 @@ This module finds and loads; the packages that use a plug-in check its type.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import os
 import re
 import sys
@@ -18,8 +19,10 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from operator import attrgetter
 from pathlib import Path
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Any, Literal, NamedTuple
+
+from caretbench.errors import UsageError
 
 PluginGroup = Literal[
     "caretbench.prompts", "caretbench.preprocess", "caretbench.policies", "caretbench.metrics", "caretbench.suites",
@@ -36,7 +39,7 @@ _VERSION = re.compile(r"[\w.+-]{1,64}")
 _DIGITS = 12
 
 
-class PluginError(ValueError):
+class PluginError(UsageError):
     """Error: a plug-in cannot be used; the message is one line with its name and origin."""
 
 
@@ -58,6 +61,11 @@ class Plugin(NamedTuple):
     module: str
     origin: str
 
+    @property
+    def is_place(self) -> bool:
+        """True if the user named it by its place, ``module:object``."""
+        return _PLACE.fullmatch(self.name) is not None
+
     def error(self, what: str) -> PluginError:
         """Return an error about this plug-in; ``what`` is the fault."""
         return PluginError(f"plug-in {self.name} ({self.origin}): {what}")
@@ -70,10 +78,7 @@ class Plugin(NamedTuple):
         Raises:
             PluginError: The version is no word or number, or there is neither a version nor a file.
         """
-        given = getattr(value, "version", None)
-        if given is not None:
-            if isinstance(given, bool) or not isinstance(given, Version) or not _VERSION.fullmatch(str(given)):
-                raise self.error(f"its version is {given!r}; expected a number or a short word")
+        if (given := _stated_version(value, self.error)) is not None:
             return given
         defining = getattr(value, "__module__", None) or type(value).__module__
         files = {_file_of(self.module), _file_of(defining)} - {None}
@@ -83,6 +88,44 @@ class Plugin(NamedTuple):
         for path in sorted(str(file) for file in files):
             digest.update(hashlib.sha256(Path(path).read_bytes()).digest())
         return digest.hexdigest()[:_DIGITS]
+
+
+def _stated_version(value: object, error: Callable[[str], UsageError]) -> Version | None:
+    given = getattr(value, "version", None)
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, Version) or not _VERSION.fullmatch(str(given)):
+        raise error(f"its version is {given!r}; expected a number or a short word")
+    return given
+
+
+def function_version(function: object, title: str) -> Version:
+    """Return the version of a function for a key: ``function.version``, else a hash of the function's source.
+
+    The hash does not cover what the function calls. Two functions of equal source can differ in the values that they
+    hold (a closure, defaults, the object of a method): then only a stated version tells them apart.
+
+    Raises:
+        UsageError: It is no function, or has neither a version nor such a source; the message begins with ``title``.
+    """
+
+    def error(fault: str) -> UsageError:
+        return UsageError(f"{title}: {fault}")
+
+    if isinstance(function, type) or not callable(function):
+        raise error(f"expected a function, got {function!r:.80}")
+    if (given := _stated_version(function, error)) is not None:
+        return given
+    remedy = "give it a version, as in function.version = 1, and raise it with each change"
+    if not isinstance(function, FunctionType) or (
+        function.__closure__ or function.__defaults__ or function.__kwdefaults__
+    ):
+        raise error(f"it holds values, which no hash of its source covers; {remedy}")
+    try:
+        source = inspect.getsource(function)
+    except (OSError, TypeError):
+        raise error(f"its source cannot be read; {remedy}") from None
+    return hashlib.sha256(inspect.cleandoc(source).encode()).hexdigest()[:_DIGITS]
 
 
 def installed_plugins(

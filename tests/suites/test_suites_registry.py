@@ -36,7 +36,7 @@ BROKEN = {
     "raises": ("raise RuntimeError('no licence')", "cannot be loaded: RuntimeError: no licence"),
     "lacking": (
         "from caretbench import Suite\nclass It(Suite):\n    name = 'lacking'",
-        "its class lacks title, about, strata, load, request",
+        "its class lacks title, about, strata, load",
     ),
     "other": ("It = 3", "it is no class derived from caretbench.Suite"),
 }

@@ -42,12 +42,13 @@ def load_builder(name: str) -> Builder:
     for programs.
 
     Raises:
-        KeyError: no such suite; the message lists the known ones.
+        UsageError: no such suite; the message lists the known ones.
         PluginError: the suite or the builder of another package cannot be loaded.
     """
     from caretbench.build.builder import Builder
 
     suite = load_suite(name)
+    name = suite.name  # where a suite is named by its place
     if name in BUILT_IN:
         import_module(f"caretbench.suites.{name}.build.builder")
     elif (plugin := load_plugin(ENTRY_POINT_GROUP, name, BUILT_IN, ignore_other_errors=True)) is not None:

@@ -50,6 +50,11 @@ FIXED_COLUMNS: Mapping[str, Any] = dict.fromkeys(
 }  # fmt: skip
 """Columns of every table; each similarity metric of the scores adds one."""
 
+SCORE_COLUMNS: Mapping[str, Any] = dict.fromkeys(
+    ("problem_id", "model", "parameters", "sample", "scorer", "policy", "profile", "counted", "outcome"), pl.String
+) | {"sample": pl.Int64, "counted": pl.Boolean}
+"""Columns of :func:`score_table` that every run has."""
+
 _OF_PROBLEM = (*LABELS, "cluster", "overlap_group", "verdict", "valid")
 
 PARSED = "parses"
@@ -116,12 +121,9 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> LoadedRun:
         raise DataError(f"{manifest_path}: cannot be read ({error}); is {folder} a run's folder?") from None
     if not isinstance(manifest, dict):
         raise DataError(f"{manifest_path}: expected a JSON object, found {type(manifest).__name__}")
-    if not (folder / "scores.jsonl").exists():
-        raise DataError(
-            f"{folder}: not scored yet (no scores.jsonl); repeat the command that began the run to continue it"
-        )
     manifest = current_manifest(manifest)
     files = RunFolder(folder)
+    _check_is_scored(files)
     if not files.completions_path.exists():
         raise DataError(f"{files.completions_path}: cannot be read (No such file or directory)")
     completions = list(files.stored_completions())
@@ -161,6 +163,38 @@ def read_verdicts(path: Path) -> tuple[dict[str, str], int]:
             raise DataError(f"{path}:{number}: the row has no {error}") from None
         gates[row["problem_id"]] = row.get("gate", 1)
     return verdicts, sum(gate != GATE_VERSION for gate in gates.values())
+
+
+def score_table(folder: Path) -> pl.DataFrame:
+    """Return all score rows of a run's folder, one per row, without their details.
+
+    Returns:
+        The fields of a score row but ``details``, then a column of numbers for each value, null where a row does not
+        have it. Rows are in the order of the file.
+
+    Raises:
+        DataError: this is no run, it is not scored yet, or a row is damaged.
+    """
+    files = RunFolder(folder)
+    files.manifest()
+    _check_is_scored(files)
+    keys: list[tuple[object, ...]] = []
+    values: list[Mapping[str, float]] = []
+    for key, score in keyed_scores(files.scores_path):
+        keys.append((*key, score.scorer, score.policy, score.profile, score.counted, score.outcome))
+        values.append(score.values)
+    names = dict.fromkeys(name for row in values for name in row)
+    if taken := sorted(names.keys() & SCORE_COLUMNS):
+        raise DataError(f"{files.scores_path}: a value is called {taken[0]!r}, as a field of the rows is; rename it")
+    measured = pl.DataFrame({name: pl.Series([row.get(name) for row in values], dtype=pl.Float64) for name in names})
+    return pl.DataFrame(keys, schema=SCORE_COLUMNS, orient="row").hstack(measured)
+
+
+def _check_is_scored(files: RunFolder) -> None:
+    if not files.scores_path.exists():
+        raise DataError(
+            f"{files.path}: not scored yet (no scores.jsonl); repeat the command that began the run to continue it"
+        )
 
 
 def build_frame(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
-from caretbench.errors import check_folder_is_writable
+from caretbench.errors import UsageError, check_folder_is_writable
 from caretbench.execution.dispatcher import open_executor
 from caretbench.problem import Completion, Problem
 from caretbench.progress import Progress
@@ -19,6 +20,7 @@ from caretbench.runs.session import RunSession
 from caretbench.suites import baselines_of_run
 from caretbench.suites.baselines import baseline_completions
 from caretbench.suites.completion_files import ROW_FORM
+from caretbench.suites.suite_types import ProblemSet
 
 _SHOWN_IDS = 3
 
@@ -47,16 +49,58 @@ LogReader = Callable[[Path, str, str], CompletionLog | None]
 """The log at a path, about a suite and a data hash; None: it is no log."""
 
 
+Answers = Mapping[str, str | Sequence[str | None] | None]
+"""Answers by problem id: a text, or one for each sample; None is a missing answer."""
+
+
+@dataclass(frozen=True)
+class AnswersInMemory:
+    """Log of answers that a caller holds, by one model."""
+
+    model: str
+    answers: Answers
+    models: Mapping[tuple[str, str], ModelInfo] = field(default_factory=dict)
+    unanswered: Mapping[str, int] = field(default_factory=dict)
+
+    def check(self, data: ProblemSet, baselines: Collection[str]) -> None:
+        """Check the ids and the model's name.
+
+        Raises:
+            UsageError: the data do not have such a problem, or a baseline has the name.
+        """
+        if self.model in baselines:
+            raise UsageError(f"{self.model!r} is the name of a baseline; give the answers another: name='mine'")
+        known = {problem.id for problem in data.problems}
+        unknown = [identity for identity in self.answers if identity not in known]
+        if unknown:
+            near = get_close_matches(unknown[0], known, n=3) or sorted(known)
+            raise UsageError(
+                f"answers: {data.name} has no problem {unknown[0]!r} ({len(unknown)} such ids); ids like it: "
+                f"{_first_ids(near)}; correct the id, or name other data: suites=[{{'name': …, 'data': …}}]"
+            )
+
+    def completions(self, problems: Mapping[str, Problem], passed_over: PassedOver) -> Iterator[Completion]:
+        """Yield the answers to these problems, samples in order."""
+        for identity, answer in self.answers.items():
+            if identity not in problems:
+                passed_over(identity)
+                continue
+            for sample, text in enumerate([answer] if answer is None or isinstance(answer, str) else answer):
+                yield Completion(problem_id=identity, model=self.model, parameters="recorded", sample=sample, text=text)
+
+
 def score_recorded(
     plan: ResolvedRun,
     paths: Sequence[Path],
     models: Sequence[str] = (),
     progress: Progress | None = None,
     read_log: LogReader = lambda _path, _suite, _hash: None,
+    in_memory: AnswersInMemory | None = None,
 ) -> RunFolder:
     """Score recorded completions and baselines of a plan's single benchmark, as :func:`caretbench.api.score` does.
 
-    Everything is read and checked before anything is written. ``read_log`` reads logs of other harnesses.
+    Everything is read and checked before anything is written. ``read_log`` reads logs of other harnesses; ``in_memory``
+    are answers that no file has.
 
     Raises:
         ValueError: nothing is chosen, or names clash.
@@ -65,12 +109,16 @@ def score_recorded(
     progress = progress or Progress()
     [benchmark] = plan.benchmarks
     config = plan.config
+    if in_memory is not None:
+        in_memory.check(benchmark.data, baselines_of_run(benchmark.suite.name))
     check_folder_is_writable(benchmark.folder.path)
     executor = None
     if benchmark.execute:
         executor = open_executor(config.workers, use_cache=config.cache, engine=config.engine)
     with RunSession(benchmark, executor, progress) as session:
         logs = {path: read_log(path, benchmark.suite.name, benchmark.data.hash) for path in paths}
+        if in_memory is not None:
+            logs[Path("answers in memory")] = in_memory  # its name in messages
         recorded = _Recorded(benchmark, plan.baselines, logs, models)
         new = session.scoring.new_completions(recorded.rows())
         recorded.check(progress.note)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from caretbench.errors import DataError
-from caretbench.plugins import Plugin, installed_plugins, load_plugin, one_line
+from caretbench.errors import DataError, UsageError
+from caretbench.plugins import Plugin, Version, function_version, installed_plugins, load_plugin, one_line
 from caretbench.problem import Problem
+from caretbench.runs.plans.config import MetricFunction
 from caretbench.suites.suite_types import Measurement
 
 _GROUP: Final[Literal["caretbench.metrics"]] = "caretbench.metrics"
@@ -22,7 +23,7 @@ class UserMetric:
     """Metric of a plug-in: a function of the inserted text and the problem. ``scorer`` is its name with its version."""
 
     plugin: Plugin
-    function: Callable[[str, Problem], float]
+    function: MetricFunction
     scorer: str
 
     @property
@@ -53,17 +54,44 @@ class UserMetric:
         return scorer.rpartition("@")[0] == self.name and scorer != self.scorer
 
 
-def user_metric(name: str) -> UserMetric:
-    """Return the metric of an installed plug-in, or the one at ``module:object``.
+def user_metric(metric: str | MetricFunction) -> UserMetric:
+    """Return the metric of a function, of an installed plug-in, or of the function at ``module:object``.
 
     Raises:
         DataError: There is none; the message lists the installed ones.
+        UsageError: A function has no name or no version.
         PluginError: It cannot be used.
     """
-    plugin = load_plugin(_GROUP, name, ())
-    if plugin is None:
+    if not isinstance(metric, str):
+        name = getattr(metric, "__name__", "")
+        if not name.isidentifier():
+            raise UsageError(f"metric {metric!r:.80}: it has no name; define it with def, or set its __name__")
+        plugin = Plugin(name, metric, metric.__module__, f"function of {metric.__module__}")
+        return _metric(plugin, function_version(metric, f"metric {name}"))
+    found = load_plugin(_GROUP, metric, ())
+    if found is None:
         known = ", ".join(installed_plugins(_GROUP, ())) or "none is installed"
-        raise DataError(f"unknown metric {name!r}; known: {known}; or give module:object")
-    if isinstance(plugin.value, type) or not callable(plugin.value):
-        raise plugin.error(f"expected a function of (answer, problem), got {plugin.value!r:.80}")
-    return UserMetric(plugin, plugin.value, f"{USER_METRIC}{plugin.name}@{plugin.version_of(plugin.value)}")
+        raise DataError(f"unknown metric {metric!r}; known: {known}; or give module:object")
+    if isinstance(found.value, type) or not callable(found.value):
+        raise found.error(f"expected a function of (answer, problem), got {found.value!r:.80}")
+    return _metric(found, found.version_of(found.value))
+
+
+def user_metrics(metrics: Iterable[str | MetricFunction]) -> tuple[UserMetric, ...]:
+    """Return the metrics, each once.
+
+    Raises:
+        UsageError: Two metrics have one name.
+        DataError: There is no such metric.
+        PluginError: One cannot be used.
+    """
+    found = [user_metric(metric) for metric in dict.fromkeys(metrics)]
+    names = [metric.name for metric in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"two metrics are called {twice.removeprefix(USER_METRIC)!r}; rename one of them")
+    return tuple(found)
+
+
+def _metric(plugin: Plugin, version: Version) -> UserMetric:
+    return UserMetric(plugin, plugin.value, f"{USER_METRIC}{plugin.name}@{version}")

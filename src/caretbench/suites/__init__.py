@@ -8,7 +8,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
-from caretbench.errors import DataError, MachineError
+from caretbench.errors import DataError, MachineError, UsageError
 from caretbench.plugins import Plugin, PluginError, installed_plugins, load_plugin, one_line
 
 if TYPE_CHECKING:
@@ -65,10 +65,10 @@ def usable_suites() -> tuple[list[Suite], list[PluginError]]:
 
 @cache
 def load_suite(name: str) -> Suite:
-    """Return the suite with this name.
+    """Return the suite with this name, or that of the class at ``module:Class``.
 
     Raises:
-        KeyError: no such suite; the message lists the known ones.
+        UsageError: no such suite; the message lists the known ones.
         PluginError: the suite of another package cannot be loaded, or is no suite.
     """
     if name in BUILT_IN:
@@ -77,7 +77,7 @@ def load_suite(name: str) -> Suite:
         return _plugged(plugin)
     found = _registered.get(name)
     if found is None:
-        raise KeyError(f"unknown suite {name!r}; known: {', '.join(suite_names())}")
+        raise UsageError(f"unknown suite {name!r}; known: {', '.join(suite_names())}; or give module:Class")
     return _made(found)
 
 
@@ -139,7 +139,9 @@ def _plugged(plugin: Plugin) -> Suite:
     lacking += sorted(value.__abstractmethods__)
     if lacking:
         raise plugin.error(f"its class lacks {', '.join(lacking)}")
-    if value.name != plugin.name:
+    if plugin.is_place:
+        register(value)
+    elif value.name != plugin.name:
         raise plugin.error(f"its name is {value.name!r}; the entry point must have the same")
     try:
         return _made(value)

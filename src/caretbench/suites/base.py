@@ -13,7 +13,7 @@ from caretbench.execution.scan.answer_position import answer_lines
 from caretbench.judging.answers import plain_answer
 from caretbench.judging.caret_controls import default_controls, instruction_controls
 from caretbench.judging.criteria import AnswerForm
-from caretbench.problem import Caret, Completion, InlineSplice, Problem, Profile
+from caretbench.problem import Caret, Completion, InlineSplice, Problem, Profile, ProgramCheck
 from caretbench.profiles import ProfileRules
 from caretbench.suites.answer_kinds import caret_place, measured_kinds
 from caretbench.suites.baselines import BASELINES, BaselineFunction
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 class Suite(ABC):
     """One kind of benchmark. Instances are stateless.
 
-    A subclass must define ``name``, ``title``, ``about``, ``strata``, :meth:`load` and :meth:`request`. Every other
-    hook has a default. ``@register`` registers it; another package declares it as an entry point of the group
-    ``caretbench.suites``. What only building needs is in a :class:`caretbench.build.builder.Builder`.
+    A subclass must define ``name``, ``title``, ``about``, ``strata`` and :meth:`load`. Every other hook has a default.
+    ``@register`` registers it; another package declares it as an entry point of the group ``caretbench.suites``. What
+    only building needs is in a :class:`caretbench.build.builder.Builder`.
     """
 
     name: ClassVar[str]
@@ -126,15 +126,26 @@ class Suite(ABC):
         """
         return read_completions(path, problems, models, on_skipped)
 
-    @abstractmethod
     def request(self, problem: Problem, text: str | None, profile: Profile) -> AnyRequest | None:
         """Return the execution request that checks an answer: a program, or the tests of a project.
 
         None if the answer fails without execution, or if the suite executes nothing.
 
+        By default: the program with the answer inline, if a check of the problem is a :class:`ProgramCheck`.
+
         Raises:
             DataError: the problem's project is not on this machine.
         """
+        checks = [check for check in problem.checks if isinstance(check, ProgramCheck)]
+        if text is None or not checks or not isinstance(problem.splice, InlineSplice):
+            return None
+        return ExecutionRequest(
+            id=problem.id,
+            language=problem.caret.language,
+            source=problem.splice.program(text),
+            profile=profile,
+            needs=tuple(need for check in checks for need in check.needs),
+        )
 
     def submitted_request(
         self, problem: Problem, text: str | None, profile: Profile, variants: Mapping[str, str]

@@ -12,7 +12,7 @@ from caretbench.problem import Problem, Profile
 from caretbench.profiles import profile_named
 from caretbench.runs.plans.config import SuiteConfig
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
-from caretbench.runs.user_metrics import UserMetric, user_metric
+from caretbench.runs.user_metrics import UserMetric, user_metrics
 from caretbench.runs.verdict import needs_execution
 from caretbench.suites import load_problems
 from caretbench.suites import load_suite as find_suite
@@ -65,7 +65,7 @@ class Benchmark(NamedTuple):
         return cls(
             suite, loaded, problems, policy, profile, execute, parse_variants(config.variants), folder,
             (*further_policies,), config.selection, config.prompt,
-            metrics=(*map(user_metric, dict.fromkeys(config.metrics)),),
+            metrics=user_metrics(config.metrics),
         )  # fmt: skip
 
     def manifest(self) -> Manifest:

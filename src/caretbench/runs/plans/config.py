@@ -6,13 +6,14 @@ make a :class:`RunConfig`; :class:`caretbench.runs.plans.plan.ResolvedRun` resol
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
 from caretbench.files import DataError, describe_validation_error
+from caretbench.problem import Problem
 from caretbench.prompts.instructions import InstructionMode
 from caretbench.runs.plans.options import options_to_tables
 from caretbench.runs.plans.prices import Price, read_toml
@@ -63,6 +64,9 @@ def _distinct(modes: tuple[InstructionMode, ...]) -> tuple[InstructionMode, ...]
 
 InstructionModes = Annotated[tuple[InstructionMode, ...], BeforeValidator(_modes), AfterValidator(_distinct)]
 """One or several modes: a list, or a text with commas."""
+
+MetricFunction = Callable[[str, Problem], float]
+"""Metric of a user: a function of the inserted text and the problem, with a result from 0 to 1."""
 
 Spec = Annotated[str, AfterValidator(_model_name)]
 """PROVIDER/MODEL."""
@@ -122,8 +126,8 @@ class SuiteConfig(_Table):
     policy: str | tuple[str, ...] | None = None
     profile: str = "default"
     variants: tuple[str, ...] = ()
-    metrics: tuple[str, ...] = ()
-    """Plug-ins that measure each answer in addition to the suite."""
+    metrics: tuple[str | MetricFunction, ...] = ()
+    """Plug-ins, or functions in Python, that measure each answer in addition to the suite."""
     prompt: str | None = None
     """Prompt strategy for all models on this suite; it goes before the models' own."""
     folder: str | None = Field(default=None, pattern=r"^[\w][\w.@+-]*$")

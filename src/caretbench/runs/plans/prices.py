@@ -26,7 +26,17 @@ from caretbench.local.server_spec import is_local_server
 from caretbench.problem import Row, Usage
 
 _MILLION = 1_000_000
-_FREE = ("gguf/*", "command/*", "mockllm/*", "ollama/*", "hf/*", "vllm/*", "fim/ollama/*", "fim/llama-cpp/*")
+_FREE = (
+    "function/*",
+    "gguf/*",
+    "command/*",
+    "mockllm/*",
+    "ollama/*",
+    "hf/*",
+    "vllm/*",
+    "fim/ollama/*",
+    "fim/llama-cpp/*",
+)
 
 
 class Price(Row):

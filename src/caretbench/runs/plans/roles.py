@@ -19,6 +19,9 @@ RESERVED_ROLES: Final = (GRADER_ROLE, "generator", "checker", "agent", "tester",
 
 _NAMED = re.compile(r"(?P<name>[A-Za-z0-9][\w.@+-]*)=(?P<spec>.+)", re.DOTALL)
 
+FUNCTION: Final = "function"
+"""Provider of the models that are functions of a Python program, which only the Python API can ask."""
+
 LOCAL_PROVIDERS: Final = ("gguf", "command", "mockllm", "hf", "vllm", "vllm-completions")
 """Providers whose models run on this machine by definition."""
 
@@ -75,7 +78,7 @@ def is_local(spec: str) -> bool:
     address = os.environ.get("VLLM_BASE_URL")
     if spec.startswith("vllm") and address and not is_loopback(address):
         return False
-    return spec.partition("/")[0] in LOCAL_PROVIDERS or is_local_server(spec)
+    return spec.partition("/")[0] in (FUNCTION, *LOCAL_PROVIDERS) or is_local_server(spec)
 
 
 def refuse_remote(specs: Iterable[str], addresses: Iterable[str | None] = ()) -> None:

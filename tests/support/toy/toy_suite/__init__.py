@@ -8,13 +8,23 @@ from typing import ClassVar
 
 import polars as pl
 
-from caretbench import Suite
-from caretbench.execution.execution_types import ExecutionRequest
-from caretbench.files import DataError, read_rows
+from caretbench import (
+    Caret,
+    DataError,
+    ExecutionRequest,
+    InlineSplice,
+    Measurement,
+    Problem,
+    ProblemSet,
+    ProgramCheck,
+    Provenance,
+    Suite,
+)
+from caretbench.files import read_rows
 from caretbench.metrics.similarity import similarities
-from caretbench.problem import Caret, InlineSplice, Problem, Profile, ProgramCheck, Provenance
+from caretbench.problem import Profile
 from caretbench.suites.baselines import BASELINES, BaselineFunction
-from caretbench.suites.suite_types import Measurement, ProblemSet, SuiteChart
+from caretbench.suites.suite_types import SuiteChart
 
 
 class Toy(Suite):
