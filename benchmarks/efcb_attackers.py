@@ -25,12 +25,18 @@ from caretbench.files import read_rows
 from caretbench.problem import Problem
 from caretbench.suites.efcb.build.attacks.leak_report import leak_report
 from caretbench.suites.efcb.build.attacks.learned_attackers import AttackerRound, AttackersFile, LearnedAttackers
-from caretbench.suites.efcb.build.change_rendering import render_patch
-from caretbench.suites.efcb.build.output.build_folder import EfcbFolder
+from caretbench.suites.efcb.build.build_folder import EfcbFolder
+from caretbench.suites.efcb.build.changes import render_patch
 from caretbench.suites.efcb.built_folder import Leak
-from caretbench.suites.efcb.efcb_score import HARD_TASK
-from caretbench.suites.efcb.floors.floor_attacks import AttackQuestion, choice_credit, to_attack_question
-from caretbench.suites.efcb.floors.question_ngrams import code_lines, split_shared_lines, tokenize
+from caretbench.suites.efcb.floors import (
+    AttackQuestion,
+    choice_credit,
+    code_lines,
+    split_shared_lines,
+    to_attack_question,
+    tokenize,
+)
+from caretbench.suites.efcb.problem_metadata import HARD_TASK
 
 MOST_ITEMS = 3_000_000
 ORDER = 5

@@ -38,9 +38,9 @@ from caretbench.suites.efcb.build.attacks.learners import BoostedTrees, LinearLe
 from caretbench.suites.efcb.build.attacks.line_context import FloatArray
 from caretbench.suites.efcb.build.attacks.line_features import FEATURE_NAMES
 from caretbench.suites.efcb.build.change_filters import filter_changes
-from caretbench.suites.efcb.build.change_rendering import render_patch
+from caretbench.suites.efcb.build.changes import render_patch
 from caretbench.suites.efcb.build.edits.editable_patch import EditablePatch
-from caretbench.suites.efcb.seeding import seeded_random
+from caretbench.suites.efcb.problem_metadata import seeded_random
 
 ROUNDS: Final = 2
 """Rounds that select, before one that corrects them by other repositories."""

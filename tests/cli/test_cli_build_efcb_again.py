@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.files import write_rows
-from caretbench.suites.efcb.build.output.build_folder import EfcbFolder
+from caretbench.suites.efcb.build.build_folder import EfcbFolder
 from tests.support.command_run import CommandRun
 from tests.support.efcb_changes import Written, changes, write_history
 from tests.support.git_repository import DAY, EPOCH, History
@@ -74,7 +74,7 @@ def test_other_changes_and_versions_are_named_where_they_replace_problems(
         "changes of owner/name: 8 there, 9 here\n"
     ) in done.err
     monkeypatch.setattr(
-        "caretbench.suites.efcb.build.output.earlier_build.versions", lambda: {"caretbench": "99", "python": "3"}
+        "caretbench.suites.efcb.build.build_folder.versions", lambda: {"caretbench": "99", "python": "3"}
     )
     newer = CommandRun(records, *REVERSE, "-o", tasks)
     assert f"{tasks}: 11 problems are replaced: caretbench: " in newer.err
@@ -127,7 +127,7 @@ def test_a_failure_keeps_what_was_mined(tmp_path: Path, records: Path, monkeypat
     def failing(*_arguments: object, **_named: object) -> None:
         raise ValueError("the disk is full, say")
 
-    monkeypatch.setattr("caretbench.suites.efcb.build.change_build.build_problems", failing)
+    monkeypatch.setattr("caretbench.suites.efcb.build.builder.build_problems", failing)
     assert CommandRun(history.folder, "-o", tmp_path / "tasks").told
     assert len(EfcbFolder(tmp_path / "tasks").pull_requests_path.read_text().splitlines()) == 3
 

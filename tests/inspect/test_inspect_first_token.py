@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from caretbench.inspect.client.messages import likeliest_letter, log_probabilities
 from caretbench.models import ModelAnswer, ModelFailure, ModelRequest, Sampling, TextPrompt
-from caretbench.suites.efcb.choice_answers import parse_as_released, parse_strictly
+from caretbench.suites.efcb.choices import parse_as_released, parse_strictly
 from tests.support.inspect_clients import TEXT, client_on
 from tests.support.model_server import Behaviour, ModelServer, error
 

@@ -7,10 +7,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from caretbench.build.sources.pull_request import FileChange, PullRequest
+from caretbench.suites.efcb.build.build_folder import EfcbFolder
 from caretbench.suites.efcb.build.options import EfcbOptions
-from caretbench.suites.efcb.build.output.build_folder import EfcbFolder
 from caretbench.suites.efcb.build.problem_building import BuiltProblems, build_problems
-from caretbench.suites.efcb.seeding import seeded_random
+from caretbench.suites.efcb.problem_metadata import seeded_random
 from tests.support.git_repository import DAY, EPOCH, History
 
 _NAMES = ("left", "right", "total", "count", "limit", "offset", "result", "buffer")

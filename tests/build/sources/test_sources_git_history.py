@@ -12,7 +12,7 @@ from caretbench.build.sources.git.patch_stream import PatchLimits
 from caretbench.build.sources.pull_request import FileChange, PullRequest
 from caretbench.build.sources.repository import read_repository_facts
 from caretbench.files import DataError
-from caretbench.suites.efcb.unified_diff import parse_hunks
+from caretbench.suites.efcb.patches import parse_hunks
 from tests.support.git_repository import DAY, EPOCH, History, git, take_away
 
 Result = PullRequest | SkippedCommit

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caretbench.suites.efcb.choice_answers import ChoiceAnswer, parse_as_released, parse_strictly
+from caretbench.suites.efcb.choices import ChoiceAnswer, parse_as_released, parse_strictly
 
 NAMED = [
     ("B", "B"),

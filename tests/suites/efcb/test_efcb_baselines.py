@@ -9,9 +9,9 @@ import pytest
 from caretbench.problem import ChoiceCheck, ContextFile, CriterionCheck, NoSplice, Problem, Provenance, Question
 from caretbench.suites.baselines import BASELINE_NAMES
 from caretbench.suites.efcb.baselines import BASELINES
-from caretbench.suites.efcb.choice_positions import INSTRUCTION
-from caretbench.suites.efcb.open_answers.masked_scores import masked_scores
-from caretbench.suites.efcb.open_answers.reverse_scores import hallucination_scores, reverse_scores
+from caretbench.suites.efcb.choices import INSTRUCTION
+from caretbench.suites.efcb.descriptions import hallucination_scores, reverse_scores
+from caretbench.suites.efcb.masked_answers import masked_scores
 
 SOURCE = Provenance(source="a test")
 CHOICES = ("call(one, two)", "call(one, three) more words here", "call(two, one)", "f")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from caretbench.suites import load_suite
-from caretbench.suites.efcb.open_answers.masked_answers import WHOLE_PATCH_TIER
+from caretbench.suites.efcb.masked_answers import WHOLE_PATCH_TIER
 from tests.support.questions import CHANGES, question_problem
 
 LINES = CHANGES["cache"][2]

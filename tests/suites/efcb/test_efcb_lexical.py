@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caretbench.suites.efcb.floors.lexical_similarity import (
+from caretbench.suites.efcb.lexical_similarity import (
     PatchCorpus,
     file_titles,
     split_words,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.suites.efcb.open_answers.masked_answers import find_masked_hunk, parse_masked_answer, unwrap_answer
+from caretbench.suites.efcb.masked_answers import find_masked_hunk, parse_masked_answer, unwrap_answer
 
 PATCH = """\
 a.go

@@ -6,7 +6,7 @@ import pytest
 
 from caretbench.problem import ContextFile, CriterionCheck, NoSplice, Problem, Provenance, Question
 from caretbench.suites import load_suite
-from caretbench.suites.efcb.open_answers.masked_scores import (
+from caretbench.suites.efcb.masked_answers import (
     COPY_BASELINES,
     MEASURE_NAMES,
     copy_previous_lines,

@@ -8,8 +8,10 @@ import polars as pl
 import pytest
 
 from caretbench.problem import Problem
-from caretbench.suites.efcb.efcb_score import PUBLISHED_FORMULA, TASKS
-from caretbench.suites.efcb.released.printed_numbers import (
+from caretbench.suites.efcb.efcb_score import PUBLISHED_FORMULA
+from caretbench.suites.efcb.problem_metadata import TASKS
+from caretbench.suites.efcb.suite import Efcb
+from caretbench.suites.efcb.tables.printed_numbers import (
     ALL,
     order_repositories,
     printed_counts,
@@ -20,7 +22,6 @@ from caretbench.suites.efcb.released.printed_numbers import (
     printed_rows,
     printed_score_rows,
 )
-from caretbench.suites.efcb.suite import Efcb
 from caretbench.suites.efcb.tables.result_tables import result_tables
 from tests.support.released_efcb import NAMES, repository_rows, write_release
 

@@ -14,7 +14,7 @@ from caretbench.models import ChatPrompt
 from caretbench.problem import ChoiceCheck, Problem, Question
 from caretbench.prompts.question import ChatQuestionStrategy, TextQuestionStrategy
 from caretbench.prompts.strategy import PromptBudget
-from caretbench.suites.efcb.released.released_problems import RELEASE_LABEL
+from caretbench.suites.efcb.released_problems import RELEASE_LABEL
 from caretbench.suites.efcb.suite import Efcb
 from tests.support.command_run import in_this_process as caretbench
 from tests.support.model_server import ModelServer, Recorded

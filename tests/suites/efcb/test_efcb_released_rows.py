@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from caretbench.files import DataError
-from caretbench.suites.efcb.released.released_rows import read_released_rows, released_files
+from caretbench.suites.efcb.released_problems import read_released_rows, released_files
 from caretbench.suites.efcb.suite import Efcb
 from tests.support.released_efcb import patch, repository_rows, reverse_row, write_release, write_rows
 

@@ -11,16 +11,14 @@ import pytest
 
 from caretbench.metrics.intervals import bootstrap_mean, wilson
 from caretbench.metrics.skill import skill
-from caretbench.suites.efcb.efcb_score import (
-    CHANCE_ACCURACY,
+from caretbench.suites.efcb.efcb_score import CHANCE_ACCURACY, ProblemOutcome, efcb_score
+from caretbench.suites.efcb.problem_metadata import (
     EASY_TASK,
     HALLUCINATION_TASK,
     HARD_TASK,
     MASKED_TASK,
     REVERSE_TASK,
     TASKS,
-    ProblemOutcome,
-    efcb_score,
 )
 
 # Averages of Tables 5 to 9, and the score that the paper prints.

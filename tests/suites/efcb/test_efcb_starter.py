@@ -16,10 +16,18 @@ from caretbench.suites.efcb.build.attacks import leak_report as leaks
 from caretbench.suites.efcb.build.change_filters import filter_changes
 from caretbench.suites.efcb.build.options import EfcbOptions
 from caretbench.suites.efcb.build.problem_building import build_problems, task_and_tier
-from caretbench.suites.efcb.starter_set import starter_history, write_starter
+from caretbench.suites.efcb.starter_set import starter_history, starter_problems
 from caretbench.suites.efcb.starter_set import starter_problems as starter
-from caretbench.suites.efcb.starter_set.source_units import find_units, remove_unit, remove_unused_imports, replace_unit
-from caretbench.suites.efcb.starter_set.starter_history import HistoryChange, HistoryEdit, HistoryState, read_history
+from caretbench.suites.efcb.starter_set.starter_history import (
+    HistoryChange,
+    HistoryEdit,
+    HistoryState,
+    find_units,
+    read_history,
+    remove_unit,
+    remove_unused_imports,
+    replace_unit,
+)
 from caretbench.syntax.parser import has_error, parse
 
 HEAD = "4237547d7b44abb360e0c1177be919de1417776c"
@@ -65,29 +73,29 @@ def test_the_repository_is_always_the_same(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("GIT_AUTHOR_DATE", "2001-01-01T00:00:00Z")
     monkeypatch.setenv("GIT_DEFAULT_HASH", "sha256")
     folder = tmp_path / "shop"
-    assert write_starter.write_repository(folder) == HEAD
+    assert starter_problems.write_repository(folder) == HEAD
     git = shutil.which("git")
     assert git is not None
     said = subprocess.run([git, "-C", str(folder), "status", "--short"], capture_output=True, check=True)
     assert said.stdout == b""
     assert (folder / "wayfarer" / "roads.py").is_file()
     with pytest.raises(DataError, match="no empty folder"):
-        write_starter.write_repository(folder)
+        starter_problems.write_repository(folder)
 
 
 def test_a_machine_without_git_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MachineError, match="install git"):
-        write_starter.write_repository(tmp_path / "shop")
+        starter_problems.write_repository(tmp_path / "shop")
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert write_starter.main([]) == 2
-    assert write_starter.main([str(tmp_path / "shop")]) == 0
+    assert starter_problems.main([]) == 2
+    assert starter_problems.main([str(tmp_path / "shop")]) == 0
     assert HEAD in capsys.readouterr().out
-    assert write_starter.main([str(tmp_path / "shop")]) == 1
+    assert starter_problems.main([str(tmp_path / "shop")]) == 1
     monkeypatch.setenv("PATH", "")
-    assert write_starter.main([str(tmp_path / "other")]) == 1
+    assert starter_problems.main([str(tmp_path / "other")]) == 1
 
 
 def test_every_state_parses(states: list[HistoryState]) -> None:

@@ -12,19 +12,18 @@ from typing import Final
 
 from caretbench.problem import Problem, Question
 from caretbench.suites.baselines import BaselineFunction
-from caretbench.suites.efcb.choice_positions import LETTERS, query_text
-from caretbench.suites.efcb.efcb_score import MASKED_TASK
-from caretbench.suites.efcb.floors.floor_attacks import (
+from caretbench.suites.efcb.choices import LETTERS, query_text
+from caretbench.suites.efcb.descriptions import shown_patch
+from caretbench.suites.efcb.floors import (
     Attack,
     AttackQuestion,
     score_by_consensus,
     score_by_length,
     score_by_shortness,
 )
-from caretbench.suites.efcb.floors.lexical_similarity import PatchCorpus, file_titles
-from caretbench.suites.efcb.open_answers.masked_scores import copy_previous_lines, read_masked_patch
-from caretbench.suites.efcb.open_answers.reverse_scores import shown_patch
-from caretbench.suites.efcb.seeding import seeded_random
+from caretbench.suites.efcb.lexical_similarity import PatchCorpus, file_titles
+from caretbench.suites.efcb.masked_answers import copy_previous_lines, read_masked_patch
+from caretbench.suites.efcb.problem_metadata import MASKED_TASK, seeded_random
 from caretbench.syntax.documentation import comment_marks
 from caretbench.syntax.source import grammar_of
 

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from caretbench.files import DataError, read_rows
 from caretbench.problem import Problem, Row
-from caretbench.suites.efcb.floors.floor_attacks import MIN_QUESTIONS
+from caretbench.suites.efcb.floors import MIN_QUESTIONS
 
 MAX_STANDARD_ERRORS: Final = 3.0
 

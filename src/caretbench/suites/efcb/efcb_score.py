@@ -15,15 +15,9 @@ import numpy as np
 
 from caretbench.metrics.intervals import CONFIDENCE, RESAMPLES, Interval, widened, wilson
 from caretbench.metrics.resampling import MIN_CLUSTERS, Floats
-from caretbench.suites.efcb.choice_positions import CHOICE_COUNT
+from caretbench.suites.efcb.choices import CHOICE_COUNT
+from caretbench.suites.efcb.problem_metadata import EASY_TASK, HALLUCINATION_TASK, HARD_TASK, MASKED_TASK, TASKS
 from caretbench.suites.score_formulas import ScoreFormula
-
-EASY_TASK: Final = "gmcq-easy"
-HARD_TASK: Final = "gmcq-hard"
-MASKED_TASK: Final = "mpr-gen"
-REVERSE_TASK: Final = "reverse-qa"
-HALLUCINATION_TASK: Final = "reverse-qa-hallu"
-TASKS: Final = (EASY_TASK, HARD_TASK, MASKED_TASK, REVERSE_TASK, HALLUCINATION_TASK)
 
 VERSION: Final = "efcb-score@2"
 """Version of the score. 2: withheld if a judge failed its controls; empty answers are hallucinations in all tables."""

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from caretbench.problem import Profile
 from caretbench.profiles import ProfileRule, ProfileRules
-from caretbench.suites.efcb.efcb_score import EASY_TASK, HARD_TASK, MASKED_TASK
+from caretbench.suites.efcb.problem_metadata import EASY_TASK, HARD_TASK, MASKED_TASK
 
 QueryVariant = Literal["title_and_description", "title_only", "description_only", "scrubbed"]
 """Text that describes the change in a question; ``change_queries.py`` explains the variants."""

@@ -12,24 +12,27 @@ from caretbench.problem import ChoiceCheck, Problem, Profile, Question
 from caretbench.profiles import rules_of
 from caretbench.suites import register
 from caretbench.suites.base import Suite
-from caretbench.suites.efcb import baselines, choice_answers
+from caretbench.suites.efcb import baselines, choices
 from caretbench.suites.efcb.built_folder import BuiltFolder
-from caretbench.suites.efcb.efcb_score import HALLUCINATION_TASK, MASKED_TASK, PUBLISHED_FORMULA
-from caretbench.suites.efcb.open_answers.masked_answers import WHOLE_PATCH_TIER, parse_masked_answer
-from caretbench.suites.efcb.open_answers.masked_scores import masked_error_kinds, masked_scores
-from caretbench.suites.efcb.open_answers.reverse_scores import (
+from caretbench.suites.efcb.descriptions import (
     hallucination_scores,
+    parse_description,
     reverse_scores,
     unsupported_mentions,
 )
-from caretbench.suites.efcb.open_answers.written_descriptions import parse_description
+from caretbench.suites.efcb.efcb_score import PUBLISHED_FORMULA
+from caretbench.suites.efcb.masked_answers import (
+    WHOLE_PATCH_TIER,
+    masked_error_kinds,
+    masked_scores,
+    parse_masked_answer,
+)
 from caretbench.suites.efcb.options import EfcbProfile
-from caretbench.suites.efcb.problem_metadata import PART_WORDS
+from caretbench.suites.efcb.problem_metadata import HALLUCINATION_TASK, MASKED_TASK, PART_WORDS
 from caretbench.suites.efcb.problem_metadata import SUITE_NAME as NAME
-from caretbench.suites.efcb.released.released_problems import released_problems
-from caretbench.suites.efcb.released.released_rows import LAYOUT, released_files
-from caretbench.suites.efcb.tables.missing_score import missing_score
+from caretbench.suites.efcb.released_problems import LAYOUT, released_files, released_problems
 from caretbench.suites.efcb.tables.result_tables import result_tables
+from caretbench.suites.efcb.tables.score_basis import missing_score
 from caretbench.suites.suite_types import Measurement, ProblemSet, Stratification, Table
 
 if TYPE_CHECKING:
@@ -89,7 +92,7 @@ class Efcb(Suite):
         """Return scores: a right or wrong letter, or similarity to the reference with the value of copying."""
         check = next((check for check in problem.checks if isinstance(check, ChoiceCheck)), None)
         if check is not None:
-            answer = choice_answers.parse_choice(text, profile)
+            answer = choices.parse_choice(text, profile)
             values = {"passed": float(answer.choice == check.correct), "invalid": float(answer.choice is None)}
             details = {"answer": answer.letter or "", "reason": answer.reason or ""}
             return [Measurement("choice@1", values, details)]

@@ -21,10 +21,10 @@ from caretbench.suites.efcb.build.attacks.learned_attackers import (
 )
 from caretbench.suites.efcb.build.attacks.learners import BoostedTrees, LinearLearner
 from caretbench.suites.efcb.build.attacks.line_features import FEATURE_NAMES
-from caretbench.suites.efcb.build.change_rendering import render_patch
+from caretbench.suites.efcb.build.changes import render_patch
 from caretbench.suites.efcb.build.choices.edit_pairs import pairs_by_ranks, score_edits, select_edits
 from caretbench.suites.efcb.build.edits.editable_patch import EditablePatch
-from caretbench.suites.efcb.seeding import seeded_random
+from caretbench.suites.efcb.problem_metadata import seeded_random
 from tests.support.efcb_programs import added, change
 
 CODE = "\n".join(

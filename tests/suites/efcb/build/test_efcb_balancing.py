@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caretbench.build.sources.pull_request import FileChange, PullRequest
-from caretbench.suites.efcb.build.change_rendering import render_patch
-from caretbench.suites.efcb.build.choices.feature_balancing import balance_groups, balance_items
-from caretbench.suites.efcb.build.choices.pair_fairness import ChangeReferences, PairFairness
+from caretbench.suites.efcb.build.changes import render_patch
+from caretbench.suites.efcb.build.choices.edit_pairs import balance_groups, balance_items
+from caretbench.suites.efcb.build.choices.sets_of_four import ChangeReferences, PairFairness
 from tests.support.efcb_programs import added
 
 ALL = {(first, second) for first in range(4) for second in range(4)}

@@ -9,9 +9,9 @@ from benchmarks.efcb_learn_attackers import learn_round
 from caretbench.suites.efcb.build.attacks.attacker_calibration import _likeliest_factor, calibrate_attackers
 from caretbench.suites.efcb.build.attacks.code_likelihood import CodeModels
 from caretbench.suites.efcb.build.attacks.learned_attackers import AttackerRound, EditSample, load_attackers
-from caretbench.suites.efcb.build.change_rendering import render_patch
+from caretbench.suites.efcb.build.changes import render_patch
 from caretbench.suites.efcb.build.edits.editable_patch import EditablePatch
-from caretbench.suites.efcb.seeding import seeded_random
+from caretbench.suites.efcb.problem_metadata import seeded_random
 from tests.support.efcb_programs import added, change
 
 CALLS = "def run(one, two, three):\n" + "".join(

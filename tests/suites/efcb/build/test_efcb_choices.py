@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from caretbench.build.sources.pull_request import FileChange, PullRequest
 from caretbench.problem import ChoiceCheck, Question
-from caretbench.suites.efcb.build.change_rendering import render_patch
+from caretbench.suites.efcb.build.changes import render_patch
 from caretbench.suites.efcb.build.choices.choice_problems import choice_problems
 from caretbench.suites.efcb.build.options import EfcbOptions, Query
-from caretbench.suites.efcb.choice_positions import balanced_positions, insert_choice, query_text, rotate_choices
-from caretbench.suites.efcb.problem_metadata import main_language
-from caretbench.suites.efcb.seeding import problem_id, seeded_random
+from caretbench.suites.efcb.choices import balanced_positions, insert_choice, query_text, rotate_choices
+from caretbench.suites.efcb.problem_metadata import main_language, problem_id, seeded_random
 
 PATCH = "@@ -1,2 +1,2 @@ func F() {\n-\told()\n+\tnew()\n \tend()\n"
 

@@ -17,12 +17,12 @@ from caretbench.build.sources.pull_request import FileChange, PullRequest, read_
 from caretbench.files import sha256_text
 from caretbench.problem import Problem
 from caretbench.suites.efcb.build.change_filters import filter_changes
-from caretbench.suites.efcb.build.change_rendering import render_patch
+from caretbench.suites.efcb.build.changes import render_patch
 from caretbench.suites.efcb.build.choices.gmcq_easy import EasyQuestion, easy_problems, easy_questions
-from caretbench.suites.efcb.build.choices.pair_fairness import ChangeReferences, PairFairness
+from caretbench.suites.efcb.build.choices.sets_of_four import ChangeReferences, PairFairness
 from caretbench.suites.efcb.build.options import EasyOptions
-from caretbench.suites.efcb.floors.lexical_similarity import PatchCorpus
-from caretbench.suites.efcb.seeding import seeded_random
+from caretbench.suites.efcb.lexical_similarity import PatchCorpus
+from caretbench.suites.efcb.problem_metadata import seeded_random
 
 THINGS = ("cache", "socket", "route", "peer", "timer", "store", "packet", "token", "filter", "queue")
 FOUR = np.arange(4)

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caretbench.suites.efcb.build.change_rendering import render_patch
-from caretbench.suites.efcb.build.edits.editable_patch import EditablePatch
-from caretbench.suites.efcb.build.edits.name_edits import pair_at
-from caretbench.suites.efcb.build.edits.name_rules import (
+from caretbench.suites.efcb.build.changes import render_patch
+from caretbench.suites.efcb.build.edits.edit_guards import (
     counterpart_functions,
     have_same_meaning,
     is_framework_function,
     is_symmetric_call,
 )
-from caretbench.suites.efcb.build.edits.patch_edit import PatchEdit, Replacement
-from caretbench.suites.efcb.seeding import seeded_random
+from caretbench.suites.efcb.build.edits.editable_patch import EditablePatch
+from caretbench.suites.efcb.build.edits.exchange_edits import pair_at
+from caretbench.suites.efcb.build.edits.patch_parts import PatchEdit, Replacement
+from caretbench.suites.efcb.problem_metadata import seeded_random
 from caretbench.syntax.parser import error_count, parse
 from caretbench.syntax.source import grammar_of
 from tests.support.efcb_programs import added, change

@@ -15,13 +15,13 @@ from caretbench.problem import ChoiceCheck, Question
 from caretbench.suites.efcb.build.attacks.code_likelihood import CodeModels
 from caretbench.suites.efcb.build.attacks.line_features import FEATURE_NAMES
 from caretbench.suites.efcb.build.change_filters import filter_changes
-from caretbench.suites.efcb.build.change_rendering import render_patch
+from caretbench.suites.efcb.build.changes import render_patch
 from caretbench.suites.efcb.build.choices import gmcq_hard
 from caretbench.suites.efcb.build.choices.edit_pairs import RANK_SCORERS, SelectedEdits
 from caretbench.suites.efcb.build.choices.gmcq_hard import HardQuestion, hard_problems, hard_questions
-from caretbench.suites.efcb.build.edits.patch_edit import PatchEdit, Replacement
+from caretbench.suites.efcb.build.edits.patch_parts import PatchEdit, Replacement
 from caretbench.suites.efcb.build.options import ChoiceOptions
-from caretbench.suites.efcb.seeding import seeded_random
+from caretbench.suites.efcb.problem_metadata import seeded_random
 from tests.support.efcb_programs import added, change
 
 NAMES = ("left", "right", "total", "count", "limit", "offset", "result", "buffer")

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from caretbench.problem import ChoiceCheck, NoSplice, Problem, Provenance, Question
 from caretbench.suites.efcb.build.attacks.leak_report import leak_report
-from caretbench.suites.efcb.choice_positions import INSTRUCTION
-from caretbench.suites.efcb.floors.floor_attacks import AttackQuestion, choice_credit, score_by_consensus
-from caretbench.suites.efcb.seeding import seeded_random
+from caretbench.suites.efcb.choices import INSTRUCTION
+from caretbench.suites.efcb.floors import AttackQuestion, choice_credit, score_by_consensus
+from caretbench.suites.efcb.problem_metadata import seeded_random
 
 
 def asked(number: int, choices: tuple[str, ...], correct: int, query: str = "mend the parser") -> Problem:

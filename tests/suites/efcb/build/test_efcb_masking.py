@@ -13,10 +13,16 @@ from hypothesis import strategies as st
 
 from caretbench.build.sources.pull_request import FileChange, PullRequest
 from caretbench.problem import CriterionCheck, Question
-from caretbench.suites.efcb.build.change_rendering import render_patch
-from caretbench.suites.efcb.build.masked_problems import MaskedItem, MaskOptions, masked_items, masked_problem
-from caretbench.suites.efcb.open_answers.mask_windows import MASK_PLACEHOLDER, MIN_INFORMATIVE_LINES, find_windows
-from caretbench.suites.efcb.open_answers.masked_answers import find_masked_hunk, parse_masked_answer
+from caretbench.suites.efcb.build.changes import render_patch
+from caretbench.suites.efcb.build.masked_problems import (
+    MIN_INFORMATIVE_LINES,
+    MaskedItem,
+    MaskOptions,
+    find_windows,
+    masked_items,
+    masked_problem,
+)
+from caretbench.suites.efcb.masked_answers import MASK_PLACEHOLDER, find_masked_hunk, parse_masked_answer
 
 CODE = (
     "func Retry(ctx context.Context, limit int) error {",

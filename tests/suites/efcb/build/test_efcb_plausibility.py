@@ -15,8 +15,8 @@ from caretbench.suites.efcb.build.attacks.code_likelihood import (
     RepositoryNgrams,
     likelihood_scores,
 )
-from caretbench.suites.efcb.build.choices.feature_balancing import balance_groups
-from caretbench.suites.efcb.floors.question_ngrams import (
+from caretbench.suites.efcb.build.choices.edit_pairs import balance_groups
+from caretbench.suites.efcb.floors import (
     SMOOTHING_STRENGTH,
     UNSEEN_SHARE,
     QuestionNgrams,

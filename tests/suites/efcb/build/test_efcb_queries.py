@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from caretbench.build.sources.pull_request import FileChange, PullRequest
-from caretbench.suites.efcb.build.change_queries import change_query
+from caretbench.suites.efcb.build.changes import change_query
 from caretbench.suites.efcb.options import QueryVariant
 
 DESCRIPTION = "The map in net/dns/resolver.go leaks, see resolver.go.\n\nFixes #123\n"

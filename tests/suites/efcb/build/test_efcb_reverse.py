@@ -13,15 +13,17 @@ from hypothesis import strategies as st
 
 from caretbench.build.sources.pull_request import FileChange, PullRequest
 from caretbench.problem import Problem, Question
-from caretbench.suites.efcb.build.change_rendering import render_patch
+from caretbench.suites.efcb.build.changes import render_patch
 from caretbench.suites.efcb.build.options import EfcbOptions
-from caretbench.suites.efcb.build.reverse_problems import reverse_items, reverse_problem
-from caretbench.suites.efcb.open_answers.reverse_scores import (
+from caretbench.suites.efcb.build.problem_building import reverse_items, reverse_problem
+from caretbench.suites.efcb.descriptions import DESCRIPTION_TASKS as TASKS
+from caretbench.suites.efcb.descriptions import (
+    WrittenDescription,
     hallucination_scores,
+    parse_description,
     reverse_scores,
     unsupported_mentions,
 )
-from caretbench.suites.efcb.open_answers.written_descriptions import TASKS, WrittenDescription, parse_description
 from caretbench.suites.efcb.suite import Efcb
 
 SUITE = Efcb()

@@ -16,16 +16,21 @@ from caretbench.suites.efcb.build.attacks.code_likelihood import CodeModels
 from caretbench.suites.efcb.build.attacks.leak_report import holm_bound
 from caretbench.suites.efcb.build.attacks.learned_attackers import EditSample, LearnedAttackers, edit_weights
 from caretbench.suites.efcb.build.attacks.line_context import FloatArray
-from caretbench.suites.efcb.build.change_rendering import render_patch
+from caretbench.suites.efcb.build.changes import render_patch
 from caretbench.suites.efcb.build.choices.candidate_pool import CandidatePool, _SetSearch
 from caretbench.suites.efcb.build.choices.edit_pairs import select_edits
-from caretbench.suites.efcb.build.choices.pair_fairness import ChangeReferences, PairFairness
-from caretbench.suites.efcb.build.choices.resistant_sets import SetRanks, balance_sets
-from caretbench.suites.efcb.build.choices.sets_of_four import ChoiceSet, SetRelations, build_sets_of_four
+from caretbench.suites.efcb.build.choices.gmcq_easy import SetRanks, balance_sets
+from caretbench.suites.efcb.build.choices.sets_of_four import (
+    ChangeReferences,
+    ChoiceSet,
+    PairFairness,
+    SetRelations,
+    build_sets_of_four,
+)
 from caretbench.suites.efcb.build.edits.editable_patch import EditablePatch
 from caretbench.suites.efcb.build.edits.patch_parts import patch_parts
 from caretbench.suites.efcb.build.options import EasyOptions
-from caretbench.suites.efcb.seeding import seeded_random
+from caretbench.suites.efcb.problem_metadata import seeded_random
 from tests.support.efcb_programs import added, change
 
 ALL = 10_000

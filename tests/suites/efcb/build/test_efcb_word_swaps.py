@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caretbench.suites.efcb.build.change_rendering import render_patch
-from caretbench.suites.efcb.build.choices.word_swaps import word_swaps
-from caretbench.suites.efcb.seeding import seeded_random
+from caretbench.suites.efcb.build.changes import render_patch
+from caretbench.suites.efcb.build.choices.gmcq_hard import word_swaps
+from caretbench.suites.efcb.problem_metadata import seeded_random
 from tests.support.efcb_programs import PROGRAMS, added, change
 
 

@@ -2,24 +2,330 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+from pydantic import JsonValue
 
 from caretbench.build import register_builder
 from caretbench.build.build_models import NO_MODELS, BuildModels
 from caretbench.build.builder import Builder
+from caretbench.build.sources.git.history import parse_period
+from caretbench.build.sources.git_mining import MiningPeriod, MiningProgress, mine_git, newest_changes
+from caretbench.build.sources.github import mine_github
+from caretbench.build.sources.pull_request import PullRequest, read_pull_requests
+from caretbench.build.sources.repository import UNKNOWN_ORGANIZATION, RepositoryFacts
+from caretbench.build.sources.source_files import SourceFilesByRepository
+from caretbench.errors import DataError
 from caretbench.execution.dispatcher import Dispatcher
-from caretbench.problem import Problem
+from caretbench.options import Option, StringList
+from caretbench.problem import ChoiceCheck, Problem, Question
+from caretbench.profiles import profile_named
 from caretbench.progress import Progress
-from caretbench.suites.efcb.build import change_build
-from caretbench.suites.efcb.build.attacks.leak_report import shortcut_report
-from caretbench.suites.efcb.build.leak_tables import leak_tables
-from caretbench.suites.efcb.build.output.build_folder import EfcbFolder
-from caretbench.suites.efcb.build.question_gate import QuestionGate
-from caretbench.suites.efcb.problem_metadata import SUITE_NAME
-from caretbench.suites.efcb.tables import data_tables
+from caretbench.suites.efcb.build.attacks.leak_report import shape_leaks, shortcut_report
+from caretbench.suites.efcb.build.build_folder import EarlierBuild, EfcbFolder
+from caretbench.suites.efcb.build.build_report import build_result, leak_tables, missing_description_notes
+from caretbench.suites.efcb.build.options import EfcbOptions
+from caretbench.suites.efcb.build.problem_building import build_problems
+from caretbench.suites.efcb.choices import LETTERS
+from caretbench.suites.efcb.floors import MIN_QUESTIONS
+from caretbench.suites.efcb.problem_metadata import SUITE_NAME, TASKS
+from caretbench.suites.efcb.tables.data_tables import data_tables
 from caretbench.suites.suite_types import BuildResult, Table
+from caretbench.suites.validity import ResumableGate, Validity
+
+_CHANGES, _QUESTIONS = "Changes", "Questions"
+
+OPTIONS: Final = (
+    Option("git", StringList, "", "build", field="sources", metavar="PATH", replacement="SOURCE"),
+    Option("github", StringList, "", "build", field="sources", metavar="OWNER/NAME", replacement="SOURCE"),
+    Option("records", StringList, "", "build", field="sources", metavar="FILE", replacement="SOURCE"),
+    Option("profile", str, "Construction rules: default (against known shortcuts) or paper (as published).", "build",
+           default="default", help_group=_QUESTIONS),
+    Option("since", str, "First day of the merged changes. Default: no limit.", "build", metavar="DATE",
+           help_group=_CHANGES),
+    Option("until", str, "Day after the last merged changes. Default: no limit.", "build", metavar="DATE",
+           help_group=_CHANGES),
+    Option("max_changes", int, "Maximum number of changes of each repository, newest first. Default: no limit.",
+           "build", minimum=1, metavar="N", help_group=_CHANGES),
+    Option("limit", int, "", "build", field="max_changes", minimum=1, replacement="--max-changes"),
+    Option("max_requests", int, "Maximum number of requests to GitHub. Default: no limit.", "build", minimum=1,
+           help_group=_CHANGES),
+    Option("task", StringList, "Task to build; may be repeated. Default: all five.", "build", help_group=_QUESTIONS),
+    Option("rotations", int, "Number of orders of the choices in which each question is asked; the score is their "
+           "mean.", "build", default=1, minimum=1, maximum=4, help_group=_QUESTIONS),
+    Option("seed", int, "Random seed.", "build", default=0, help_group=_QUESTIONS),
+)  # fmt: skip
+"""Options of ``caretbench build efcb``."""
+
+_GITHUB_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
+
+
+@dataclass(frozen=True)
+class BuildSources:
+    """Sources of problems: clones, repository names at GitHub, files of stored changes."""
+
+    clones: tuple[Path, ...] = ()
+    github_names: tuple[str, ...] = ()
+    record_files: tuple[Path, ...] = ()
+
+    @classmethod
+    def from_arguments(cls, sources: Sequence[str]) -> BuildSources:
+        """Sort arguments by kind: a folder is a clone, a file contains changes, OWNER/NAME is at GitHub.
+
+        Raises:
+            ValueError: there is no source.
+            DataError: a source is none of these.
+        """
+        if not sources:
+            raise ValueError("no source: give a clone, OWNER/NAME at GitHub, or a file of mined changes")
+        found: dict[str, list[str]] = {"clones": [], "hosted": [], "records": []}
+        for source in sources:
+            path = Path(source)
+            if path.is_dir():
+                kind = "clones"
+            elif path.is_file():
+                kind = "records"
+            elif _GITHUB_NAME.fullmatch(source) and not source.endswith((".jsonl", ".gz")):
+                kind = "hosted"
+            else:
+                raise DataError(
+                    f"{source}: no such file or folder; a source is a clone, OWNER/NAME at GitHub, or a file of "
+                    "mined changes (JSONL, .gz)"
+                )
+            found[kind].append(source)
+        return cls(tuple(map(Path, found["clones"])), tuple(found["hosted"]), tuple(map(Path, found["records"])))
+
+
+@dataclass
+class MiningSession:
+    """Mining of repositories into a folder, with their facts and the number of skipped commits."""
+
+    folder: EfcbFolder
+    period: MiningPeriod
+    progress: Progress
+    max_requests: int | None = None
+    repositories: list[RepositoryFacts] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    clones: dict[str, Path] = field(default_factory=dict)
+    """Folders of clones by repository name."""
+
+    def mine(self, sources: BuildSources) -> None:
+        """Append missing changes of all repositories; with several, unreadable ones are skipped with a note.
+
+        Raises:
+            DataError: the only repository cannot be read.
+        """
+        reading = [
+            *(partial(self._clone, path) for path in sources.clones),
+            *(partial(self._hosted, name) for name in sources.github_names),
+        ]
+        for read in reading:
+            try:
+                read()
+            except DataError as error:
+                if len(reading) == 1:
+                    raise
+                self.progress.note(f"skipped: {error}")
+
+    def pulls(self, records: Sequence[Path]) -> list[PullRequest]:
+        """Return the folder's changes and those of record files within the period, newest first."""
+        paths = [path for path in (self.folder.pull_requests_path,) if path.exists()]
+        period = self.period
+        return newest_changes(read_pull_requests([*paths, *records]), period.since, period.until, period.limit)
+
+    def _clone(self, path: Path) -> None:
+        period, last = self.period, 0
+
+        def report(state: MiningProgress) -> None:
+            nonlocal last
+            wanted = state.total if period.limit is None else min(state.total, max(period.limit, state.processed))
+            self.progress(f"commits of {path.name}", state.processed - last, wanted)
+            last = state.processed
+
+        mined = mine_git(path, self.folder.pull_requests_path, period, progress=report)
+        name, note = mined.repository.repo, self.progress.note
+        for reason, count in mined.skipped_by_reason.items():
+            note(f"{name}: {count} commits without a change: {reason.replace('_', ' ')}")
+        if mined.repository.organization == UNKNOWN_ORGANIZATION:
+            note(
+                f"{path}: no remote, and the folder's name has no owner: the organisation of {name} is unknown. To "
+                f"set it: git -C {path} remote add origin URL, or rename the folder to owner+name"
+            )
+        if mined.repository.shallow:
+            note(f"{name}: the clone is shallow: older commits are missing")
+        self.skipped.update(mined.skipped_by_reason)
+        self.repositories.append(mined.repository)
+        self.clones[name] = path
+
+    def _hosted(self, name: str) -> None:
+        self.repositories.append(
+            mine_github(
+                name, self.folder.pull_requests_path, self.period,
+                max_requests=self.max_requests, progress=self.progress, notify=self.progress.note,
+            )
+        )  # fmt: skip
+
+
+def build_questions(
+    sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress
+) -> BuildResult:
+    """Mine merged changes and build problems from them; an interrupted build continues.
+
+    Raises:
+        ValueError: an option is wrong, or no change is found.
+        DataError: a source cannot be read, or the folder has a build with other options.
+    """
+    started = time.monotonic()
+    tasks, given = _select_tasks(options["task"]), BuildSources.from_arguments(sources)
+    period = MiningPeriod(options["since"], options["until"], options["max_changes"])
+    parse_period(period.since, period.until)  # before problems of an earlier build are removed
+    wanted = EfcbOptions(
+        seed=options["seed"], profile=profile_named(options["profile"]), rotations=options["rotations"]
+    )
+    chosen: dict[str, JsonValue] = {
+        "tasks": list(tasks), "rotations": wanted.rotations,
+        "since": period.since, "until": period.until, "limit": period.limit,
+    }  # fmt: skip
+    folder = EfcbFolder(output)
+    earlier = EarlierBuild.read(folder)
+    if earlier is not None:
+        earlier.refuse_other_options(wanted.profile, wanted.seed, chosen)
+    with folder.start_build():
+        mining = MiningSession(folder, period, progress, options["max_requests"])
+        mining.mine(given)
+        pulls = mining.pulls(given.record_files)
+        if not pulls:
+            raise ValueError(f"{output}: no merged change was found; look at --since, --until and the branch")
+        if earlier is not None and (replaced := earlier.replacement_note(Counter(pull.repo for pull in pulls))):
+            progress.note(replaced)
+        with SourceFilesByRepository(mining.clones) as trees:
+            built = build_problems(pulls, wanted, tasks, progress, readers=trees.file_reader)
+        manifest = built.make_manifest(pulls, mining.repositories, chosen, mining.skipped)
+        folder.write_build(manifest, built.problems, built.rejected, built.leaks, usable=built.usable)
+    notes = [*missing_description_notes(built, pulls, mining.repositories)]
+    return build_result(manifest, built, output, time.monotonic() - started, notes)
+
+
+def _select_tasks(names: Sequence[str] | None) -> tuple[str, ...]:
+    unknown = next((name for name in names or () if name not in TASKS), None)
+    if unknown is not None:
+        raise ValueError(f"--task {unknown!r}: expected {', '.join(TASKS)}")
+    return tuple(name for name in TASKS if not names or name in names)
+
+
+Measure = Callable[[Problem, str | None], Mapping[str, float]]
+_FLOOR: Final = 0.9
+_BEST: Final = ("edit_similarity", "chrf")
+_MADE_UP: Final = "names_unsupported"
+_NOWHERE: Final = "unheardOfHelper93"
+
+
+@dataclass
+class QuestionGate(ResumableGate):
+    """The gate of the suite; ``measure`` returns the values of an answer by name."""
+
+    measure: Measure
+    progress: Callable[[int], None] = field(default=lambda _count: None)
+
+    def decide(self, problems: Sequence[Problem], all_problems: Sequence[Problem] = ()) -> Iterator[Validity]:
+        """Yield the gate's verdict on each problem, in order."""
+        first: dict[tuple[str, ...], str] = {}
+        for problem in all_problems or problems:
+            first.setdefault(_shown(problem), problem.id)
+        sizes = Counter(map(_tier, all_problems or problems))
+        shortcuts = _shortcuts(all_problems or problems) if problems else {}
+        for problem in problems:
+            twin = first[_shown(problem)]
+            known = [f"near_duplicate: {twin}"] if twin != problem.id else []
+            known += shortcuts.get(_tier(problem)[:3], [])
+            yield self._verdict(problem, known, sizes[_tier(problem)])
+
+    def _verdict(self, problem: Problem, known: Sequence[str], size: int) -> Validity:
+        reasons = [*known, *self._faults(problem)]
+        doubts = [] if reasons else list(_doubts(problem, size))
+        return Validity(
+            problem_id=problem.id,
+            verdict="invalid" if reasons else "unverified" if doubts else "valid",
+            reasons=(*reasons, *doubts),
+        )
+
+    def _faults(self, problem: Problem) -> Iterator[str]:
+        check = next((check for check in problem.checks if isinstance(check, ChoiceCheck)), None)
+        shown = problem.shown
+        if not isinstance(shown, Question):
+            yield "no_question: it is a place in a program"
+        elif check is not None:
+            if len(set(shown.choices)) < len(shown.choices):
+                yield "choices_repeat: two choices are the same text"
+            if not self._right(problem, problem.reference):
+                yield f"reference_fails: {problem.reference!r} is not taken for the right choice"
+            if self._right(problem, ""):
+                yield "answerable_without_answer: the empty answer is right"
+            wrong = [letter for letter in LETTERS[: len(shown.choices)] if letter != problem.reference]
+            if any(self._right(problem, letter) for letter in wrong):
+                yield "wrong_passes: another letter is right, too"
+        else:
+            yield from self._measured(problem)
+
+    def _right(self, problem: Problem, text: str) -> bool:
+        return self.measure(problem, text).get("passed") == 1.0
+
+    def _measured(self, problem: Problem) -> Iterator[str]:
+        reference, empty = self.measure(problem, problem.reference), self.measure(problem, "")
+        if _MADE_UP in reference:
+            false = self.measure(problem, f"{problem.reference}\n\nIt calls `{_NOWHERE}()`.")
+            if reference[_MADE_UP] > 0.0:
+                yield "reference_fails: the reference names what stands neither in the patch nor in its text"
+            if false[_MADE_UP] < 1.0:
+                yield "not_measured: a name that stands nowhere is not found"
+            return
+        name = next((name for name in _BEST if name in reference), None)
+        if name is None:
+            yield "not_measured: no measure tells answers apart"
+            return
+        if reference[name] < 1.0:
+            yield f"reference_fails: {name} of the reference is {reference[name]:.3f}"
+        if empty[name] > 0.0:
+            yield f"answerable_without_answer: {name} of the empty answer is {empty[name]:.3f}"
+        if reference.get("floor", 0.0) >= _FLOOR:
+            yield f"copying_answers: copying reaches {reference['floor']:.3f}"
+
+
+def _tier(problem: Problem) -> tuple[str, ...]:
+    """Return the labels of questions that are tested together: task, tier, query variant and order of choices."""
+    return tuple(str(problem.labels.get(name, "")) for name in ("task", "tier", "query", "rotation"))
+
+
+def _shortcuts(problems: Sequence[Problem]) -> dict[tuple[str, ...], list[str]]:
+    """Return the reasons against tiers whose questions position, length or consensus answer above chance."""
+    found: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for leak in shape_leaks(problems):
+        if leak.exceeds_limit and not leak.has_too_few_questions:
+            found[leak.task, leak.tier, leak.query].append(
+                f"shortcut: {leak.attack} is right in {leak.accuracy:.1%} of {leak.task}, chance is {leak.chance:.0%}"
+            )
+    return found
+
+
+def _doubts(problem: Problem, size: int) -> Iterator[str]:
+    if size < MIN_QUESTIONS and any(isinstance(check, ChoiceCheck) for check in problem.checks):
+        tier = " ".join(part for part in _tier(problem)[:2] if part)
+        yield f"too_small_to_test: {tier} has {size} questions; attacks are tested with {MIN_QUESTIONS}"
+
+
+def _shown(problem: Problem) -> tuple[str, ...]:
+    shown = problem.shown
+    if not isinstance(shown, Question):
+        return (problem.id,)
+    files = (text for file in shown.context for text in (file.path, file.text))
+    return (str(problem.labels.get("task", "")), shown.text, *shown.choices, *files)
 
 
 @register_builder
@@ -28,7 +334,7 @@ class EfcbBuilder(Builder):
 
     name = SUITE_NAME
     about = "merged changes: a clone, OWNER/NAME at GitHub, or a file of changes mined before"
-    options = change_build.OPTIONS
+    options = OPTIONS
 
     def build(
         self,
@@ -49,7 +355,7 @@ class EfcbBuilder(Builder):
           caretbench build efcb ~/code/project --since 2026-01-01 --max-changes 100 -o tasks
         """
         del models
-        return change_build.build(sources, output, options, progress)
+        return build_questions(sources, output, options, progress)
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """Return repositories and questions, as the paper's Tables 2 and 3, and the leak report."""
@@ -57,7 +363,7 @@ class EfcbBuilder(Builder):
         folder = None if source == "starter" else EfcbFolder(Path(source))
         facts = folder.repositories() if folder else {}
         leaks = (folder.read_leaks() if folder else []) or shortcut_report(loaded.problems)
-        return (*data_tables.data_tables(loaded.problems, facts), *leak_tables(leaks))
+        return (*data_tables(loaded.problems, facts), *leak_tables(leaks))
 
     def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> QuestionGate:
         """Return the gate for questions."""

@@ -17,11 +17,9 @@ from caretbench.build.sources.near_duplicates import find_near_duplicates, line_
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.files import DataError
 from caretbench.problem import Profile, Row
-from caretbench.suites.efcb.build.change_metadata import RejectedChange
-from caretbench.suites.efcb.build.change_queries import repository_templates
-from caretbench.suites.efcb.build.change_rendering import render_patch
+from caretbench.suites.efcb.build.changes import RejectedChange, render_patch, repository_templates
 from caretbench.suites.efcb.options import efcb_profile
-from caretbench.suites.efcb.patch_rendering import RenderedPatch
+from caretbench.suites.efcb.patches import RenderedPatch
 
 MIN_PATCH_LINES: Final = 15
 MAX_PATCH_CHARACTERS: Final = 7500

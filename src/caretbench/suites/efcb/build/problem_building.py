@@ -3,28 +3,92 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from caretbench.build.sources.changes import descriptions, name_redaction, releases
+from caretbench.build.sources.changes.descriptions import NO_TEMPLATE
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.build.sources.repository import RepositoryFacts
-from caretbench.problem import Problem
-from caretbench.suites.efcb.build import masked_problems, reverse_problems
+from caretbench.problem import ContextFile, NoSplice, Problem, Question, Row
+from caretbench.suites.efcb.build import masked_problems
 from caretbench.suites.efcb.build.attacks.code_likelihood import CodeModels
 from caretbench.suites.efcb.build.attacks.leak_report import leak_report
+from caretbench.suites.efcb.build.build_folder import EfcbManifest
 from caretbench.suites.efcb.build.change_filters import FilterResult, filter_changes
-from caretbench.suites.efcb.build.change_metadata import RejectedChange
-from caretbench.suites.efcb.build.change_queries import repository_templates
+from caretbench.suites.efcb.build.changes import (
+    RejectedChange,
+    change_provenance,
+    change_query,
+    cluster_id,
+    common_labels,
+    render_patch,
+    repository_templates,
+)
 from caretbench.suites.efcb.build.choices import gmcq_easy, gmcq_hard
 from caretbench.suites.efcb.build.edits.patch_parts import FileReaders, no_file_reader
+from caretbench.suites.efcb.build.masked_problems import NO_TEMPLATES
 from caretbench.suites.efcb.build.options import ChoiceOptions, EasyOptions, EfcbOptions
-from caretbench.suites.efcb.build.output.build_folder import EfcbManifest
 from caretbench.suites.efcb.built_folder import Leak
-from caretbench.suites.efcb.efcb_score import EASY_TASK, HARD_TASK, MASKED_TASK, TASKS
-from caretbench.suites.efcb.open_answers.written_descriptions import TASKS as DESCRIPTION_TASKS
+from caretbench.suites.efcb.descriptions import DESCRIPTION_INSTRUCTION, DESCRIPTION_TASKS, JUDGE_CRITERIA, Task
+from caretbench.suites.efcb.masked_answers import PATCH_FILE
+from caretbench.suites.efcb.patches import RenderedPatch
+from caretbench.suites.efcb.problem_metadata import EASY_TASK, HARD_TASK, MASKED_TASK, SUITE_NAME, TASKS, problem_id
 from caretbench.versions import versions
+
+
+class ReverseItem(Row):
+    """One patch and its author's text; ``body`` is cleaned, or raw under the ``paper`` profile."""
+
+    pull: PullRequest
+    rendered: RenderedPatch
+    title: str
+    body: str
+    options: EfcbOptions
+
+    @property
+    def reference(self) -> str:
+        """Title and description in the requested form."""
+        return f"Title: {self.title}\n\nBody: {self.body}"
+
+
+def reverse_items(
+    pulls: Iterable[PullRequest], options: EfcbOptions, templates: Mapping[str, Collection[str]] = NO_TEMPLATES
+) -> tuple[list[ReverseItem], list[RejectedChange]]:
+    """Return one item for each change, by repository, newest first; and rejected changes."""
+    items: list[ReverseItem] = []
+    rejected: list[RejectedChange] = []
+    newest = sorted(pulls, key=lambda pull: pull.merge_order, reverse=True)
+    for pull in sorted(newest, key=lambda pull: pull.repo):
+        rendered = render_patch(pull, include_generated=options.rules.shows_generated_files)
+        body = change_query(pull, "description_only", options.profile, templates.get(pull.repo, NO_TEMPLATE)).text
+        title = " ".join(pull.title.split())
+        missing = {"no_patch": rendered.files, "no_title": title, "no_description": body}
+        reason = next((reason for reason, there in missing.items() if not there), None)
+        if reason is None:
+            items.append(ReverseItem(pull=pull, rendered=rendered, title=title, body=body, options=options))
+        else:
+            rejected += [RejectedChange.from_pull_request(pull, task, reason) for task in DESCRIPTION_TASKS]
+    return items, rejected
+
+
+def reverse_problem(item: ReverseItem, task: Task) -> Problem:
+    """Return the item as a problem of one of the two tasks; ``released`` has the original texts."""
+    pull = item.pull
+    return Problem(
+        id=problem_id(task, "", pull.repo, pull.merge_sha, item.options.configuration_hash),
+        suite=SUITE_NAME,
+        shown=Question(text=DESCRIPTION_INSTRUCTION, context=(ContextFile(path=PATCH_FILE, text=item.rendered.text),)),
+        splice=NoSplice(),
+        reference=item.reference,
+        checks=(JUDGE_CRITERIA[task],),
+        labels=common_labels(pull, item.rendered, task, ""),
+        cluster=cluster_id(pull),
+        provenance=change_provenance(pull),
+        released={"title": pull.title, "description": pull.description},
+    )
+
 
 ProgressCallback = Callable[[str, int, int | None], None]
 """Called with the name of a step, the amount done since the last call, and the total if known."""
@@ -134,11 +198,9 @@ def _build_task(
     if task == MASKED_TASK:
         masked, refused = masked_problems.masked_items(pulls, masked_problems.MaskOptions.model_validate(common), form)
         return [masked_problems.masked_problem(item) for item in masked], refused
-    described, refused = reverse_problems.reverse_items(pulls, options, form)
+    described, refused = reverse_items(pulls, options, form)
     wanted = next(entry for entry in DESCRIPTION_TASKS if entry == task)
-    return [reverse_problems.reverse_problem(item, wanted) for item in described], [
-        one for one in refused if one.task == task
-    ]
+    return [reverse_problem(item, wanted) for item in described], [one for one in refused if one.task == task]
 
 
 def _count_names(names: Iterator[str]) -> dict[str, int]:

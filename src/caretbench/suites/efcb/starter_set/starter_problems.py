@@ -1,25 +1,174 @@
 """The starter set: problems of a generated repository that is the same on every machine.
 
-``python -m caretbench.suites.efcb.starter_set.write_starter FOLDER`` writes the repository, to look at it or to build
-from it.
+``python -m caretbench.suites.efcb.starter_set.starter_problems FOLDER`` writes the repository, to look at it or to
+build from it.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from caretbench.build.sources.git_mining import mine_git
 from caretbench.build.sources.pull_request import PullRequest
+from caretbench.errors import DataError, MachineError
 from caretbench.files import cache_folder, read_rows, sha256_text, write_rows
 from caretbench.problem import Problem
 from caretbench.suites.efcb.build.options import EfcbOptions
 from caretbench.suites.efcb.build.problem_building import build_problems
-from caretbench.suites.efcb.starter_set.starter_history import read_files
-from caretbench.suites.efcb.starter_set.write_starter import STARTER_REPOSITORY_NAME, write_repository
+from caretbench.suites.efcb.starter_set.starter_history import (
+    FileTree,
+    HistoryChange,
+    HistoryState,
+    read_files,
+    read_history,
+)
 from caretbench.temporary import temporary_folder
 from caretbench.versions import versions
+
+STARTER_REPOSITORY_NAME: Final = "cornershop/cornershop"
+"""Name of the repository in records."""
+
+_PEOPLE: Final = (
+    "Ida Marlow <ida@cornershop.example>",
+    "Tomas Reed <tomas@cornershop.example>",
+    "Wen Castell <wen@cornershop.example>",
+)
+_BEGIN: Final = 1_672_907_400  # January 2023
+_HOUR: Final = 3600
+_BETWEEN: Final = (29, 171, 8, 94, 222, 51, 133)
+"""Hours from one merge to the next, cyclic."""
+_NUMBERS: Final = (1, 2, 1, 1, 3, 2)
+"""Steps from one pull request's number to the next, cyclic: issues have numbers, too."""
+
+_WIDTH: Final = 72
+"""Line width of messages."""
+
+
+class StarterCommit(NamedTuple):
+    """One commit to write: ``parents`` are indices of earlier commits, ``tree`` contains all files."""
+
+    parents: tuple[int, ...]
+    author: str
+    unix_time: int
+    message: str
+    tree: FileTree
+
+
+def write_repository(target: Path, *, bare: bool = False) -> str:
+    """Write the repository into a new or empty folder, and return the hash of its last commit.
+
+    Raises:
+        DataError: the folder is not empty.
+        MachineError: git is missing, or fails.
+    """
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise DataError(f"{target}: is no empty folder")
+    target.mkdir(parents=True, exist_ok=True)
+    _git(target, "init", "--quiet", "--initial-branch=main", "--template=", *(["--bare"] if bare else []))
+    _git(target, "fast-import", "--quiet", stdin=b"".join(_stream(make_commits(read_history()))))
+    if not bare:
+        _git(target, "reset", "--quiet", "--hard")
+    return _git(target, "rev-parse", "HEAD").strip()
+
+
+def make_commits(states: list[HistoryState]) -> list[StarterCommit]:
+    """Return the commits, parents before children; the last one is the head."""
+    made: list[StarterCommit] = []
+    numbers: dict[str, int] = {}
+    head, unix_time, request = -1, _BEGIN, 0
+    for place, (change, tree) in enumerate(states):
+        unix_time += _BETWEEN[place % len(_BETWEEN)] * _HOUR + 61 * place % _HOUR
+        if change is None:
+            made.append(StarterCommit((), _PEOPLE[0], unix_time, "A shop that delivers\n", tree))
+            head = 0
+            continue
+        request += _NUMBERS[place % len(_NUMBERS)]
+        numbers[change.key or change.title] = request
+        author = change.author or _PEOPLE[place * place % len(_PEOPLE)]
+        text = _message(change, place, request, numbers)
+        if change.style == "merge":
+            made.append(StarterCommit((head,), author, unix_time - 5 * _HOUR, f"{change.title}\n", tree))
+            made.append(StarterCommit((head, len(made) - 1), _PEOPLE[place % len(_PEOPLE)], unix_time, text, tree))
+        else:
+            made.append(StarterCommit((head,), author, unix_time, text, tree))
+        head = len(made) - 1
+    return made
+
+
+def _message(change: HistoryChange, place: int, request: int, numbers: dict[str, int]) -> str:
+    description = "\n\n".join(map(_wrapped, change.description.strip().split("\n\n")))
+    for key, number in numbers.items():
+        description = description.replace(f"{{{key}}}", f"#{number}")
+    if change.style == "merge":
+        branch = "-".join(change.title.lower().replace("`", "").replace("/", " ").split()[:4])
+        return f"Merge pull request #{request} from cornershop/{branch}\n\n{change.title}\n\n{description}\n"
+    numbered = f" (#{request})" if change.style == "squash" else ""
+    trailer = f"\n\nReviewed-by: {_PEOPLE[(place + 1) % len(_PEOPLE)]}" if place % 3 == 0 else ""
+    return f"{change.title}{numbered}\n\n{description}{trailer}\n"
+
+
+def _wrapped(paragraph: str) -> str:
+    return paragraph if paragraph.startswith("- ") else textwrap.fill(paragraph, _WIDTH, break_long_words=False)
+
+
+def _stream(made: list[StarterCommit]) -> Iterator[bytes]:
+    """Yield the commits in the format of ``git fast-import``."""
+    for number, commit in enumerate(made):
+        message = commit.message.encode()
+        yield f"commit refs/heads/main\nmark :{number + 1}\n".encode()
+        yield f"author {commit.author} {commit.unix_time} +0000\n".encode()
+        yield f"committer {commit.author} {commit.unix_time} +0000\n".encode()
+        yield b"data %d\n%s\n" % (len(message), message)
+        for kind, parent in zip(("from", "merge"), commit.parents, strict=False):
+            yield f"{kind} :{parent + 1}\n".encode()
+        yield b"deleteall\n"
+        for path, text in sorted(commit.tree.items()):
+            data = text.encode()
+            yield b"M 100644 inline %s\ndata %d\n%s\n" % (path.encode(), len(data), data)
+    yield b"done\n"
+
+
+def _git(folder: Path, *arguments: str, stdin: bytes = b"") -> str:
+    program = shutil.which("git")
+    if program is None:
+        raise MachineError("git is missing: the starter set of efcb is a repository that it writes; install git")
+    # Settings of the user, of the machine and of a calling git are ignored.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_DEFAULT_HASH": "sha1"}
+    done = subprocess.run(
+        [program, *arguments], cwd=folder, input=stdin, capture_output=True, check=False, env=environment
+    )
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
+        raise MachineError(f"git {arguments[0]} failed: {said}")
+    return done.stdout.decode("utf-8", "replace")
+
+
+def main(arguments: list[str]) -> int:
+    """Write the repository into the given folder, and return the exit status."""
+    if len(arguments) != 1 or arguments[0].startswith("-"):
+        sys.stderr.write("usage: python -m caretbench.suites.efcb.starter_set.starter_problems FOLDER\n")
+        return 2
+    try:
+        head = write_repository(Path(arguments[0]))
+    except (DataError, MachineError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(f"{arguments[0]}: {STARTER_REPOSITORY_NAME}, at {head}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
+
 
 _DIGITS: Final = 12
 # The problems depend on the history, and on the code that mines and builds.

@@ -8,8 +8,7 @@ from typing import Final, Protocol
 
 from caretbench.languages.path_languages import path_languages
 from caretbench.problem import Problem
-from caretbench.suites.efcb.efcb_score import TASKS
-from caretbench.suites.efcb.tables.model_rows import TASK_TITLES
+from caretbench.suites.efcb.problem_metadata import TASK_TITLES, TASKS
 from caretbench.suites.suite_types import Table
 
 _REPOSITORY_HEADS: Final = (

@@ -1,26 +1,78 @@
-"""Values that the EFCB score counts: problems of a profile, outcomes, coverage, judges without passed controls."""
+"""Rows and values that the EFCB score counts: rows by model, outcomes, coverage, judges, and what is missing."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from caretbench.problem import Problem, Profile
 from caretbench.profiles import PROFILES
-from caretbench.suites.efcb.efcb_score import (
+from caretbench.suites.efcb.baselines import BASELINES
+from caretbench.suites.efcb.efcb_score import MAX_JUDGED_SCORE, ProblemOutcome
+from caretbench.suites.efcb.options import efcb_profile
+from caretbench.suites.efcb.problem_metadata import (
     EASY_TASK,
     HALLUCINATION_TASK,
     HARD_TASK,
     MASKED_TASK,
-    MAX_JUDGED_SCORE,
     REVERSE_TASK,
+    TASK_TITLES,
     TASKS,
-    ProblemOutcome,
 )
-from caretbench.suites.efcb.options import efcb_profile
-from caretbench.suites.efcb.released.released_problems import RELEASE_LABEL
-from caretbench.suites.efcb.tables.model_rows import ModelRows
+from caretbench.suites.efcb.released_problems import RELEASE_LABEL
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NO_VALUE: Final = "-"
+"""Text of a missing number."""
+
+ResultRow = Mapping[str, Any]
+
+
+class ModelRows(NamedTuple):
+    """One model's result rows of one profile, each with the labels of its problem."""
+
+    name: str
+    rows: tuple[ResultRow, ...]
+
+    def select(self, task: str, **labels: str) -> list[ResultRow]:
+        """Return the rows of a task with these labels."""
+        return [
+            line
+            for line in self.rows
+            if line["task"] == task and all(line.get(name) == value for name, value in labels.items())
+        ]
+
+
+def group_by_model(results: pl.DataFrame, problems: Mapping[str, Problem], profile: str) -> Iterator[ModelRows]:
+    """Yield the models of a profile in the order of their rows, baselines last.
+
+    A model with two sets of parameters occurs twice.
+    """
+    by_model: dict[tuple[str, str], list[ResultRow]] = defaultdict(list)
+    for row in results.iter_rows(named=True):
+        if row["profile"] == profile:
+            problem = problems[row["problem_id"]]
+            labels = {name: value for name, value in problem.labels.items() if name not in row or row[name] is None}
+            by_model[row["model"], row["parameters"]].append({**row, **labels})
+    several = {name for name, _ in by_model if sum(name == other for other, _ in by_model) > 1}
+    names = ["", *BASELINES]
+    order = sorted(by_model, key=lambda key: names.index(key[0]) if key[0] in names else 0)
+    for name, parameters in order:
+        title = f"{name} ({parameters[:8]})" if name in several else name
+        yield ModelRows(title, tuple(by_model[name, parameters]))
+
+
+def format_mean(values: Iterable[float], digits: int, *, with_count: bool = False, mark: str = "") -> str:
+    """Return the mean with its ``mark`` and, ``with_count``, the number of values; ``-`` without values."""
+    known = list(values)
+    if not known:
+        return NO_VALUE
+    note = f"\nn = {len(known)}" if with_count else ""
+    return f"{sum(known) / len(known):.{digits}f}{f' {mark}' if mark else ''}{note}"
+
 
 JUDGED_TASKS: Final = (MASKED_TASK, REVERSE_TASK, HALLUCINATION_TASK)
 """Tasks whose values are judgements."""
@@ -84,3 +136,26 @@ def failed_judges(model: ModelRows, basis: ScoreBasis) -> dict[str, str]:
             if line.get("judged") is not None and line.get("withheld"):
                 found[task][line["withheld"]] = None
     return {task: "; ".join(reasons) for task, reasons in found.items()}
+
+
+def missing_score(results: pl.DataFrame, problems: Mapping[str, Problem]) -> Iterator[str]:
+    """Yield the reasons why no answer of a run has an EFCB score: tasks without problems, tasks without judgements."""
+    present = {str(problem.labels.get("task")) for problem in problems.values()}
+    absent = [TASK_TITLES[task] for task in TASKS if task not in present]
+    if absent:
+        yield f"No EFCB score: it is a mean over {len(TASKS)} tasks, and the run has no problem of {', '.join(absent)}."
+        return
+    judged = {
+        task
+        for profile in PROFILES
+        for basis in (ScoreBasis.of(profile, problems),)
+        for model in group_by_model(results, problems, profile)
+        for task in JUDGED_TASKS
+        if any(line.get("judged") is not None for line in model.select(task, **basis.labels(task)))
+    }
+    waiting = [TASK_TITLES[task] for task in JUDGED_TASKS if task not in judged]
+    if waiting:
+        yield (
+            f"No EFCB score: no answer to {', '.join(waiting)} is judged. `caretbench judge RUN -m "
+            "PROVIDER/MODEL` judges them."
+        )

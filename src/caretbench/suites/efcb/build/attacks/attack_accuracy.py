@@ -18,7 +18,7 @@ from caretbench.suites.efcb.build.attacks.learned_attackers import LearnedAttack
 from caretbench.suites.efcb.build.attacks.learners import BoostedTrees, LinearLearner
 from caretbench.suites.efcb.build.attacks.line_context import FloatArray
 from caretbench.suites.efcb.build.attacks.line_features import FEATURE_NAMES
-from caretbench.suites.efcb.floors.floor_attacks import choice_credit
+from caretbench.suites.efcb.floors import choice_credit
 
 _FOLDS: Final = 5
 _MIN_REPOSITORIES: Final = 3

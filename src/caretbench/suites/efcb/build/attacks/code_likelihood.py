@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from caretbench.build.sources.pull_request import PullRequest
-from caretbench.suites.efcb.build.change_rendering import render_patch
-from caretbench.suites.efcb.floors.question_ngrams import (
+from caretbench.suites.efcb.build.changes import render_patch
+from caretbench.suites.efcb.floors import (
     SMOOTHING_STRENGTH,
     UNSEEN_SHARE,
     QuestionNgrams,

@@ -15,7 +15,7 @@ from caretbench.suites.efcb.build.attacks.code_likelihood import CodeModel
 from caretbench.suites.efcb.build.attacks.line_context import FloatArray, LineContext
 from caretbench.suites.efcb.build.attacks.line_features import FEATURE_NAMES, line_features
 from caretbench.suites.efcb.build.edits.editable_patch import EditablePatch
-from caretbench.suites.efcb.build.edits.patch_edit import PatchEdit
+from caretbench.suites.efcb.build.edits.patch_parts import PatchEdit
 
 
 class EditSite(NamedTuple):

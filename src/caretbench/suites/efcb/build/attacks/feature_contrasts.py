@@ -18,8 +18,8 @@ from caretbench.suites.efcb.build.attacks.code_likelihood import CodeModel
 from caretbench.suites.efcb.build.attacks.edit_sites import find_sites, question_differences
 from caretbench.suites.efcb.build.attacks.line_context import FloatArray
 from caretbench.suites.efcb.build.attacks.line_features import FEATURE_NAMES
-from caretbench.suites.efcb.floors.floor_attacks import AttackQuestion
-from caretbench.suites.efcb.floors.lexical_similarity import file_titles
+from caretbench.suites.efcb.floors import AttackQuestion
+from caretbench.suites.efcb.lexical_similarity import file_titles
 
 _TEST: Final = re.compile(r"(?:^|[/_.-])(?:tests?|specs?|__tests__)(?:[/_.-]|$)|Tests?\.\w+$", re.IGNORECASE)
 _COMMENT: Final = re.compile(r"^[+ -]\s*(?://|#|\*|/\*|\"\"\")", re.MULTILINE)

@@ -30,12 +30,10 @@ from caretbench.suites.efcb.build.attacks.code_likelihood import (
 from caretbench.suites.efcb.build.attacks.feature_contrasts import question_contrasts
 from caretbench.suites.efcb.build.attacks.learned_attackers import LearnedAttackers, load_attackers
 from caretbench.suites.efcb.build.attacks.line_features import FEATURE_NAMES
-from caretbench.suites.efcb.build.change_metadata import cluster_id
-from caretbench.suites.efcb.build.change_rendering import render_patch
+from caretbench.suites.efcb.build.changes import cluster_id, render_patch
 from caretbench.suites.efcb.built_folder import MAX_STANDARD_ERRORS, AttackFamily, Leak, LeakKind
-from caretbench.suites.efcb.choice_positions import LETTERS
-from caretbench.suites.efcb.efcb_score import HARD_TASK
-from caretbench.suites.efcb.floors.floor_attacks import (
+from caretbench.suites.efcb.choices import LETTERS
+from caretbench.suites.efcb.floors import (
     Attack,
     AttackQuestion,
     choice_credit,
@@ -45,6 +43,7 @@ from caretbench.suites.efcb.floors.floor_attacks import (
     text_attacks,
     to_attack_question,
 )
+from caretbench.suites.efcb.problem_metadata import HARD_TASK
 
 
 def _always(place: int) -> Attack:

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from rapidfuzz.distance import Indel
 from rapidfuzz.process import cdist
 
-from caretbench.suites.efcb.floors.lexical_similarity import split_words
-from caretbench.suites.efcb.floors.question_ngrams import tokenize
+from caretbench.suites.efcb.floors import tokenize
+from caretbench.suites.efcb.lexical_similarity import split_words
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -24,7 +24,7 @@ from caretbench.suites.efcb.build.attacks.line_context import (
     parse_line,
 )
 from caretbench.suites.efcb.build.attacks.neighbour_features import NEIGHBOUR_FEATURE_NAMES, neighbour_features
-from caretbench.suites.efcb.floors.question_ngrams import SMOOTHING_STRENGTH, UNSEEN_SHARE
+from caretbench.suites.efcb.floors import SMOOTHING_STRENGTH, UNSEEN_SHARE
 
 _TOKENS: Final = (
     "<", ">", "=", "!", "&", "|", "+", "-", "*", "/", "%", "?", ":", ".", ",", "(", "[", "{", "_",

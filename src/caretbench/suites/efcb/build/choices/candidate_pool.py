@@ -15,15 +15,22 @@ from scipy.sparse import csr_array
 
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.problem import Profile
-from caretbench.suites.efcb.build.change_rendering import render_patch
-from caretbench.suites.efcb.build.choices.pair_fairness import ChangeReferences, Indices, Mask, PairFairness
-from caretbench.suites.efcb.build.choices.sets_of_four import ChoiceSet, Costs, SetRelations, build_sets_of_four
+from caretbench.suites.efcb.build.changes import render_patch
+from caretbench.suites.efcb.build.choices.sets_of_four import (
+    ChangeReferences,
+    ChoiceSet,
+    Costs,
+    Indices,
+    Mask,
+    PairFairness,
+    SetRelations,
+    build_sets_of_four,
+)
 from caretbench.suites.efcb.build.options import EasyOptions
-from caretbench.suites.efcb.choice_positions import CHOICE_COUNT, WRONG_CHOICE_COUNT
-from caretbench.suites.efcb.floors.lexical_similarity import PatchCorpus, Scorer, Scores
+from caretbench.suites.efcb.choices import CHOICE_COUNT, WRONG_CHOICE_COUNT
+from caretbench.suites.efcb.lexical_similarity import PatchCorpus, Scorer, Scores
 from caretbench.suites.efcb.options import EasyTier, efcb_profile
-from caretbench.suites.efcb.problem_metadata import main_language
-from caretbench.suites.efcb.seeding import seeded_random
+from caretbench.suites.efcb.problem_metadata import main_language, seeded_random
 
 _BLOCK: Final = 256
 _NEAREST_COUNT: Final = 64

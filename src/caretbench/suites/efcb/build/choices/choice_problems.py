@@ -10,13 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.problem import ChoiceCheck, Label, NoSplice, Problem, Question
-from caretbench.suites.efcb.build.change_metadata import change_provenance, cluster_id, common_labels
-from caretbench.suites.efcb.build.change_rendering import render_patch
+from caretbench.suites.efcb.build.changes import change_provenance, cluster_id, common_labels, render_patch
 from caretbench.suites.efcb.build.options import EfcbOptions, Query
-from caretbench.suites.efcb.choice_positions import CHOICE_COUNT, CHOICE_SET_LABEL, INSTRUCTION, LETTERS, rotate_choices
+from caretbench.suites.efcb.choices import CHOICE_COUNT, CHOICE_SET_LABEL, INSTRUCTION, LETTERS, rotate_choices
 from caretbench.suites.efcb.options import DEFAULT_VARIANT
-from caretbench.suites.efcb.problem_metadata import SUITE_NAME
-from caretbench.suites.efcb.seeding import problem_id
+from caretbench.suites.efcb.problem_metadata import SUITE_NAME, problem_id
 
 
 def choice_problems(

@@ -7,8 +7,11 @@ and edits are selected so that learned attackers, which do not read the question
 
 from __future__ import annotations
 
+import random
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from caretbench.build.sources.changes.descriptions import NO_TEMPLATE
@@ -17,25 +20,61 @@ from caretbench.problem import Label, Problem
 from caretbench.suites.efcb.build.attacks.attacker_calibration import MAX_CHANGES, calibrate_attackers
 from caretbench.suites.efcb.build.attacks.code_likelihood import CodeModel, CodeModels
 from caretbench.suites.efcb.build.attacks.learned_attackers import LearnedAttackers, load_attackers
-from caretbench.suites.efcb.build.change_metadata import RejectedChange
-from caretbench.suites.efcb.build.change_queries import change_query, repository_templates
-from caretbench.suites.efcb.build.change_rendering import render_patch
+from caretbench.suites.efcb.build.changes import RejectedChange, change_query, render_patch, repository_templates
 from caretbench.suites.efcb.build.choices.choice_problems import choice_problems
 from caretbench.suites.efcb.build.choices.edit_pairs import (
     RANK_SCORERS,
     EditPair,
+    FeatureVector,
     SelectedEdits,
+    balance_groups,
     pairs_by_ranks,
     score_edits,
     select_edits,
 )
-from caretbench.suites.efcb.build.choices.feature_balancing import FeatureVector, balance_groups
-from caretbench.suites.efcb.build.choices.word_swaps import word_swaps
 from caretbench.suites.efcb.build.edits.editable_patch import EditablePatch
 from caretbench.suites.efcb.build.edits.patch_parts import FileReaders, no_file_reader
 from caretbench.suites.efcb.build.options import ChoiceOptions, Query
-from caretbench.suites.efcb.choice_positions import CHOICE_COUNT, WRONG_CHOICE_COUNT, balanced_positions, insert_choice
-from caretbench.suites.efcb.seeding import seeded_random
+from caretbench.suites.efcb.choices import CHOICE_COUNT, WRONG_CHOICE_COUNT, balanced_positions, insert_choice
+from caretbench.suites.efcb.patches import RenderedPatch
+from caretbench.suites.efcb.problem_metadata import seeded_random
+
+_WORD = re.compile(r"\S*[^\W\d]\S*")
+_TRIES = 200
+
+
+def word_swaps(rendered: RenderedPatch, generator: random.Random, count: int) -> list[str]:
+    """Return up to ``count`` different texts of the patch with two words exchanged, without the patch itself.
+
+    Paths, hunk headers and diff marks are kept.
+    """
+    text = rendered.text
+    spans = _words(rendered)
+    found: dict[str, None] = {}
+    for _ in range(_TRIES if len(spans) > 1 else 0):
+        (start, end), (later, last) = sorted(generator.sample(spans, 2))
+        first, second = text[start:end], text[later:last]
+        changed = f"{text[:start]}{second}{text[end:later]}{first}{text[last:]}"
+        if changed != text:
+            found[changed] = None
+        if len(found) == count:
+            break
+    return list(found)
+
+
+def _words(rendered: RenderedPatch) -> list[tuple[int, int]]:
+    """Return the spans of the hunks' words in the rendered text."""
+    spans: list[tuple[int, int]] = []
+    begin = 0
+    for file in rendered.files:
+        lines = f"{file.title}\n{file.hunks}".split("\n")
+        starts = accumulate((len(line) + 1 for line in lines), initial=begin)
+        for number, (line, start) in enumerate(zip(lines, starts, strict=False)):
+            if number and not line.startswith("@@"):
+                spans += [(start + word.start(), start + word.end()) for word in _WORD.finditer(line, 1)]
+        begin += len(file.text)
+    return spans
+
 
 TASK: Final = "gmcq-hard"
 CONSENSUS_LEAKY_LABEL: Final = "consensus_leaky"

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from caretbench.suites.efcb.build.edits.line_guards import (
+from caretbench.suites.efcb.build.edits.edit_guards import (
     are_asserted_together,
     count_copied_lines,
     count_repeated_operands,
@@ -23,13 +23,17 @@ from caretbench.suites.efcb.build.edits.line_guards import (
     is_unobservable,
     repeats_label,
 )
-from caretbench.suites.efcb.build.edits.literal_edits import literal_edits
-from caretbench.suites.efcb.build.edits.name_edits import name_replacements, name_swaps
+from caretbench.suites.efcb.build.edits.exchange_edits import literal_edits, name_replacements, name_swaps
 from caretbench.suites.efcb.build.edits.name_uses import ParsedPart
 from caretbench.suites.efcb.build.edits.operator_edits import operator_edits
-from caretbench.suites.efcb.build.edits.patch_edit import Occurrence, PatchEdit, collapse_whitespace
-from caretbench.suites.efcb.build.edits.patch_parts import FileReader, patch_parts
-from caretbench.suites.efcb.patch_rendering import RenderedPatch
+from caretbench.suites.efcb.build.edits.patch_parts import (
+    FileReader,
+    Occurrence,
+    PatchEdit,
+    collapse_whitespace,
+    patch_parts,
+)
+from caretbench.suites.efcb.patches import RenderedPatch
 from caretbench.syntax.parser import encode, error_count
 
 _BESIDE_ITSELF: Final = re.compile(

@@ -13,9 +13,8 @@ from typing import Final, NamedTuple
 import tree_sitter
 
 from caretbench.languages.node_kinds import node_kinds
-from caretbench.suites.efcb.build.edits.patch_edit import Occurrence
-from caretbench.suites.efcb.build.edits.patch_parts import OUTSIDE_PATCH, PatchPart
-from caretbench.suites.efcb.build.edits.tree_guards import ancestors
+from caretbench.suites.efcb.build.edits.edit_guards import ancestors
+from caretbench.suites.efcb.build.edits.patch_parts import OUTSIDE_PATCH, Occurrence, PatchPart
 from caretbench.syntax.analysis_types import Span
 from caretbench.syntax.parser import encode, parse
 from caretbench.syntax.parser import text_of as text

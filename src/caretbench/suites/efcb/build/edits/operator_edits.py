@@ -10,10 +10,15 @@ from typing import Final
 import tree_sitter
 
 from caretbench.languages.node_kinds import NodeKinds, node_kinds
-from caretbench.suites.efcb.build.edits.name_rules import counterpart_functions, is_symmetric_call
+from caretbench.suites.efcb.build.edits.edit_guards import (
+    ancestors,
+    counterpart_functions,
+    is_compile_time,
+    is_symmetric_call,
+    is_text_for_people,
+)
 from caretbench.suites.efcb.build.edits.name_uses import ParsedPart
-from caretbench.suites.efcb.build.edits.patch_edit import PatchEdit, Replacement
-from caretbench.suites.efcb.build.edits.tree_guards import ancestors, is_compile_time, is_text_for_people
+from caretbench.suites.efcb.build.edits.patch_parts import PatchEdit, Replacement
 from caretbench.syntax.parser import text_of as text
 from caretbench.syntax.uses.expression_contexts import (
     arguments_of,

@@ -8,7 +8,7 @@ from functools import cache
 from importlib import resources
 from typing import Final
 
-from caretbench.suites.efcb.efcb_score import TASKS
+from caretbench.suites.efcb.problem_metadata import TASKS
 
 ALL: Final = "all"
 """Repository of a printed average over repositories; task of the score."""

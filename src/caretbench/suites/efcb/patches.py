@@ -1,7 +1,11 @@
-"""Parser of unified diff hunks that relies on the line counts of their headers.
+"""Patches: the parser of unified diff hunks, and a change's patch as problems show it.
 
-A removed line ``-- x`` is ``--- x`` in a patch, and an added line ``++ y`` is ``+++ y``: only counting separates them
-from header lines of a file. Only a newline ends a line: carriage returns, form feeds and U+2028 are part of it.
+The parser relies on the line counts of headers: a removed line ``-- x`` is ``--- x`` in a patch, and an added line
+``++ y`` is ``+++ y``, so that only counting separates them from header lines of a file. Only a newline ends a line:
+carriage returns, form feeds and U+2028 are part of it.
+
+A rendered patch has for each file its path, its hunks, and a line of three dashes. Binary files, pure renames and
+generated files are excluded. All counts are those of the rendered text.
 """
 
 from __future__ import annotations
@@ -9,9 +13,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from functools import cached_property
+from typing import Final, Literal, cast
 
 from caretbench.errors import DataError
+from caretbench.problem import Row
 
 LineMark = Literal[" ", "+", "-", "\\"]
 """Kept, added, removed; ``\\``: a note of the diff (no newline at the end of the file)."""
@@ -122,3 +128,50 @@ def _make_hunk(header: re.Match[str], lines: Iterable[str]) -> Hunk:
         section=header[5] or "",
         lines=tuple(DiffLine(cast("LineMark", line[:1] or " "), line[1:]) for line in lines),
     )
+
+
+FILE_SEPARATOR: Final = "\n---\n"
+
+
+class RenderedFile(Row):
+    """One rendered file: ``title`` is its path, ``old => new`` if it moved.
+
+    Lines of ``hunks`` end with a line feed, except the last one. A lone carriage return ends no line.
+    """
+
+    path: str
+    title: str
+    hunks: str
+    additions: int = 0
+    deletions: int = 0
+
+    @property
+    def text(self) -> str:
+        """Title, hunks and separator."""
+        return f"{self.title}\n{self.hunks}{FILE_SEPARATOR}"
+
+
+class RenderedPatch(Row):
+    """A rendered patch, by file."""
+
+    files: tuple[RenderedFile, ...]
+
+    @cached_property
+    def text(self) -> str:
+        """Text of the whole patch."""
+        return "".join(file.text for file in self.files)
+
+    @cached_property
+    def lines(self) -> int:
+        """Number of lines, with paths and separators."""
+        return self.text.count("\n")
+
+    @property
+    def characters(self) -> int:
+        """Number of Unicode code points."""
+        return len(self.text)
+
+    def replace_hunks(self, index: int, hunks: str) -> RenderedPatch:
+        """Return the same patch with other hunks in the file at ``index``."""
+        changed = self.files[index].model_copy(update={"hunks": hunks})
+        return RenderedPatch(files=(*self.files[:index], changed, *self.files[index + 1 :]))

@@ -1,7 +1,7 @@
-"""Query variants: title and description of a change, or parts of them.
+"""Changes as problems show them: rendered patch, query text, labels, provenance.
 
-``title_and_description`` is shown according to the paper, ``description_only`` in its release; ``scrubbed`` is
-without paths, file names and references.
+Of the query variants ``title_and_description`` is shown according to the paper, ``description_only`` in its release;
+``scrubbed`` is without paths, file names and references.
 """
 
 from __future__ import annotations
@@ -13,11 +13,64 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from caretbench.build.sources.changes.descriptions import NO_TEMPLATE, clean_description, clean_title, template_lines
+from caretbench.build.sources.changes.generated_files import is_generated
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.languages import languages
-from caretbench.problem import Profile
+from caretbench.problem import Label, Profile, Provenance, Row
 from caretbench.suites.efcb.build.options import Query
 from caretbench.suites.efcb.options import DEFAULT_VARIANT, QueryVariant, efcb_profile
+from caretbench.suites.efcb.patches import RenderedFile, RenderedPatch
+from caretbench.suites.efcb.problem_metadata import patch_labels
+
+
+class RejectedChange(Row):
+    """A change without a problem in a task (and tier), with the reason."""
+
+    task: str
+    tier: str = ""
+    repo: str
+    merge_sha: str
+    reason: str
+
+    @classmethod
+    def from_pull_request(cls, pull: PullRequest, task: str, reason: str, tier: str = "") -> RejectedChange:
+        """Return the rejection of a change."""
+        return cls(task=task, tier=tier, repo=pull.repo, merge_sha=pull.merge_sha, reason=reason)
+
+
+def cluster_id(pull: PullRequest) -> str:
+    """Return ``repo@merge_sha``, the cluster of all problems that are made from one change."""
+    return f"{pull.repo}@{pull.merge_sha}"
+
+
+def common_labels(pull: PullRequest, rendered: RenderedPatch, task: str, tier: str) -> dict[str, Label]:
+    """Return the labels of every task: ``task``, ``tier`` (if any), ``repository``, ``language``, sizes."""
+    return patch_labels(pull.repo, rendered, task, tier)
+
+
+def change_provenance(pull: PullRequest) -> Provenance:
+    """Return repository, merge commit, licence and time of the merge."""
+    return Provenance(source=pull.repo, revision=pull.merge_sha, licence=pull.license, date=pull.merged_at)
+
+
+def render_patch(pull: PullRequest, *, include_generated: bool = False) -> RenderedPatch:
+    """Return the rendered patch of a change; ``include_generated`` files as in the released questions."""
+    files = tuple(
+        RenderedFile(
+            path=file.path,
+            title=f"{file.old_path} => {file.path}" if file.old_path and file.old_path != file.path else file.path,
+            hunks=file.patch.replace("\r\n", "\n").removesuffix("\n"),
+            additions=file.additions,
+            deletions=file.deletions,
+        )
+        for file in pull.files
+        if file.patch.strip()
+        and not file.binary
+        # Records from elsewhere may not mark generated files.
+        and (include_generated or not (file.generated or is_generated(file.path)))
+    )
+    return RenderedPatch(files=files)
+
 
 # Prefixes that name the changed place: `ipn/store, util/{a,b}: fix`, `fix(core): …`, `[docs] …`.
 _WHERE = re.compile(r"^\s*(?:\[[^\]\n]{1,60}\]\s*)*(?:[^\s:,]+(?:,\s*[^\s:,]+){0,7}\s*:(?=\s))?\s*")

@@ -13,12 +13,14 @@ from pydantic import JsonValue
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.build.sources.repository import RepositoryFacts
 from caretbench.problem import Row
+from caretbench.suites.efcb.build.build_folder import EfcbManifest
 from caretbench.suites.efcb.build.change_filters import FILTER_TASK
-from caretbench.suites.efcb.build.change_metadata import cluster_id
-from caretbench.suites.efcb.build.output.build_folder import EfcbManifest
+from caretbench.suites.efcb.build.changes import cluster_id
 from caretbench.suites.efcb.build.problem_building import BuiltProblems, task_and_tier
-from caretbench.suites.efcb.built_folder import Leak
-from caretbench.suites.suite_types import BuildResult
+from caretbench.suites.efcb.built_folder import MAX_STANDARD_ERRORS, Leak
+from caretbench.suites.efcb.problem_metadata import TASK_TITLES
+from caretbench.suites.efcb.tables.score_basis import NO_VALUE
+from caretbench.suites.suite_types import BuildResult, Table
 from caretbench.text_tables import align_columns
 
 _Part = tuple[str, str, str]
@@ -218,3 +220,29 @@ def missing_description_notes(
             name = repo if "/" in repo else "OWNER/NAME"
             line += f"; git histories lack those of {merged} pull requests: --github {name} reads them"
         yield line
+
+
+def leak_tables(leaks: Sequence[Leak]) -> Iterator[Table]:
+    """Yield the table of attacks by tier; nothing without multiple-choice questions."""
+    parts = list(dict.fromkeys((leak.task, leak.tier, leak.query) for leak in leaks))
+    if not parts:
+        return
+    found = {(leak.kind, leak.attack, (leak.task, leak.tier, leak.query)): leak for leak in leaks}
+    attacks = dict.fromkeys((leak.kind, leak.attack) for leak in leaks if leak.family in ("shape", "text"))
+    sizes = {(leak.task, leak.tier, leak.query): leak.problems for leak in leaks}
+    heads = [" ".join(filter(None, (TASK_TITLES[task], tier, query.replace("_", " ")))) for task, tier, query in parts]
+    rows = [
+        (attack, kind, *(_format_leak(found.get((kind, attack, part))) for part in parts)) for kind, attack in attacks
+    ]
+    yield Table(
+        "efcb-leaks",
+        f"Leak report: accuracy without understanding (!: above chance by more than {MAX_STANDARD_ERRORS:g} "
+        "standard errors)",
+        ("Attack", "Kind", *heads),
+        (("questions", "", *(str(sizes[part]) for part in parts)), *rows),
+        ("A limit reads the choices alone; a floor reads the words of the question, too.",),
+    )
+
+
+def _format_leak(leak: Leak | None) -> str:
+    return NO_VALUE if leak is None else f"{leak.accuracy:.3f}{'!' if leak.exceeds_limit else ''}"

@@ -1,1 +1,0 @@
-"""Folder and report of a build."""

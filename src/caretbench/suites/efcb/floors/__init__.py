@@ -1,1 +1,0 @@
-"""Floors of the choice tasks: attacks by words and n-grams that a report computes for any run."""

@@ -1,1 +1,0 @@
-"""Tasks whose answer is written: masked lines and descriptions."""

@@ -1,1 +1,0 @@
-"""The released layout of EFCB: reading, problems, printed numbers."""
