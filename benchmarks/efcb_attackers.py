@@ -1,6 +1,6 @@
 """Prints what attackers find in the choice tasks of EFCB builds that are pooled: accuracy, n, chance, z by tier.
 
-    caretbench build efcb --git ~/clones/black -o builds/black
+    caretbench build efcb ~/clones/black -o builds/black
     python benchmarks/efcb_attackers.py builds/*
 
 The attackers of the leak report come first (learned ones by cross-validation over repositories), then floors: a 5-gram

@@ -174,8 +174,8 @@ def test_a_repository_without_a_grammar_says_why_it_has_no_questions(tmp_path: P
 @pytest.mark.parametrize(
     ("remote", "numbered", "remedy"),
     [
-        ("https://github.com/owner/name", True, "--github owner/name reads them"),
-        ("", True, "--github OWNER/NAME reads them"),
+        ("https://github.com/owner/name", True, "the source owner/name reads them"),
+        ("", True, "the source OWNER/NAME reads them"),
         ("https://gitlab.com/owner/name", True, ""),
         ("https://github.com/owner/name", False, ""),
     ],

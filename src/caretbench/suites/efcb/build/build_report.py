@@ -218,7 +218,7 @@ def missing_description_notes(
         line = f"{repo}: {count} of {totals[repo]} changes are rejected only for a missing description"
         if merged and hosts.get(repo) in (None, _GITHUB):
             name = repo if "/" in repo else "OWNER/NAME"
-            line += f"; git histories lack those of {merged} pull requests: --github {name} reads them"
+            line += f"; git histories lack those of {merged} pull requests: the source {name} reads them"
         yield line
 
 

@@ -27,9 +27,8 @@ from caretbench.suites.efcb.build.edits.edit_guards import (
 from caretbench.suites.efcb.build.edits.name_uses import ParsedPart, PatchNameUse
 from caretbench.suites.efcb.build.edits.patch_parts import Occurrence, PatchEdit, Replacement, swap_edit
 from caretbench.syntax.uses.declarations import Declaration
-from caretbench.syntax.uses.expression_contexts import callee_of, expression_context
+from caretbench.syntax.uses.expression_contexts import callee_of, expression_context, kind_of_value
 from caretbench.syntax.uses.identifiers import naming_style
-from caretbench.syntax.uses.expression_contexts import kind_of_value
 
 T = TypeVar("T")
 
