@@ -22,7 +22,7 @@ from typing import NamedTuple
 from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.execution_types import CompileResult, ExecutionRequest, Limits
-from caretbench.execution.program_runner import ProgramRunner
+from caretbench.execution.local_executor import ProgramRunner
 from caretbench.execution.sandbox.bubblewrap import WORK
 from caretbench.execution.sandbox.invocation import Invocation
 from caretbench.execution.sandbox.program_sandbox import Sandbox

@@ -15,7 +15,7 @@ import tomllib
 import zipfile
 from pathlib import Path
 
-from caretbench.execution.workspaces.warm.pytest_releases import MODULES, TABLE, content_hash
+from caretbench.execution.workspaces.warm.warm_python import MODULES, TABLE, content_hash
 
 
 def main() -> None:

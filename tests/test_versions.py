@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 import caretbench
-from caretbench.execution.run_costs import RunCosts
+from caretbench.execution.execution_types import RunCosts
 from caretbench.problem import Completion, Problem, TestsCheck
 from caretbench.reports.frame import load_run
 from caretbench.runs.run_folder import RunFolder

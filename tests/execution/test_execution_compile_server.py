@@ -14,8 +14,8 @@ from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
 from caretbench.execution.sandbox.kernel.watchdog import descendants
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.toolchains import compile_server, typescript
+from caretbench.execution.toolchains.base_runtime import read_artefact
 from caretbench.execution.toolchains.compile_server import CompileJob, CompilerSettings, ServerAnswer, compile_programs
-from caretbench.execution.toolchains.host_tools import read_artefact
 
 # A compiler that copies its programs, says which process it is, and does to itself what they say.
 COMPILER = """

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from caretbench.execution import classification, program_runner
+from caretbench.execution import classification, local_executor
 from caretbench.execution.bundles import Bundle, LinkRule
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.execution_types import (
@@ -354,13 +354,13 @@ def test_a_program_whose_compiler_was_held_up_is_compiled_again(
 ) -> None:
     late = CompileResult(artefact=None, status=Status.TIMEOUT, diagnostics="too long", wall_timeout=True)
     compilations: list[str] = []
-    real = program_runner.ProgramRunner.compile
+    real = local_executor.ProgramRunner.compile
 
-    def compile_late(runner: program_runner.ProgramRunner, requests: Sequence[ExecutionRequest]) -> list[CompileResult]:
+    def compile_late(runner: local_executor.ProgramRunner, requests: Sequence[ExecutionRequest]) -> list[CompileResult]:
         compilations.extend(one.id for one in requests)
         return real(runner, requests) if mended and len(compilations) > 1 else [late] * len(requests)
 
-    monkeypatch.setattr(program_runner.ProgramRunner, "compile", compile_late)
+    monkeypatch.setattr(local_executor.ProgramRunner, "compile", compile_late)
     [result] = LocalExecutor(workers=1, cache=cache).submit([request("int main() {}", "cpp", id="late")])
     assert compilations == ["late", "late"]
     assert result.status is (Status.PASSED if mended else Status.TIMEOUT)
@@ -371,7 +371,7 @@ def test_what_this_machine_lacks_is_skipped_with_the_remedy(
     cache: ResultCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executor = LocalExecutor(workers=1, cache=cache)
-    monkeypatch.setattr(program_runner, "display_server", lambda: None)
+    monkeypatch.setattr(local_executor, "display_server", lambda: None)
     [result] = executor.submit([request("pass", needs=("display",))])
     assert result.status is Status.SKIPPED
     assert "apt-get install xvfb" in result.reason
@@ -380,7 +380,7 @@ def test_what_this_machine_lacks_is_skipped_with_the_remedy(
     [result] = executor.submit([request("pass", "cobol")])
     assert result.status is Status.SKIPPED
     absent = Toolchain(language="python", available=False, remedy="apt-get install python3")
-    monkeypatch.setattr(program_runner.ProgramRunner, "toolchain", lambda *_: absent)
+    monkeypatch.setattr(local_executor.ProgramRunner, "toolchain", lambda *_: absent)
     [result] = executor.submit([request("pass")])
     assert (result.status, result.reason) == (Status.SKIPPED, "no toolchain for python: apt-get install python3")
 
@@ -398,10 +398,10 @@ def test_closing_the_results_early_ends_what_runs(cache: ResultCache) -> None:
 _SECOND_ATTEMPT = """
 import sys
 from pathlib import Path
-from caretbench.execution import local_executor, program_runner
+from caretbench.execution import local_executor
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Limits, Status
-run = program_runner.ProgramRunner.run
+run = local_executor.ProgramRunner.run
 
 def second(self, asked, *others):
     if len(others) == 1:  # the first attempt
@@ -410,7 +410,7 @@ def second(self, asked, *others):
     return run(self, asked, *others)
 
 local_executor._held_up = lambda result: result.attempt == 1
-program_runner.ProgramRunner.run = second
+local_executor.ProgramRunner.run = second
 waits = ExecutionRequest(id="0", language="python", source="import time\\ntime.sleep(150)", limits=Limits(wall_s=150))
 list(local_executor.LocalExecutor(workers=1, cache=ResultCache(Path(sys.argv[1]))).submit([waits]))
 """

@@ -426,7 +426,7 @@ def test_the_clock_of_the_day_jumps(place: Path) -> None:
 
 def test_no_bound_of_time_looks_at_the_clock_of_the_day() -> None:
     """The clock of the day only decides which cache entries are unused."""
-    known = {"result_cache.py", "snapshot_store.py", "cache_limit.py", "stored_kinds.py"}
+    known = {"result_cache.py", "snapshot_store.py", "stored_kinds.py"}
     room = Path(execution.__file__).parent
     clocks = re.compile(
         r"\btime\.time\(|\bdatetime\.now\(|\bDate\.now\(|currentTimeMillis|DateTime\.(?:Utc)?Now|CLOCK_REALTIME"

@@ -9,8 +9,8 @@ import pytest
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Status
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.scan.answer_position import answer_lines
 from caretbench.execution.scan.dead_checks import program_flags
+from caretbench.execution.scan.program_text import answer_lines
 from caretbench.execution.scan.tamper import tamper_flags
 from caretbench.languages import languages
 from tests.support.compiled_programs import need_toolchain

@@ -17,7 +17,7 @@ from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.toolchains.java import usable_jdk
 from caretbench.execution.workspaces import workspace_runner as workspace_module
-from caretbench.execution.workspaces.java_test_command import (
+from caretbench.execution.workspaces.project_tools import (
     has_default_compiler_options,
     java_tools_fingerprint,
     uses_java_tools,

@@ -21,8 +21,7 @@ from caretbench.execution.sandbox import program_sandbox as sandbox_module
 from caretbench.execution.sandbox.folder_removal import remove_folder
 from caretbench.execution.sandbox.kernel import landlock_sandbox
 from caretbench.execution.sandbox.kernel.landlock_sandbox import LandlockSandbox, LandlockUnavailable
-from caretbench.execution.sandbox.kernel.landlock_seccomp import landlock_seccomp_filter
-from caretbench.execution.sandbox.kernel.seccomp import system_call_numbers
+from caretbench.execution.sandbox.kernel.seccomp import landlock_seccomp_filter, system_call_numbers
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.toolchain_tables import toolchain_tables

@@ -24,10 +24,10 @@ from caretbench.build.package_index.index_proxy import IndexProxy
 from caretbench.execution.execution_types import ExecutionRequest, Limits, Status, WarmSettings
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bind_access
+from caretbench.execution.sandbox import bind_access as host_mounts
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox import warm_sandbox as warm_sandboxes
 from caretbench.execution.sandbox.bind_access import reachable_binds
-from caretbench.execution.sandbox.host import idmapped_mounts as host_mounts
 from caretbench.execution.sandbox.host import program_users as host_users
 from caretbench.execution.sandbox.host.program_users import leased_user, program_users
 from caretbench.execution.sandbox.isolation_levels import accepted_levels

@@ -184,7 +184,7 @@ def test_copies_of_a_program_under_way_are_bounded(cache: ResultCache) -> None:
 
 
 def test_more_batches_are_out_where_machines_join(cache: ResultCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("caretbench.execution.cluster.remote_jobs._COUNT_S", 0.0)
+    monkeypatch.setattr("caretbench.execution.cluster.remote_executor._COUNT_S", 0.0)
     nodes = FakeNodes(processors=1)
 
     def joining(batch: ProgramBatch) -> None:

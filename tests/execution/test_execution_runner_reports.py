@@ -7,8 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.errors import DataError
-from caretbench.execution.workspaces.json_reports import parse_go_events, parse_jest_results, parse_report
-from caretbench.execution.workspaces.runner_reports import TestCounts, TestOutcome, parse_junit
+from caretbench.execution.workspaces.runner_reports import (
+    TestCounts,
+    TestOutcome,
+    parse_go_events,
+    parse_jest_results,
+    parse_junit,
+    parse_report,
+)
 
 REPORT = b"""<?xml version="1.0" encoding="utf-8"?>
 <testsuites><testsuite name="outer"><properties><property name="testcase" value="x"/></properties>

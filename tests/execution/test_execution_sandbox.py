@@ -16,8 +16,12 @@ from caretbench.execution.sandbox import invocation as invocation_module
 from caretbench.execution.sandbox import program_sandbox as sandbox_module
 from caretbench.execution.sandbox.host.program_users import NoProgramUsers
 from caretbench.execution.sandbox.invocation import MOST_FILES
-from caretbench.execution.sandbox.kernel.landlock_seccomp import landlock_seccomp_filter
-from caretbench.execution.sandbox.kernel.seccomp import seccomp_filter, system_call_numbers, system_calls_of
+from caretbench.execution.sandbox.kernel.seccomp import (
+    landlock_seccomp_filter,
+    seccomp_filter,
+    system_call_numbers,
+    system_calls_of,
+)
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable, display_server
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from tests.support.sandbox_boxes import PYTHON, opened, params

@@ -13,9 +13,15 @@ from typing import cast
 
 import pytest
 
-from caretbench.execution.cache.cache_limit import cache_limit_bytes, keep_cache_limit
 from caretbench.execution.cache.result_cache import ResultCache
-from caretbench.execution.cache.stored_kinds import KINDS, LIMITED, StoredFiles, chosen_kinds
+from caretbench.execution.cache.stored_kinds import (
+    KINDS,
+    LIMITED,
+    StoredFiles,
+    cache_limit_bytes,
+    chosen_kinds,
+    keep_cache_limit,
+)
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Isolation, Status
 from caretbench.execution.submission import CachedExecutor, Submission
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore

@@ -14,8 +14,7 @@ from caretbench.execution.costs import CostMeter
 from caretbench.execution.execution_types import Limits, Status, WarmSettings
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
-from caretbench.execution.workspaces.warm.pytest_releases import PYTEST_MODULES, TABLE
-from caretbench.execution.workspaces.warm.warm_python import WarmPython
+from caretbench.execution.workspaces.warm.warm_python import PYTEST_MODULES, TABLE, WarmPython
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, WorkspaceRunner
 from caretbench.files import read_packaged_toml
 from tests.support.pytest_copy import copy_pytest

@@ -24,6 +24,7 @@ from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import (
+    BoundedExecutor,
     WorkspaceExecutor,
     WorkspaceRequestKind,
     limits_from_reference,
@@ -453,3 +454,36 @@ def test_a_damaged_snapshot_is_found_out_and_taken_again(place: Path, sandbox: S
     assert store.verify(kept.id) == []
     [result] = executor.submit([request(kept, text="cat number")])
     assert result.stdout.text == "1\n"
+
+
+def test_requests_end_at_the_bound_and_the_executor_goes_on(tmp_path: Path) -> None:
+    store = SnapshotStore(tmp_path / "store")
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project/file").write_text("1\n")
+    snapshot = store.add(tmp_path / "project")
+    left = 3
+
+    def check() -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise DataError("over")
+
+    runner = WorkspaceRunner(store=store)
+    engine = BoundedExecutor(1, workspace_runner=runner, check=check)
+    requests = [
+        WorkspaceRequest(id=str(number), snapshot=snapshot.id, command=("/bin/sh", "-c", f"exit {number % 2}"))
+        for number in range(5)
+    ]
+    found = []
+    try:
+        with pytest.raises(DataError, match="over"):
+            found.extend(result.id for result in engine.submit(requests))
+        assert len(found) <= 3
+        left = 0
+        with pytest.raises(DataError, match="over"):
+            next(iter(engine.submit(requests)))
+        left = 100
+        assert {one.id: one.status for one in engine.submit(requests)}["2"] == Status.PASSED
+    finally:
+        engine.close()

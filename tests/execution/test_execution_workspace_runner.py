@@ -19,8 +19,8 @@ import pytest
 
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import Limits, Status
+from caretbench.execution.sandbox import bind_access as host_mounts
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.sandbox.host import idmapped_mounts as host_mounts
 from caretbench.execution.sandbox.host.failure_reasons import NO_NESTING
 from caretbench.execution.sandbox.host.program_users import program_users
 from caretbench.execution.sandbox.program_sandbox import NO_OVERLAY, Invocation, Sandbox, SandboxUnavailable

@@ -18,7 +18,7 @@ from inspect_ai.scorer import SampleScore, Score
 
 from caretbench.errors import MachineError
 from caretbench.execution.execution_types import Limits, Status
-from caretbench.execution.program_runner import ProgramRunner
+from caretbench.execution.local_executor import ProgramRunner
 from caretbench.inspect import evaluate
 from caretbench.inspect.tasks import inspect_suite as benches
 from caretbench.inspect.tasks.scorer import numbers as metric

@@ -24,9 +24,8 @@ def show(context: typer.Context, as_json: AsJson = False) -> None:
         return
     from datetime import UTC, datetime
 
-    from caretbench.execution.cache.cache_limit import LIMIT_VARIABLE, cache_limit_bytes
     from caretbench.execution.cache.result_cache import ResultCache
-    from caretbench.execution.cache.stored_kinds import StoredFiles
+    from caretbench.execution.cache.stored_kinds import LIMIT_VARIABLE, StoredFiles, cache_limit_bytes
 
     limit, cache = cache_limit_bytes(), ResultCache()
     kinds, statistics = StoredFiles(cache).kinds(), cache.statistics()

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal, Self
 
-from caretbench.execution.run_costs import RunCosts
+from caretbench.execution.execution_types import RunCosts
 from caretbench.execution.sandbox.kernel.watchdog import cpu_by_process
 
 Activity = Literal["programs", "lone runs", "compilers"]

@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from caretbench.execution.cache.cache_rule import needs_confirmation
+from caretbench.execution.cache.result_cache import needs_confirmation
 from caretbench.execution.costs import ledger
 from caretbench.execution.execution_types import LONE_RUNS, REFERENCE_CPU, Status
 from caretbench.execution.sandbox.program_sandbox import Sandbox

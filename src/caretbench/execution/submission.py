@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Generic, Protocol, TypeVar, cast
 
-from caretbench.execution.cache.cache_limit import cache_limit_bytes, keep_cache_limit
-from caretbench.execution.cache.cache_rule import is_usable, needs_confirmation
-from caretbench.execution.cache.result_cache import ResultCache, open_cache
+from caretbench.execution.cache.result_cache import ResultCache, is_usable, needs_confirmation, open_cache
+from caretbench.execution.cache.stored_kinds import cache_limit_bytes, keep_cache_limit
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Isolation
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
 

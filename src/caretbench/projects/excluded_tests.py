@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from caretbench.execution.workspaces.java_test_command import JAVA_EXCLUDED, runs_java_tests
+from caretbench.execution.workspaces.project_tools import JAVA_EXCLUDED, runs_java_tests
 from caretbench.execution.workspaces.runner_reports import TestCounts, TestOutcome
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from caretbench.projects.runner_options import logged_tests, with_plugin_exclusion, with_test_log

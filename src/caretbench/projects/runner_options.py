@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 from caretbench.execution.execution_types import FrozenModel
 from caretbench.execution.sandbox.program_sandbox import WORK
-from caretbench.execution.workspaces.java_test_command import runs_java_tests
+from caretbench.execution.workspaces.project_tools import runs_java_tests
 from caretbench.execution.workspaces.runner_reports import TestOutcome
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
-from caretbench.execution.run_costs import RunCosts
+from caretbench.execution.execution_types import RunCosts
 from caretbench.file_locks import locked_folder
 from caretbench.files import DataError, RowT, describe_validation_error, read_rows, write_atomically, write_rows
 from caretbench.problem import (

@@ -8,7 +8,7 @@ from typing import Self
 
 from caretbench.execution.costs import CostMeter
 from caretbench.execution.dispatcher import AnyExecutor, Dispatcher
-from caretbench.execution.run_costs import RunCosts
+from caretbench.execution.execution_types import RunCosts
 from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.toolchains import load_runtime
 from caretbench.extraction.policies import Policy

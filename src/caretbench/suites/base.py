@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from caretbench.execution.execution_types import ExecutionRequest
-from caretbench.execution.scan.answer_position import answer_lines
+from caretbench.execution.scan.program_text import answer_lines
 from caretbench.judging.answers import plain_answer
 from caretbench.judging.caret_controls import default_controls, instruction_controls
 from caretbench.judging.criteria import AnswerForm

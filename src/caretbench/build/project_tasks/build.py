@@ -26,8 +26,8 @@ from caretbench.build.project_tasks.task_folder import TaskFolder, folder_lock
 from caretbench.build.project_tasks.tester.project_tester import TESTER_ROLE, ProjectTester
 from caretbench.build.sources.fetching.project_folders import ProjectFolder, ProjectFolders
 from caretbench.errors import DataError
-from caretbench.execution.workspaces.bounded_executor import BoundedExecutor
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_executor import BoundedExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.progress import Progress
 from caretbench.suites.suite_types import BuildResult

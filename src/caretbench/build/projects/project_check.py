@@ -16,7 +16,7 @@ from typing import NamedTuple
 from caretbench.build.projects.failure_reasons import failure_reason, first_error, no_tests_reason, runs_no_test
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.command_results import console_test_count
-from caretbench.execution.workspaces.java_test_command import runs_java_tests
+from caretbench.execution.workspaces.project_tools import runs_java_tests
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine, limits_from_cpu_time
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from caretbench.projects.excluded_tests import (

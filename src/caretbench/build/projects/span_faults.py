@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from caretbench.errors import DataError
-from caretbench.execution.workspaces.java_test_command import CLASSPATH_FIRST
+from caretbench.execution.workspaces.project_tools import CLASSPATH_FIRST
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.problem import FileSplice, TestsCheck
 from caretbench.syntax import FileAnalysis, Span, analyse

@@ -21,10 +21,7 @@ from caretbench.execution.bundles.bundle_model import (
     bundle_spec,
     bundle_specs,
 )
-from caretbench.execution.bundles.debian import DebianEcosystem
-from caretbench.execution.bundles.ecosystem import Ecosystem
-from caretbench.execution.bundles.maven import MavenEcosystem
-from caretbench.execution.bundles.npm import NpmEcosystem
+from caretbench.execution.bundles.ecosystem import DebianEcosystem, Ecosystem, MavenEcosystem, NpmEcosystem
 from caretbench.execution.bundles.pip import PipEcosystem
 from caretbench.execution.bundles.system_packages import ProgressCallback, apt_install, apt_line
 from caretbench.execution.cache.cache_folders import BUNDLES

@@ -1,14 +1,31 @@
-"""Base class of the package managers that bundles are built with."""
+"""Package managers that bundles are built with: their base class, Maven, npm, and Debian's packages.
+
+``pip`` has a module of its own, since projects ask it for the interpreter of the sandbox.
+"""
 
 from __future__ import annotations
 
+import json
+import platform as machine
+import shutil
+import sys
+import tempfile
+import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape
 
-from caretbench.execution.bundles.bundle_model import INSIDE, Bundle, BundleError, BundleManifest, BundleSpec
-from caretbench.execution.bundles.system_packages import ProgressCallback, absent_packages
-from caretbench.files import sha256_json
+from caretbench.execution.bundles.bundle_model import INSIDE, Bundle, BundleError, BundleManifest, BundleSpec, LinkRule
+from caretbench.execution.bundles.system_packages import (
+    ProgressCallback,
+    absent_packages,
+    debian_files,
+    debian_versions,
+    run_tool,
+)
+from caretbench.files import sha256_file, sha256_json
 
 
 class Ecosystem(ABC):
@@ -64,3 +81,233 @@ class Ecosystem(ABC):
         Raises:
             BundleError: the ecosystem has none, or it cannot be made.
         """
+
+
+JARS = "jars"
+"""Folder of a bundle that holds its jars."""
+_PROJECT = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>bundle</groupId><artifactId>bundle</artifactId><version>1</version>
+  <dependencies>
+{dependencies}
+  </dependencies>
+</project>
+"""
+
+
+def maven_project_file(spec: BundleSpec) -> str:
+    """Return a POM with a bundle's coordinates, or raise BundleError if one does not have three parts."""
+    rows = []
+    for package in spec.packages:
+        parts = package.split(":")
+        if len(parts) != 3:
+            raise BundleError(f"{spec.name}: {package!r} is not group:artefact:version")
+        tags = zip(("groupId", "artifactId", "version"), parts, strict=True)
+        rows.append("".join(f"<{tag}>{escape(part)}</{tag}>" for tag, part in tags))
+    return _PROJECT.format(dependencies="\n".join(f"    <dependency>{row}</dependency>" for row in rows))
+
+
+def bundle_class_path(root: Path) -> tuple[str, ...]:
+    """Return the paths of a bundle's jars inside the sandbox, sorted by name."""
+    return tuple(f"{INSIDE}/{JARS}/{jar.name}" for jar in sorted((root / JARS).glob("*.jar")))
+
+
+def absent_classes(spec: BundleSpec, root: Path) -> list[str]:
+    """Return the classes that ``spec.verify`` names and no jar of a bundle holds."""
+    entries: set[str] = set()
+    for jar in (root / JARS).glob("*.jar"):
+        with zipfile.ZipFile(jar) as archive:
+            entries.update(archive.namelist())
+    return [name for name in spec.verify if f"{name.replace('.', '/')}.class" not in entries]
+
+
+class MavenEcosystem(Ecosystem):
+    """Packages of a Maven repository."""
+
+    content_kind = "class"
+
+    def platform(self) -> str:
+        """Return a constant: jars are the same everywhere."""
+        return "jvm"
+
+    def missing(self, spec: BundleSpec) -> tuple[str, ...]:
+        """Return Maven if it is missing, and Debian's packages for an offline repository."""
+        wanted = [] if shutil.which("mvn") else ["maven"]
+        if spec.offline_repository and not Path(spec.offline_repository).is_dir():
+            wanted.append("maven-repo-helper")
+        return tuple(wanted)
+
+    def install(self, spec: BundleSpec, folder: Path, progress: ProgressCallback) -> Mapping[str, str]:
+        """Copy the artefacts and their run-time dependencies."""
+        text = maven_project_file(spec)
+        offline = ["-o", f"-Dmaven.repo.local={spec.offline_repository}"] if spec.offline_repository else []
+        progress(f"{spec.name}: resolving {len(spec.packages)} artefacts with Maven")
+        with tempfile.TemporaryDirectory() as name:
+            (Path(name) / "pom.xml").write_text(text)
+            copy = ["dependency:copy-dependencies", f"-DoutputDirectory={folder / JARS}", "-DincludeScope=runtime"]
+            run_tool(["mvn", "-q", "-B", *offline, *copy], folder=Path(name), label=spec.name)
+        return {jar.name: sha256_file(jar) for jar in sorted((folder / JARS).glob("*.jar"))}
+
+    def missing_contents(self, spec: BundleSpec, root: Path) -> list[str]:
+        """Return the classes that are in none of the jars."""
+        return absent_classes(spec, root)
+
+    def as_bundle(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
+        """Return the bundle with the class path of its jars."""
+        return super().as_bundle(spec, manifest, root).model_copy(update={"class_path": bundle_class_path(root)})
+
+    def resolve_lock(self, spec: BundleSpec) -> str:
+        """Raise BundleError: coordinates are pinned in the specification."""
+        raise BundleError(f"{spec.name}: Maven coordinates are pinned in the specification itself")
+
+
+class DebianEcosystem(Ecosystem):
+    """Packages of the distribution."""
+
+    content_kind = "class"
+    optional_system_packages = True
+    holds_system_packages = True
+
+    def platform(self) -> str:
+        """Return the processor. Package versions are in the manifest, or read from the system."""
+        return f"debian-{machine.machine()}"
+
+    def missing(self, spec: BundleSpec) -> tuple[str, ...]:
+        """Return the packages that are not installed."""
+        return absent_packages(spec.packages)
+
+    def install(self, spec: BundleSpec, folder: Path, progress: ProgressCallback) -> Mapping[str, str]:
+        """Copy the jars of a Java bundle; for other languages return the installed versions only."""
+        versions = _versions(spec)
+        if spec.language == "java":
+            progress(f"{spec.name}: collecting the jars of {len(versions)} Debian packages")
+            jars = {jar for package in versions for jar in _jars(package)}
+            jars = {jar for jar in jars if not any(map(jar.match, spec.exclude_jars))}
+            (folder / JARS).mkdir()
+            for jar in sorted(jars):
+                shutil.copyfile(jar, folder / JARS / jar.name)
+        return versions
+
+    def missing_contents(self, spec: BundleSpec, root: Path) -> list[str]:
+        """Return the classes of ``verify`` that no jar of a Java bundle contains, if its packages are installed."""
+        return absent_classes(spec, root) if spec.language == "java" and not self.missing(spec) else []
+
+    def as_bundle(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
+        """Return the bundle with the class path of its jars, or with flags for the system's headers and libraries."""
+        java = spec.language == "java"
+        return Bundle(
+            name=spec.name,
+            language=spec.language,
+            lock_hash=sha256_json([manifest.key, dict(manifest.packages if java else _versions(spec))]),
+            root=root,
+            read_only={INSIDE: str(root)} if java else {},
+            class_path=bundle_class_path(root) if java else (),
+            compile_flags=tuple(f"-I{folder}" for folder in _matching("/", spec.include_folders)),
+            link_rules=tuple(rule for rule in map(_found_libraries, spec.link_rules) if rule.libraries),
+            missing=manifest.missing if java else self.missing(spec),
+        )
+
+    def resolve_lock(self, spec: BundleSpec) -> str:
+        """Raise BundleError: the distribution's release decides versions."""
+        raise BundleError(f"{spec.name}: Debian packages have no lock; the release decides their versions")
+
+
+def _versions(spec: BundleSpec) -> dict[str, str]:
+    return dict(debian_versions((*spec.packages, *spec.optional)))
+
+
+def _jars(package: str) -> set[Path]:
+    """Return the jars of a package, links followed, so that each is taken once."""
+    paths = (path for path in debian_files(package) if path.is_relative_to("/usr/share/java"))
+    return {path.resolve() for path in paths if path.suffix == ".jar" and zipfile.is_zipfile(path)}
+
+
+def _matching(folder: str, patterns: tuple[str, ...]) -> list[Path]:
+    return [path for pattern in patterns for path in sorted(Path(folder).glob(pattern.lstrip("/")))]
+
+
+def _found_libraries(rule: LinkRule) -> LinkRule:
+    """Return the rule with those of its libraries that are installed, patterns resolved."""
+    folders = [*sorted(Path("/usr/lib").glob(f"{machine.machine()}-*")), Path("/usr/lib")]
+    found = (
+        path.name.removeprefix("lib").removesuffix(".so")
+        for library in rule.libraries
+        for folder in folders
+        for path in sorted(folder.glob(f"lib{library}.so"))
+    )
+    return rule.model_copy(update={"libraries": tuple(dict.fromkeys(found))})
+
+
+_FLAGS = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+
+
+def split_package_version(package: str) -> tuple[str, str]:
+    """Split ``@types/node@20`` into name and version range; the range is ``*`` without a version."""
+    at = package.rfind("@")
+    return (package, "*") if at <= 0 else (package[:at], package[at + 1 :])
+
+
+def package_json(spec: BundleSpec) -> dict[str, Any]:
+    """Return the project file of a bundle. It has no ``type``: programs choose their module system themselves."""
+    return {"name": "bundle", "private": True, "dependencies": dict(sorted(map(split_package_version, spec.packages)))}
+
+
+class NpmEcosystem(Ecosystem):
+    """Packages of the npm registry."""
+
+    def platform(self) -> str:
+        """Return operating system and processor: some packages have binaries for each."""
+        return f"{sys.platform}-{machine.machine()}"
+
+    def missing(self, spec: BundleSpec) -> tuple[str, ...]:  # noqa: ARG002 - the same for every bundle
+        """Return Node and npm if they are missing."""
+        return tuple(package for tool, package in (("node", "nodejs"), ("npm", "npm")) if shutil.which(tool) is None)
+
+    def install(self, spec: BundleSpec, folder: Path, progress: ProgressCallback) -> Mapping[str, str]:
+        """Install the locked versions."""
+        if spec.lock_path is None:
+            raise BundleError(f"{spec.name}: needs a lock file")
+        lock = spec.lock_path.read_text("utf-8")
+        wanted = package_json(spec)
+        if json.loads(lock)["packages"][""].get("dependencies") != wanted["dependencies"]:
+            raise BundleError(f"{spec.lock_path}: was made for other packages; run: caretbench deps lock {spec.name}")
+        (folder / "package.json").write_text(json.dumps(wanted, indent=2))
+        (folder / "package-lock.json").write_text(lock)
+        progress(f"{spec.name}: npm ci")
+        run_tool(["npm", "ci", *_FLAGS, "--prefer-offline"], folder=folder, label=spec.name)
+        return {name: _version(folder, name) for name in wanted["dependencies"]} | _locked(lock, folder)
+
+    def missing_contents(self, spec: BundleSpec, root: Path) -> list[str]:
+        """Return the packages of a bundle that have no folder in ``node_modules``."""
+        return [name for name in spec.verify if not (root / "node_modules" / name / "package.json").exists()]
+
+    def as_bundle(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
+        """Return the bundle bound at ``/bundle`` (NODE_PATH) and, for ES modules, at ``/node_modules``."""
+        binds = {INSIDE: str(root), "/node_modules": str(root / "node_modules")}
+        paths = {"NODE_PATH": f"{INSIDE}/node_modules"}
+        bundle = super().as_bundle(spec, manifest, root)
+        return bundle.model_copy(update={"read_only": binds, "environment": paths})
+
+    def resolve_lock(self, spec: BundleSpec) -> str:
+        """Return a new lock file by npm, with hashes and without registry addresses."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            (folder / "package.json").write_text(json.dumps(package_json(spec)))
+            only_lock = ("--package-lock-only", "--omit-lockfile-registry-resolved=true")
+            run_tool(["npm", "install", *only_lock, *_FLAGS], folder=folder, label=spec.name)
+            return (folder / "package-lock.json").read_text("utf-8")
+
+
+def _version(folder: Path, package: str) -> str:
+    text = (folder / "node_modules" / package / "package.json").read_text("utf-8")
+    return str(json.loads(text)["version"])
+
+
+def _locked(lock: str, folder: Path) -> dict[str, str]:
+    """Return versions of the packages of the lock that were installed (some are for other platforms), by place."""
+    packages: dict[str, dict[str, Any]] = json.loads(lock)["packages"]
+    return {
+        place.removeprefix("node_modules/"): str(entry["version"])
+        for place, entry in packages.items()
+        if place and "version" in entry and (folder / place).exists()
+    }

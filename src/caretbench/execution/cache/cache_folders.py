@@ -1,10 +1,16 @@
-"""Names of the cache's subfolders that are bound into sandboxes, and the error for an unusable cache."""
+"""Folders of the cache that are bound into sandboxes, the lock on their use, and the error for an unusable cache."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import weakref
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from caretbench.errors import MachineError, describe_os_error, write_trial_file
+from caretbench.file_locks import lock_file
 from caretbench.files import ANOTHER_CACHE, cache_folder
 
 BUNDLES = "bundles"
@@ -34,3 +40,35 @@ def check_cache_is_writable() -> None:
         write_trial_file(cache_folder())
     except OSError as error:
         raise unusable_cache(cache_folder(), error) from error
+
+
+_FILE: Final = ".in-use"
+
+
+class UseLock:
+    """Shared lock on the use of a cache below ``folder``, until it is closed or its process ends.
+
+    Removal tells from it whether a build or a run may need what it would remove.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._descriptor = os.open(folder / _FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._close = weakref.finalize(self, os.close, self._descriptor)
+        lock_file(self._descriptor, shared=True)
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Yield whether nobody else uses the cache; if so, others wait until the block ends."""
+        try:
+            lock_file(self._descriptor, wait=False)
+            found = True
+        except OSError:
+            found = False
+        try:
+            yield found
+        finally:
+            lock_file(self._descriptor, shared=True)
+
+    def close(self) -> None:
+        """Release the lock."""
+        self._close()

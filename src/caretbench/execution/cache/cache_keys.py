@@ -16,8 +16,7 @@ from pathlib import Path
 from caretbench.execution.classification import CRITERION_VERSION
 from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.execution.sandbox.bubblewrap import PATH
-from caretbench.execution.workspaces.java_test_command import java_tools_fingerprint
-from caretbench.execution.workspaces.project_tools import tools_of_command
+from caretbench.execution.workspaces.project_tools import java_tools_fingerprint, tools_of_command
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest
 from caretbench.files import sha256_json
 

@@ -1,12 +1,14 @@
-"""Kinds of files in the cache: place, number, size and last use of each, and their removal.
+"""Kinds of files in the cache: place, number, size and last use of each, their removal, and the limit of their size.
 
 Removal spares what is in use: locked snapshots, and while a build or a run uses the cache also compiled programs and
-snapshots of the last hour, and all bundles and tools.
+snapshots of the last hour, and all bundles and tools. The limit is kept automatically, the longest unused entries
+first. It bounds verdicts, compiled programs and snapshots together; all else is only removed on request.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import time
 from collections import Counter
@@ -18,6 +20,7 @@ from caretbench.execution.cache.cache_folders import BUNDLES, DOTNET, SNAPSHOTS,
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.execution_types import FrozenModel
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.files import cache_folder
 
 VERDICTS: Final = "verdicts"
 PROGRAMS: Final = "programs"
@@ -206,3 +209,47 @@ def chosen_kinds(names: Sequence[str] | None) -> tuple[str, ...]:
     if wrong is not None:
         raise ValueError(f"--kind {wrong!r}: expected {', '.join(KINDS)}")
     return tuple(names) if names else LIMITED
+
+
+LIMIT_VARIABLE: Final = "CARETBENCH_CACHE_GB"
+"""Environment variable with the limit in gigabytes; 0: no limit."""
+DEFAULT_LIMIT_GB: Final = 20.0
+_CHECKED: Final = ".limit-checked"
+_INTERVAL_S: Final = 3600.0
+
+
+def cache_limit_bytes() -> int | None:
+    """Return the limit in bytes; None if there is none.
+
+    Raises:
+        ValueError: the environment variable is no number.
+    """
+    text = os.environ.get(LIMIT_VARIABLE, "").strip()
+    try:
+        value = float(text) if text else DEFAULT_LIMIT_GB
+        if not 0 <= value < float("inf"):
+            raise ValueError  # noqa: TRY301  one message for both
+    except ValueError:
+        raise ValueError(f"{LIMIT_VARIABLE}={text!r}: expected a number of gigabytes, or 0 for no limit") from None
+    return int(value * 1e9) if value else None
+
+
+def keep_cache_limit(folder: Path | None = None) -> Freed | None:
+    """Remove the longest unused entries beyond the limit; at most once an hour, else return None.
+
+    Errors of the file system are ignored: the next call tries again.
+    """
+    limit = cache_limit_bytes()
+    root = folder or cache_folder()
+    mark = root / _CHECKED
+    with contextlib.suppress(OSError):
+        if limit is None or not root.is_dir() or abs(time.time() - mark.stat().st_mtime) < _INTERVAL_S:
+            return None
+    with contextlib.suppress(OSError):
+        mark.touch()
+        cache = ResultCache(root)
+        try:
+            return StoredFiles(cache).free(keep_bytes=limit, spare_s=RECENT_S)
+        finally:
+            cache.close()
+    return None

@@ -29,8 +29,7 @@ from caretbench.execution.cluster.node_messages import (
     ProjectBatchResult,
 )
 from caretbench.execution.execution_types import ExecutionRequest, Toolchain
-from caretbench.execution.local_executor import LocalExecutor
-from caretbench.execution.program_runner import ProgramRunner
+from caretbench.execution.local_executor import LocalExecutor, ProgramRunner
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.workspaces.snapshot_archive import unpack_snapshot

@@ -20,8 +20,12 @@ from caretbench.execution.cluster.node_messages import (
     ProjectBatch,
     ProjectBatchResult,
 )
-from caretbench.execution.cluster.remote_executor import RemoteExecutor, check_same_environment
-from caretbench.execution.cluster.remote_jobs import RemoteJobRunner, RemoteRequestKind
+from caretbench.execution.cluster.remote_executor import (
+    RemoteExecutor,
+    RemoteJobRunner,
+    RemoteRequestKind,
+    check_same_environment,
+)
 from caretbench.execution.execution_types import Isolation, Status
 from caretbench.execution.submission import CachedExecutor, Submission
 from caretbench.execution.toolchain_tables import toolchain_tables

@@ -1,16 +1,22 @@
 """Start of bubblewrap as an unprivileged user that can still reach all bound paths.
 
 Started by an ordinary user, bubblewrap runs as that user. Started by root, it runs as one of ``program_users``; paths
-that only root can reach are mounted for that user (:mod:`caretbench.execution.sandbox.host.idmapped_mounts`), in the
-private mount namespace of one of our threads.
+that only root can reach are mounted for that user, in the private mount namespace of one of our threads. Root opens
+them and passes them on as detached mounts, in which the files belong to the user who reads them. The modes on the disk
+do not change, and no other process sees the mount: copying a toolchain instead would be hundreds of megabytes.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
+import signal
+import stat
+import struct
 import subprocess
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
@@ -19,13 +25,178 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from caretbench.execution.sandbox.bubblewrap import reachable_by_others
-from caretbench.execution.sandbox.host.idmapped_mounts import (
-    attach_mount,
-    detach_mount,
-    enter_private_mounts,
-    open_mount,
-)
 from caretbench.execution.sandbox.isolation_levels import SandboxUnavailable
+
+_OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442  # the same on all processors
+_HERE, _CLONE, _CLOSE_ON_EXEC, _EMPTY_PATH, _RECURSIVE = -100, 1, 0o2000000, 0x1000, 0x8000
+_READ_ONLY, _NO_SUID, _NO_DEVICES, _ID_MAP = 1, 2, 4, 0x100000
+_FROM_DESCRIPTOR = 4
+_NEW_MOUNTS, _PRIVATE, _DETACH = 0x20000, 0x4000 | 0x40000, 2
+_MOST_ENTRIES = 1_000_000
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_maps_lock = threading.Lock()
+_maps: OrderedDict[tuple[int, int, int], int] = OrderedDict()
+_MOST_MAPS = 128
+
+
+def _check(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def enter_private_mounts(stage: str) -> None:
+    """Give this thread a private mount namespace, with an empty folder in memory at ``stage``."""
+    _check(_libc.unshare(_NEW_MOUNTS), "unshare")
+    _check(_libc.mount(b"none", b"/", None, ctypes.c_ulong(_PRIVATE), None), "mount")
+    flags = ctypes.c_ulong(_NO_SUID | _NO_DEVICES)
+    _check(_libc.mount(b"tmpfs", stage.encode(), b"tmpfs", flags, b"mode=0755"), f"mount {stage}")
+
+
+def attach_mount(descriptor: int, place: str) -> None:
+    """Attach a detached mount at the path ``place`` in this thread's mount namespace."""
+    _check(_libc.syscall(_MOVE_MOUNT, descriptor, b"", _HERE, place.encode(), _FROM_DESCRIPTOR), f"mount {place}")
+
+
+def detach_mount(place: str) -> None:
+    """Undo :func:`attach_mount`; processes that use the mount keep it."""
+    _check(_libc.umount2(place.encode(), _DETACH), f"unmount {place}")
+
+
+def open_mount(path: str, user: int, bubblewrap_path: str, *, writable: bool = False) -> int:
+    """Return a descriptor of a detached mount of ``path`` in which its owner's files belong to ``user``.
+
+    If the file system has no id-mapped mounts, the owners stay as they are, provided that all files can be read.
+
+    Raises:
+        PermissionError: this user could not read it.
+        OSError: it cannot be mounted.
+    """
+    known = Path(path).stat()
+    flags = _CLONE | _CLOSE_ON_EXEC | _RECURSIVE
+    descriptor = _check(_libc.syscall(_OPEN_TREE, _HERE, path.encode(), flags), f"open {path}")
+    attributes = _NO_SUID | _NO_DEVICES | (0 if writable else _READ_ONLY)
+    try:
+        try:
+            with _maps_lock:  # nobody closes the map meanwhile
+                owner = _id_map(known.st_uid, known.st_gid, user, bubblewrap_path) if known.st_uid != user else None
+                _set(descriptor, attributes | (_ID_MAP if owner is not None else 0), owner or 0)
+        except OSError:
+            obstacle = _obstacle(path)
+            if obstacle is not None:
+                raise PermissionError(f"its file system has no id-mapped mounts, and {obstacle}") from None
+            _set(descriptor, attributes, 0)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _set(descriptor: int, attributes: int, owner: int) -> None:
+    words = struct.pack("QQQQ", attributes, 0, 0, owner)
+    done = _libc.syscall(_MOUNT_SETATTR, descriptor, b"", _EMPTY_PATH | _RECURSIVE, words, len(words))
+    _check(done, "mount_setattr")
+
+
+def _id_map(owner: int, group: int, user: int, bubblewrap_path: str) -> int:
+    """Return a descriptor of a user namespace that maps owner and group to user; cached for the next program."""
+    key = (owner, group, user)
+    if key not in _maps:
+        _maps[key] = _made_id_map(owner, group, user, bubblewrap_path)
+    _maps.move_to_end(key)
+    if len(_maps) > _MOST_MAPS:
+        os.close(_maps.popitem(last=False)[1])
+    return _maps[key]
+
+
+def close_id_maps() -> None:
+    """Close the user namespaces kept for the next programs; they are made again on demand."""
+    with _maps_lock:
+        while _maps:
+            os.close(_maps.popitem()[1])
+
+
+def _made_id_map(owner: int, group: int, user: int, bubblewrap_path: str) -> int:
+    gate, go = os.pipe()
+    info_descriptor, info = os.pipe()
+    command = [  # its command is never reached: it waits at the gate until it is killed
+        bubblewrap_path, "--unshare-user", "--userns-block-fd", str(gate), "--info-fd", str(info),
+        "--die-with-parent", "--ro-bind", "/", "/", "/",
+    ]  # fmt: skip
+    process = subprocess.Popen(
+        command, pass_fds=[gate, info], env={}, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, process_group=0,
+    )  # fmt: skip
+    os.close(gate)
+    os.close(info)
+    try:
+        child = read_child_pid(info_descriptor)
+        write_user_maps(child, f"{owner} {user} 1\n", f"{group} {user} 1\n")
+        return os.open(f"/proc/{child}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
+    finally:
+        kill_process_group(process)
+        os.close(go)
+        os.close(info_descriptor)
+
+
+def kill_process_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill bubblewrap's process group, with its child, which waits and would not end by itself.
+
+    The child asks to die with its parent only after its users are known to it.
+    """
+    if process.returncode is None:  # its number is not another's before it is waited for
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def read_child_pid(info_descriptor: int) -> int:
+    """Return the process id that bubblewrap writes to ``--info-fd``.
+
+    Raises:
+        OSError: it wrote none.
+    """
+    said = b""
+    while b"," not in said and b"}" not in said:
+        more = os.read(info_descriptor, 4096)
+        if not more:
+            raise OSError("bubblewrap did not start")
+        said += more
+    digits = said.partition(b'"child-pid":')[2].split(b",")[0].split(b"}")[0].strip()
+    if not digits.isdigit():
+        raise OSError("bubblewrap did not name its child")
+    return int(digits)
+
+
+def write_user_maps(process: int, users: str, groups: str) -> None:
+    """Write the users and groups of a process's new user namespace."""
+    for name, rows in (("uid_map", users), ("gid_map", groups)):
+        descriptor = os.open(f"/proc/{process}/{name}", os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.write(descriptor, rows.encode())
+        finally:
+            os.close(descriptor)
+
+
+@cache
+def _obstacle(path: str) -> str | None:
+    """Return the reason why an unprivileged user cannot read all below ``path``, or None; links are not followed."""
+    if not Path(path).is_dir():
+        return None if Path(path).stat().st_mode & stat.S_IROTH else f"others may not read {path}"
+    seen = 0
+    for folder, folders, files in os.walk(path):
+        for name in (".", *files):
+            mode = os.lstat(f"{folder}/{name}").st_mode
+            wanted = stat.S_IROTH | stat.S_IXOTH if stat.S_ISDIR(mode) else stat.S_IROTH
+            if not stat.S_ISLNK(mode) and mode & wanted != wanted:
+                return f"others may not read {os.path.normpath(f'{folder}/{name}')}"
+        seen += len(folders) + len(files)
+        if seen > _MOST_ENTRIES:
+            return f"{path} has more than {_MOST_ENTRIES:,} entries, so it was not looked through"
+    return None
+
 
 _STAGE = "/sys"
 """Folder that every machine has and that is never bound; the thread's private mounts are placed over it."""

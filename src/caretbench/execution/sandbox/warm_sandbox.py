@@ -24,7 +24,13 @@ from typing import IO, NamedTuple
 
 from caretbench.execution.costs import ledger
 from caretbench.execution.execution_types import WarmSettings
-from caretbench.execution.sandbox.bind_access import reachable_binds, unreachable_paths
+from caretbench.execution.sandbox.bind_access import (
+    kill_process_group,
+    reachable_binds,
+    read_child_pid,
+    unreachable_paths,
+    write_user_maps,
+)
 from caretbench.execution.sandbox.bubblewrap import (
     COVERS,
     INSIDE_USER,
@@ -37,7 +43,6 @@ from caretbench.execution.sandbox.bubblewrap import (
     sandbox_files,
 )
 from caretbench.execution.sandbox.host.failure_reasons import nested_sandbox_failure, user_map_failure
-from caretbench.execution.sandbox.host.idmapped_mounts import kill_process_group, read_child_pid, write_user_maps
 from caretbench.execution.sandbox.host.program_users import program_users, unprivileged_user
 from caretbench.execution.sandbox.invocation import SNAPSHOT, tmpfs_options
 

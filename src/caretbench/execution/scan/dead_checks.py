@@ -11,8 +11,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from caretbench.execution.scan import check_patterns
-from caretbench.execution.scan.exit_statements import ExitCertainty
+from caretbench.execution.scan.exit_statements import CHECKING_BODY, CHECKING_LINE, CHECKING_NAME, ExitCertainty
 from caretbench.execution.scan.line_contexts import LineContexts, LineSyntax, checking_functions, line_contexts
 from caretbench.execution.scan.tamper import tamper_table
 from caretbench.languages import languages
@@ -48,7 +47,7 @@ def redefines_check(before: str, answer: str, after: str, reference: str, langua
     ours |= dict.fromkeys(bound - ours.keys(), "")
     theirs |= dict.fromkeys(honest, "")
     return any(
-        (check_patterns.IN_A_BODY.search(known[name]) or check_patterns.IN_A_NAME.search(name)) and f"{name}(" in after
+        (CHECKING_BODY.search(known[name]) or CHECKING_NAME.search(name)) and f"{name}(" in after
         for name in known.keys() & ours.keys() - theirs.keys()
         if not ours[name].strip() or ours[name].strip() != known[name].strip()
     )
@@ -152,7 +151,7 @@ class _Program:
         )
 
     def _checks(self, line: str) -> bool:
-        if check_patterns.IN_A_LINE.search(line):
+        if CHECKING_LINE.search(line):
             return True
         called = _CALLED.findall(line)
         return bool(called) and not checking_functions(*self._reference).isdisjoint(called)

@@ -1,16 +1,89 @@
-"""Statements that leave a function or a loop, and the certainty that they do."""
+"""Patterns of code that checks, constant conditions, and the certainty that statements leave a function or a loop."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+import re
+from collections.abc import Callable, Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
 import tree_sitter
 
-from caretbench.execution.scan import check_patterns
-from caretbench.execution.scan.constant_conditions import is_always_true
 from caretbench.languages.node_kinds import NodeKinds
+
+_CLAIMS = "assert|expect|check|verify"
+_FAILS = "panic|fail"
+_LEAVES = "throw|raise|exit"
+
+CHECKING_LINE = re.compile(f"{_CLAIMS}|should|{_FAILS}", re.IGNORECASE)
+"""Pattern of a line that checks something; a line that only throws may be part of the tested code."""
+CHECKING_BODY = re.compile(f"{_CLAIMS}|{_FAILS}|{_LEAVES}", re.IGNORECASE)
+"""Pattern of a body or value that may reject its input."""
+CHECKING_NAME = re.compile(f"{_CLAIMS}|test", re.IGNORECASE)
+"""Pattern of names of functions that check something."""
+
+_TRUE = frozenset({"true", "True", "1", "!0", "!!1", "!false", "not False", "not None", "not 0", "!null", "!undefined"})
+_FALSE = frozenset(
+    {
+        "false", "False", "0", "None", "null", "nil", "nullptr", "undefined", '""', "''", "!1", "!true",
+        "not True", "not 1",
+    }
+)  # fmt: skip
+_COMPARED = re.compile(r"(.{1,80}?)\s*(===|!==|==|!=|<=|>=|<|>|\bis not\b|\bis\b)\s*(.{1,80})", re.DOTALL)
+_EQUALS = re.compile(r"([\w.]{1,80})\s*\.\s*[eE]quals\s*\(\s*([\w.]{1,80})\s*\)")
+_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
+_OPERATORS: dict[str, Callable[[float, float], bool]] = {
+    "===": operator.eq, "==": operator.eq, "is": operator.eq, "!==": operator.ne, "!=": operator.ne,
+    "is not": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+
+def is_always_true(condition: str) -> bool:
+    """Return whether a condition holds whatever the program does."""
+    return _decided(condition) is True
+
+
+def is_always_false(condition: str) -> bool:
+    """Return whether a condition holds in no run."""
+    return _decided(condition) is False
+
+
+def _decided(condition: str) -> bool | None:
+    text = _bare(condition)
+    if text in _TRUE or (_NUMBER.fullmatch(text) and float(text) != 0):
+        return True
+    if text in _FALSE:
+        return False
+    if (found := _EQUALS.fullmatch(text)) and found[1] == found[2]:
+        return True
+    found = _COMPARED.fullmatch(text)
+    if found is None or "&&" in text or "||" in text or " and " in text or " or " in text:
+        return None
+    left, right, compare = _bare(found[1]), _bare(found[3]), _OPERATORS[found[2]]
+    if _NUMBER.fullmatch(left) and _NUMBER.fullmatch(right):
+        return compare(float(left), float(right))
+    # A call may give another value each time.
+    return compare(0, 0) if left == right and "(" not in left else None
+
+
+def _bare(text: str) -> str:
+    """Return a condition without spaces and brackets around it."""
+    text = text.strip()
+    while text.startswith("(") and text.endswith(")") and _belong_together(text):
+        text = text[1:-1].strip()
+    return text
+
+
+def _belong_together(text: str) -> bool:
+    """Return whether the last bracket closes the first one."""
+    depth = 0
+    for place, mark in enumerate(text):
+        depth += (mark == "(") - (mark == ")")
+        if depth == 0:
+            return place == len(text) - 1
+    return False
+
 
 _DEEPEST = 200
 _MOST_NODES = 4_000
@@ -98,7 +171,7 @@ def _surely(node: tree_sitter.Node, kinds: NodeKinds) -> ExitCertainty:
         text = node_text(node).removeprefix("return").strip()
         return (
             ExitCertainty.SURELY
-            if text in ("None", "null", "nil", "undefined") or check_patterns.IN_A_BODY.match(text)
+            if text in ("None", "null", "nil", "undefined") or CHECKING_BODY.match(text)
             else ExitCertainty.WITH_VALUE
         )
     return ExitCertainty.SURELY

@@ -14,13 +14,14 @@ from typing import NamedTuple
 
 import tree_sitter
 
-from caretbench.execution.scan import check_patterns
-from caretbench.execution.scan.constant_conditions import is_always_false, is_always_true
 from caretbench.execution.scan.exit_statements import (
+    CHECKING_LINE,
     ExitCertainty,
     exits_before,
     has_condition,
     holds_members,
+    is_always_false,
+    is_always_true,
     node_text,
 )
 from caretbench.languages.node_kinds import NodeKinds, node_kinds
@@ -120,9 +121,7 @@ def checking_functions(text: str, language: str) -> frozenset[str]:
     root = parse(text, language).root_node
     kinds = node_kinds(language)
     functions = _functions(root, 0, root.end_byte, kinds)
-    return frozenset(
-        name for one in functions if check_patterns.IN_A_LINE.search(node_text(one)) and (name := _named(one, kinds))
-    )
+    return frozenset(name for one in functions if CHECKING_LINE.search(node_text(one)) and (name := _named(one, kinds)))
 
 
 def _functions(root: tree_sitter.Node, begin: int, end: int, kinds: NodeKinds) -> Iterator[tree_sitter.Node]:

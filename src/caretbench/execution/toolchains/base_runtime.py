@@ -1,14 +1,17 @@
-"""Base of the language runtimes: bundles, versions of tools, harness files, limits of compilers."""
+"""Base of the language runtimes: bundles, versions of tools, harness files, our own tools, limits of compilers."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 from caretbench.execution.bundles import Bundle, installed_bundle
+from caretbench.execution.cache.cache_folders import TOOLS
 from caretbench.execution.execution_types import (
     CompileResult,
     ExecutionRequest,
@@ -20,8 +23,39 @@ from caretbench.execution.execution_types import (
 )
 from caretbench.execution.sandbox.program_sandbox import HOME, Sandbox
 from caretbench.execution.toolchain_tables import toolchain_table
-from caretbench.files import sha256_text
+from caretbench.file_locks import lock_file
+from caretbench.files import cache_folder, sha256_text
 from caretbench.languages.table_reader import language_file
+
+_PROGRAM_BYTES = 16 << 20
+
+
+def read_artefact(path: Path) -> str:
+    """Return the text of a sandboxed compiler's file: links are not followed, its length is bounded."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as stream:
+        return stream.read(_PROGRAM_BYTES).decode("utf-8", "replace")
+
+
+def binds_outside_usr(*folders: Path) -> dict[str, str]:
+    """Return read-only binds for tool folders outside ``/usr``, which the sandbox lacks."""
+    return {str(folder): str(folder) for folder in folders if not folder.is_relative_to("/usr")}
+
+
+@contextmanager
+def cached_tool_folder(name: str) -> Iterator[tuple[Path, bool]]:
+    """Yield a cache folder for compiled helper tools, and whether it must still be filled.
+
+    One process fills it at a time; it counts as filled once the block has ended without an exception.
+    """
+    folder = cache_folder() / TOOLS / name
+    folder.mkdir(parents=True, exist_ok=True)
+    filled = folder / ".filled"
+    with (folder / ".lock").open("w") as lock:
+        lock_file(lock)
+        yield folder, not filled.exists()
+        filled.touch()
+
 
 BundleLookup = Callable[[str], Bundle | None]
 """From a bundle's name to the built bundle, or None where it is not built."""

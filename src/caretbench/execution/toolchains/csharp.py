@@ -19,7 +19,14 @@ from typing import NamedTuple
 
 from caretbench.execution.cache.cache_folders import DOTNET
 from caretbench.execution.execution_types import CompileResult, ExecutionRequest, RunPlan, Toolchain
-from caretbench.execution.toolchains.base_runtime import ARTEFACT, BaseRuntime, fingerprint, harness_file
+from caretbench.execution.toolchains.base_runtime import (
+    ARTEFACT,
+    BaseRuntime,
+    binds_outside_usr,
+    cached_tool_folder,
+    fingerprint,
+    harness_file,
+)
 from caretbench.execution.toolchains.compile_server import (
     COMPILE_BATCH,
     CPU_PER_PROGRAM_S,
@@ -28,7 +35,6 @@ from caretbench.execution.toolchains.compile_server import (
     compile_programs,
     default_verdict,
 )
-from caretbench.execution.toolchains.host_tools import binds_outside_usr, cached_tool_folder
 from caretbench.files import cache_folder
 
 REMEDY = "apt-get install dotnet-sdk-8.0, or set DOTNET_ROOT to an SDK, or on x86-64 run .ci/dotnet.sh"

@@ -19,7 +19,15 @@ from functools import cached_property
 from pathlib import Path
 
 from caretbench.execution.execution_types import CompileResult, ExecutionRequest, RunPlan, Toolchain
-from caretbench.execution.toolchains.base_runtime import ARTEFACT, BaseRuntime, fingerprint, harness_file, tool_version
+from caretbench.execution.toolchains.base_runtime import (
+    ARTEFACT,
+    BaseRuntime,
+    binds_outside_usr,
+    cached_tool_folder,
+    fingerprint,
+    harness_file,
+    tool_version,
+)
 from caretbench.execution.toolchains.compile_server import (
     COMPILE_BATCH,
     CPU_PER_PROGRAM_S,
@@ -28,7 +36,6 @@ from caretbench.execution.toolchains.compile_server import (
     compile_programs,
     default_verdict,
 )
-from caretbench.execution.toolchains.host_tools import binds_outside_usr, cached_tool_folder
 
 _TOOLS = "/caretbench/go"
 _SOURCES = ("GoCompile.go", "go_main.go", "sentinel.go")

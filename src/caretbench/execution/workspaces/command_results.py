@@ -10,8 +10,7 @@ from caretbench.errors import DataError
 from caretbench.execution.classification import classify, limit_fields, missing_module, reports_compile_error
 from caretbench.execution.execution_types import CapturedOutput, Status, run_fields
 from caretbench.execution.sandbox.supervisor import SandboxResult
-from caretbench.execution.workspaces.json_reports import parse_report
-from caretbench.execution.workspaces.runner_reports import TestOutcome
+from caretbench.execution.workspaces.runner_reports import TestOutcome, parse_report
 from caretbench.execution.workspaces.workspace_request import PlacementMode, WorkspaceRequest, WorkspaceResult
 from caretbench.problem import ExpectedOutput
 

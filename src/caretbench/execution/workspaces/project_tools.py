@@ -1,19 +1,29 @@
-"""Toolchains that a project's commands name: their place on this machine, and the binds and variables that lead there.
+"""Tools that a project's commands name: toolchains, and the Java test command ``/caretbench/java/test``.
 
-The finders are those of the language runtimes, so ``caretbench doctor`` and a project's build find the same tools.
+The finders are those of the language runtimes, so ``caretbench doctor`` and a project's build find the same tools. The
+Java test command is for projects of plain sources: it compiles what changed and runs the tests in one JVM
+(``harness/JavaProject.java``), and maps the classes of the JDK and its compiler from an archive instead of loading
+them. A command of a project that names it gets it bound.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from caretbench.execution.toolchains.base_runtime import (
+    binds_outside_usr,
+    cached_tool_folder,
+    fingerprint,
+    harness_file,
+)
 from caretbench.execution.toolchains.csharp import find_dotnet_sdk
-from caretbench.execution.toolchains.host_tools import binds_outside_usr
-from caretbench.execution.toolchains.java import usable_jdk
+from caretbench.execution.toolchains.java import OLDEST_JDK, usable_jdk
 
 
 class ProjectTool(NamedTuple):
@@ -84,3 +94,122 @@ def tool_environment(tools: Sequence[ProjectTool], path: str) -> dict[str, str]:
     folders = [str((tool.root / tool.programs).resolve()) for tool in tools]
     own = {name: value for tool in tools for name, value in tool.environment.items()}
     return {**own, "PATH": ":".join([*folders, path])}
+
+
+FOLDER: Final = "/caretbench/java"
+JAVA_EXCLUDED: Final = "CARETBENCH_JAVA_EXCLUDED"
+"""Variable with excluded tests (``CLASS::METHOD``) and excluded source files, one a line."""
+CLASSPATH_FIRST: Final = "CLASSPATH_FIRST"
+"""Environment variable: if it is set, the jars of CLASSPATH come before the project's classes."""
+_PROGRAM: Final = "JavaProject"
+_PROGRAMS: Final = (_PROGRAM, "JavaTests")
+_REHEARSED: Final = ("CaretBenchLaunch.java", "CaretBenchRehearsal.java", "JavaCompile.java")
+_BODY: Final = re.compile(r"(void main\(.*\{)")
+_CLASSES: Final = ".caretbench-java/classes"
+_ARCHIVE: Final = "projects.jsa"
+# A process that lives for a second or two does best with the first stage of the JIT compiler alone. In some containers
+# the JVM's own reading of control groups throws; our limits hold anyway.
+_JVM: Final = (
+    "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-XX:-UseContainerSupport", "-Xshare:auto",
+)  # fmt: skip
+# A JVM that cannot use the archive prints nothing, and loads the classes.
+_ARCHIVED: Final = (
+    "-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0",
+    "-Xlog:cds*=off",
+)  # fmt: skip
+# The folder of classes has to be there when the JVM starts: it never looks again for one that was not.
+_SCRIPT: Final = f"""#!/bin/sh
+mkdir -p {_CLASSES}
+exec @java {" ".join((*_JVM, *_ARCHIVED))} -XX:SharedArchiveFile="${{0%/*}}/{_ARCHIVE}" \\
+    -cp "${{{CLASSPATH_FIRST}:+$CLASSPATH:}}\
+{_CLASSES}${{RESOURCES:+:$RESOURCES}}${{CLASSPATH:+:$CLASSPATH}}:${{0%/*}}" {_PROGRAM} "$@"
+"""
+
+
+class JavaProjectTools(NamedTuple):
+    """Binds of the tools (path inside -> path on the host), and a hash of their inputs."""
+
+    read_only: Mapping[str, str]
+    fingerprint: str
+
+
+def uses_java_tools(command: Sequence[str]) -> bool:
+    """Return whether a command uses the tools of ``/caretbench/java``."""
+    return any(f"{FOLDER}/" in word for word in command)
+
+
+def runs_java_tests(command: Sequence[str]) -> bool:
+    """Return whether a command is the Java test command with JUnit."""
+    return command[0] == f"{FOLDER}/test" and not {"--junit", "--junit4"}.isdisjoint(command)
+
+
+def has_default_compiler_options(command: Sequence[str]) -> bool:
+    """Return whether a command is the Java test command with default compiler options."""
+    return command[0] == f"{FOLDER}/test" and not any(word.startswith("--javac") for word in command)
+
+
+def java_tools_fingerprint(command: Sequence[str]) -> str:
+    """Return the hash of our tools for this command; empty if it names none, or none are here."""
+    tools = java_project_tools() if uses_java_tools(command) else None
+    return tools.fingerprint if tools is not None else ""
+
+
+@cache
+def java_project_tools() -> JavaProjectTools | None:
+    """Return the tools, made once for the JDK of ``JAVA_HOME`` or of the PATH; None where there is none."""
+    jdk = usable_jdk()
+    if jdk is None:
+        return None
+    home, version = jdk
+    texts = [harness_file("java", name) for name in (*(f"{name}.java" for name in _PROGRAMS), *_REHEARSED)]
+    mark = fingerprint(version, str(home), *texts, _SCRIPT, flags=(*_JVM, *_ARCHIVED))
+    with cached_tool_folder(f"java-projects-{mark}") as (folder, empty):
+        if empty:
+            _make(folder, home)
+    return JavaProjectTools({FOLDER: str(folder), **binds_outside_usr(home)}, mark)
+
+
+INSTALL_JDK: Final = (
+    f"/caretbench/java needs a JDK: apt-get install openjdk-{OLDEST_JDK}-jdk-headless (or set JAVA_HOME)"
+)
+
+
+def _make(folder: Path, home: Path) -> None:
+    sources = [f"{name}.java" for name in _PROGRAMS]
+    for name in sources:
+        (folder / name).write_text(harness_file("java", name))
+    compiler = [str(home / "bin" / "javac"), "-d", str(folder), *sources]
+    subprocess.run(compiler, check=True, capture_output=True, cwd=folder)
+    script = folder / "test"
+    script.write_text(_SCRIPT.replace("@java", str(home / "bin" / "java")))
+    script.chmod(0o755)
+    _archive(folder, home)
+
+
+def _archive(folder: Path, home: Path) -> None:
+    """Archive of the JDK classes that compiling and running usually need; none if the JVM does not support it.
+
+    A project of our own is prepared, changed and run for it. Its classes are excluded: an archive with classes of the
+    class path would hold for that class path alone.
+    """
+    rehearsal = folder / "rehearsal"
+    shutil.rmtree(rehearsal, ignore_errors=True)
+    (rehearsal / _CLASSES).mkdir(parents=True)
+    for name in _REHEARSED:
+        (rehearsal / name).write_text(harness_file("java", name))
+    java = (str(home / "bin" / "java"), *_JVM)
+    run = (*java, "-XX:DumpLoadedClassList=loaded", "-cp", f"{_CLASSES}:{folder}", _PROGRAM)
+    with_tests = (*run, "--main", "CaretBenchRehearsal")
+    subprocess.run([*run, "--prepare"], check=False, capture_output=True, cwd=rehearsal)
+    changed = _BODY.sub(r"\1;", harness_file("java", _REHEARSED[0]), count=1)
+    (rehearsal / _REHEARSED[0]).write_text(changed)
+    subprocess.run(with_tests, check=False, capture_output=True, cwd=rehearsal)
+    if (rehearsal / "loaded").exists():
+        lines = (rehearsal / "loaded").read_text().splitlines(keepends=True)
+        ours = (*_PROGRAMS, "CaretBench", "JavaCompile")
+        (rehearsal / "usual").write_text("".join(line for line in lines if not any(one in line for one in ours)))
+        dump = (
+            "-Xshare:dump", "-XX:SharedClassListFile=usual", f"-XX:SharedArchiveFile={folder / _ARCHIVE}", "-cp", "",
+        )  # fmt: skip
+        subprocess.run([*java, *dump], check=False, capture_output=True, cwd=rehearsal)
+    shutil.rmtree(rehearsal, ignore_errors=True)

@@ -7,6 +7,7 @@ A test command has processes of its own, so one command a processor is in flight
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator
 
 from caretbench.errors import DataError
 from caretbench.execution.cache.cache_keys import PathFingerprints, project_command_key
@@ -16,12 +17,8 @@ from caretbench.execution.execution_types import Engine, Isolation, Limits, Stat
 from caretbench.execution.local_jobs import LocalJobRunner, LocalRequestKind
 from caretbench.execution.sandbox.host.program_users import NoProgramUsers
 from caretbench.execution.submission import CachedExecutor, Job, Submission
-from caretbench.execution.workspaces.workspace_runner import (
-    WORKSPACE_LIMITS,
-    WorkspaceRequest,
-    WorkspaceResult,
-    WorkspaceRunner,
-)
+from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
+from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS, WorkspaceRunner
 
 _WINDOW_PER_WORKER = 4
 _STEPS = (10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 450, 600, 900, 1200, 1800, 2700, 3600)
@@ -154,3 +151,25 @@ class WorkspaceRequestKind(LocalRequestKind[WorkspaceRequest, WorkspaceResult]):
         del job
         late = delayed_by_load(result.status, result.reason, result.signal, result.cpu_s)
         return late or hit_shared_limit(result.status, result.stderr.text)
+
+
+class BoundedExecutor(WorkspaceExecutor):
+    """Executor that calls ``check`` before it runs requests and after each result; its error ends the others.
+
+    ``cpu_s`` are the CPU seconds of its commands so far; results from the cache cost nothing.
+    """
+
+    def __init__(
+        self, workers: int | None = None, *, workspace_runner: WorkspaceRunner | None = None, check: Callable[[], None]
+    ) -> None:
+        super().__init__(workers, workspace_runner=workspace_runner)
+        self._check = check
+        self.cpu_s = 0.0
+
+    def submit(self, requests: Iterable[WorkspaceRequest | None]) -> Iterator[WorkspaceResult]:
+        """Yield results as they complete; closed early, or after an error of the check, it cancels running jobs."""
+        self._check()
+        for result in super().submit(requests):
+            self.cpu_s += 0.0 if result.cached else result.cpu_s
+            yield result
+            self._check()

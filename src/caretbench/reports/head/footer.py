@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
-from caretbench.execution.run_costs import RunCosts
+from caretbench.execution.execution_types import RunCosts
 from caretbench.reports.summary import Summary
 
 _TITLES = {"caretbench": "CaretBench", "python": "Python"}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import re
 import socket
 import subprocess
 import tempfile
@@ -24,7 +25,9 @@ from caretbench.errors import MachineError
 from caretbench.execution.execution_types import Isolation, Limits
 from caretbench.execution.sandbox.bubblewrap import (
     FACTS,
+    HOME,
     SETTINGS,
+    WORK,
     launcher_interpreter,
     public_etc_files,
     reachable_by_others,
@@ -34,10 +37,58 @@ from caretbench.execution.sandbox.folder_removal import remove_folder
 from caretbench.execution.sandbox.host.program_users import leased_user, program_users, unprivileged_user
 from caretbench.execution.sandbox.invocation import MOST_FILES, ResolvedInvocation, tmpfs_options
 from caretbench.execution.sandbox.kernel.cgroups import MemoryGroup
-from caretbench.execution.sandbox.kernel.landlock_seccomp import landlock_seccomp_filter
-from caretbench.execution.sandbox.kernel.path_mapping import PathMapping
+from caretbench.execution.sandbox.kernel.seccomp import landlock_seccomp_filter
 from caretbench.execution.sandbox.supervisor import SandboxResult, Supervisor
 from caretbench.file_locks import lock_file
+
+_INSIDE = ".inside"
+_TEMPORARY = "/tmp"  # noqa: S108  the sandbox's
+_PATH = re.compile(r"(^-[A-Za-z]|^|[\s:;,=\"'@])(/[^\s:;,=\"']*)")
+
+
+class PathMapping:
+    """Path mapping of one program, without mounts: a private folder with links to the bound paths.
+
+    With namespaces a program has its files in ``/tmp/work`` and the bound paths at fixed paths. Without namespaces
+    these paths are the host's. So they are replaced in arguments, environment and files.
+
+    Args:
+        root: The private folder on the host, which is the sandbox's ``/tmp``.
+        bound: Path inside -> path on the host, of all that is bound.
+
+    Raises:
+        ValueError: something is bound inside something else that is bound elsewhere; links cannot do that.
+    """
+
+    def __init__(self, root: str, bound: Mapping[str, str]) -> None:
+        self.root = root
+        self.folders = [self._under(WORK), self._under(HOME)]
+        moved = {inside: outside for inside, outside in sorted(bound.items()) if inside != outside}
+        for inside in moved:
+            parent = next((other for other in moved if inside.startswith(f"{other}/")), None)
+            if parent is not None:
+                raise ValueError(f"{inside} lies inside {parent}, which needs namespaces")
+        self.links = [(self._under(inside), outside) for inside, outside in moved.items()]
+        self._kept = {inside for inside, outside in bound.items() if inside == outside}
+        tops = {f"/{inside.split('/')[1]}" for inside in moved}
+        absent = {top for top in tops if not os.path.lexists(top)}
+        self._moved = {_TEMPORARY, *moved, *absent}
+
+    def _under(self, inside: str) -> str:
+        if inside == _TEMPORARY or inside.startswith(f"{_TEMPORARY}/"):
+            return self.root + inside.removeprefix(_TEMPORARY)
+        return f"{self.root}/{_INSIDE}{inside}"
+
+    def map_path(self, inside: str) -> str:
+        """Return the host's path for a path inside."""
+        places = (inside[:end] for end in range(len(inside), 0, -1) if inside[end : end + 1] in ("", "/"))
+        nearest = next((place for place in places if place in self._kept or place in self._moved), None)
+        return self._under(inside) if nearest in self._moved else inside
+
+    def map_text(self, text: str) -> str:
+        """Return an argument or a variable with every path replaced: alone, in a list, or after an option."""
+        return _PATH.sub(lambda found: found[1] + self.map_path(found[2]), text)
+
 
 OLDEST_ABI = 3
 """Landlock's first version that keeps files from being truncated (Linux 6.2)."""

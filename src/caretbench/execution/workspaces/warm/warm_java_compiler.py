@@ -1,7 +1,7 @@
 """Warm compilation of prepared Java projects: a compile server compiles the one file that an answer changes.
 
 A warm compiler takes a tenth of the time of a fresh one. Its class files are added to the patch, so that the test
-command (``java_test_command``) has nothing left to compile. Unusual cases (several files, changes outside method
+command (``project_tools``) has nothing left to compile. Unusual cases (several files, changes outside method
 bodies, compile errors) are left to that command.
 """
 
@@ -22,10 +22,9 @@ from caretbench.execution.execution_types import ExecutionRequest, Status
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.toolchains.compile_server import CompileJob, compile_programs
 from caretbench.execution.toolchains.java import JavaRuntime
-from caretbench.execution.workspaces.java_test_command import has_default_compiler_options
-from caretbench.execution.workspaces.project_patch import Patch
+from caretbench.execution.workspaces.project_tools import has_default_compiler_options
 from caretbench.execution.workspaces.snapshot_store import Snapshot
-from caretbench.execution.workspaces.workspace_request import WorkspaceRequest
+from caretbench.execution.workspaces.workspace_request import Patch, WorkspaceRequest
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.syntax.faults import fault_count
 from caretbench.syntax.parser import parse

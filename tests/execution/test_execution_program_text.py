@@ -1,4 +1,4 @@
-"""Too deep nesting is a compile error in every language, at every try, and affects no other program."""
+"""Too deep nesting is a compile error at every try; an exit behind an answer's lines is the program's own end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from caretbench.execution.execution_types import ExecutionRequest, Status
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.scan.bracket_nesting import exceeds_bracket_depth
+from caretbench.execution.scan.program_text import answer_lines, exceeds_bracket_depth
 from caretbench.languages import languages
 from tests.support.compiled_programs import need_toolchain
 
@@ -125,3 +125,33 @@ def test_a_hostile_text_does_not_keep_it_busy(language: str) -> None:
     for text in ("/*", '"""', "'\"", "`\\", "#(", '"\\', 'R"(', "1'", '@"'):
         exceeds_bracket_depth(text * (300_000 // len(text)) + "(" * 2000, language)
     assert time.monotonic() - begin < 20
+
+
+@pytest.mark.parametrize(
+    ("before", "answer", "lines"),
+    [
+        ("", "x", (1, 1)),
+        ("", "", (1, 1)),
+        ("a\nb\n", "c\n", (3, 3)),
+        ("a\nb\n", "c\nd", (3, 4)),
+        ("a\nb = ", "", (2, 2)),
+        ("a\nb = ", "1\n", (2, 2)),
+        ("a\r\n", "b\rc\r\n\n", (2, 4)),
+    ],
+)
+def test_lines_are_counted_from_one_and_a_closing_end_begins_none(
+    before: str, answer: str, lines: tuple[int, int]
+) -> None:
+    assert answer_lines(before, answer, "python") == lines
+    assert answer_lines(before, answer, "javascript") == lines
+    assert answer_lines(before, answer, "typescript") == lines
+
+
+def test_each_language_has_its_own_line_ends() -> None:
+    assert answer_lines("", "a\u2028b", "javascript") == (1, 2)
+    assert answer_lines("", "a\u2028b", "python") == (1, 1)
+
+
+@pytest.mark.parametrize("language", ["java", "cpp", "csharp", "go", "rust"])
+def test_languages_without_lines_have_no_end_by_an_exit(language: str) -> None:
+    assert answer_lines("", "x", language) is None

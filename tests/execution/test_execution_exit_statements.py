@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.execution.scan.constant_conditions import is_always_false, is_always_true
+from caretbench.execution.scan.exit_statements import is_always_false, is_always_true
 
 
 @pytest.mark.parametrize(
