@@ -322,7 +322,7 @@ def test_a_reason_that_both_levels_share_is_said_once(monkeypatch: pytest.Monkey
     def nobody() -> range:
         raise NoProgramUsers("root has no users to give")
 
-    for module in ("namespace_sandbox", "kernel.landlock_sandbox", "warm_sandbox"):
+    for module in ("program_sandbox", "kernel.landlock_sandbox", "warm_sandbox"):
         monkeypatch.setattr(f"caretbench.execution.sandbox.{module}.program_users", nobody)
     with pytest.raises(SandboxUnavailable, match=r"^root has no users to give$"):
         Sandbox().probe()

@@ -31,6 +31,8 @@ _KILLED: Mapping[str, tuple[Status, str]] = {
     "memory": (Status.OUT_OF_MEMORY, "it used more than {limits.memory_mb} MB"),
     "wall": (Status.TIMEOUT, _LATE + "{limits.wall_s:g} s"),
     "cpu": (Status.TIMEOUT, _SPENT + "{limits.cpu_s:g} s of CPU"),
+    # Elsewhere a program meets these two as ENOSPC and EAGAIN, which end it with an error of its own: it has the same
+    # status where the supervisor ends it.
     "disk": (Status.RUNTIME_ERROR, "its files took more than {limits.tmp_mb} MB"),
     "processes": (Status.RUNTIME_ERROR, "it had more than {limits.pids} processes"),
 }
@@ -53,6 +55,7 @@ def missing_module(text: str) -> str | None:
 
 def missing_modules(text: str) -> tuple[str, ...]:
     """Return all modules, packages and headers that a message reports as missing, each once, by their last place."""
+    # Patterns of all languages: a project's command may be a script that runs tools of several.
     patterns = (pattern for table in toolchain_tables().values() for pattern in table.missing_modules)
     found = sorted((match.start(), match[1]) for pattern in patterns for match in pattern.finditer(text))
     return tuple({name: None for _, name in reversed(found)})[::-1]
@@ -78,6 +81,8 @@ def ending_limit(result: SandboxResult, limits: Limits) -> str:
         return ""
     if result.killed is not None:
         return result.killed
+    # At the hard limit the kernel sends SIGKILL, which a program may send to itself, too: only the used CPU tells them
+    # apart.
     killed = result.signal == signal.SIGKILL and result.cpu_s >= _NEAR_THE_LIMIT * limits.cpu_s
     return "cpu" if killed or result.signal == signal.SIGXCPU else ""
 
@@ -105,12 +110,15 @@ def classify(
     if limit := ending_limit(result, limits):
         status, reason = _KILLED[limit]
         return status, reason.format(limits=limits)
+    # Its launcher died with it, so nothing is known of its end, and it was not ended by a limit.
     if result.exit_code is None and result.signal is None:
         return Status.RUNTIME_ERROR, "its sandbox ended with it"
     waited = sentinel and result.waits
     if result.exit_code != 0:
         status = failure_status(result.stderr.text, result.exit_code)
-        if status is Status.INCOMPLETE:  # by its exit status, which the program could have chosen as well
+        # By its exit status, which the program could have chosen as well: without the sentinel's word it is a plain
+        # failure.
+        if status is Status.INCOMPLETE:
             return (Status.INCOMPLETE, WAITS) if waited else (Status.RUNTIME_ERROR, "")
         return _failure(status), ""
     if waited:
@@ -122,6 +130,7 @@ def classify(
 
 def _failure(status: Status) -> Status:
     """Return the status of a failure: nothing else can be a language's judgement of one."""
+    # Otherwise a program could leave the count, or pass, by printing a text that a pattern of its language matches.
     return Status.RUNTIME_ERROR if status is Status.PASSED or status.is_machine_fault else status
 
 

@@ -89,6 +89,7 @@ class CostLedger:
     def worker_ends(self, pid: int) -> None:
         """Record that a warm sandbox is about to be ended, while its processes can still be read."""
         with self._lock:
+            # A worker may be closed twice, by its pool and with its last program.
             if self._open.pop(pid, None) is not None:
                 self._totals["sandboxes_cpu_s"] += _tree_cpu_s(pid)  # type: ignore[assignment]
 
@@ -138,6 +139,7 @@ class CostMeter:
         begin, before = time.monotonic(), cpu_by_process(os.getpid())
         while not self._end.wait(_LOOK_S):
             now, found = time.monotonic(), cpu_by_process(os.getpid())
+            # A process that ended between two looks took its time with it, so a difference may be negative.
             used = sum(max(0.0, cpu_s - before.get(pid, 0.0)) for pid, cpu_s in found.items())
             if used < _IDLE_SHARE * (now - begin):
                 self._idle_s[ledger.waited_for()] += now - begin  # type: ignore[assignment]

@@ -96,6 +96,8 @@ def open_executor(workers: int | None = None, *, use_cache: bool = True, engine:
         MachineError: Ray is not installed, or the cluster does not answer.
     """
     if engine == "local":
+        # Imported here: a run on a cluster needs no compilers of this machine, and only such a run needs what imports
+        # Ray.
         from caretbench.execution.local_executor import LocalExecutor
 
         return Dispatcher(
@@ -115,6 +117,7 @@ def open_executor(workers: int | None = None, *, use_cache: bool = True, engine:
 def as_execution_result(result: WorkspaceResult) -> ExecutionResult:
     """Return the result of a command in a project in the form of a program's result."""
     compiled = result.status is not Status.COMPILE_ERROR
+    # Of a build the first error is the cause of the others; of a test run the summary at the end says most.
     output = "\n".join(filter(None, (result.stderr.text, result.stdout.text)))[:_OUTPUT_CHARACTERS]
     if compiled:
         output = result.stdout.text[-_OUTPUT_CHARACTERS:] if result.status is not Status.PASSED else ""
@@ -129,6 +132,7 @@ def as_execution_result(result: WorkspaceResult) -> ExecutionResult:
     return ExecutionResult(
         id=result.id,
         status=result.status,
+        # A command for which no sandbox was built has run nothing.
         stage="none" if result.isolation is None else "run" if compiled else "compile",
         diagnostics=output,
         missing_module=result.missing_module,

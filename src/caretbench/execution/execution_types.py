@@ -87,6 +87,7 @@ _LIMITS_HIT = frozenset({Status.TIMEOUT, Status.OUT_OF_MEMORY, Status.OUTPUT_LIM
 _REPEATABLE = _OWN_FAILURES | {Status.PASSED, Status.COMPILE_ERROR, Status.TYPE_ERROR, Status.OUTPUT_LIMIT}
 
 
+# A reference that fails takes its problem out of the count, so a race has to lose four times in a row.
 LONE_RUNS = 3
 """Number of runs alone after which the failure of a reference counts."""
 
@@ -94,6 +95,7 @@ LONE_RUNS = 3
 class Limits(FrozenModel):
     """Resource limits of one program. CPU time decides; the wall time limit is a second safeguard."""
 
+    # Four times the CPU time: a busy machine stretches wall time, and must not decide.
     wall_s: float = 60.0
     compile_wall_s: float = 120.0
     cpu_s: float = 15.0
@@ -278,7 +280,8 @@ class ProjectTree(NamedTuple):
 
     snapshot: Path | None = None
     """Folder below an overlay at the work folder; changes are kept in memory. None: the work folder has files only."""
-    deleted: tuple[str, ...] = ()  # files and then folders of the snapshot that are not to be seen
+    # Files and then folders of the snapshot that are not to be seen: a folder must be empty before it is removed.
+    deleted: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()  # to make
     links: tuple[tuple[str, str], ...] = ()  # symbolic links to make: (path, target)
     executable: tuple[str, ...] = ()  # files that get the executable bit
@@ -404,6 +407,7 @@ class RunCosts(FrozenModel):
 
     def since(self, earlier: Self) -> RunCosts:
         """Return the difference to an earlier state."""
+        # Waiting is counted by the meter, not by the ledger: there is no earlier state of it.
         return RunCosts(**{name: getattr(self, name) - getattr(earlier, name) for name in _NUMBERS})
 
     def sentence(self) -> str:

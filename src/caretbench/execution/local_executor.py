@@ -48,6 +48,7 @@ from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.toolchains.base_runtime import BundleLookup
 
+# After three lost sandboxes the result is a sandbox_error, which is not counted: the next run tries again.
 SANDBOX_ATTEMPTS = 3
 """Maximum number of starts of a program when the sandbox, not the program, fails."""
 
@@ -154,6 +155,7 @@ class ProgramRunner:
                 if result.artefact is not None and result.status is None:
                     kept = self._cache.store_artefact(requests_and_keys[position][1], result.artefact)
                 elif result.artefact is not None:
+                    # A compiler that failed may have left files that nothing runs.
                     shutil.rmtree(result.artefact, ignore_errors=True)
                 results[position] = result.model_copy(update={"artefact": kept})
         return results
@@ -197,6 +199,8 @@ class ProgramRunner:
                     toolchain=self.toolchain(request.language).version,
                 )
             ran, status, reason = self._start(request, plan)
+            # Any flag of V8 makes Node.js compile its own modules again, 8 ms of CPU a program: only what ran out of
+            # memory gets one.
             if status is Status.OUT_OF_MEMORY and plan.bounded_argv:
                 bounded = plan.model_copy(update={"argv": plan.bounded_argv, "bounded_argv": ()})
                 ran, status, reason = self._start(request, bounded)
@@ -241,6 +245,7 @@ class ProgramRunner:
                 warm=plan.warm,
             )
         )
+        # Before the status is chosen: patterns of failures must not match a line of the harness's own.
         text = language.strip_harness_frames(ran.stderr.text)
         ran = ran.model_copy(update={"stderr": ran.stderr.model_copy(update={"text": text})})
         status, reason = classify(
@@ -259,6 +264,7 @@ class ProgramRunner:
 
 def _size(files: Mapping[str, str]) -> int:
     """Return bytes that files take in memory, in whole pages; a margin for folders."""
+    # A file in memory takes whole pages of 4,096 bytes: a thousand small ones are 4 MB.
     return 65_536 + sum(len(text.encode("utf-8", "surrogatepass")) + 4096 for text in files.values())
 
 
@@ -274,6 +280,8 @@ def unmet_need(needs: Iterable[str], level: IsolationLevel) -> str | None:
     return None
 
 
+# Requests are held beyond the workers, so that compilers get full batches, and C++ counts the headers of many programs
+# before it compiles the first.
 _WINDOW_PER_WORKER = 16
 _LONGEST_PROGRAM = 4_000_000
 """Bytes. A longer text fails as the program's own fault: no sandbox could hold it, nor a compiler with others."""
@@ -342,6 +350,7 @@ class _Programs(LocalRequestKind[ExecutionRequest, ExecutionResult]):
         obstacle = self._runner.skip_reason(request)
         if obstacle is not None:
             return ExecutionResult(id=request.id, status=Status.SKIPPED, reason=obstacle)
+        # A model may answer with half of a surrogate pair, which plain UTF-8 refuses.
         if len(request.source.encode("utf-8", "surrogatepass")) > _LONGEST_PROGRAM:
             reason = f"its text is longer than {_LONGEST_PROGRAM} bytes"
             return ExecutionResult(id=request.id, status=Status.COMPILE_ERROR, reason=reason)
@@ -359,7 +368,8 @@ class _Programs(LocalRequestKind[ExecutionRequest, ExecutionResult]):
         super().store_result(job, result)
 
     def is_reusable(self, result: ExecutionResult) -> bool:
-        return result.status is not Status.SANDBOX_ERROR  # the next one is tried again
+        # After a fault of the sandbox the next copy is tried again.
+        return result.status is not Status.SANDBOX_ERROR
 
     def batch(self, request: ExecutionRequest) -> tuple[int, Hashable]:
         group = (request.language, request.profile, request.variant, request.bundle)

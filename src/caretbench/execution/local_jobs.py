@@ -127,6 +127,7 @@ class LocalJobRunner(Generic[Request, Result]):
     def close(self) -> None:
         """Cancel the jobs that still run."""
         if self._tasks:
+            # First of all: worker threads wait for their programs, and shutting them down would wait with them.
             self._sandbox.interrupt()
         self._compilers.shutdown(wait=True, cancel_futures=True)
         self._slots.close()
@@ -166,6 +167,7 @@ class LocalJobRunner(Generic[Request, Result]):
         def collect(future: Future[Result]) -> list[tuple[Job[Request], Result]]:
             self._alone -= 1
             result = future.result()
+            # One pass is enough: the failure next to others was theirs.
             if result.status is Status.PASSED:
                 return [(run.job, result)]
             if run.job.request.is_reference:
@@ -174,6 +176,7 @@ class LocalJobRunner(Generic[Request, Result]):
             most = LONE_RUNS if needs_confirmation(run.job.request, run.result) else run.most
             if run.number >= most:
                 return [(run.job, result)]
+            # First in the queue: a job's runs alone follow each other, while nothing else has started.
             self._lone_runs.appendleft(_LoneRun(run.job, result, run.number + 1, most))
             return []
 

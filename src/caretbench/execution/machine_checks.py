@@ -45,6 +45,7 @@ def _check(name: str, ok: bool, detail: str, fix: str = "") -> MachineCheck:
 
 
 def _sandbox() -> Iterator[MachineCheck]:
+    # Where bubblewrap is installed and fails, its error names the remedy: installing it would not help.
     without = "" if shutil.which("bwrap") else apt_line(["bubblewrap"])
     try:
         sandbox = Sandbox()

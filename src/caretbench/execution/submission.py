@@ -21,6 +21,7 @@ Request = TypeVar("Request", ExecutionRequest, WorkspaceRequest)
 Result = TypeVar("Result", ExecutionResult, WorkspaceResult)
 _Result = TypeVar("_Result", ExecutionResult, WorkspaceResult, covariant=True)
 
+# Identical answers are samples of one problem, which follow each other; a result holds up to 128 kB of output.
 _REMEMBERED = 256
 
 
@@ -117,6 +118,7 @@ class Submission(Generic[Request, Result]):
                         continue
                     exhausted, dry = request is _END, True
                     if not exhausted and not self._held:
+                        # A caller that waits for a result of nothing would wait for ever.
                         raise RuntimeError("requests wait for a result, but none is due")
                 yield from self._give(self._runs.wait(all_started=dry))
         finally:
@@ -134,6 +136,8 @@ class Submission(Generic[Request, Result]):
         if running is not None:
             running.duplicate_ids.append(request.id)
             if request.is_reference:
+                # The stricter rule holds for all copies: the reference is confirmed though an answer of its text came
+                # first.
                 running.request = running.request.model_copy(update={"is_reference": True})
             self._held += 1
             return
@@ -147,7 +151,8 @@ class Submission(Generic[Request, Result]):
 
     def _give(self, ended: Iterator[tuple[Job[Request], Result]]) -> Iterator[Result]:
         for job, result in ended:
-            if needs_confirmation(job.request, result):  # the reference came when the same program ran already
+            # The reference came when the same program ran already, as an answer's.
+            if needs_confirmation(job.request, result):
                 self._runs.start(job)
                 continue
             self._kind.store_result(job, result)
@@ -186,7 +191,8 @@ class CachedExecutor(ABC, Generic[Request, Result]):
         """
         limited = self._cache is None and self._use_cache
         if limited:
-            cache_limit_bytes()  # a wrong setting ends here, before anything runs
+            # A wrong setting ends the run here, before anything is paid or run.
+            cache_limit_bytes()
         with open_cache(self._cache, use_cache=self._use_cache) as cache:
             yield from self._submission(cache).results(requests)
         if limited:

@@ -62,8 +62,10 @@ def bundle_key(spec: BundleSpec) -> str:
     """Return 16 hexadecimal digits of a hash over a bundle's packages, lock and platform."""
     lock = spec.lock_path.read_text("utf-8") if spec.lock_path else ""
     decides = spec.model_dump(include={"name", "ecosystem", "packages", "optional", "offline_repository"})
+    # Where packages stay in the system, an optional one changes no file of the bundle.
     if not ECOSYSTEMS[spec.ecosystem].holds_system_packages:
         decides["optional"] = ()
+    # Only where it is set, so that the other bundles keep their keys.
     if spec.exclude_jars:
         decides["exclude_jars"] = spec.exclude_jars
     return sha256_json([decides, lock, ECOSYSTEMS[spec.ecosystem].platform()])[:16]
@@ -112,7 +114,8 @@ def build_bundle(
     if system_packages == "install" and (missing or ecosystem.missing_optional(spec)):
         apt_install(missing, ecosystem.missing_optional(spec), progress)
         missing = ecosystem.missing(spec)
-    none_there = len(missing) == len(spec.packages)  # a bundle of nothing would hide that its packages are missing
+    # A bundle of nothing would hide that its packages are missing.
+    none_there = len(missing) == len(spec.packages)
     if missing and (system_packages != "never" or not ecosystem.optional_system_packages or none_there):
         raise BundleError(
             f"{spec.name} needs {len(missing)} system packages; install them and run again:\n"
@@ -194,6 +197,7 @@ def _make_readable(folder: Path) -> int:
         if path.is_dir():
             path.chmod(0o755)
         else:
+            # Programs run as users who own nothing, and none may change what the others import.
             path.chmod(0o555 if mode & 0o100 else 0o444)
             size += path.stat().st_size
     return size

@@ -113,6 +113,7 @@ class PipEcosystem(Ecosystem):
         progress(f"{spec.name}: downloading and unpacking wheels for {python}")
         common = ["--target", str(folder / _PACKAGES), "--require-hashes", "--no-deps", "--only-binary=:all:"]
         run_tool([*self._installer(python), *common, "-r", str(lock)], label=spec.name)
+        # Its scripts name an interpreter of this machine, and no program starts them.
         shutil.rmtree(folder / _PACKAGES / "bin", ignore_errors=True)
         # a read-only folder takes no byte code later, and compiling at every import would cost seconds; failures are
         # ignored, since some packages ship templates that are no Python

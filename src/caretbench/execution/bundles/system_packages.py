@@ -61,6 +61,7 @@ def debian_versions(names: tuple[str, ...]) -> Mapping[str, str]:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     rows = (line.split("\t") for line in done.stdout.splitlines())
+    # A removed package whose configuration files are kept has a version, too.
     return {row[0]: row[1] for row in rows if len(row) == 3 and row[2] == "installed"}
 
 
@@ -91,7 +92,8 @@ def apt_install(packages: Sequence[str], optional: Sequence[str], progress: Prog
             raise BundleError("this machine has no apt-get; install by its own means: " + " ".join(packages))
         return
     known = _apt_candidates((*packages, *optional))
-    if not known >= {*packages, *optional}:  # a new machine has no package lists yet
+    # A new machine has no package lists yet.
+    if not known >= {*packages, *optional}:
         with contextlib.suppress(BundleError):
             _apt_get("update", "-qq")
         known = _apt_candidates((*packages, *optional))

@@ -53,6 +53,7 @@ class UseLock:
 
     def __init__(self, folder: Path) -> None:
         self._descriptor = os.open(folder / _FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        # A cache that nobody closes must not hold its lock for the life of the process.
         self._close = weakref.finalize(self, os.close, self._descriptor)
         lock_file(self._descriptor, shared=True)
 
@@ -60,6 +61,7 @@ class UseLock:
     def alone(self) -> Iterator[bool]:
         """Yield whether nobody else uses the cache; if so, others wait until the block ends."""
         try:
+            # One descriptor's lock is changed, not added to: it fails while another process holds its own.
             lock_file(self._descriptor, wait=False)
             found = True
         except OSError:

@@ -20,9 +20,11 @@ from caretbench.execution.workspaces.project_tools import java_tools_fingerprint
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest
 from caretbench.files import sha256_json
 
+# Raised when the same command would run otherwise: verdicts under the old key are not found any more.
 _PROJECT, _REMOTE_PROJECT, _PREPARED = "workspace 2", "project elsewhere 1", "prepared 1"
 _NOT_IN_KEYS = {"id", "patch", "stdin", "is_reference", "reference_cpu_s"}
 """Fields of a command that do not decide, or are hashed by their contents."""
+# Of Debian, Fedora, Arch and Alpine, and the folders of what is installed by hand: a command may use anything of /usr.
 _PACKAGES = (
     "/var/lib/dpkg/status", "/var/lib/rpm/rpmdb.sqlite", "/var/lib/rpm/Packages", "/usr/lib/sysimage/rpm/rpmdb.sqlite",
     "/var/lib/pacman/local", "/lib/apk/db/installed", "/usr/local/bin", "/usr/local/lib",
@@ -44,6 +46,7 @@ def verdict_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> st
     ``toolchain`` is the toolchain's fingerprint, ``bundle`` the lock hash of the bundle, empty without one.
     """
     program = program_key(request, toolchain=toolchain, bundle=bundle)
+    # Nothing is added where there are none, so that the other verdicts keep their keys.
     lines = [list(request.answer_lines)] if request.answer_lines else []
     return sha256_json([program, sorted(request.needs), request.limits.model_dump(), request.repeat, *lines])
 
@@ -73,6 +76,7 @@ def project_command_key(
             *_contents(request),
             sorted((inside, path_fingerprints(place)) for inside, place in request.read_only.items()),
             bundle,
+            # It may have been replaced by hand, which no package database notes.
             path_fingerprints(program) if program else "",
             system_fingerprint(),
             overlay,
@@ -119,6 +123,7 @@ def folder_fingerprint(path: Path) -> str:
 
 def _status_line(place: Path) -> str:
     known = place.lstat()
+    # Dates instead of contents: a toolchain has hundreds of megabytes, and whatever changes a file changes its date.
     return f"{known.st_mode:o} {known.st_size} {known.st_mtime_ns}\0"
 
 

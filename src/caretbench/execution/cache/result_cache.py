@@ -31,12 +31,14 @@ from caretbench.temporary import temporary_folder
 LARGEST = 2 << 20
 """Maximum number of characters of a project's result. A larger one runs again: a cache is no store of files."""
 _BY_REFERENCE = REFERENCE_CPU.partition("@")[0]
+# The status by which a shell reports a killed child.
 _KILLED = 128 + signal.SIGKILL
 
 
 def is_cacheable(request: ExecutionRequest | WorkspaceRequest, result: ExecutionResult | WorkspaceResult) -> bool:
     """Return whether a repeated run would give the same result, so that it may be cached."""
     if isinstance(result, ExecutionResult):
+        # Without these timeouts six programs that wait for ever made 9,000 cached samples take 78 s instead of 19.
         own = result.was_run and timed_out_by_itself(
             result.run_outcome, result.reason, result.signal, result.cpu_s, result.run_s
         )
@@ -44,7 +46,8 @@ def is_cacheable(request: ExecutionRequest | WorkspaceRequest, result: Execution
         outside = _program_ended_from_outside(result)
     else:
         if isinstance(request, WorkspaceRequest) and request.network == "index":
-            return False  # what it found there is no one's verdict
+            # What it found in an index today is no one's verdict.
+            return False
         own = timed_out_by_itself(result.status, result.reason, result.signal, result.cpu_s, result.wall_s)
         outcomes = {result.status}
         outside = _command_ended_from_outside(result)
@@ -84,7 +87,9 @@ def _command_ended_from_outside(result: WorkspaceResult) -> bool:
 
 
 _Result = TypeVar("_Result", ExecutionResult, WorkspaceResult)
+# The last use is written at most once an hour: otherwise every hit would be a transaction.
 _NOTED_S = 3600.0
+# With less a compiler may fail to write what it makes, and blame the program.
 _LEAST_BYTES = 4 << 20
 _MARK = 32
 _OLDEST = (
@@ -175,8 +180,10 @@ class ResultCache:
             return None
         stored, used = found[0]
         mark, data = bytes(stored or b"")[:_MARK], bytes(stored or b"")[_MARK:]
+        # SQLite gives back a row's damaged content without an error: only the checksum shows it.
         if mark != _mark(key, data):
             if not self._checked:
+                # A check reads the whole file: one for each object is enough.
                 self._checked = True
                 self._file.check()
             return None
@@ -241,6 +248,7 @@ class ResultCache:
     def is_disk_full(self) -> bool:
         """Return whether the disk is so full that a compiler's error may be due to it."""
         known = os.statvfs(self.artefacts)
+        # Some file systems (btrfs) count no files: both numbers are zero there.
         return known.f_bavail * known.f_frsize < _LEAST_BYTES or 0 == known.f_favail < known.f_files
 
     def _discard(self, place: Path) -> None:

@@ -35,6 +35,7 @@ def staging_folder(parent: Path) -> Iterator[Path]:
             stream = stack.enter_context(held.open("ab"))
             lock_file(stream)
         stack.callback(held.unlink, missing_ok=True)
+        # mkdtemp makes a folder for its owner alone, and programs run as other users.
         folder.chmod(0o755)
         yield folder
 
@@ -54,6 +55,7 @@ def remove_abandoned(parent: Path) -> None:
 
 
 def _lock_of(folder: Path) -> Path:
+    # Next to the folder, not in it: the folder is renamed, with what is in it.
     return folder.with_name(_LOCK + folder.name.removeprefix(_PREFIX))
 
 
@@ -90,6 +92,8 @@ def folder_digest(folder: Path) -> str:
                     target = os.readlink(os.fsencode(entry.path))  # noqa: PTH115  pathlib drops "./"
                     digest.update(b"%d " % len(target) + target)
                 elif kind == stat.S_IFREG:
+                    # A compiler may have put a link or a pipe in the file's place since it was looked at: neither is
+                    # followed or waited for.
                     descriptor = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
                     with os.fdopen(descriptor, "rb") as stream:
                         digest.update(hashlib.file_digest(stream, "sha256").digest())

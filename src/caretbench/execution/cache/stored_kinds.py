@@ -177,6 +177,7 @@ class StoredFiles:
         for pattern in _FOLDERS[kind].patterns:
             for path in sorted(self._folder.glob(pattern)):
                 with contextlib.suppress(OSError):
+                    # Locks and unfinished folders belong to a build that runs now.
                     if not path.name.startswith("."):
                         size = sum(file.lstat().st_size for file in (path, *path.rglob("*")) if file.is_file())
                         yield _Entry(path.stat().st_mtime, kind, path.name, size, path)
@@ -215,6 +216,7 @@ LIMIT_VARIABLE: Final = "CARETBENCH_CACHE_GB"
 """Environment variable with the limit in gigabytes; 0: no limit."""
 DEFAULT_LIMIT_GB: Final = 20.0
 _CHECKED: Final = ".limit-checked"
+# Finding the size of the cache reads the status of every file in it.
 _INTERVAL_S: Final = 3600.0
 
 
@@ -243,6 +245,7 @@ def keep_cache_limit(folder: Path | None = None) -> Freed | None:
     root = folder or cache_folder()
     mark = root / _CHECKED
     with contextlib.suppress(OSError):
+        # A mark from the future, of a clock that was set back since, must not stop the check for years.
         if limit is None or not root.is_dir() or abs(time.time() - mark.stat().st_mtime) < _INTERVAL_S:
             return None
     with contextlib.suppress(OSError):

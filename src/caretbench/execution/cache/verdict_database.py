@@ -17,6 +17,7 @@ from typing import Any
 from caretbench.errors import MachineError
 from caretbench.file_locks import lock_file
 
+# SQLite lets one process write at a time, and on a busy machine each may take long.
 _BUSY_S = 60.0
 _LOOKED_THROUGH_BYTES = 16 << 20
 """Maximum size of a file that is checked when it is opened; a larger one is checked when a row is damaged."""
@@ -28,6 +29,7 @@ _LOST = frozenset(
         sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_IOERR_SHORT_READ,
     }
 )  # fmt: skip
+# A damaged schema has the code of a plain error: only these words tell it from a mistake in a statement.
 _LOST_WORDS = ("no such table", "no such column", "has no column", "malformed", "values for")
 
 
@@ -110,8 +112,11 @@ class VerdictDatabase:
 
     def _connect(self) -> None:
         self._connection = sqlite3.connect(self._file, timeout=_BUSY_S, check_same_thread=False, isolation_level=None)
+        # Damaged text must not raise: each row's content is compared with its checksum.
         self._connection.text_factory = lambda text: text.decode("utf-8", "replace")
+        # Others read while one writes.
         self._connection.execute("PRAGMA journal_mode=WAL")
+        # If the machine crashes, the last verdicts may be lost, and are computed again; the file stays whole.
         self._connection.execute("PRAGMA synchronous=NORMAL")
         for table in self._tables:
             self._connection.execute(table)
@@ -131,6 +136,7 @@ class VerdictDatabase:
         damaged = self._file
         self._opened += 1
         self._file = self._place(self._opened)
+        # There before the damaged one goes: a process that looks now finds the higher number.
         self._file.touch()
         for ending in ("", "-wal", "-shm"):
             damaged.with_name(damaged.name + ending).unlink(missing_ok=True)

@@ -83,6 +83,7 @@ class NodeWorker:
         try:
             return self._programs(batch) if isinstance(batch, ProgramBatch) else self._project(batch)
         finally:
+            # The sender keeps verdicts: a machine of the cluster keeps nothing of a run.
             self._cache.clear()
 
     def _programs(self, batch: ProgramBatch) -> ProgramBatchResult:

@@ -30,8 +30,11 @@ from caretbench.execution.execution_types import Toolchain
 PROGRAMS_PER_PROCESSOR = 8
 """Programs in flight on each processor of the cluster, as on one machine."""
 
+# Batches are tasks, not actors: Ray itself starts a task elsewhere when its machine goes away.
 _RETRIES = 10
+# The first look at a machine starts a worker process there, and a sandbox.
 _SURVEY_S = 120.0
+# Ray takes 30 % of the machine's memory by default, which programs need; batches are small.
 _OWN_STORE_BYTES = 256 << 20
 
 
@@ -49,7 +52,8 @@ class RayNodePool:
     """
 
     def __init__(self, address: str | None = None, max_parallel_programs: int | None = None) -> None:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing of a run is told to anybody
+        # Nothing of a run is told to anybody.
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         # Ray prints what befalls a machine on standard output, where results go. It is read when Ray is imported.
         os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
         try:
@@ -116,6 +120,7 @@ class RayNodePool:
         """Cancel the batches that still run."""
         for handle in handles:
             with contextlib.suppress(self._exceptions.RayError):
+                # By force the worker process would be killed, and could not end its sandboxes.
                 self._ray.cancel(handle, force=False)
 
 

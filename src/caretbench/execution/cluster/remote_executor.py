@@ -32,7 +32,9 @@ from caretbench.execution.execution_types import ExecutionRequest, ExecutionResu
 from caretbench.execution.submission import CachedExecutor, Job, Request, RequestKind, Result, Submission
 from caretbench.execution.toolchains.base_runtime import BundleLookup
 
-_BATCHES_PER_PROCESSOR = 2  # one that runs, one that waits behind it
+# One that runs, and one that waits behind it, so that no processor waits for the network.
+_BATCHES_PER_PROCESSOR = 2
+# A cluster whose machines are still starting reports no processor: some batches wait for them there.
 _LEAST_BATCHES = 4
 _FAULTS = 3
 _LOOK_S = 0.5
@@ -108,7 +110,8 @@ class RemoteJobRunner(Generic[Request, Result]):
 
     def _send_again(self) -> int:
         """Send lost requests again, as far as there is room; return the maximum number of batches in flight."""
-        if time.monotonic() - self._counted > _COUNT_S:  # machines come and go
+        # Machines come and go.
+        if time.monotonic() - self._counted > _COUNT_S:
             self._processors = self._nodes.processor_count()
             self._counted = time.monotonic()
         most = max(_LEAST_BATCHES, _BATCHES_PER_PROCESSOR * self._processors)
@@ -178,6 +181,7 @@ class RemoteJobRunner(Generic[Request, Result]):
             batch.with_archive = True
             self._again.append(batch)
             return
+        # A batch of which something came back shows that machines work: only whole failures in a row end the run.
         faults = batch.faults + 1 if len(waiting) == len(batch.jobs) else 0
         if faults >= _FAULTS:
             raise MachineError(f"{answer.node or 'a machine'} cannot run programs: {answer.fault or 'no answer'}")
@@ -198,6 +202,7 @@ class RemoteJobRunner(Generic[Request, Result]):
 BATCH = 25
 """Programs per batch, as many as a compiler takes at a time."""
 
+# A batch travels, and is in memory on both ends, as one message.
 _BATCH_CHARACTERS = 4_000_000
 
 

@@ -37,6 +37,7 @@ BATCH = 4
 """Commands per batch. Each takes a second or more, so small batches cost little and keep all machines busy."""
 
 _BATCH_CHARACTERS = 4_000_000
+# In memory, and each may be that of a project of 512 MB.
 _ARCHIVES = 2
 
 

@@ -37,6 +37,7 @@ _MOST_ENTRIES = 1_000_000
 _libc = ctypes.CDLL(None, use_errno=True)
 _maps_lock = threading.Lock()
 _maps: OrderedDict[tuple[int, int, int], int] = OrderedDict()
+# Each keeps a descriptor open and a user namespace alive.
 _MOST_MAPS = 128
 
 
@@ -80,7 +81,8 @@ def open_mount(path: str, user: int, bubblewrap_path: str, *, writable: bool = F
     attributes = _NO_SUID | _NO_DEVICES | (0 if writable else _READ_ONLY)
     try:
         try:
-            with _maps_lock:  # nobody closes the map meanwhile
+            # Nobody may close the map between the look and its use.
+            with _maps_lock:
                 owner = _id_map(known.st_uid, known.st_gid, user, bubblewrap_path) if known.st_uid != user else None
                 _set(descriptor, attributes | (_ID_MAP if owner is not None else 0), owner or 0)
         except OSError:
@@ -146,7 +148,8 @@ def kill_process_group(process: subprocess.Popen[bytes]) -> None:
 
     The child asks to die with its parent only after its users are known to it.
     """
-    if process.returncode is None:  # its number is not another's before it is waited for
+    # Its number is not another process's before it is waited for.
+    if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -36,6 +36,7 @@ SETTINGS = (
 COVERS = "/run/caretbench/covers"
 """Folder inside the sandbox with an empty file, an empty folder and the copies of the settings."""
 KEPT_OF_PROC = (*FACTS, *PER_PROCESS)
+# Not 0: the kernel takes a mapped root for root where files of /proc/sys are written.
 INSIDE_USER = 1000
 _OWN_BYTES = 64 << 20
 """Size of the ``/tmp`` of our first process inside, which covers it for every program: its files cannot be counted."""
@@ -200,6 +201,7 @@ def bubblewrap_arguments(
         user: Who our first process is inside.
     """
     arguments = [
+        # A session of its own has no terminal of ours into which a program could type (CVE-2017-5226).
         "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts",
         "--unshare-cgroup-try", "--uid", str(user), "--gid", str(user), "--hostname", "sandbox",
         "--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL",

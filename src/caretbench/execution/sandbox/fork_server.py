@@ -109,6 +109,7 @@ def mount_overlay(tmpfs_options: str) -> None:
     Needs a memory-backed file system with user attributes (Linux 6.6): without them a folder that is deleted and made
     again would show what was deleted. The snapshot itself, which may hold what a program is to find out, is hidden.
     """
+    # Mounted here: bubblewrap 0.8 has no option for overlays, and drops the capabilities that mounting one needs.
     if os.stat(SNAPSHOT).st_uid != os.getuid():
         raise OSError("no overlay: the snapshot belongs to another user")
     step = "memory"
@@ -192,9 +193,11 @@ def serve_program(
         if os.fork():
             os._exit(0)
         os.setsid()
+        # The program runs as the same user: it must not write to this process through /proc/1/mem.
         launcher.check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")
         mount(b"proc", b"/proc", b"proc", NO_SUID | NO_DEVICES)
-        limit_namespace_resources()  # it writes below /proc/sys, which is covered then
+        # Before /proc is covered: it writes below /proc/sys.
+        limit_namespace_resources()
         launcher.cover_proc_files(*proc_covers)
         # By the credentials of this message the supervisor finds the process.
         os.write(channel, b'{"here": true}\n')
@@ -235,7 +238,8 @@ def serve_programs(control: socket.socket, proc_covers: tuple[str, list[str]], f
         channel, output, errors, *others = handed
         try:
             child = os.fork()
-        except OSError:  # no room for a process now: its supervisor sees the channel's end
+        except OSError:
+            # No room for a process now: its supervisor sees the channel's end, and tries again.
             child = -1
         if child == 0:
             control.close()
@@ -295,7 +299,8 @@ def main() -> None:
     control = socket.socket(fileno=int(sys.argv[1]))
     with open(int(sys.argv[2]), "rb") as stream:
         filter_program = stream.read()
-    for name in os.listdir("/proc/self/fd"):  # what bubblewrap was given, and left open
+    # What bubblewrap was given and left open would be open in every program.
+    for name in os.listdir("/proc/self/fd"):
         if int(name) > 2 and int(name) != control.fileno():
             with contextlib.suppress(OSError):
                 os.close(int(name))
@@ -310,6 +315,7 @@ def main() -> None:
         import_modules(modules)
     if shared_tmp:
         mount_shared_tmp(shared_tmp)
+    # A collection in a program would write to all objects that it shares with this process, and so copy their pages.
     gc.freeze()
     control.send(b"r")
     job = serve_programs(control, (covers, kept.split(",")), filter_program)

@@ -19,15 +19,18 @@ from caretbench.execution.sandbox.bubblewrap import DEFAULT_ENVIRONMENT, WORK, l
 NO_OVERLAY = "no overlay"
 """Start of the error (possibly after a colon) of a run whose overlay cannot be mounted here."""
 SNAPSHOT = "/run/snapshot"
+# Without it a program in a cold sandbox made 1,280,222 files and took 1.5 GB of kernel memory; now it stops at 65,533.
 MOST_FILES = 65_536
 """Maximum number of files, folders and links in a program's ``/tmp``, and again in its ``/dev/shm``.
 
 The kernel keeps about a kilobyte for each, which the watchdog does not see.
 """
-_LEAST_DATA_BYTES = 2 << 30  # what virtual machines reserve as data without using it
+# Virtual machines reserve as much as data without using it.
+_LEAST_DATA_BYTES = 2 << 30
 PROXY_PORT = 3128
 """Port of a proxy to package indexes, on the sandbox's own loopback interface."""
-_PENDING_SIGNALS = 2048  # timers count as such, and all programs of a user share what the machine allows
+# Timers count as pending signals, and all programs of a user share what the machine allows.
+_PENDING_SIGNALS = 2048
 
 KillReason = Literal["wall", "cpu", "memory", "processes", "output", "disk"]
 
@@ -226,6 +229,7 @@ def resource_limits(limits: Limits, *, address_space_limit: bool) -> list[tuple[
     room = 2 * limits.memory_mb << 20
     seconds = max(1, round(limits.cpu_s))
     bounds = [
+        # A program may catch SIGXCPU; a second later the kernel kills it.
         ("RLIMIT_CPU", seconds, seconds + 1),
         ("RLIMIT_FSIZE", limits.fsize_mb << 20, limits.fsize_mb << 20),
         ("RLIMIT_NOFILE", limits.nofile, limits.nofile),

@@ -23,6 +23,7 @@ MOST_FILES = 256
 MOST_NAMES = 100_000
 DEEPEST = 32
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Opening a pipe that nobody writes to would wait for ever.
 FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -62,6 +63,7 @@ class FilePatternSearch:
                     break
                 if name_matches(entry.name, pattern):
                     found.append(entry.name)
+        # A folder lists its names in any order, on which no result may depend.
         return sorted(found)
 
     def find_files(

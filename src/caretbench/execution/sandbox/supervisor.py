@@ -26,11 +26,13 @@ from caretbench.execution.sandbox.work_slots import report_activity
 POLL_S = 0.2
 WAITING_S = 2.0
 """Seconds after which a program that uses no processor counts as waiting."""
-_WAITING_POLL_S = 0.5  # 0.3 s of CPU for a program that waits out 60 s, if it is looked at as often as others
+# A program that waits out 60 s would take 0.3 s of CPU, if it were looked at as often as others.
+_WAITING_POLL_S = 0.5
 _LEAST_WORK_S = 0.05
 """CPU seconds below which a program has not worked: timers and event loops wake up for less."""
 START_S = 60.0
 """Maximum wall time of building the isolation; it is long on a busy machine."""
+# Reports come from inside the sandbox: without a bound they could fill our memory.
 _REPORT_BYTES = 65_536
 _NAMES_BYTES = 4 << 20
 
@@ -170,10 +172,12 @@ class Supervisor:
         assert process.stderr is not None  # noqa: S101
         try:
             if self._group is not None:
-                self._group.add_process(process.pid)  # it waits for its job: the program is not there yet
+                # The sandbox waits for its job: the program is not there yet.
+                self._group.add_process(process.pid)
             self._channel.settimeout(START_S)
             data = marshal.dumps(dict(job), 2)
-            with contextlib.suppress(OSError):  # it died while starting: its words are on stderr
+            # It may have died while it started: its words are on standard error.
+            with contextlib.suppress(OSError):
                 self._channel.sendall(len(data).to_bytes(8, "big") + data)
             self._channel.setblocking(False)
             with selectors.DefaultSelector() as selector:
@@ -185,6 +189,7 @@ class Supervisor:
         finally:
             process.kill()
             process.wait()
+            # A program whose processes the kernel killed for memory may hang until its wall time: memory is the cause.
             if self._group is not None and self._group.limit_exceeded() and self._killed in (None, "wall"):
                 self._killed = "memory"
             process.stdout.close()
@@ -261,6 +266,8 @@ class Supervisor:
         elif usage.memory_mb > self._limits.memory_mb:
             self._kill("memory")
         elif usage.cpu_s > self._limits.cpu_s + 2.0:
+            # The kernel's limit counts each process by itself, this one the tree. It is 2 s higher, so that a single
+            # process ends by the kernel's signal.
             self._kill("cpu")
         elif self._extra_check is not None and (more := self._extra_check()) is not None:
             self._kill(more)

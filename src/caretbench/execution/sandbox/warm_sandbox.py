@@ -46,6 +46,7 @@ from caretbench.execution.sandbox.host.failure_reasons import nested_sandbox_fai
 from caretbench.execution.sandbox.host.program_users import program_users, unprivileged_user
 from caretbench.execution.sandbox.invocation import SNAPSHOT, tmpfs_options
 
+# 20,000 programs left no process behind; a fresh worker bounds what a kernel may keep all the same.
 PROGRAMS_PER_WORKER = 1000
 """Number of programs after which a worker is replaced by a fresh one."""
 
@@ -54,7 +55,9 @@ _ARTEFACTS = "/run/artefacts"
 _ARTEFACT = "/artefact"
 _ASIDE = "/run/aside"
 _START_S = 60.0
+# A program's end is seen before that of the worker which took it along.
 _ENDS_S = 0.25
+# Each keeps an interpreter with all that it has imported in memory.
 _MOST_WORKERS = 8
 _MOST_FAILURES = 3
 _CREDENTIALS = struct.Struct("3i")
@@ -223,6 +226,7 @@ class WarmWorker:
         program's user on the host, where each program has its own. ``mounts``: mounts that root opened for this user.
         """
         ours, theirs = socket.socketpair()
+        # The kernel vouches for the sender's process id: nothing that the sandbox says of itself is believed.
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         out_read, out_write = os.pipe2(os.O_CLOEXEC)
         error_read, error_write = os.pipe2(os.O_CLOEXEC)
@@ -348,11 +352,13 @@ class WarmWorkerPool:
             for number, inside in enumerate(sorted(place for place in kept if place.startswith("/tmp/")))  # noqa: S108
         }
         kept |= {place: kept.pop(inside) for place, inside in aside.items()}
-        if warm.package_source == "project":  # where programs see it, so that modules have the same paths
+        # Where programs see it, so that modules have the same paths in the worker.
+        if warm.package_source == "project":
             kept[WORK] = kept[SNAPSHOT]
         user = unprivileged_user() if program_users() is not None else None
         user_binds = _for_one_user(binds) if user is not None else {}
-        if SNAPSHOT in user_binds:  # mounted for each program: a worker for each project would cost 0.07 s of CPU
+        # It is mounted for each program: a worker for each project would cost 0.07 s of CPU.
+        if SNAPSHOT in user_binds:
             kept.pop(SNAPSHOT)
         key = WarmWorkerKey(
             tuple(sorted(kept.items())),

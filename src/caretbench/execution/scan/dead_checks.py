@@ -16,6 +16,7 @@ from caretbench.execution.scan.line_contexts import LineContexts, LineSyntax, ch
 from caretbench.execution.scan.tamper import tamper_table
 from caretbench.languages import languages
 
+# An answer costs two parses of the program, and a hostile one may be of any length.
 _MOST_CHARACTERS = 200_000
 _STRUCTURE = re.compile(
     r"[{}`#@\\]|/\*|=>|R\"|\"{3}|'{3}"
@@ -82,8 +83,11 @@ def disables_code(before: str, answer: str, after: str, reference: str, language
         return False
     if not _may_hide(answer, language):
         return False
+    # The program is parsed with the reference, too. Marks of lines that run would change every program's text, its
+    # cache key and seven harnesses.
     known = line_contexts(before, reference, after, language)
     found = line_contexts(before, answer, after, language)
+    # A program with a syntax error fails anyway, and its tree says nothing.
     if known.parsed and not found.parsed:
         return False
     program = _Program(before, after, reference, language, known, found)

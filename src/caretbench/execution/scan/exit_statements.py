@@ -30,6 +30,7 @@ _FALSE = frozenset(
         "not True", "not 1",
     }
 )  # fmt: skip
+# Both sides are bounded: the text of a condition is the answer's.
 _COMPARED = re.compile(r"(.{1,80}?)\s*(===|!==|==|!=|<=|>=|<|>|\bis not\b|\bis\b)\s*(.{1,80})", re.DOTALL)
 _EQUALS = re.compile(r"([\w.]{1,80})\s*\.\s*[eE]quals\s*\(\s*([\w.]{1,80})\s*\)")
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
@@ -85,6 +86,7 @@ def _belong_together(text: str) -> bool:
     return False
 
 
+# Answers are hostile: these bound the work on one line, whatever an answer nests or lists.
 _DEEPEST = 200
 _MOST_NODES = 4_000
 

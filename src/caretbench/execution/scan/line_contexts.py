@@ -29,6 +29,7 @@ from caretbench.syntax.parser import encode, parse
 
 LINES = 64
 """Maximum number of lines after the caret that are examined."""
+# tree-sitter finds a node's parent from the root: without a bound 20,000 open brackets took minutes.
 _DEEPEST = 200
 _MOST_NODES = 20_000
 _CODE_LINE = re.compile(r"^[ \t]*(?=[\w@\"'(\[*&!+-])", re.MULTILINE)
@@ -108,6 +109,7 @@ def line_contexts(before: str, answer: str, after: str, language: str) -> LineCo
     exits: dict[int, tuple[ExitCertainty, ExitCertainty]] = {}
     found = []
     for place, _ in zip(lines, range(LINES), strict=False):
+        # Where no line end follows, find gives -1, of which the remainder makes the end of the text.
         text = after[place : after.find("\n", place) % (len(after) + 1)]
         found.append(_place(tree, program, program.end + len(encode(after[:place])), text, exits))
     functions = _functions(tree.root_node, begin, program.end, program.kinds)
@@ -268,6 +270,7 @@ def _is_lazy(node: tree_sitter.Node, program: _Program) -> bool:
     """Return whether calling it does not run it: a generator, and in Python a coroutine."""
     if node.type in program.kinds.generators or any(child.type == "*" for child in node.children):
         return True
+    # In other languages an async function runs up to its first await when it is called.
     return program.language == "python" and (
         any(child.type == "async" for child in node.children)
         or _yields(node, node.start_byte, node.end_byte, program.kinds)

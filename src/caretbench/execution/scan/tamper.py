@@ -23,11 +23,13 @@ from caretbench.languages.table_reader import LanguageTable, read_table
 SCAN_VERSION = 6
 """Version stored with every row's flags: raise it when a pattern changes."""
 
+# Patterns are tried on pieces, so that none reads a long text at once; what lies across a cut is whole in one of both.
 _PIECE, _OVERLAP = 16_384, 1_024
 _MOST_CHARACTERS = 65_536
 """Maximum scanned length: a longer answer's length is a flag itself (no reference has a tenth of it)."""
 _TOO_LONG = "tamper:hidden_code"
 
+# 105 bytes of an answer kept one pattern busy for ever, while repetitions were not bounded.
 _UNBOUNDED = re.compile(r"(?<!\\)\[\^[^\]]*\](?:[*+]|\{\d+,\})(?![+])|\.[*]")
 _ESCAPE = re.compile(r"\\(?:u+([0-9a-fA-F]{4})|u\{0*([0-9a-fA-F]{1,5})\}|x([0-9a-fA-F]{2}))")
 _CONTINUED = re.compile(r"\\\r?\n")
@@ -125,6 +127,7 @@ def tamper_flags(text: str, reference: str, language: str) -> tuple[str, ...]:
         for scan in scans
         if any(map(scan.expression.search, pieces)) and not any(map(scan.expression.search, known))
     )
+    # Where the reference is as long, length is honest.
     if len(text) > _MOST_CHARACTERS >= len(reference):
         found[_TOO_LONG] = None
     return tuple(found)
@@ -145,12 +148,14 @@ def _views(text: str, language: str) -> tuple[str, ...]:
 
 def plain_spelling(text: str, language: str) -> str:
     """Return code without escapes, look-alike characters, comments inside statements, and split literals."""
+    # Python reads identifiers in this form, so a look-alike letter names the same function.
     text = unicodedata.normalize("NFKC", _ESCAPE.sub(_character, text))
     text = _CONTINUED.sub("", text)
     table, entry = tamper_table(language), languages().get(language)
     for spelled, meant in table.spellings.items() if table else ():
         text = text.replace(spelled, meant)
     hashes = entry is not None and entry.line_comment == "#"
+    # Python and Ruby have no block comments: taking these marks out would join code that stands apart.
     if not hashes:
         text = _without_block_comments(text)
     text = (_HASH_COMMENT if hashes else _LINE_COMMENT).sub("", text)

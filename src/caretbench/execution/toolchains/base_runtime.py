@@ -178,6 +178,7 @@ def tool_version(*command: str) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
+    # Some tools print their version on standard error.
     output = (done.stdout.strip() or done.stderr.strip()).splitlines()
     return output[0] if done.returncode == 0 and output else None
 

@@ -39,6 +39,8 @@ COMPILE_BATCH = 10
 """Programs per call of the compile servers."""
 CPU_PER_PROGRAM_S = 30.0
 """CPU time, in seconds, that a compiler may spend on one program."""
+# Servers get faster with what they compile: in a run of 12 programs a language, TypeScript took 154 ms a program and
+# Java 139, in one of 40 it was 120 and 118.
 PROGRAMS_PER_SERVER = 1000
 """Number of programs after which a server is replaced by a fresh one."""
 
@@ -48,9 +50,11 @@ _LEAST_KEPT_MB = 1100.0
 _UNKNOWN_MB = 150.0
 """Assumed memory of a server before its own report."""
 _ENDS_S = 5.0
+# The CPU and wall time of a server have no limit of their own: those of each request are watched.
 _LIFE_S = 1e6
 _ANSWER_BYTES = 96 << 20
 _FILES = 20_000
+# Limits of Linux: a name beyond them is the program's fault, and must not look like a fault of the disk.
 _NAME_BYTES = 255
 _PATH_BYTES = 2000
 _OUT_OF_MEMORY = ("OutOfMemory", "Out of memory", "heap out of memory")
@@ -310,6 +314,7 @@ class CompileServerPool:
             self._retire(server)
             server.join()
             return _failure(server.outcome, ours=not server.ready or _killed_from_outside(server.outcome))
+        # After a timeout the compiler is still at work on the program.
         if answer.kind == "timeout" or server.must_be_replaced:
             self._retire(server)
         else:

@@ -49,6 +49,7 @@ _ROSLYN = "Roslyn/bincore"
 _ENVIRONMENT = {
     "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1",
     "COMPlus_EnableDiagnostics": "0",
+    # No thread of the collector's own: most programs end before it would work.
     "COMPlus_gcConcurrent": "0",
 }
 

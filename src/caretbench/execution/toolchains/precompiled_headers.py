@@ -86,6 +86,8 @@ def _candidates(source: str) -> Iterator[tuple[str, frozenset[str] | None]]:
     """Yield the texts that may be precompiled for a program, each with its headers if all are standard ones."""
     if text := leading_includes(source):
         yield text, None
+    # Never more than the program's own: one header with all of the library hid missing includes, and changed 3 of 30
+    # verdicts.
     included = leading_headers(source)
     for headers in dict.fromkeys((included & _FIRST, included)):
         if headers:
@@ -94,6 +96,7 @@ def _candidates(source: str) -> Iterator[tuple[str, frozenset[str] | None]]:
 
 def _included(source: str) -> Iterator[str]:
     """Yield the headers in angle brackets that a program includes before any other token or directive."""
+    # A backslash may join two lines, and what follows is not what it seems.
     text = source.partition("\\")[0]
     position = 0
     while True:

@@ -25,6 +25,7 @@ print(place.read_text())
 
 ENVIRONMENT = {
     "PYTHONDONTWRITEBYTECODE": "1",
+    # Sets of strings have the same order at every run, on which outputs depend.
     "PYTHONHASHSEED": "0",
     "PYTHONNOUSERSITE": "1",
     "MPLBACKEND": "Agg",

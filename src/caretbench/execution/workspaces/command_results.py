@@ -65,6 +65,7 @@ def _failure(tests: tuple[TestOutcome, ...], stdout: str) -> Callable[[str, int 
         outcomes = {test.outcome for test in tests}
         if not outcomes and reports_compile_error(stderr, stdout):
             return Status.UNRESOLVED_IMPORT if missing_module(stderr) else Status.COMPILE_ERROR
+        # Test runners end with 1 where a test fails, and with other numbers where they could not run.
         if "failed" in outcomes or (not outcomes and exit_code == 1 and not missing_module(stderr)):
             return Status.FAILED
         return Status.UNRESOLVED_IMPORT if missing_module(stderr) else Status.RUNTIME_ERROR
@@ -96,6 +97,7 @@ def _of_output(request: WorkspaceRequest, expected: ExpectedOutput, stdout: Capt
     return (Status.FAILED, differs) if differs else (Status.PASSED, "")
 
 
+# Numbers have at most nine digits: Python refuses to read more than 4,300, and a program prints what it wants.
 _SUMMARIES = tuple(
     re.compile(pattern, re.MULTILINE)
     for pattern in (
@@ -132,6 +134,7 @@ def console_test_count(*outputs: str) -> int | None:
     return None
 
 
+# Possessive, so that a long row of digits is not tried again from each of its places.
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?(?![\w.]*\w)")
 _SHOWN = 120
 

@@ -18,6 +18,7 @@ from caretbench.errors import DataError
 from caretbench.execution.execution_types import FrozenModel
 from caretbench.execution.sandbox.program_sandbox import WORK
 
+# html5lib's report of 33,439 tests was above the former 4 MB.
 MOST_BYTES = 16 << 20
 MOST_TESTS = 100_000
 DEEPEST = 64
@@ -153,6 +154,7 @@ class _Reader:
 def report_seconds(text: str) -> float:
     """Return the seconds in a report; 0 if they are no sensible number."""
     try:
+        # Maven writes 1,234.5 for a test that takes long.
         value = float(text.replace(",", ""))
     except ValueError:
         return 0.0
@@ -292,6 +294,7 @@ def _object(line: bytes) -> Mapping[str, Any]:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
+        # A line of opened brackets exceeds the depth of the parser.
         return {}
     return value if isinstance(value, dict) else {}
 

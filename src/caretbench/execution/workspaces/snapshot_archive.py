@@ -23,8 +23,10 @@ MOST_BYTES = 512 << 20
 """Maximum size of a project that is sent to another machine; the archive is in memory on both."""
 
 _KINDS = {"file": tarfile.REGTYPE, "link": tarfile.SYMTYPE, "folder": tarfile.DIRTYPE}
+# A result file has at most 16 MB.
 PART_MB: Final = 15
 MAX_PART_BYTES: Final = (PART_MB + 1) << 20
+# 480 MB: numpy, SciPy, pandas, matplotlib and scikit-learn together fit, packed.
 MAX_PARTS: Final = 32
 MAX_ARCHIVE_BYTES: Final = MAX_PARTS * MAX_PART_BYTES
 _PARTS: Final = ".caretbench-left."
@@ -59,6 +61,7 @@ def unpack_archive(archive: bytes, place: Path, failed: str) -> None:
     """
     try:
         with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as packed:
+            # The filter refuses absolute paths, devices, and links that lead outside.
             packed.extractall(place, filter="data")
     except (tarfile.TarError, OSError, EOFError) as error:
         raise DataError(f"{failed} ({error})") from None

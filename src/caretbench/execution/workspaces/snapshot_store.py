@@ -39,7 +39,9 @@ IGNORED = (
 
 MOST_ENTRIES = 200_000
 MOST_BYTES = 2 << 30
-_TIME = 315_532_800  # 1980-01-01, the oldest that archives can hold: a patched file is newer than all others
+# 1980-01-01, the oldest date that archives can hold: a patched file is newer than all others, so that builds see the
+# change.
+_TIME = 315_532_800
 
 
 class SnapshotEntry(FrozenModel):
@@ -189,6 +191,7 @@ class SnapshotStore:
         )
         place = self._place(entry)
         with contextlib.suppress(OSError):
+            # Compared byte by byte: a damaged object would come back in every snapshot that has it.
             if place.stat().st_size == entry.size and place.read_bytes() == data:
                 return entry
         self._write(place, data, executable)

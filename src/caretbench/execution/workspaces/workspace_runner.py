@@ -65,6 +65,7 @@ from caretbench.execution.workspaces.workspace_request import (
 from caretbench.file_locks import lock_file
 from caretbench.files import write_atomically
 
+# A preparing command builds a whole project, once, and its limits decide no verdict.
 _AMPLE: Final = {
     "wall_s": 1800.0, "cpu_s": 900.0, "tmp_mb": 2048, "fsize_mb": 1024, "memory_mb": 4096,
 }  # fmt: skip
@@ -142,7 +143,9 @@ __all__ = ["WORKSPACE_LIMITS", "PlacementMode", "WorkspaceRequest", "WorkspaceRe
 
 MOST_COPIED_BYTES = 256 << 20
 _ATTEMPTS = 3
+# Each is locked against removal while it is held.
 _SNAPSHOTS = 64
+# Byte code would be written into the overlay, which is thrown away.
 _PYTHON: Mapping[str, str] = {"PYTHONDONTWRITEBYTECODE": "1"}
 
 
@@ -229,6 +232,7 @@ class WorkspaceRunner:
         while ran.error is not None and placed and attempt < last and not self.sandbox.interrupted:
             attempt += 1
             ran, placed = self._run_once(request, snapshot, changes, invocation)
+        # What the warm compiler did is the answer's work, as if its own command had compiled.
         ran = ran.model_copy(update={"cpu_s": ran.cpu_s + compiled.cpu_s})
         return command_result(request, ran, placed, attempt)
 

@@ -20,6 +20,8 @@ from pathlib import Path
 from caretbench.execution.sandbox.isolation_levels import SandboxUnavailable
 from caretbench.file_locks import lock_file
 
+# One for compilers and 512 for programs. The kernel counts descriptors in flight, message queues and pages of pipes by
+# user, so no two programs that run at a time share one.
 _COUNT = 513
 _FIRST = (64_646, 60_706, 70_000)
 """Numbers at which a range may begin. A container often has the numbers below 65,536 alone."""
@@ -116,6 +118,8 @@ def lease_free_user(users: Iterable[int]) -> tuple[int, int] | None:
     try:
         for user in users:
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            # A lock on a file in root's folder: any local user can bind the name of an abstract socket, and containers
+            # do not share those.
             held = os.open(f"user-{user}", flags, 0o600, dir_fd=folder)
             try:
                 lock_file(held, wait=False)
@@ -148,6 +152,7 @@ def _own_folder(place: str) -> int:
     folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         known = os.fstat(folder)
+        # A folder that another user made first may hold links, and locks that are never released.
         if known.st_uid != os.geteuid():
             raise PermissionError(f"it belongs to user {known.st_uid}")  # noqa: TRY301  closed below
         if known.st_mode & 0o077:

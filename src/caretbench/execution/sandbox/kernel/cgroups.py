@@ -61,6 +61,7 @@ class MemoryGroup:
         if not place.is_dir():
             place.mkdir()
         if version == "cgroup-v2":
+            # The kernel ends all processes of the group, not the largest alone: what is left would fail in another way.
             self._write("memory.oom.group", "1")
 
     def _write(self, name: str, text: str) -> None:
@@ -96,6 +97,7 @@ class MemoryGroup:
 
     def kill_all(self) -> bool:
         """Kill all processes of the group; return whether it is empty now."""
+        # What is left in the group would count as the next program's memory.
         deadline = time.monotonic() + _ENDS_S
         while time.monotonic() < deadline:
             try:
@@ -177,6 +179,7 @@ def _remove(root: Path) -> None:
     with contextlib.suppress(OSError):
         for place in [*root.glob("*/"), root]:
             if place != root:
+                # Under the name of version 1, whose constructor changes no file: processes are listed alike in both.
                 MemoryGroup(place, "cgroup-v1").kill_all()
             place.rmdir()
 

@@ -283,6 +283,7 @@ def main() -> None:
     kill_descendants(user)
     if in_memory:
         os.chdir("/")
+        # Detached at once, though a process of the program may still be ending in it.
         libc.umount2(confinement["root"].encode(), 2)
     removal.remove_folder(confinement["root"], confinement["held"][0])
 

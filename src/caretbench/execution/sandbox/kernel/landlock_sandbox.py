@@ -278,6 +278,8 @@ class LandlockSandbox:
         now = time.monotonic()
         if now - self._threads[0] > _THREADS_KNOWN_S:
             self._threads = (now, _threads_of(os.getuid()))
+        # Other programs of this user start processes between two counts: eight times the program's own number leaves
+        # room.
         most = self._threads[1] + 8 * limits.pids
         assert isinstance(bounds, list)  # noqa: S101  ours
         return [(name, most, most) if name == "RLIMIT_NPROC" else (name, soft, hard) for name, soft, hard in bounds]

@@ -181,6 +181,7 @@ _ALWAYS = (
     SystemCallRule("socketpair", argument=1, allowed=(1, 5), mask=0xF),
     SystemCallRule("shmget shmat semget msgget mq_open", _ENOSYS),
     SystemCallRule("prlimit64", allowed=(0,)),  # the limits of others
+    # An ordinary user's program changed the scheduling of that user's other processes.
     SystemCallRule("setpriority ioprio_set process_madvise process_mrelease"),
     # When and where others run. Runtimes place their own threads: the one that calls (0), and the program's first.
     # .NET gives every thread that it makes its processors by the thread's number, and ends where that is refused.

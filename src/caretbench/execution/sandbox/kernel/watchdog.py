@@ -15,6 +15,7 @@ from pathlib import Path
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+# Memory of sockets and page tables belongs to no process: once a program could take any amount of it unseen.
 _USUAL_SOCKETS = 256
 _SOCKET_MB = 0.25
 """Maximum data in one socket, whose buffers keep their usual size (see ``seccomp``)."""

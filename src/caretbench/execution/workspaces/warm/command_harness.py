@@ -49,7 +49,8 @@ def _start(words: list[str], space: "dict[str, Any]") -> int:
             space.update(__file__=script, __cached__=None, __loader__=loader)
             with open(script, "rb") as stream:
                 text = stream.read()
-            if b"\0" in text:  # the interpreter reads a file up to there, and `compile` refuses it
+            # The interpreter reads a file up to there, and `compile` refuses it.
+            if b"\0" in text:
                 os.execvp("python3", ["python3", *words])
             exec(compile(text, script, "exec", dont_inherit=True), space)
     except SystemExit as error:
@@ -59,7 +60,8 @@ def _start(words: list[str], space: "dict[str, Any]") -> int:
         return (error.code or 0) & 0xFF
     except BaseException as error:
         trace = error.__traceback__
-        error.__traceback__ = trace and trace.tb_next  # begins in the program, not here
+        # The traceback begins in the program, not here.
+        error.__traceback__ = trace and trace.tb_next
         sys.excepthook(type(error), error, error.__traceback__)
         return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
     return 0
@@ -89,7 +91,8 @@ def _run() -> None:
         except BaseException:
             status = status if status == INTERRUPTED else 120  # as the interpreter says it
     del output
-    for name in set(modules) - known:  # what only they hold prints and closes now, as it does at a usual end
+    # What only they hold prints and closes now, as it does at a usual end.
+    for name in set(modules) - known:
         modules.pop(name, None)
     collect()
     for output in streams:

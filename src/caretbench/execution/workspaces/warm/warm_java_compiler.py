@@ -65,6 +65,7 @@ class WarmJavaCompiler:
         except UnicodeDecodeError:
             return CompiledPatch()
         declared = _declared(text)
+        # Other files may use a changed signature or field, and would have to be compiled, too.
         if declared is None or declared != _declared(before):
             return CompiledPatch()
         own = _own_jars(request.environment.get("CLASSPATH", ""), prepared)
