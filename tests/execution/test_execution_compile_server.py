@@ -263,3 +263,25 @@ def _wait_until(happened: object) -> None:
             return
         time.sleep(0.1)
     raise AssertionError("it did not happen")
+
+
+def test_programs_of_one_bundle_under_two_profiles_get_the_compiler_of_each(
+    monkeypatch: pytest.MonkeyPatch, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    used = []
+
+    class Servers:
+        def compile(self, _: Sandbox, compiler: CompilerSettings, program: CompileJob) -> CompileResult:
+            used.append((program.request.profile, *compiler.arguments))
+            return CompileResult(artefact=None)
+
+    def compiler_for(request: ExecutionRequest) -> CompilerSettings:
+        return CompilerSettings([request.profile], lambda *_: None, {}, {}, 1.0)
+
+    monkeypatch.setattr(compile_server, "_servers_of", lambda _: Servers())
+    requests = [
+        ExecutionRequest(id=str(number), language="typescript", source="", profile=profile)
+        for number, profile in enumerate(("paper", "default", "paper"))
+    ]
+    compile_programs(sandbox, compiler_for, [CompileJob(request, tmp_path) for request in requests])
+    assert used == [("paper", "paper"), ("default", "default"), ("paper", "paper")]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +16,7 @@ from caretbench.execution.costs import CostMeter
 from caretbench.execution.execution_types import Limits, Status, WarmSettings
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
-from caretbench.execution.workspaces.warm.warm_python import PYTEST_MODULES, TABLE, WarmPython
+from caretbench.execution.workspaces.warm.warm_python import PYTEST_MODULES, TABLE, WarmPython, _harness
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, WorkspaceRunner
 from caretbench.files import read_packaged_toml
 from tests.support.pytest_copy import copy_pytest
@@ -473,3 +475,41 @@ class FixedSettings(WarmPython):
 
     def settings(self, *_: object) -> WarmSettings | None:
         return self._fixed
+
+
+def test_an_interpreter_of_the_project_on_the_path_is_started(project: Make, warm: WorkspaceRunner) -> None:
+    snapshot = project({"test_facts.py": "print(1)\n", "tools/python3": "#!/bin/sh\nexit 3\n"})
+    request = requested(snapshot, command=SCRIPT, junit=())
+    assert settings(warm, request) is not None
+    for path in ("/tmp/work/tools:/usr/bin:/bin", "tools:/usr/bin:/bin", "/usr/bin:/tmp/work/./tools:/bin"):
+        assert settings(warm, request.model_copy(update={"environment": {**ENVIRONMENT, "PATH": path}})) is None
+    named = {**ENVIRONMENT, "PATH": "/tmp/work/new:/usr/bin:/bin"}
+    patched = request.model_copy(update={"environment": named, "patch": {"new/python3": "#!/bin/sh\n"}})
+    assert settings(warm, patched) is None
+    assert settings(warm, patched.model_copy(update={"patch": {}})) is not None
+
+
+def test_folders_of_the_host_may_have_modules_of_any_name(project: Make, warm: WorkspaceRunner, tmp_path: Path) -> None:
+    request = requested(project({"test_facts.py": "print(1)\n"}), command=SCRIPT, junit=())
+    for inside, place, cold in (
+        ("/opt/code", "/opt/code/lib", True), ("/opt/code", "/opt/code", True), ("/opt/code", "/opt/codes", False),
+        ("/tmp/work/lib", "/tmp/work", True),
+    ):  # fmt: skip
+        bound = {"read_only": {inside: str(tmp_path)}, "environment": {"PYTHONPATH": place}}
+        assert (settings(warm, request.model_copy(update=bound)) is None) is cold, (inside, place)
+
+
+def test_a_fork_finds_the_library_of_an_interpreter_in_lib64(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("print('ran')\n")
+    start = """
+import sys
+place = next(place for place in sys.path if place.endswith(".zip"))
+sys.path[sys.path.index(place)] = place.replace(f"/{sys.platlibdir}/", "/lib64/")
+sys.platlibdir = "lib64"
+sys.argv[:] = ["-c", "script.py"]
+exec(compile(sys.stdin.read(), "<harness>", "exec", dont_inherit=True), {"__name__": "harness"})
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", start], input=_harness(), capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert (done.stdout, done.returncode) == ("ran\n", 0), done.stderr

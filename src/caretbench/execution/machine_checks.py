@@ -105,6 +105,7 @@ def _machine() -> Iterator[MachineCheck]:
     python = sys.version_info >= OLDEST_PYTHON
     yield _check("CaretBench's Python", python, f"{major}.{minor}.{micro}", apt_line(["python3"]))
     uv = find_uv()
+    # Either of both builds Python bundles.
     if uv is None and (pip := find_pip()):
         uv = f"absent and not needed: {pip} builds Python bundles"
     absent = "absent; it builds Python bundles, as pip does"
@@ -120,6 +121,7 @@ def _machine() -> Iterator[MachineCheck]:
 
 def _disk() -> MachineCheck:
     folder = bundles.bundles_folder()
+    # The cache may not exist yet: the nearest folder above tells of its disk.
     place = next(path for path in (folder, *folder.parents) if os.path.exists(path))  # noqa: PTH110 - if need be False
     fix = "export CARETBENCH_CACHE=/a/folder/with/more/room"
     if not place.is_dir():

@@ -65,6 +65,8 @@ class BundleSpec(FrozenModel):
 
     @model_validator(mode="after")
     def _needs_lock(self) -> Self:
+        # Maven's coordinates and Debian's release pin versions by themselves; these two would resolve to newer ones
+        # later.
         if self.ecosystem in ("pip", "npm") and self.lock is None:
             raise ValueError(f"a bundle of {self.ecosystem} packages needs a lock file")
         return self
@@ -132,6 +134,7 @@ def load_spec(path: Path) -> BundleSpec:
 
 def _folders() -> Iterator[Path]:
     package = Path(str(resources.files("caretbench")))
+    # The user's folders come last, so that their specifications replace ours of the same name.
     yield package / "execution" / "bundles" / "specs"
     yield from sorted((package / "suites").glob("*/bundles"))
     yield from (Path(folder) for folder in os.environ.get(EXTRA_FOLDERS, "").split(os.pathsep) if folder)

@@ -144,6 +144,7 @@ class MavenEcosystem(Ecosystem):
         progress(f"{spec.name}: resolving {len(spec.packages)} artefacts with Maven")
         with tempfile.TemporaryDirectory() as name:
             (Path(name) / "pom.xml").write_text(text)
+            # What a library needs for its own tests is no part of what programs run with.
             copy = ["dependency:copy-dependencies", f"-DoutputDirectory={folder / JARS}", "-DincludeScope=runtime"]
             run_tool(["mvn", "-q", "-B", *offline, *copy], folder=Path(name), label=spec.name)
         return {jar.name: sha256_file(jar) for jar in sorted((folder / JARS).glob("*.jar"))}
@@ -182,6 +183,7 @@ class DebianEcosystem(Ecosystem):
         if spec.language == "java":
             progress(f"{spec.name}: collecting the jars of {len(versions)} Debian packages")
             jars = {jar for package in versions for jar in _jars(package)}
+            # Two jars with the same class would decide by their order which one a program gets.
             jars = {jar for jar in jars if not any(map(jar.match, spec.exclude_jars))}
             (folder / JARS).mkdir()
             for jar in sorted(jars):
@@ -238,6 +240,7 @@ def _found_libraries(rule: LinkRule) -> LinkRule:
     return rule.model_copy(update={"libraries": tuple(dict.fromkeys(found))})
 
 
+# Install scripts are foreign code, which would run on the host.
 _FLAGS = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
 

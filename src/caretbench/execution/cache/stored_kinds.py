@@ -141,6 +141,7 @@ class StoredFiles:
         removed: Counter[str] = Counter()
         freed = in_use = 0
         total = sum(kind.size_bytes for kind in self.kinds() if kind.kind in kinds) if keep_bytes is not None else 0
+        # Others wait until the removal ends: what they look up is there, or gone.
         with self._cache.use.alone() as alone:
             for entry in waiting:
                 old = unused_days is not None and entry.used < now - unused_days * 86_400

@@ -25,6 +25,7 @@ class NodeRequirements(NamedTuple):
     @classmethod
     def for_request(cls, request: ExecutionRequest) -> NodeRequirements:
         """Return the requirements of a request."""
+        # Sorted: the same needs in another order are no other requirements, and no other batch.
         return cls(request.language, request.bundle, tuple(sorted(request.needs)))
 
 

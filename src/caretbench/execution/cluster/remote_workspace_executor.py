@@ -90,6 +90,7 @@ class _RemoteProjects(RemoteRequestKind[WorkspaceRequest, WorkspaceResult]):
         self._archives: OrderedDict[str, bytes] = OrderedDict()
 
     def rejection(self, request: WorkspaceRequest) -> WorkspaceResult | None:
+        # Another machine has other files at those paths, or none.
         if request.read_only:
             obstacle = "it binds folders of this machine, which cannot be sent to others; use --engine local"
         else:
@@ -137,6 +138,7 @@ class _RemoteProjects(RemoteRequestKind[WorkspaceRequest, WorkspaceResult]):
         if snapshot not in self._languages:
             suffixes = {PurePosixPath(path).suffix for path in self._spaces.snapshot(snapshot).entries}
             known = [name for name in toolchain_tables() if languages()[name].suffix in suffixes]
+            # A project without a known language still needs machines that agree on something.
             self._languages[snapshot] = tuple(known or ["python"])
         return self._languages[snapshot]
 

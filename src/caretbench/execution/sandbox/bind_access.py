@@ -97,6 +97,7 @@ def open_mount(path: str, user: int, bubblewrap_path: str, *, writable: bool = F
 
 
 def _set(descriptor: int, attributes: int, owner: int) -> None:
+    # struct mount_attr: what is set, what is cleared, the propagation, the user namespace.
     words = struct.pack("QQQQ", attributes, 0, 0, owner)
     done = _libc.syscall(_MOUNT_SETATTR, descriptor, b"", _EMPTY_PATH | _RECURSIVE, words, len(words))
     _check(done, "mount_setattr")

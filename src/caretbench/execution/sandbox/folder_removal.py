@@ -29,6 +29,7 @@ def remove_folder(place: str, descriptor: int) -> None:
             _empty(top)
         finally:
             os.close(top)
+        # A program may have put a link in the folder's place.
         if os.path.samestat(os.fstat(descriptor), os.stat(name, dir_fd=parent_descriptor, follow_symlinks=False)):
             os.rmdir(name, dir_fd=parent_descriptor)
     except OSError:

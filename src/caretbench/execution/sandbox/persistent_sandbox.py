@@ -140,6 +140,7 @@ class PersistentSandbox:
             TimeoutError: it took more than two minutes.
             SandboxUnavailable: as for :meth:`run`.
         """
+        # In base64, four bytes for three, as standard output is kept as text.
         kb = max_bytes * 4 // 3072 + 2
         bounds = {"output_kb": kb, "output_kill_mb": (kb >> 10) + 2}
         done = self._file(["read", path, str(max_bytes)], None, bounds, stop)
@@ -172,6 +173,7 @@ class PersistentSandbox:
         self, words: list[str], data: bytes | None, bounds: Mapping[str, int], stop: threading.Event | None
     ) -> SandboxResult:
         path = words[1]
+        # A link may still lead elsewhere, but the reader is inside the sandbox, too.
         words[1] = posixpath.join(WORK, path)
         if "\0" in path:
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
@@ -191,6 +193,8 @@ class PersistentSandbox:
             raise TimeoutError(f"{path}: reading or writing it took more than {FILE_S:g} s")
         if not done.ok:
             message = done.stderr.text
+            # Only the reader's own status stands for the number of an error: a program that was killed says nothing of
+            # the file.
             number = int(message) if done.exit_code == _FAILED and message.isdecimal() else errno.EIO
             raise OSError(number, os.strerror(number), path)
         return done
@@ -225,6 +229,7 @@ class PersistentSandbox:
             result = supervisor.result(begin, self.isolation)
         finally:
             program.close()
+        # The sandbox may have died under the command, which then looks as if it had been killed itself.
         if (result.killed_from_outside or result.error is not None) and self._worker.is_ending():
             raise SandboxUnavailable("the sandbox has ended")
         return result

@@ -365,6 +365,7 @@ class Sandbox:
                 return self._confined.run(
                     ready, interrupted=self._interrupted, group=group, memory=memory_mechanism(self._groups)
                 )
+        # The level was chosen above: without bubblewrap it would have raised.
         assert self._namespaces is not None  # noqa: S101  looked at above
         return self._namespaces.run(ready)
 

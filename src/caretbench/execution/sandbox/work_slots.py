@@ -38,6 +38,7 @@ class WorkSlots:
     """
 
     def __init__(self, size: int, on_wait: Callable[[], None]) -> None:
+        # A program that waits keeps its thread: there are as many more as may wait.
         self._pool = ThreadPoolExecutor(size + MOST_WAITING, thread_name_prefix="sandbox")
         self._size, self._free, self._on_wait = size, size, on_wait
         self._ready: deque[tuple[Future[Any], Callable[[], Any]]] = deque()

@@ -144,6 +144,7 @@ class BaseRuntime(ABC):
 def compile_limits(limits: Limits, program_count: int = 1) -> Limits:
     """Return the limits of a compiler of ``program_count`` programs: 2 GB, and the request's wall time for each."""
     seconds = limits.compile_wall_s * max(1, program_count)
+    # Compilers work for several programs and write larger files; only time grows with their number.
     return Limits(
         wall_s=seconds, compile_wall_s=seconds, cpu_s=seconds, memory_mb=2048, pids=256, fsize_mb=256, tmp_mb=512,
         nofile=1024, output_kb=256, output_kill_mb=16,
@@ -177,6 +178,7 @@ def tool_version(*command: str) -> str | None:
             command, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL
         )
     except (OSError, subprocess.TimeoutExpired):
+        # A tool that is broken, or hangs at its start, is as good as absent.
         return None
     # Some tools print their version on standard error.
     output = (done.stdout.strip() or done.stderr.strip()).splitlines()

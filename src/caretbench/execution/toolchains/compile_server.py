@@ -125,17 +125,18 @@ def compile_programs(
 
     Args:
         sandbox: Sandbox of the compilers: they read untrusted text. Servers stay until it is closed, or nobody asks.
-        compiler_for: The compiler for a request's bundle.
+        compiler_for: The compiler for a request's bundle and profile.
         programs: Programs to compile.
     """
     servers = _servers_of(sandbox)
-    compilers: dict[str | None, CompilerSettings] = {}
+    compilers: dict[tuple[str | None, str], CompilerSettings] = {}
     results = []
     for program in programs:
-        bundle = program.request.bundle
-        if bundle not in compilers:
-            compilers[bundle] = compiler_for(program.request)
-        results.append(servers.compile(sandbox, compilers[bundle], program))
+        # TypeScript has another compiler under each profile.
+        key = program.request.bundle, program.request.profile
+        if key not in compilers:
+            compilers[key] = compiler_for(program.request)
+        results.append(servers.compile(sandbox, compilers[key], program))
     return results
 
 
@@ -306,6 +307,7 @@ class CompileServerPool:
         answer = server.compile(program)
         if answer is None:
             self._retire(server)
+            # A fresh server would be ended at once, and the program blamed for it.
             if sandbox.interrupted:
                 return _failure(SandboxResult(error="interrupted"), ours=True)
             server = self._fresh(sandbox, compiler, program.request.limits)
@@ -385,6 +387,7 @@ def _servers_of(sandbox: Sandbox) -> CompileServerPool:
         servers = _pools.get(sandbox)
         if servers is None:
             servers = _pools[sandbox] = CompileServerPool()
+            # By whichever comes first: a sandbox may be closed and used again, or be forgotten.
             sandbox.add_close_callback(servers.close)
             weakref.finalize(sandbox, servers.close)
     return servers

@@ -150,6 +150,7 @@ class CompiledRuntime(ExecutableRuntime):
             arguments = [*compiler.flags, *(word.replace("@object", place) for word in compiler.link)]
             files[place] = self._sentinel()
         result, content = self._run([*arguments, compiler.program, "-o", EXECUTABLE], files, request.limits, EXECUTABLE)
+        # A compiler may end well and leave a file that is too large to be read.
         if not result.ok or content is None:
             return compile_result(result, None, self._lacks(result.stderr.text))
         write_program(folder, content)
@@ -176,6 +177,7 @@ class CompiledRuntime(ExecutableRuntime):
     def _sentinel(self) -> bytes:
         """Return the compiled sentinel: built once per process, passed to every link."""
         key = self.language, self.toolchain().fingerprint
+        # Other compilers wait: each would build the same object.
         with CompiledRuntime._lock:
             if key not in CompiledRuntime._objects:
                 compiler = self._compiler

@@ -102,6 +102,7 @@ class CppRuntime(ExecutableRuntime):
         objects: CompilerFlags = ()
         linking: CompilerFlags = LINKER_FLAGS
         if request.rules.sentinel:
+            # Linked first, and the word inverted: a function of .preinit_array could read it before main.
             objects = (f"{HARNESS}/sentinel.o",)
             linking += SENTINEL_FLAGS
             files[objects[0]] = self._sentinel_object()
@@ -137,6 +138,7 @@ class CppRuntime(ExecutableRuntime):
         """Compile and link into ``folder``: in a warm sandbox, if the executable can be read out."""
         result = self._run([*arguments, "-o", EXECUTABLE], files, limits, read_out=True)
         read = next((file for file in result.files if not file.problem), None)
+        # What cannot be read out of a warm sandbox is written by a cold one into the folder itself.
         if result.ok and read is None:  # a very large one
             return self._run([*arguments, "-o", f"{OUT}/{EXECUTABLE}"], files, limits, folder)
         if result.ok and read is not None:

@@ -152,6 +152,7 @@ class CsharpRuntime(BaseRuntime):
         run: tuple[str, ...] = (host,)
         if not request.rules.sentinel:
             run = ("--runtimeconfig", f"{_TOOLS}/CsharpHost.runtimeconfig.json")
+        # .NET reads the bound in hexadecimal. A quarter is left for what is no heap.
         heap = hex(max(64, request.limits.memory_mb * 3 // 4) << 20)
         return RunPlan(
             argv=(str(self._sdk.root / "dotnet"), "exec", *run, f"{ARTEFACT}/program.dll"),

@@ -39,10 +39,12 @@ from caretbench.execution.toolchains.compile_server import (
 
 _TOOLS = "/caretbench/go"
 _SOURCES = ("GoCompile.go", "go_main.go", "sentinel.go")
+# The user's own settings of Go would change what is compiled, and a version that a file names would be downloaded.
 _SETTINGS = {"CGO_ENABLED": "0", "GO111MODULE": "off", "GOENV": "off", "GOFLAGS": "", "GOTOOLCHAIN": "local"}
 _PACKAGES = "{{if .Export}}packagefile {{.ImportPath}}={{.Export}}{{end}}"
 _COMPILER_MB = 200.0
-_THREADS = {"GOMAXPROCS": "2"}  # the same on every machine
+# The same on every machine: the number of threads decides which races a program shows.
+_THREADS = {"GOMAXPROCS": "2"}
 
 
 class GoRuntime(BaseRuntime):
@@ -78,6 +80,7 @@ class GoRuntime(BaseRuntime):
                 _go("build", "-o", str(folder / "GoCompile"), "GoCompile.go", cache=cache, cwd=folder)
                 compiler = (str(self._compilers / "compile"), "-p", "caretbench", "-importcfg", str(packages))
                 _run((*compiler, "-o", "caretbench.a", "sentinel.go"), folder, _SETTINGS)
+                # The compiler reads this list inside the sandbox, where the folder has another path.
                 inside = packages.read_text().replace(f"={folder}/", f"={_TOOLS}/")
                 packages.write_text(inside)
         return folder

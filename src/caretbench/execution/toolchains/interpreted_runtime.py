@@ -58,6 +58,7 @@ class InterpretedRuntime(BaseRuntime):
             for folder, place in table.packages.items()
             if bundle is not None and (bundle.root / folder).is_dir()
         }
+        # A quarter is left for what is no heap.
         heap = str(request.limits.memory_mb * 3 // 4)
         bounded = [word.replace("@heap", heap) for word in table.heap_flags]
         return RunPlan(

@@ -165,6 +165,7 @@ class JavaRuntime(BaseRuntime):
             run = ("-cp", ":".join(class_path), qualified_main_class(request.source))
         else:
             run = ("-cp", ":".join([_TOOLS, *class_path]), "CaretBenchLaunch", f"{ARTEFACT}/main-class")
+        # A quarter is left for threads, classes and compiled code, which are no heap.
         heap = f"-Xmx{max(64, request.limits.memory_mb * 3 // 4)}m"
         return RunPlan(
             argv=(str(self._home / "bin" / "java"), "-ea", *_PROGRAM_JVM, *_ARCHIVED, heap, *run),

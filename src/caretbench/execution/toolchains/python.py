@@ -79,6 +79,7 @@ class PythonRuntime(BaseRuntime):
         interpreter, binds = launcher_interpreter()
         bundle = self.bundle(request)
         harness_code = harness_file(self.language, "python_harness.py")
+        # The released runner uses what the machine has installed, so `paper` does, too.
         alone = bundle is not None and request.rules.sentinel
         package_source: Literal["bundled", "system"] = "bundled" if alone else "system"
         environment = {**ENVIRONMENT, **(bundle.environment if bundle else {})}
@@ -96,6 +97,7 @@ class PythonRuntime(BaseRuntime):
         """Return Matplotlib's font list, which it would rebuild in every fresh home, for half its start's CPU."""
         if bundle is None or not _PLOTS.search(request.source):
             return {}
+        # One program makes the list, the others wait: each would take as long.
         with self._lock:
             if bundle.name not in self._font_lists:
                 self._font_lists[bundle.name] = self._make_font_list(bundle)

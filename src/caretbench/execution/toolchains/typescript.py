@@ -73,6 +73,7 @@ class TypeScriptRuntime(InterpretedRuntime):
     """TypeScript runtime with the compiler of the request's bundle, or of ``tools/typescript``, on Node.js."""
 
     language = "typescript"
+    # One for all runtimes of the process: the memory that servers share is the machine's.
     _checking = threading.BoundedSemaphore(server_count())
     compile_batch_size = COMPILE_BATCH
 
@@ -139,12 +140,14 @@ class TypeScriptRuntime(InterpretedRuntime):
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
         """Return the plan for the compiled JavaScript, as for any JavaScript program."""
         javascript = read_artefact(artefact / "program.js")
+        # Under `paper` exit status 0 decides, so that nothing asks where an exit took place.
         lines = _lines_in_javascript(request.answer_lines, artefact) if request.rules.sentinel else None
         update = {"source": javascript, "answer_lines": lines}
         return super().plan(request.model_copy(update=update), artefact)
 
     def merge_compile_result(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
         """Return the run's result with the type checker's verdict, which decides unless modules are missing."""
+        # The program has not run, so that there is nothing to which the type check could be added.
         if result.status is Status.SANDBOX_ERROR:
             return result
         if not (artefact / _OBJECTIONS).exists():

@@ -236,6 +236,7 @@ class SnapshotStore:
             try:
                 whole.rename(target)
             except OSError:
+                # Another process was faster with the same content.
                 if not (target / "manifest.json").exists():
                     raise
 
@@ -371,6 +372,7 @@ def _ignored(path: str, name: str, patterns: Sequence[str]) -> bool:
 def _inside(link: Path, target: str, root: str) -> None:
     """Return whether a link stays inside, followed as the kernel does: ``folder-link/..`` may lead outside."""
     place = os.path.realpath(link)
+    # An absolute target leads to the host's file while the snapshot is taken, and to the sandbox's afterwards.
     if target.startswith("/") or (place != root and not place.startswith(root + "/")):
         raise DataError(f"{link}: a link that leads outside the project ({json.dumps(target)}); ignore or remove it")
 

@@ -21,7 +21,9 @@ from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, 
 from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS, WorkspaceRunner
 
 _WINDOW_PER_WORKER = 4
+# Limits are a part of a verdict's key: without steps each measurement of a reference would make another one.
 _STEPS = (10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 450, 600, 900, 1200, 1800, 2700, 3600)
+# A busy machine stretches the wall time, and CPU time decides.
 _WALL_S, _WALLS_PER_CPU = 60.0, 6.0
 
 
@@ -141,6 +143,7 @@ class WorkspaceRequestKind(LocalRequestKind[WorkspaceRequest, WorkspaceResult]):
         try:
             return self._spaces.run(request, attempt)
         except DataError as error:
+            # The request is at fault, not the machine: another attempt would end alike.
             return WorkspaceResult(id=request.id, status=Status.SKIPPED, reason=str(error))
         except (OSError, NoProgramUsers) as error:
             reason = f"no process: {error}"

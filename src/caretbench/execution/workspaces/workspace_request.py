@@ -54,16 +54,19 @@ class PatchChanges:
                 if known is None:
                     raise DataError(f"patch deletes {path!r}, which is not there")
                 gone.add(path)
+                # The overlay removes one entry at a time, so all that a folder holds is named.
                 if known.kind == "folder":
                     gone |= {inner for inner in entries if inner.startswith(path + "/")}
                 continue
             if known is not None and known.kind != "file":
                 raise DataError(f"patch of {path!r}: it is a {known.kind}")
+            # An answer may hold half of a surrogate pair, which is no reason to lose its verdict.
             text = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
             self.written[path] = text
         for path in patch:
             gone |= _byte_code(path, entries)
         folders = {path for path in gone if entries[path].kind == "folder"}
+        # Files first, then the deepest folders: only an empty one can be removed.
         self.deleted = (*sorted(gone - folders), *sorted(folders, reverse=True))
         self._gone = gone
 
@@ -109,7 +112,7 @@ def _check_above(path: str, snapshot: Snapshot, patch: Patch) -> None:
 
 
 def _byte_code(path: str, entries: Mapping[str, object]) -> set[str]:
-    """Yield compiled forms of a Python file in its snapshot: an unchecked one would win over the text."""
+    """Return the compiled forms of a Python file in its snapshot: an unchecked one would win over the text."""
     if not path.endswith(".py"):
         return set()
     folder, name = posixpath.split(path)

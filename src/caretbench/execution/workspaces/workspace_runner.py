@@ -128,6 +128,7 @@ class ProjectPreparer:
             )
         )  # fmt: skip
         if result.status is Status.SANDBOX_ERROR:
+            # The machine's fault says nothing of the project: the next command tries again.
             return None
         if result.status is not Status.PASSED or any(file.problem for file in result.files):
             return request.snapshot
@@ -209,6 +210,7 @@ class WorkspaceRunner:
                 reports are wanted of a command that reaches package indexes.
             SandboxUnavailable: no sandbox can be built here.
         """
+        # What a command finds in an index differs from day to day, and may bring its own verdict.
         if request.junit and request.network == "index":
             raise DataError("a command that reaches package indexes sets an environment up: no tests count there")
         obstacle = self._skip_reason(request)
@@ -316,6 +318,7 @@ class WorkspaceRunner:
             if identity not in self._snapshots:
                 with ExitStack() as stack:
                     stack.enter_context(self.store.lock_snapshot(identity))
+                    # Once for each process: a damaged file would change every verdict of the project.
                     wrong = self.store.verify(identity)
                     if wrong:
                         raise DataError(f"snapshot {identity} is damaged ({wrong[0]}); take the project again")

@@ -65,6 +65,7 @@ def read_kernel_facts() -> KernelFacts:
     release = os.uname().release
     filesystems = Path("/proc/filesystems").read_text().split()
     configured = None
+    # A kernel shows its options in one of these places, in a container often in none.
     for place in (Path("/proc/config.gz"), Path(f"/boot/config-{release}")):
         try:
             data = place.read_bytes()
@@ -127,6 +128,7 @@ def _of_attributes(number: int, message: str, kernel: KernelFacts) -> str:
 
 
 def _of_layers(number: int, message: str, kernel: KernelFacts) -> str:
+    # A module is loaded at its first use by root, which never comes inside a user namespace.
     if number == errno.ENODEV or "overlay" not in kernel.filesystems:
         return f"Linux {kernel.release} has no overlay file system loaded; sudo modprobe overlay"
     if number == errno.EPERM and kernel.version < OVERLAY_SINCE:

@@ -115,6 +115,7 @@ def apply_landlock_rules(confinement: dict[str, Any]) -> None:
             place = os.open(path, os.O_PATH)
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENOTDIR):
+                # Not every machine has every path of the list.
                 continue
             raise
         if not stat.S_ISDIR(os.fstat(place).st_mode):

@@ -77,6 +77,8 @@ def _pages_kb(pid: int) -> float:
     try:
         with Path(f"/proc/{pid}/smaps_rollup").open("rb") as stream:
             for line in stream:
+                # Shared pages count in parts, so that a hundred forks of one interpreter are not a hundred
+                # interpreters.
                 if line.startswith(b"Pss:"):
                     return float(line.split()[1])
     except OSError:
@@ -115,6 +117,7 @@ def cpu_by_process(pid: int) -> dict[int, float]:
 def tree_usage(pid: int, max_processes: int) -> TreeUsage:
     """Return the usage of all processes below ``pid``; beyond ``max_processes`` only their number is counted."""
     tree = descendants(pid)
+    # A fork bomb grows faster than its processes can be measured.
     if len(tree) > max_processes:
         return TreeUsage(len(tree), 0.0, 0.0, is_runnable=True)
     pages_kb, tables_kb = sum(map(_pages_kb, tree)), sum(map(_page_tables_kb, tree))

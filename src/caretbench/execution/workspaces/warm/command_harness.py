@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 def _prepare(words: list[str]) -> None:
     """Put in place what the interpreter has when it starts."""
-    archive = f"{sys.base_prefix}/lib/python{sys.version_info.major}{sys.version_info.minor}.zip"
+    # The folder is lib64 on Fedora and its relatives.
+    archive = f"{sys.base_prefix}/{sys.platlibdir}/python{sys.version_info.major}{sys.version_info.minor}.zip"
     library = sys.path.index(archive)  # the first place of the standard library, which is always named
     folder = os.getcwd() if words[0] == "-m" else os.path.dirname(os.path.realpath(words[0]))
     first = filter(None, os.environ.get("PYTHONPATH", "").split(":"))

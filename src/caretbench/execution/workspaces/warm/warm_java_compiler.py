@@ -57,6 +57,7 @@ class WarmJavaCompiler:
             return CompiledPatch()
         [(path, content)] = request.patch.items()
         made = self._index(prepared).get(path)
+        # A new file, or one that goes, changes what others see: the command compiles then.
         if made is None or content is None:
             return CompiledPatch()
         try:
@@ -99,6 +100,7 @@ class WarmJavaCompiler:
                 f"{PLACE}/classes/{place.relative_to(folder).as_posix()}": place.read_bytes()
                 for place in sorted(Path(folder).rglob("*.class"))
             }
+        # A class that the source no longer makes must not be found from before.
         left = {name: None for name in made if name not in classes}
         return CompiledPatch({f"{PLACE}/sources/{path}": text.encode("utf-8"), **classes, **left}, result.compile_s)
 

@@ -123,6 +123,8 @@ class WarmPython:
         environment = {**DEFAULT_ENVIRONMENT, **(invocation.environment or {})}
         if not _starts_as_usual(request, environment) or _brings_names(request, snapshot):
             return None
+        if _has_interpreter(request, snapshot, environment["PATH"]):
+            return None
         runs_pytest = request.command[:3] == _PYTEST_COMMAND
         if not (runs_pytest or request.command[:3] == _UNITTEST_COMMAND or _is_script(request, snapshot)):
             return None
@@ -152,8 +154,25 @@ def _starts_as_usual(request: WorkspaceRequest, environment: Mapping[str, str]) 
         and not (request.repeat or request.needs)
         and not any(_changes_start(name, value) for name, value in environment.items())
         and ("PYTHONPATH" not in environment or all(environment["PYTHONPATH"].split(":")))
+        and not any(_is_imported_from(inside, environment) for inside in request.read_only)
         and _is_launcher(environment["PATH"])
     )
+
+
+def _is_imported_from(bind: str, environment: Mapping[str, str]) -> bool:
+    """Return whether Python may import from a folder of the host, whose names no snapshot tells."""
+    places = environment.get("PYTHONPATH", "").split(":")
+    return bind.startswith(f"{WORK}/") or any(f"{place}/".startswith(f"{bind}/") for place in places)
+
+
+def _has_interpreter(request: WorkspaceRequest, snapshot: Snapshot, path: str) -> bool:
+    """Return whether a project has a ``python3`` of its own on the PATH, where relative folders count, too."""
+    for place in path.split(":"):
+        folder = posixpath.relpath(posixpath.join(WORK, request.directory, place), WORK)
+        program = posixpath.normpath(posixpath.join(folder, "python3"))
+        if program in snapshot.entries or program in request.patch:
+            return True
+    return False
 
 
 def _is_script(request: WorkspaceRequest, snapshot: Snapshot) -> bool:
