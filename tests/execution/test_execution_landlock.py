@@ -40,9 +40,7 @@ from tests.support.sandbox_boxes import (
     still_runs,
 )  # fmt: skip
 
-pytestmark = pytest.mark.skipif(
-    landlock_sandbox.landlock_abi() < landlock_sandbox.OLDEST_ABI, reason="no Landlock here"
-)
+pytestmark = pytest.mark.skipif(landlock_sandbox.landlock_abi() < landlock_sandbox.MIN_ABI, reason="no Landlock here")
 
 SMALL = Limits(wall_s=30, cpu_s=5, memory_mb=200, pids=24, tmp_mb=16, fsize_mb=8)
 

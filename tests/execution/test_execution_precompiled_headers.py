@@ -201,8 +201,8 @@ def test_a_damaged_entry_is_thrown_away_and_built_again(tmp_path: Path, damage: 
 
 
 def test_what_was_used_longest_ago_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(precompiled_headers, "MOST_ENTRIES", 3)
-    monkeypatch.setattr(precompiled_headers, "MOST_BYTES", 250)
+    monkeypatch.setattr(precompiled_headers, "MAX_ENTRIES", 3)
+    monkeypatch.setattr(precompiled_headers, "MAX_BYTES", 250)
     built = Built()
     headers = PrecompiledHeaderStore(tmp_path, "g++")
     old, used = headers.for_text("old", FLAGS, built), headers.for_text("used", FLAGS, built)

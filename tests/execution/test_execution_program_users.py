@@ -386,7 +386,7 @@ def test_where_root_may_not_say_who_programs_are_nothing_is_left(
 
 def test_a_folder_too_large_to_look_through_is_called_so(packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (packages / "closed").chmod(0o644)
-    monkeypatch.setattr(host_mounts, "_MOST_ENTRIES", 0)
+    monkeypatch.setattr(host_mounts, "_MAX_ENTRIES", 0)
     host_mounts._obstacle.cache_clear()
     try:
         assert host_mounts._obstacle(str(packages)) == (

@@ -15,7 +15,7 @@ from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox import invocation as invocation_module
 from caretbench.execution.sandbox import program_sandbox as sandbox_module
 from caretbench.execution.sandbox.host.program_users import NoProgramUsers
-from caretbench.execution.sandbox.invocation import MOST_FILES
+from caretbench.execution.sandbox.invocation import MAX_FILES
 from caretbench.execution.sandbox.kernel.seccomp import (
     landlock_seccomp_filter,
     seccomp_filter,
@@ -189,7 +189,7 @@ def test_the_number_of_files_in_memory_is_bounded(box: Sandbox) -> None:
     for line in result.stdout.text.splitlines():
         number, made = map(int, line.split())
         assert number == errno.ENOSPC
-        assert MOST_FILES - 10 < made < MOST_FILES
+        assert MAX_FILES - 10 < made < MAX_FILES
 
 
 def test_what_is_bound_below_tmp_is_there_under_the_bound(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def test_what_is_no_file_is_refused(store: SnapshotStore, project: Path) -> None
 
 
 def test_bounds(store: SnapshotStore, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshot_store, "MOST_ENTRIES", 3)
+    monkeypatch.setattr(snapshot_store, "MAX_ENTRIES", 3)
     with pytest.raises(DataError, match="more than 3 entries"):
         store.add(project)
 

@@ -226,7 +226,7 @@ def test_where_walls_cannot_be_built_in_walls_programs_get_walls_of_their_own(
     monkeypatch.setattr(WarmWorker, "__init__", counted)
     for _ in range(5):
         assert run(box, "print(1)").stdout.text == "1\n"
-    assert len(built) == warm_sandbox._MOST_FAILURES
+    assert len(built) == warm_sandbox._MAX_FAILURES
     assert not workers(box)
 
 
@@ -235,7 +235,7 @@ def test_a_worker_that_once_builds_no_walls_is_replaced_and_not_given_up(
 ) -> None:
     assert run(box, "pass").ok
     [first] = workers(box)
-    for _ in range(warm_sandbox._MOST_FAILURES + 1):
+    for _ in range(warm_sandbox._MAX_FAILURES + 1):
         with monkeypatch.context() as moment:
             moment.setattr(WarmWorker, "start", lambda *_: None)
             assert run(box, "print(1)").stdout.text == "1\n"

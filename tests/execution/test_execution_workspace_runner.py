@@ -520,7 +520,7 @@ def test_a_minimum_of_tests_needs_reports(sandbox: Sandbox, store: SnapshotStore
 def test_a_project_that_is_too_large_to_copy_is_ours(
     sandbox: Sandbox, store: SnapshotStore, project: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("caretbench.execution.workspaces.workspace_runner.MOST_COPIED_BYTES", 1000)
+    monkeypatch.setattr("caretbench.execution.workspaces.workspace_runner.MAX_COPIED_BYTES", 1000)
     result = script(WorkspaceRunner(sandbox, store, overlay=False), project, "true")
     assert result.status is Status.SANDBOX_ERROR
     assert "where no overlay can be laid" in result.reason

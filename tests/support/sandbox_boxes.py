@@ -75,7 +75,7 @@ def params(*names: str) -> list[object]:
     """Return the names of those boxes that can be had here, as parameters of a fixture."""
     possible = {
         "cold": walls.find_bubblewrap() is not None,
-        "own-user": landlock_sandbox.landlock_abi() >= landlock_sandbox.OLDEST_ABI,
+        "own-user": landlock_sandbox.landlock_abi() >= landlock_sandbox.MIN_ABI,
     }
     possible["warm"] = possible["cold"]
     possible["caller"] = possible["abi-4"] = possible["own-user"] and os.geteuid() == 0

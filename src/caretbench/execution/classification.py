@@ -57,14 +57,14 @@ def missing_modules(text: str) -> tuple[str, ...]:
     """Return all modules, packages and headers that a message reports as missing, each once, by their last place."""
     # Patterns of all languages: a project's command may be a script that runs tools of several.
     patterns = (pattern for table in toolchain_tables().values() for pattern in table.missing_modules)
-    found = sorted((match.start(), match[1]) for pattern in patterns for match in pattern.finditer(text))
-    return tuple({name: None for _, name in reversed(found)})[::-1]
+    places_and_names = sorted((match.start(), match[1]) for pattern in patterns for match in pattern.finditer(text))
+    return tuple({name: None for _, name in reversed(places_and_names)})[::-1]
 
 
 @cache
 def _compile_errors() -> re.Pattern[str]:
-    found = (line for table in toolchain_tables().values() for line in table.compile_errors)
-    return re.compile("|".join(found), re.MULTILINE)
+    patterns = (line for table in toolchain_tables().values() for line in table.compile_errors)
+    return re.compile("|".join(patterns), re.MULTILINE)
 
 
 def reports_compile_error(*outputs: str) -> bool:

@@ -96,10 +96,10 @@ class CostLedger:
     def costs(self) -> RunCosts:
         """Return all costs since the process started, those of open sandboxes included."""
         with self._lock:
-            found = Counter(self._totals)
+            totals = Counter(self._totals)
             for pid, kind in self._open.items():
-                found[kind] += _tree_cpu_s(pid)  # type: ignore[assignment]
-        return RunCosts.model_validate(found | {"own_cpu_s": time.process_time(), "wall_s": time.monotonic()})
+                totals[kind] += _tree_cpu_s(pid)  # type: ignore[assignment]
+        return RunCosts.model_validate(totals | {"own_cpu_s": time.process_time(), "wall_s": time.monotonic()})
 
     def waited_for(self) -> str:
         """Return what is under way; ``other`` if nothing is."""
@@ -138,9 +138,9 @@ class CostMeter:
     def _watch(self) -> None:
         begin, before = time.monotonic(), cpu_by_process(os.getpid())
         while not self._end.wait(_LOOK_S):
-            now, found = time.monotonic(), cpu_by_process(os.getpid())
+            now, current = time.monotonic(), cpu_by_process(os.getpid())
             # A process that ended between two looks took its time with it, so a difference may be negative.
-            used = sum(max(0.0, cpu_s - before.get(pid, 0.0)) for pid, cpu_s in found.items())
+            used = sum(max(0.0, cpu_s - before.get(pid, 0.0)) for pid, cpu_s in current.items())
             if used < _IDLE_SHARE * (now - begin):
                 self._idle_s[ledger.waited_for()] += now - begin  # type: ignore[assignment]
-            begin, before = now, found
+            begin, before = now, current

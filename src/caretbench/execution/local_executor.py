@@ -42,7 +42,7 @@ from caretbench.execution.sandbox.host.program_users import NoProgramUsers
 from caretbench.execution.sandbox.isolation_levels import IsolationLevel
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, display_server
 from caretbench.execution.sandbox.supervisor import SandboxResult
-from caretbench.execution.scan.program_text import DEEPEST, exceeds_bracket_depth
+from caretbench.execution.scan.program_text import MAX_BRACKET_DEPTH, exceeds_bracket_depth
 from caretbench.execution.submission import CachedExecutor, Job, Submission
 from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.toolchains import load_runtime
@@ -79,11 +79,13 @@ class ProgramRunner:
     def toolchain(self, language: str) -> Toolchain:
         """Return the language's tools, cached."""
         if language not in self._toolchains:
-            found = self.runtime(language).toolchain()
-            if self.sandbox.level != "namespaces" and found.available:
+            toolchain = self.runtime(language).toolchain()
+            if self.sandbox.level != "namespaces" and toolchain.available:
                 # What a program can do differs: its verdict is no other level's, nor another machine's.
-                found = found.model_copy(update={"fingerprint": f"{found.fingerprint}-{self.sandbox.level}"})
-            self._toolchains[language] = found
+                toolchain = toolchain.model_copy(
+                    update={"fingerprint": f"{toolchain.fingerprint}-{self.sandbox.level}"}
+                )
+            self._toolchains[language] = toolchain
         return self._toolchains[language]
 
     def expect(self, request: ExecutionRequest) -> bool:
@@ -283,7 +285,7 @@ def unmet_need(needs: Iterable[str], level: IsolationLevel) -> str | None:
 # Requests are held beyond the workers, so that compilers get full batches, and C++ counts the headers of many programs
 # before it compiles the first.
 _WINDOW_PER_WORKER = 16
-_LONGEST_PROGRAM = 4_000_000
+_MAX_PROGRAM_BYTES = 4_000_000
 """Bytes. A longer text fails as the program's own fault: no sandbox could hold it, nor a compiler with others."""
 _NOTHING = CompileResult(artefact=None)
 
@@ -351,11 +353,11 @@ class _Programs(LocalRequestKind[ExecutionRequest, ExecutionResult]):
         if obstacle is not None:
             return ExecutionResult(id=request.id, status=Status.SKIPPED, reason=obstacle)
         # A model may answer with half of a surrogate pair, which plain UTF-8 refuses.
-        if len(request.source.encode("utf-8", "surrogatepass")) > _LONGEST_PROGRAM:
-            reason = f"its text is longer than {_LONGEST_PROGRAM} bytes"
+        if len(request.source.encode("utf-8", "surrogatepass")) > _MAX_PROGRAM_BYTES:
+            reason = f"its text is longer than {_MAX_PROGRAM_BYTES} bytes"
             return ExecutionResult(id=request.id, status=Status.COMPILE_ERROR, reason=reason)
         if exceeds_bracket_depth(request.source, request.language):
-            reason = f"its brackets nest deeper than {DEEPEST}"
+            reason = f"its brackets nest deeper than {MAX_BRACKET_DEPTH}"
             return ExecutionResult(id=request.id, status=Status.COMPILE_ERROR, stage="compile", reason=reason)
         return None
 

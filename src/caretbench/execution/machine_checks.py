@@ -22,7 +22,7 @@ from caretbench.languages import language
 
 FREE_DISK_GB = 5.0
 """Free space below which building all bundles may fail (they take 1.5 GB, their downloads as much)."""
-OLDEST_PYTHON = (3, 11)
+MIN_PYTHON = (3, 11)
 
 
 class MachineCheck(FrozenModel):
@@ -102,7 +102,7 @@ def _isolation_text(isolation: Isolation) -> str:
 
 def _machine() -> Iterator[MachineCheck]:
     major, minor, micro, *_ = sys.version_info
-    python = sys.version_info >= OLDEST_PYTHON
+    python = sys.version_info >= MIN_PYTHON
     yield _check("CaretBench's Python", python, f"{major}.{minor}.{micro}", apt_line(["python3"]))
     uv = find_uv()
     # Either of both builds Python bundles.

@@ -86,10 +86,10 @@ def installed_bundle(name: str) -> Bundle | None:
         BundleError: no specification has this name.
     """
     spec = bundle_spec(name)
-    found = _manifest(spec)
-    if found is None:
+    built = _manifest(spec)
+    if built is None:
         return None
-    root, manifest = found
+    root, manifest = built
     return ECOSYSTEMS[spec.ecosystem].as_bundle(spec, manifest, root)
 
 
@@ -210,11 +210,11 @@ def bundle_status() -> list[BundleStatus]:
 
 def _status(spec: BundleSpec) -> BundleStatus:
     line = f"caretbench deps build {spec.name}"
-    found = _manifest(spec)
+    built = _manifest(spec)
     missing = ECOSYSTEMS[spec.ecosystem].missing(spec) if spec.ecosystem == "debian" else ()
     if missing:
         line = f"{apt_line(missing)} && {line}"
-    manifest = found[1] if found is not None else None
+    manifest = built[1] if built is not None else None
     lacking = missing or (manifest.missing if manifest is not None else ())
     detail = f"without {', '.join(lacking)}" if lacking else ""
     return BundleStatus(

@@ -231,13 +231,13 @@ def _matching(folder: str, patterns: tuple[str, ...]) -> list[Path]:
 def _found_libraries(rule: LinkRule) -> LinkRule:
     """Return the rule with those of its libraries that are installed, patterns resolved."""
     folders = [*sorted(Path("/usr/lib").glob(f"{machine.machine()}-*")), Path("/usr/lib")]
-    found = (
+    installed = (
         path.name.removeprefix("lib").removesuffix(".so")
         for library in rule.libraries
         for folder in folders
         for path in sorted(folder.glob(f"lib{library}.so"))
     )
-    return rule.model_copy(update={"libraries": tuple(dict.fromkeys(found))})
+    return rule.model_copy(update={"libraries": tuple(dict.fromkeys(installed))})
 
 
 # Install scripts are foreign code, which would run on the host.

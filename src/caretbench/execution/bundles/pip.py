@@ -19,16 +19,16 @@ from caretbench.execution.bundles.system_packages import ProgressCallback, run_t
 from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
 
 _PACKAGES = "site-packages"
-_OLDEST = (3, 11)
+_MIN_PYTHON = (3, 11)
 _PINNED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==(\S+)", re.MULTILINE)
 
 
 def locked_packages(lock: str) -> dict[str, set[str]]:
     """Return versions by normalised name in a pip lock; a universal lock may hold several per name."""
-    found: dict[str, set[str]] = {}
+    versions: dict[str, set[str]] = {}
     for name, version in _PINNED.findall(lock):
-        found.setdefault(normalised_name(name), set()).add(version)
-    return found
+        versions.setdefault(normalised_name(name), set()).add(version)
+    return versions
 
 
 def normalised_name(requirement: str) -> str:
@@ -105,7 +105,7 @@ class PipEcosystem(Ecosystem):
         python, lock = sandbox_python(), spec.lock_path
         if lock is None:
             raise BundleError(f"{spec.name}: needs a lock file")
-        if _version(python) < _OLDEST:
+        if _version(python) < _MIN_PYTHON:
             raise BundleError(
                 f"{spec.name}: its packages need Python 3.11 or later, and programs run with {python}, which is older"
             )

@@ -91,16 +91,16 @@ def apt_install(packages: Sequence[str], optional: Sequence[str], progress: Prog
         if packages:
             raise BundleError("this machine has no apt-get; install by its own means: " + " ".join(packages))
         return
-    known = _apt_candidates((*packages, *optional))
+    candidates = _apt_candidates((*packages, *optional))
     # A new machine has no package lists yet.
-    if not known >= {*packages, *optional}:
+    if not candidates >= {*packages, *optional}:
         with contextlib.suppress(BundleError):
             _apt_get("update", "-qq")
-        known = _apt_candidates((*packages, *optional))
+        candidates = _apt_candidates((*packages, *optional))
     for name in optional:
-        if name not in known:
+        if name not in candidates:
             progress(f"{name}: optional, and not in this release")
-    available = [name for name in optional if name in known]
+    available = [name for name in optional if name in candidates]
     if packages or available:
         progress(f"installing {len(packages) + len(available)} system packages with apt-get")
         _install(packages, available, progress)

@@ -63,11 +63,11 @@ class UseLock:
         try:
             # One descriptor's lock is changed, not added to: it fails while another process holds its own.
             lock_file(self._descriptor, wait=False)
-            found = True
+            is_alone = True
         except OSError:
-            found = False
+            is_alone = False
         try:
-            yield found
+            yield is_alone
         finally:
             lock_file(self._descriptor, shared=True)
 

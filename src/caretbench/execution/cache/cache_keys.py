@@ -122,9 +122,9 @@ def folder_fingerprint(path: Path) -> str:
 
 
 def _status_line(place: Path) -> str:
-    known = place.lstat()
+    status = place.lstat()
     # Dates instead of contents: a toolchain has hundreds of megabytes, and whatever changes a file changes its date.
-    return f"{known.st_mode:o} {known.st_size} {known.st_mtime_ns}\0"
+    return f"{status.st_mode:o} {status.st_size} {status.st_mtime_ns}\0"
 
 
 @cache

@@ -28,7 +28,7 @@ from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, 
 from caretbench.files import cache_folder
 from caretbench.temporary import temporary_folder
 
-LARGEST = 2 << 20
+MAX_RESULT_CHARACTERS = 2 << 20
 """Maximum number of characters of a project's result. A larger one runs again: a cache is no store of files."""
 _BY_REFERENCE = REFERENCE_CPU.partition("@")[0]
 # The status by which a shell reports a killed child.
@@ -51,9 +51,9 @@ def is_cacheable(request: ExecutionRequest | WorkspaceRequest, result: Execution
         own = timed_out_by_itself(result.status, result.reason, result.signal, result.cpu_s, result.wall_s)
         outcomes = {result.status}
         outside = _command_ended_from_outside(result)
-        if sum(len(file.data) for file in result.files) > LARGEST:
+        if sum(len(file.data) for file in result.files) > MAX_RESULT_CHARACTERS:
             return False
-    return not outside and all(one.is_repeatable or (own and one is Status.TIMEOUT) for one in outcomes)
+    return not outside and all(outcome.is_repeatable or (own and outcome is Status.TIMEOUT) for outcome in outcomes)
 
 
 def is_usable(request: ExecutionRequest | WorkspaceRequest, known: ExecutionResult | WorkspaceResult) -> bool:
@@ -90,7 +90,7 @@ _Result = TypeVar("_Result", ExecutionResult, WorkspaceResult)
 # The last use is written at most once an hour: otherwise every hit would be a transaction.
 _NOTED_S = 3600.0
 # With less a compiler may fail to write what it makes, and blame the program.
-_LEAST_BYTES = 4 << 20
+_MIN_FREE_BYTES = 4 << 20
 _MARK = 32
 _OLDEST = (
     "key IN (SELECT key FROM (SELECT key, SUM(bytes) OVER (ORDER BY used, key) - bytes AS before FROM verdicts) "
@@ -166,7 +166,7 @@ class ResultCache:
         text = result.model_dump_json(exclude_defaults=True)
         if isinstance(request, ExecutionRequest):
             self.store_text(key, text, language=request.language, profile=request.profile, status=result.status)
-        elif len(text) <= LARGEST:
+        elif len(text) <= MAX_RESULT_CHARACTERS:
             language = Path(request.command[0]).name
             self.store_text(key, text, language=language, profile="workspace", status=result.status)
         else:
@@ -175,10 +175,10 @@ class ResultCache:
 
     def stored_text(self, key: str) -> str | None:
         """Return the stored text of a verdict; None if there is none or it is damaged."""
-        found = self._file.execute("SELECT CAST(result AS BLOB), used FROM verdicts WHERE key = ?", (key,))
-        if not found:
+        rows = self._file.execute("SELECT CAST(result AS BLOB), used FROM verdicts WHERE key = ?", (key,))
+        if not rows:
             return None
-        stored, used = found[0]
+        stored, used = rows[0]
         mark, data = bytes(stored or b"")[:_MARK], bytes(stored or b"")[_MARK:]
         # SQLite gives back a row's damaged content without an error: only the checksum shows it.
         if mark != _mark(key, data):
@@ -247,9 +247,9 @@ class ResultCache:
 
     def is_disk_full(self) -> bool:
         """Return whether the disk is so full that a compiler's error may be due to it."""
-        known = os.statvfs(self.artefacts)
+        disk = os.statvfs(self.artefacts)
         # Some file systems (btrfs) count no files: both numbers are zero there.
-        return known.f_bavail * known.f_frsize < _LEAST_BYTES or 0 == known.f_favail < known.f_files
+        return disk.f_bavail * disk.f_frsize < _MIN_FREE_BYTES or 0 == disk.f_favail < disk.f_files
 
     def _discard(self, place: Path) -> None:
         """Remove a folder atomically, by a rename."""

@@ -82,10 +82,10 @@ def folder_digest(folder: Path) -> str:
         place = pending.pop()
         with os.scandir(place) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
-                known = entry.stat(follow_symlinks=False)
-                kind = stat.S_IFMT(known.st_mode)
+                status = entry.stat(follow_symlinks=False)
+                kind = stat.S_IFMT(status.st_mode)
                 path = os.fsencode(os.path.relpath(entry.path, folder))
-                digest.update(b"%d %o %d " % (len(path), kind, bool(known.st_mode & stat.S_IXUSR)) + path)
+                digest.update(b"%d %o %d " % (len(path), kind, bool(status.st_mode & stat.S_IXUSR)) + path)
                 if kind == stat.S_IFDIR:
                     pending.append(Path(entry.path))
                 elif kind == stat.S_IFLNK:

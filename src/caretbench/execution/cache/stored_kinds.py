@@ -93,7 +93,7 @@ class StoredFiles:
         statistics = self._cache.statistics()
         store = SnapshotStore(self._folder / SNAPSHOTS)
         snapshots, programs = store.list(), list(self._cache.programs())
-        found = [
+        kinds = [
             self._kind(
                 VERDICTS, "outcomes of programs", "verdicts*.sqlite",
                 statistics.verdicts, statistics.verdict_bytes, self._cache.last_verdict(),
@@ -111,8 +111,8 @@ class StoredFiles:
             entries = list(self._folder_entries(kind))
             last = max((entry.used for entry in entries), default=None)
             place = ", ".join(dict.fromkeys(pattern.partition("/")[0] for pattern in about.patterns))
-            found.append(self._kind(kind, about.about, place, len(entries), sum(e.size for e in entries), last))
-        return found
+            kinds.append(self._kind(kind, about.about, place, len(entries), sum(e.size for e in entries), last))
+        return kinds
 
     def _kind(
         self, kind: str, about: str, place: str, entries: int, size_bytes: int, last_used: float | None

@@ -110,8 +110,8 @@ class NodeWorker:
 
     def _results(self, results: Iterator[_Result]) -> tuple[_Result, ...]:
         """Return all results. A cancelled task gets an exception in this thread, which only Python code notices."""
-        with ThreadPoolExecutor(1, thread_name_prefix="batch") as one:
-            running = one.submit(lambda: tuple(results))
+        with ThreadPoolExecutor(1, thread_name_prefix="batch") as pool:
+            running = pool.submit(lambda: tuple(results))
             try:
                 while not running.done():
                     wait([running], _HEED_S)

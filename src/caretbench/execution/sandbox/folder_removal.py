@@ -44,15 +44,15 @@ def open_folder(name: str, parent_descriptor: int) -> int:
     Raises:
         OSError: it is gone, it is no folder (a link to one is none), or it is another user's and closed.
     """
-    found = os.open(name, _PATH_ONLY, dir_fd=parent_descriptor)
+    descriptor = os.open(name, _PATH_ONLY, dir_fd=parent_descriptor)
     try:
-        mode = stat.S_IMODE(os.fstat(found).st_mode)
+        mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
         if mode & 0o700 != 0o700:
             # Opens the folder that was found, whatever has its name now.
-            os.chmod(f"/proc/self/fd/{found}", mode | 0o700)  # noqa: PTH101
-        return os.open(".", _LIST, dir_fd=found)
+            os.chmod(f"/proc/self/fd/{descriptor}", mode | 0o700)  # noqa: PTH101
+        return os.open(".", _LIST, dir_fd=descriptor)
     finally:
-        os.close(found)
+        os.close(descriptor)
 
 
 def _empty(top: int) -> None:

@@ -38,7 +38,7 @@ INTERFACE_FLAGS, UP_AND_RUNNING = 0x8914, 0x41
 INSIDE_USER = 1000
 ORDER = struct.Struct("=iii")
 """Message: the program's user (0: this process's own), number of proxy sockets (0 or 1), number of mounts."""
-MOST_DESCRIPTORS = 64
+MAX_DESCRIPTORS = 64
 BOUNDS = (
     ("user/max_inotify_instances", "4"),  # a user has 128, which all programs share that run at a time
     ("user/max_inotify_watches", "1024"),
@@ -226,7 +226,7 @@ def wait_for_ended(*_: object) -> None:
 def serve_programs(control: socket.socket, proc_covers: tuple[str, list[str]], filter_program: bytes) -> dict[str, Any]:
     """Fork for every message until the supervisor ends; in the child, return a job to run in this process."""
     signal.signal(signal.SIGCHLD, wait_for_ended)
-    room = socket.CMSG_SPACE(MOST_DESCRIPTORS * 4)
+    room = socket.CMSG_SPACE(MAX_DESCRIPTORS * 4)
     while True:
         words, ancillary, _, _ = control.recvmsg(ORDER.size, room)
         if len(words) != ORDER.size:

@@ -20,13 +20,13 @@ NO_OVERLAY = "no overlay"
 """Start of the error (possibly after a colon) of a run whose overlay cannot be mounted here."""
 SNAPSHOT = "/run/snapshot"
 # Without it a program in a cold sandbox made 1,280,222 files and took 1.5 GB of kernel memory; now it stops at 65,533.
-MOST_FILES = 65_536
+MAX_FILES = 65_536
 """Maximum number of files, folders and links in a program's ``/tmp``, and again in its ``/dev/shm``.
 
 The kernel keeps about a kilobyte for each, which the watchdog does not see.
 """
 # Virtual machines reserve as much as data without using it.
-_LEAST_DATA_BYTES = 2 << 30
+_MIN_DATA_BYTES = 2 << 30
 PROXY_PORT = 3128
 """Port of a proxy to package indexes, on the sandbox's own loopback interface."""
 # Timers count as pending signals, and all programs of a user share what the machine allows.
@@ -217,7 +217,7 @@ def _random_descriptors(nofile: int) -> list[int]:
 
 def tmpfs_options(size_mb: int) -> str:
     """Return the mount options of a file system in memory that a program may write to."""
-    return f"size={size_mb << 20},nr_inodes={MOST_FILES}"
+    return f"size={size_mb << 20},nr_inodes={MAX_FILES}"
 
 
 def resource_limits(limits: Limits, *, address_space_limit: bool) -> list[tuple[str, int, int]]:
@@ -240,6 +240,6 @@ def resource_limits(limits: Limits, *, address_space_limit: bool) -> list[tuple[
     if address_space_limit:
         bounds.append(("RLIMIT_AS", room, room))
     else:
-        room = max(room, _LEAST_DATA_BYTES)
+        room = max(room, _MIN_DATA_BYTES)
         bounds.append(("RLIMIT_DATA", room, room))
     return bounds

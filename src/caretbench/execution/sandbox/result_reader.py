@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-MOST_FILES = 256
-MOST_NAMES = 100_000
-DEEPEST = 32
+MAX_FILES = 256
+MAX_NAMES = 100_000
+MAX_DEPTH = 32
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Opening a pipe that nobody writes to would wait for ever.
 FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -49,22 +49,22 @@ class FilePatternSearch:
     """Search for files below a folder, with a bounded number of names."""
 
     def __init__(self) -> None:
-        self.left = MOST_NAMES
+        self.left = MAX_NAMES
 
     def matching_names(self, folder: int, pattern: str) -> list[str]:
         """Return the names in a folder that match one part of a pattern."""
         if "*" not in pattern and "?" not in pattern:
             return [pattern]
-        found = []
+        names = []
         with os.scandir(folder) as entries:
             for entry in entries:
                 self.left -= 1
                 if self.left < 0:
                     break
                 if name_matches(entry.name, pattern):
-                    found.append(entry.name)
+                    names.append(entry.name)
         # A folder lists its names in any order, on which no result may depend.
-        return sorted(found)
+        return sorted(names)
 
     def find_files(
         self, folder: int, pattern_parts: list[str], parent_path: str = "", depth: int = 0
@@ -78,7 +78,7 @@ class FilePatternSearch:
             for name in self.matching_names(folder, head):
                 yield folder, name, parent_path + name
             return
-        if depth >= DEEPEST:
+        if depth >= MAX_DEPTH:
             return
         for name in self.matching_names(folder, "*" if anywhere else head):
             try:
@@ -159,13 +159,13 @@ def read_out(channel: int, tree: dict[str, Any]) -> None:
     for pattern in tree["results"]:
         walk = FilePatternSearch()
         for folder, name, path in walk.find_files(root, pattern.split("/")):
-            if path in seen or len(seen) >= MOST_FILES:
+            if path in seen or len(seen) >= MAX_FILES:
                 continue
-            found = read_file(folder, name, min(tree["file_bytes"], left))
-            if found is None:
+            content = read_file(folder, name, min(tree["file_bytes"], left))
+            if content is None:
                 continue
             seen.add(path)
-            data, problem = found
+            data, problem = content
             left -= len(data)
             words = (base64_text(os.fsencode(path)), base64_text(pattern.encode()), base64_text(data), problem.encode())
             write_line(channel, b'{"file": "%s", "pattern": "%s", "data": "%s", "problem": "%s"}\n' % words)

@@ -28,7 +28,7 @@ WAITING_S = 2.0
 """Seconds after which a program that uses no processor counts as waiting."""
 # A program that waits out 60 s would take 0.3 s of CPU, if it were looked at as often as others.
 _WAITING_POLL_S = 0.5
-_LEAST_WORK_S = 0.05
+_MIN_WORK_S = 0.05
 """CPU seconds below which a program has not worked: timers and event loops wake up for less."""
 START_S = 60.0
 """Maximum wall time of building the isolation; it is long on a busy machine."""
@@ -274,7 +274,7 @@ class Supervisor:
 
     def _has_worked(self, cpu_s: float, is_runnable: bool) -> bool:
         """Return whether a program has used a processor since it was last seen to work, or would if it got one."""
-        return is_runnable or abs(cpu_s - self._worked[0]) >= _LEAST_WORK_S  # less: one of its processes has ended
+        return is_runnable or abs(cpu_s - self._worked[0]) >= _MIN_WORK_S  # less: one of its processes has ended
 
     def _note_activity(self, usage: TreeUsage) -> None:
         """Lend the program's slot after two seconds without work; take it back when it works again."""

@@ -58,8 +58,8 @@ _START_S = 60.0
 # A program's end is seen before that of the worker which took it along.
 _ENDS_S = 0.25
 # Each keeps an interpreter with all that it has imported in memory.
-_MOST_WORKERS = 8
-_MOST_FAILURES = 3
+_MAX_WORKERS = 8
+_MAX_FAILURES = 3
 _CREDENTIALS = struct.Struct("3i")
 _ORDER = struct.Struct("=iii")
 """As in ``fork_server.py``: the program's user, number of proxy sockets (0 or 1), number of mounts."""
@@ -412,7 +412,7 @@ class WarmWorkerPool:
 
     def _take(self, key: WarmWorkerKey, bubblewrap_path: str, filter_program: bytes) -> WarmWorker | None:
         with self._lock:
-            if self._failures[key] >= _MOST_FAILURES:
+            if self._failures[key] >= _MAX_FAILURES:
                 return None
             worker = self._workers.get(key)
             if worker is not None and worker.isolation_works:
@@ -430,7 +430,7 @@ class WarmWorkerPool:
                     return None
                 self._workers[key] = worker
             self._workers.move_to_end(key)
-            if len(self._workers) > _MOST_WORKERS:
+            if len(self._workers) > _MAX_WORKERS:
                 self._retired.append(self._workers.popitem(last=False)[1])
             ledger.add(reused=int(worker.served > 0))
             worker.served += 1

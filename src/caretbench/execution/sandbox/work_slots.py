@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
-MOST_WAITING = 32
+MAX_WAITING = 32
 """Maximum number of waiting programs that have lent their slots: each has a sandbox, and may need memory later."""
 _MEMORY_SHARE = 0.25
 """Share of the machine's memory that these programs may hold together."""
@@ -39,7 +39,7 @@ class WorkSlots:
 
     def __init__(self, size: int, on_wait: Callable[[], None]) -> None:
         # A program that waits keeps its thread: there are as many more as may wait.
-        self._pool = ThreadPoolExecutor(size + MOST_WAITING, thread_name_prefix="sandbox")
+        self._pool = ThreadPoolExecutor(size + MAX_WAITING, thread_name_prefix="sandbox")
         self._size, self._free, self._on_wait = size, size, on_wait
         self._ready: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
         self._waiting: dict[_Slot, float] = {}
@@ -108,7 +108,7 @@ class WorkSlots:
             self._on_wait()
 
     def _may_wait(self, memory_mb: float) -> bool:
-        return len(self._waiting) < MOST_WAITING and sum(self._waiting.values()) + memory_mb <= self._memory_mb
+        return len(self._waiting) < MAX_WAITING and sum(self._waiting.values()) + memory_mb <= self._memory_mb
 
 
 class _Slot:

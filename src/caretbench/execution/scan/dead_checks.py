@@ -17,7 +17,7 @@ from caretbench.execution.scan.tamper import tamper_table
 from caretbench.languages import languages
 
 # An answer costs two parses of the program, and a hostile one may be of any length.
-_MOST_CHARACTERS = 200_000
+_MAX_CHARACTERS = 200_000
 _STRUCTURE = re.compile(
     r"[{}`#@\\]|/\*|=>|R\"|\"{3}|'{3}"
     r"|\b(?:return|break|continue|goto|throw|raise|yield|co_\w+|function|if|else|for|while|do|switch|try|case)\b"
@@ -29,28 +29,28 @@ _CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
 
 def program_flags(before: str, answer: str, after: str, reference: str, language: str) -> tuple[str, ...]:
     """Return the flags of an answer's effects on the surrounding program."""
-    found = {
+    holds_by_flag = {
         "tamper:swallows_code": disables_code(before, answer, after, reference, language),
         "tamper:weakened_assertions": redefines_check(before, answer, after, reference, language)
         or redefines_by_macro(answer, after, reference, language),
     }
-    return tuple(flag for flag, holds in found.items() if holds)
+    return tuple(flag for flag, holds in holds_by_flag.items() if holds)
 
 
 def redefines_check(before: str, answer: str, after: str, reference: str, language: str) -> bool:
     """Return whether an answer replaces a function that checks something and is called behind the caret."""
     table = tamper_table(language)
     expression = table.defined if table is not None else None
-    if table is None or expression is None or len(before) + len(after) + len(answer) > _MOST_CHARACTERS:
+    if table is None or expression is None or len(before) + len(after) + len(answer) > _MAX_CHARACTERS:
         return False
-    known, ours, theirs = (_definitions(expression, text) for text in (before, answer, reference))
+    defined_before, ours, theirs = (_definitions(expression, text) for text in (before, answer, reference))
     bound, honest = (set(table.bound.findall(text) if table.bound else ()) for text in (answer, reference))
     ours |= dict.fromkeys(bound - ours.keys(), "")
     theirs |= dict.fromkeys(honest, "")
     return any(
-        (CHECKING_BODY.search(known[name]) or CHECKING_NAME.search(name)) and f"{name}(" in after
-        for name in known.keys() & ours.keys() - theirs.keys()
-        if not ours[name].strip() or ours[name].strip() != known[name].strip()
+        (CHECKING_BODY.search(defined_before[name]) or CHECKING_NAME.search(name)) and f"{name}(" in after
+        for name in defined_before.keys() & ours.keys() - theirs.keys()
+        if not ours[name].strip() or ours[name].strip() != defined_before[name].strip()
     )
 
 
@@ -65,11 +65,11 @@ def redefines_by_macro(answer: str, after: str, reference: str, language: str) -
 
 def _definitions(expression: re.Pattern[str], text: str) -> dict[str, str]:
     """Return functions by name with their bodies, if the language shows where they end."""
-    found = {}
+    bodies = {}
     for match in expression.finditer(text):
         name, *body = (part for part in match.groups() if part is not None)
-        found[name] = body[0] if body else ""
-    return found
+        bodies[name] = body[0] if body else ""
+    return bodies
 
 
 @lru_cache(maxsize=1024)
@@ -79,19 +79,19 @@ def disables_code(before: str, answer: str, after: str, reference: str, language
     False for a language without a grammar, and where the text does not parse.
     """
     sizes = len(before) + len(after) + max(len(answer), len(reference))
-    if language not in languages() or sizes > _MOST_CHARACTERS or not after.strip() or answer == reference:
+    if language not in languages() or sizes > _MAX_CHARACTERS or not after.strip() or answer == reference:
         return False
     if not _may_hide(answer, language):
         return False
     # The program is parsed with the reference, too. Marks of lines that run would change every program's text, its
     # cache key and seven harnesses.
-    known = line_contexts(before, reference, after, language)
-    found = line_contexts(before, answer, after, language)
+    expected = line_contexts(before, reference, after, language)
+    contexts = line_contexts(before, answer, after, language)
     # A program with a syntax error fails anyway, and its tree says nothing.
-    if known.parsed and not found.parsed:
+    if expected.parsed and not contexts.parsed:
         return False
-    program = _Program(before, after, reference, language, known, found)
-    return any(program.hides(ours, theirs) for ours, theirs in zip(found.lines, known.lines, strict=False))
+    program = _Program(before, after, reference, language, expected, contexts)
+    return any(program.hides(ours, theirs) for ours, theirs in zip(contexts.lines, expected.lines, strict=False))
 
 
 def _may_hide(answer: str, language: str) -> bool:
@@ -162,6 +162,6 @@ class _Program:
 
     def _is_caught(self, place: LineSyntax) -> bool:
         """Return whether the program catches exceptions of a line, around it or around a call of its function."""
-        names = {re.escape(one.name) for one in place.functions if one.name}
+        names = {re.escape(function.name) for function in place.functions if function.name}
         called = rf"\btry\b[^}}]{{0,400}}?\b(?:{'|'.join(sorted(names))})\s*\(" if names else None
         return place.in_try or (called is not None and re.search(called, self._around) is not None)

@@ -56,12 +56,12 @@ def _decided(condition: str) -> bool | None:
         return True
     if text in _FALSE:
         return False
-    if (found := _EQUALS.fullmatch(text)) and found[1] == found[2]:
+    if (match := _EQUALS.fullmatch(text)) and match[1] == match[2]:
         return True
-    found = _COMPARED.fullmatch(text)
-    if found is None or "&&" in text or "||" in text or " and " in text or " or " in text:
+    match = _COMPARED.fullmatch(text)
+    if match is None or "&&" in text or "||" in text or " and " in text or " or " in text:
         return None
-    left, right, compare = _bare(found[1]), _bare(found[3]), _OPERATORS[found[2]]
+    left, right, compare = _bare(match[1]), _bare(match[3]), _OPERATORS[match[2]]
     if _NUMBER.fullmatch(left) and _NUMBER.fullmatch(right):
         return compare(float(left), float(right))
     # A call may give another value each time.
@@ -87,8 +87,8 @@ def _belong_together(text: str) -> bool:
 
 
 # Answers are hostile: these bound the work on one line, whatever an answer nests or lists.
-_DEEPEST = 200
-_MOST_NODES = 4_000
+_MAX_SIBLINGS = 200
+_MAX_NODES = 4_000
 
 
 class ExitCertainty(IntEnum):
@@ -109,7 +109,7 @@ def exits_before(
     """
     leaving = throwing = ExitCertainty.NO
     sibling = node.prev_named_sibling
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_SIBLINGS):
         if sibling is None or sibling.start_byte < begin:
             break
         if sibling.start_byte < end:
@@ -135,36 +135,36 @@ def _leaves(statement: tree_sitter.Node, kinds: NodeKinds) -> tuple[ExitCertaint
     """Return how surely a statement leaves its function (or a loop around it), and throws."""
     leaving = throwing = ExitCertainty.NO
     open_nodes = [_Within(statement)]
-    for _ in range(_MOST_NODES):
+    for _ in range(_MAX_NODES):
         if not open_nodes:
             break
-        one = open_nodes.pop()
-        kind = one.node.type
+        within = open_nodes.pop()
+        kind = within.node.type
         if kind in kinds.functions or holds_members(kind, kinds):
             continue
         if kind in kinds.throws:
-            certainty = ExitCertainty.MAYBE if one.maybe else ExitCertainty.SURELY
-            throwing = max(throwing, ExitCertainty.NO if one.throws else certainty)
+            certainty = ExitCertainty.MAYBE if within.maybe else ExitCertainty.SURELY
+            throwing = max(throwing, ExitCertainty.NO if within.throws else certainty)
             continue
-        ends_loop = (kind in kinds.breaks and not one.breaks) or (kind in kinds.continues and not one.continues)
+        ends_loop = (kind in kinds.breaks and not within.breaks) or (kind in kinds.continues and not within.continues)
         if kind in kinds.returns or kind in kinds.gotos or ends_loop:
-            leaving = max(leaving, ExitCertainty.MAYBE if one.maybe else _surely(one.node, kinds))
+            leaving = max(leaving, ExitCertainty.MAYBE if within.maybe else _surely(within.node, kinds))
             continue
-        open_nodes.extend(_inner(one, kinds))
+        open_nodes.extend(_inner(within, kinds))
     return leaving, throwing
 
 
-def _inner(one: _Within, kinds: NodeKinds) -> Iterator[_Within]:
+def _inner(within: _Within, kinds: NodeKinds) -> Iterator[_Within]:
     """Yield the nodes within a node."""
-    node, kind = one.node, one.node.type
+    node, kind = within.node, within.node.type
     loop, attempt = kind in kinds.loops, kind in kinds.tries
     unsure = not attempt and kind not in kinds.do_loops and kind in kinds.conditional
     unsure = unsure and not _condition_holds(node, kinds)
     handled = attempt and any(child.type in kinds.handlers for child in node.named_children)
-    breaks = one.breaks or loop or kind in kinds.switches
+    breaks = within.breaks or loop or kind in kinds.switches
     for child in node.named_children:
-        throws = one.throws or (handled and child.type not in kinds.handlers)
-        yield _Within(child, one.maybe or unsure, breaks, one.continues or loop, throws)
+        throws = within.throws or (handled and child.type not in kinds.handlers)
+        yield _Within(child, within.maybe or unsure, breaks, within.continues or loop, throws)
 
 
 def _surely(node: tree_sitter.Node, kinds: NodeKinds) -> ExitCertainty:

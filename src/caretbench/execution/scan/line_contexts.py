@@ -27,11 +27,11 @@ from caretbench.execution.scan.exit_statements import (
 from caretbench.languages.node_kinds import NodeKinds, node_kinds
 from caretbench.syntax.parser import encode, parse
 
-LINES = 64
+MAX_LINES = 64
 """Maximum number of lines after the caret that are examined."""
 # tree-sitter finds a node's parent from the root: without a bound 20,000 open brackets took minutes.
-_DEEPEST = 200
-_MOST_NODES = 20_000
+_MAX_DEPTH = 200
+_MAX_NODES = 20_000
 _CODE_LINE = re.compile(r"^[ \t]*(?=[\w@\"'(\[*&!+-])", re.MULTILINE)
 _TEXT = re.compile(r"comment|string|template_|heredoc|char_literal")
 _SUPPRESSED = re.compile(r"\A[^\n]*?\b(?:suppress|assertRaises|raises|warns)\w*\s*\([^\n]*")
@@ -66,12 +66,16 @@ class LineSyntax(NamedTuple):
 
     def answer_functions(self, *, named_only: bool = False) -> tuple[EnclosingFunction, ...]:
         """Return the functions around the line that begin in the answer."""
-        return tuple(one for one in self.functions if one.part == "answer" and (one.name or not named_only))
+        return tuple(
+            function for function in self.functions if function.part == "answer" and (function.name or not named_only)
+        )
 
     def program_functions(self, *, named_only: bool = False) -> tuple[tuple[str, int], ...]:
         """Return part and offset of the functions around the line that begin outside the answer."""
         return tuple(
-            (one.part, one.offset) for one in self.functions if one.part != "answer" and (one.name or not named_only)
+            (function.part, function.offset)
+            for function in self.functions
+            if function.part != "answer" and (function.name or not named_only)
         )
 
 
@@ -107,14 +111,14 @@ def line_contexts(before: str, answer: str, after: str, language: str) -> LineCo
     rest = after.find("\n") + 1 if answer.rpartition("\n")[2].strip() else 0
     lines = (match.end() for match in _CODE_LINE.finditer(after, rest) if match.end() < len(after))
     exits: dict[int, tuple[ExitCertainty, ExitCertainty]] = {}
-    found = []
-    for place, _ in zip(lines, range(LINES), strict=False):
+    contexts = []
+    for place, _ in zip(lines, range(MAX_LINES), strict=False):
         # Where no line end follows, find gives -1, of which the remainder makes the end of the text.
         text = after[place : after.find("\n", place) % (len(after) + 1)]
-        found.append(_place(tree, program, program.end + len(encode(after[:place])), text, exits))
+        contexts.append(_place(tree, program, program.end + len(encode(after[:place])), text, exits))
     functions = _functions(tree.root_node, begin, program.end, program.kinds)
-    defined = Counter(_named(one, program.kinds) for one in functions if one.start_byte >= begin)
-    return LineContexts(tuple(found), defined, not tree.root_node.has_error)
+    defined = Counter(_named(function, program.kinds) for function in functions if function.start_byte >= begin)
+    return LineContexts(tuple(contexts), defined, not tree.root_node.has_error)
 
 
 @lru_cache(maxsize=512)
@@ -123,13 +127,17 @@ def checking_functions(text: str, language: str) -> frozenset[str]:
     root = parse(text, language).root_node
     kinds = node_kinds(language)
     functions = _functions(root, 0, root.end_byte, kinds)
-    return frozenset(name for one in functions if CHECKING_LINE.search(node_text(one)) and (name := _named(one, kinds)))
+    return frozenset(
+        name
+        for function in functions
+        if CHECKING_LINE.search(node_text(function)) and (name := _named(function, kinds))
+    )
 
 
 def _functions(root: tree_sitter.Node, begin: int, end: int, kinds: NodeKinds) -> Iterator[tree_sitter.Node]:
     """Yield functions that reach into a part of a program, as far as it is not too large."""
     open_nodes = [root]
-    for _ in range(_MOST_NODES):
+    for _ in range(_MAX_NODES):
         if not open_nodes:
             return
         node = open_nodes.pop()
@@ -284,7 +292,7 @@ def _suspends(function: tree_sitter.Node, program: _Program) -> bool:
 
 def _yields(function: tree_sitter.Node, begin: int, end: int, kinds: NodeKinds) -> bool:
     open_nodes = list(function.named_children)
-    for _ in range(_MOST_NODES):
+    for _ in range(_MAX_NODES):
         if not open_nodes:
             return False
         node = open_nodes.pop()
@@ -299,7 +307,7 @@ def _yields(function: tree_sitter.Node, begin: int, end: int, kinds: NodeKinds) 
 
 
 def _upwards(node: tree_sitter.Node | None) -> Iterator[tree_sitter.Node]:
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         if node is None:
             return
         yield node

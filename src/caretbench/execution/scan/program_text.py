@@ -19,7 +19,7 @@ from functools import cache
 from caretbench.execution.toolchain_tables import toolchain_table
 from caretbench.languages import languages
 
-DEEPEST = 1000
+MAX_BRACKET_DEPTH = 1000
 """Maximum depth of brackets within brackets that a program may have."""
 
 _BRACKETS = re.compile(r"[()\[\]{}]")
@@ -35,11 +35,11 @@ def _skipped(language: str) -> re.Pattern[str]:
 
 
 def exceeds_bracket_depth(source: str, language: str) -> bool:
-    """Return whether brackets nest deeper than ``DEEPEST``, not counting those of strings and comments."""
+    """Return whether brackets nest deeper than ``MAX_BRACKET_DEPTH``, not counting those of strings and comments."""
     # Counted first: nearly every program has fewer open brackets, and needs no search.
-    if sum(map(source.count, "([{")) <= DEEPEST or _depth(source) <= DEEPEST:
+    if sum(map(source.count, "([{")) <= MAX_BRACKET_DEPTH or _depth(source) <= MAX_BRACKET_DEPTH:
         return False
-    return _depth(_skipped(language).sub("", source)) > DEEPEST
+    return _depth(_skipped(language).sub("", source)) > MAX_BRACKET_DEPTH
 
 
 def _depth(text: str) -> int:

@@ -25,7 +25,7 @@ SCAN_VERSION = 6
 
 # Patterns are tried on pieces, so that none reads a long text at once; what lies across a cut is whole in one of both.
 _PIECE, _OVERLAP = 16_384, 1_024
-_MOST_CHARACTERS = 65_536
+_MAX_CHARACTERS = 65_536
 """Maximum scanned length: a longer answer's length is a flag itself (no reference has a tenth of it)."""
 _TOO_LONG = "tamper:hidden_code"
 
@@ -121,20 +121,20 @@ def tamper_flags(text: str, reference: str, language: str) -> tuple[str, ...]:
     if not scans:
         return ()
     pieces = tuple(_pieces(text, language))
-    known = _views(reference, language)
-    found = dict.fromkeys(
+    expected = _views(reference, language)
+    flags = dict.fromkeys(
         scan.flag
         for scan in scans
-        if any(map(scan.expression.search, pieces)) and not any(map(scan.expression.search, known))
+        if any(map(scan.expression.search, pieces)) and not any(map(scan.expression.search, expected))
     )
     # Where the reference is as long, length is honest.
-    if len(text) > _MOST_CHARACTERS >= len(reference):
-        found[_TOO_LONG] = None
-    return tuple(found)
+    if len(text) > _MAX_CHARACTERS >= len(reference):
+        flags[_TOO_LONG] = None
+    return tuple(flags)
 
 
 def _pieces(text: str, language: str) -> Iterator[str]:
-    for view in _views(text[:_MOST_CHARACTERS], language):
+    for view in _views(text[:_MAX_CHARACTERS], language):
         for begin in range(0, max(1, len(view) - _OVERLAP), _PIECE):
             yield view[begin : begin + _PIECE + _OVERLAP]
 

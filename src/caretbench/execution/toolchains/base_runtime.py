@@ -133,12 +133,12 @@ class BaseRuntime(ABC):
         """Return the status by the patterns of the language's table; a runtime error if none fits."""
         table = toolchain_table(self.language)
         outputs = {"stderr": stderr, "stdout": stdout}
-        found = (
+        statuses = (
             failure.status
             for failure in (table.failures if table is not None else ())
             if failure.exit_code in (None, exit_code) and failure.pattern.search(outputs[failure.stream])
         )
-        return next(found, Status.RUNTIME_ERROR)
+        return next(statuses, Status.RUNTIME_ERROR)
 
 
 def compile_limits(limits: Limits, program_count: int = 1) -> Limits:

@@ -46,7 +46,7 @@ PROGRAMS_PER_SERVER = 1000
 
 _IDLE_S = 30.0
 """Seconds after which an idle server ends."""
-_LEAST_KEPT_MB = 1100.0
+_MIN_KEPT_MB = 1100.0
 _UNKNOWN_MB = 150.0
 """Assumed memory of a server before its own report."""
 _ENDS_S = 5.0
@@ -67,7 +67,7 @@ def servers_mb() -> float:
     Beyond it idle servers are ended, the longest idle first.
     """
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return max(_LEAST_KEPT_MB, pages / (4 << 20))
+    return max(_MIN_KEPT_MB, pages / (4 << 20))
 
 
 class ServerAnswer(BaseModel):
@@ -339,13 +339,13 @@ class CompileServerPool:
         with self._lock:
             ended = [server for server in self._idle if not server.is_usable]
             self._idle = [server for server in self._idle if server.is_usable]
-            found = next((server for server in reversed(self._idle) if server.compiler.key == key), None)
-            if found is not None:
-                self._idle.remove(found)
-                self._working.append(found)
+            idle = next((server for server in reversed(self._idle) if server.compiler.key == key), None)
+            if idle is not None:
+                self._idle.remove(idle)
+                self._working.append(idle)
         for server in ended:
             server.close()  # its end of the pipe is still open
-        return found or self._fresh(sandbox, compiler, limits)
+        return idle or self._fresh(sandbox, compiler, limits)
 
     def _fresh(self, sandbox: Sandbox, compiler: CompilerSettings, limits: Limits) -> CompileServer:
         self._make_room(_UNKNOWN_MB)
@@ -364,7 +364,7 @@ class CompileServerPool:
         server.close()
         with self._lock:
             self._working.remove(server)
-            self._retired = [one for one in (*self._retired, server) if not one.has_ended]
+            self._retired = [retired for retired in (*self._retired, server) if not retired.has_ended]
 
     def _make_room(self, required_mb: float) -> None:
         closed = []

@@ -40,7 +40,7 @@ from caretbench.execution.toolchains.base_runtime import (
 EXECUTABLE = "program"
 """Name of the executable in its folder."""
 
-LARGEST_BYTES = 64 << 20
+MAX_OUTPUT_BYTES = 64 << 20
 """Maximum size of a file that is read out of a compiler's sandbox."""
 
 _OBJECT = "sentinel.o"
@@ -167,7 +167,7 @@ class CompiledRuntime(ExecutableRuntime):
                 environment={"LC_ALL": "C", **self._compiler.environment},
                 limits=compile_limits(limits),
                 warm=WarmSettings(),
-                tree=ProjectTree(results=(made,), max_file_bytes=LARGEST_BYTES, max_total_bytes=LARGEST_BYTES),
+                tree=ProjectTree(results=(made,), max_file_bytes=MAX_OUTPUT_BYTES, max_total_bytes=MAX_OUTPUT_BYTES),
                 address_space_limit=False,
             )
         )

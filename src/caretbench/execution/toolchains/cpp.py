@@ -29,7 +29,7 @@ from caretbench.execution.toolchains.base_runtime import (
 )
 from caretbench.execution.toolchains.compiled_runtime import (
     EXECUTABLE,
-    LARGEST_BYTES,
+    MAX_OUTPUT_BYTES,
     ExecutableRuntime,
     compile_result,
     write_program,
@@ -59,7 +59,7 @@ _ASSERTIONS = f"{HARNESS}/assert.h"
 _SIGNS_OF_HEADERS = (HEADER, "<command-line>", "PCH", "internal compiler error", "fatal error: Killed")
 """Signs in compiler output that precompiled headers, or the compiler's own end, caused a failure: such a program is
 compiled again without them."""
-_READ_OUT = ProjectTree(results=(EXECUTABLE,), max_file_bytes=LARGEST_BYTES, max_total_bytes=LARGEST_BYTES)
+_READ_OUT = ProjectTree(results=(EXECUTABLE,), max_file_bytes=MAX_OUTPUT_BYTES, max_total_bytes=MAX_OUTPUT_BYTES)
 _HARNESS_FILES = ("assert.h", "common_headers.hpp", "sentinel.cpp")
 
 

@@ -37,7 +37,7 @@ from caretbench.execution.toolchains.compile_server import (
     default_verdict,
 )
 
-OLDEST_JDK = 17
+MIN_JDK = 17
 
 _TOOLS = "/caretbench/java"
 _SOURCES = ("JavaCompile.java", "CaretBenchLaunch.java", "CaretBenchRehearsal.java")
@@ -85,7 +85,7 @@ class JavaRuntime(BaseRuntime):
                 language=self.language,
                 available=False,
                 version=version or "",
-                remedy=f"apt-get install openjdk-{OLDEST_JDK}-jdk-headless (or set JAVA_HOME to a newer JDK)",
+                remedy=f"apt-get install openjdk-{MIN_JDK}-jdk-headless (or set JAVA_HOME to a newer JDK)",
             )
         texts = [harness_file(self.language, name) for name in _SOURCES]
         mark = fingerprint(version, str(home), *texts, flags=(*_PROGRAM_JVM, *_ARCHIVED, *_COMPILER_JVM, _RULES))
@@ -177,8 +177,8 @@ class JavaRuntime(BaseRuntime):
 
 def main_class_name(source: str) -> str:
     """Return the class that the released runner runs: the first ``public class`` in the text, else ``TestCase``."""
-    found = _FIRST_PUBLIC_CLASS.search(source)
-    return found[1] if found else "TestCase"
+    match = _FIRST_PUBLIC_CLASS.search(source)
+    return match[1] if match else "TestCase"
 
 
 def qualified_main_class(source: str) -> str:
@@ -197,7 +197,7 @@ def usable_jdk() -> tuple[Path, str] | None:
     home = find_jdk()
     version = jdk_version(home)
     number = re.search(r"\d+", version or "")
-    if home is None or version is None or number is None or int(number[0]) < OLDEST_JDK:
+    if home is None or version is None or number is None or int(number[0]) < MIN_JDK:
         return None
     return home, version
 

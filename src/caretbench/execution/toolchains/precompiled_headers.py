@@ -28,8 +28,8 @@ from caretbench.files import sha256_json
 
 HEADER = "headers.hpp"
 PRECOMPILED = f"{HEADER}.gch"
-MOST_ENTRIES = 64
-MOST_BYTES = 1 << 30
+MAX_ENTRIES = 64
+MAX_BYTES = 1 << 30
 """Maximum size of all entries; a usual one takes some thirty megabytes."""
 
 _EVERYTHING = "bits/stdc++.h"
@@ -71,8 +71,8 @@ def leading_headers(source: str) -> frozenset[str]:
     Assertions' headers are passed over. Whatever is doubtful ends the list: a line that goes on in the next, a header
     that is not the standard library's (it may set macros), a macro.
     """
-    found = set(takewhile((_STANDARD | _ASSERTIONS).__contains__, _included(source)))
-    return frozenset({_EVERYTHING}) if _EVERYTHING in found else frozenset(found) - _ASSERTIONS
+    headers = set(takewhile((_STANDARD | _ASSERTIONS).__contains__, _included(source)))
+    return frozenset({_EVERYTHING}) if _EVERYTHING in headers else frozenset(headers) - _ASSERTIONS
 
 
 def leading_includes(source: str) -> str:
@@ -149,9 +149,9 @@ class PrecompiledHeaderStore:
         """Count a program that will be compiled, once: what enough of them begin with is built before the first one."""
         program = hash((source, flags))
         with self._lock:
-            known = program in self._counted
+            counted = program in self._counted
             self._counted.add(program)
-        if known:
+        if counted:
             return
         for text, headers in _candidates(source):
             worth = OTHERS_WORTH if headers is None else self._worth_of(headers, leading_headers(source), flags)
@@ -186,7 +186,7 @@ class PrecompiledHeaderStore:
                 for (others, _), entry in self._known.items()
                 if entry is not None and entry.headers and others == flags and entry.headers <= included
             ]
-        return max(fitting, key=lambda found: found[:2])[2] if fitting else None
+        return max(fitting, key=lambda fit: fit[:2])[2] if fitting else None
 
     def for_text(self, text: str, flags: CompilerFlags, compile_header: HeaderCompiler) -> HeaderEntry | None:
         """Return the entry of a text, built on first use; None if it cannot be built."""
@@ -259,7 +259,7 @@ class PrecompiledHeaderStore:
         size = sum(entry[1] for entry in entries)
         left = len(entries)
         for _, freed, folder in entries:
-            if left <= MOST_ENTRIES and size <= MOST_BYTES:
+            if left <= MAX_ENTRIES and size <= MAX_BYTES:
                 break
             if folder.name != newest:
                 shutil.rmtree(folder, ignore_errors=True)

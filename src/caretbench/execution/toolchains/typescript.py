@@ -83,7 +83,7 @@ class TypeScriptRuntime(InterpretedRuntime):
         if not node.available:
             return node
         names = [name for name, spec in bundle_specs().items() if spec.language == self.language]
-        bundles = [found for name in names if (found := self._bundles(name)) and find_typescript(found.root)]
+        bundles = [bundle for name in names if (bundle := self._bundles(name)) and find_typescript(bundle.root)]
         if not bundles:
             remedy = f"caretbench deps build {COMPILER_BUNDLE}"
             return Toolchain(language=self.language, available=False, remedy=remedy)

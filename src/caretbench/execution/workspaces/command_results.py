@@ -45,19 +45,19 @@ def command_result(
 
 def _tests(request: WorkspaceRequest, ran: SandboxResult) -> tuple[tuple[TestOutcome, ...], str]:
     """Return the tests of all reports, and the fault of a bad report."""
-    found: list[TestOutcome] = []
+    outcomes: list[TestOutcome] = []
     complaint = ""
     reports = [file for file in ran.files if file.pattern in request.junit]
     for file in reports:
         problem = file.problem
         try:
-            found += parse_report(file.data) if not problem else []
+            outcomes += parse_report(file.data) if not problem else []
         except DataError as error:
             problem = str(error)
         complaint = complaint or (f"{file.path}: {problem}" if problem else "")
     if request.junit and not reports:
         complaint = f"no report {', '.join(request.junit)} was written"
-    return tuple(found), complaint
+    return tuple(outcomes), complaint
 
 
 def _failure(tests: tuple[TestOutcome, ...], stdout: str) -> Callable[[str, int | None], Status]:
@@ -128,9 +128,9 @@ def console_test_count(*outputs: str) -> int | None:
     status 0 before its tests have run prints no summary.
     """
     for pattern in _SUMMARIES:
-        found = [int(match[1]) for text in outputs for match in pattern.finditer(text)]
-        if found:
-            return found[-1]
+        counts = [int(match[1]) for text in outputs for match in pattern.finditer(text)]
+        if counts:
+            return counts[-1]
     return None
 
 
@@ -153,8 +153,10 @@ def _whitespace(expected: ExpectedOutput, printed: str) -> str:
 
 
 def _last_line(expected: ExpectedOutput, printed: str) -> str:
-    expected_text, found = _last(expected.text), _last(printed)
-    return "" if expected_text == found else f"the last line is {_shown(found)}, not {_shown(expected_text)}"
+    expected_text, printed_text = _last(expected.text), _last(printed)
+    return (
+        "" if expected_text == printed_text else f"the last line is {_shown(printed_text)}, not {_shown(expected_text)}"
+    )
 
 
 def _numeric(expected: ExpectedOutput, printed: str) -> str:
@@ -162,10 +164,10 @@ def _numeric(expected: ExpectedOutput, printed: str) -> str:
     between = [part.split() for part in _NUMBER.split(expected.text)]
     if between != [part.split() for part in _NUMBER.split(printed)]:
         return _first_line(expected.text, printed)
-    for expected_text, found in zip(_NUMBER.findall(expected.text), _NUMBER.findall(printed), strict=True):
+    for expected_text, number in zip(_NUMBER.findall(expected.text), _NUMBER.findall(printed), strict=True):
         allowed = expected.absolute + expected.relative * abs(float(expected_text))
-        if expected_text != found and not abs(float(expected_text) - float(found)) <= allowed:
-            return f"it prints {found} in place of {expected_text}"
+        if expected_text != number and not abs(float(expected_text) - float(number)) <= allowed:
+            return f"it prints {number} in place of {expected_text}"
     return ""
 
 
@@ -179,8 +181,8 @@ def _last(text: str) -> str:
     return lines[-1].strip() if lines else ""
 
 
-def _first_line(expected_text: str, found: str) -> str:
-    pairs = zip_longest(expected_text.splitlines(), found.splitlines())
+def _first_line(expected_text: str, printed: str) -> str:
+    pairs = zip_longest(expected_text.splitlines(), printed.splitlines())
     for number, (left, right) in enumerate(pairs, start=1):
         if left is None:
             return f"it prints more than expected: line {number} is {_shown(right)}"

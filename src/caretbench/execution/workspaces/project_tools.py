@@ -23,7 +23,7 @@ from caretbench.execution.toolchains.base_runtime import (
     harness_file,
 )
 from caretbench.execution.toolchains.csharp import find_dotnet_sdk
-from caretbench.execution.toolchains.java import OLDEST_JDK, usable_jdk
+from caretbench.execution.toolchains.java import MIN_JDK, usable_jdk
 
 
 class ProjectTool(NamedTuple):
@@ -78,8 +78,8 @@ def is_installed(program: str) -> bool:
 def tools_of_command(command: Sequence[str]) -> tuple[ProjectTool, ...]:
     """Return the toolchains outside ``/usr`` whose programs a command names, directly or in a shell's text."""
     words = {word.rpartition("/")[2] for part in command for word in re.split(r"[\s;&|()'\"$`]+", part)}
-    found = (find() for find in dict.fromkeys(_FINDERS[name] for name in _FINDERS if name in words))
-    return tuple(tool for tool in found if tool is not None and tool.is_outside_usr)
+    tools = (find() for find in dict.fromkeys(_FINDERS[name] for name in _FINDERS if name in words))
+    return tuple(tool for tool in tools if tool is not None and tool.is_outside_usr)
 
 
 def tool_binds(tools: Sequence[ProjectTool]) -> dict[str, str]:
@@ -169,9 +169,7 @@ def java_project_tools() -> JavaProjectTools | None:
     return JavaProjectTools({FOLDER: str(folder), **binds_outside_usr(home)}, mark)
 
 
-INSTALL_JDK: Final = (
-    f"/caretbench/java needs a JDK: apt-get install openjdk-{OLDEST_JDK}-jdk-headless (or set JAVA_HOME)"
-)
+INSTALL_JDK: Final = f"/caretbench/java needs a JDK: apt-get install openjdk-{MIN_JDK}-jdk-headless (or set JAVA_HOME)"
 
 
 def _make(folder: Path, home: Path) -> None:
@@ -207,7 +205,7 @@ def _archive(folder: Path, home: Path) -> None:
     if (rehearsal / "loaded").exists():
         lines = (rehearsal / "loaded").read_text().splitlines(keepends=True)
         ours = (*_PROGRAMS, "CaretBench", "JavaCompile")
-        (rehearsal / "usual").write_text("".join(line for line in lines if not any(one in line for one in ours)))
+        (rehearsal / "usual").write_text("".join(line for line in lines if not any(name in line for name in ours)))
         dump = (
             "-Xshare:dump", "-XX:SharedClassListFile=usual", f"-XX:SharedArchiveFile={folder / _ARCHIVE}", "-cp", "",
         )  # fmt: skip

@@ -19,9 +19,9 @@ from caretbench.execution.execution_types import FrozenModel
 from caretbench.execution.sandbox.program_sandbox import WORK
 
 # html5lib's report of 33,439 tests was above the former 4 MB.
-MOST_BYTES = 16 << 20
-MOST_TESTS = 100_000
-DEEPEST = 64
+MAX_REPORT_BYTES = 16 << 20
+MAX_TESTS = 100_000
+MAX_DEPTH = 64
 MESSAGE_CHARACTERS = 2_000
 """Maximum length of a test's message."""
 
@@ -65,18 +65,18 @@ class TestCounts(FrozenModel):
     @classmethod
     def from_outcomes(cls, tests: Iterable[TestOutcome]) -> TestCounts:
         """Return the counts of these tests; tests of one name are counted each."""
-        found = Counter[str]()
+        counts = Counter[str]()
         outcomes_by_name: dict[str, TestOutcome] = {}
         for test in tests:
-            found[test.outcome] += 1
-            known = outcomes_by_name.get(test.name)
-            if known is None or _WEIGHT[test.outcome] > _WEIGHT[known.outcome]:
+            counts[test.outcome] += 1
+            worst = outcomes_by_name.get(test.name)
+            if worst is None or _WEIGHT[test.outcome] > _WEIGHT[worst.outcome]:
                 outcomes_by_name[test.name] = test
         return cls(
-            passed=found["passed"],
-            failed=found["failed"],
-            errors=found["error"],
-            skipped=found["skipped"],
+            passed=counts["passed"],
+            failed=counts["failed"],
+            errors=counts["error"],
+            skipped=counts["skipped"],
             outcomes_by_name=outcomes_by_name,
         )
 
@@ -105,14 +105,14 @@ class _Reader:
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self._depth += 1
         tag = tag.rpartition("}")[2].rpartition(":")[2]  # some reports use a name space
-        if self._depth > DEEPEST:
-            raise DataError(f"it nests deeper than {DEEPEST}")
+        if self._depth > MAX_DEPTH:
+            raise DataError(f"it nests deeper than {MAX_DEPTH}")
         if tag in ("testsuite", "testsuites"):
             self.suites += 1
             self._open.append((self._depth, attributes.get("name", "")))
         elif tag == "testcase" and self._case is None:
-            if len(self.found) >= MOST_TESTS:
-                raise DataError(f"it holds more than {MOST_TESTS} tests")
+            if len(self.found) >= MAX_TESTS:
+                raise DataError(f"it holds more than {MAX_TESTS} tests")
             self._case, self._message = attributes, ""
             self._outcome = _SAID.get(attributes.get("status", "").lower(), "passed")
         elif self._case is not None and tag in _OUTCOMES:
@@ -167,8 +167,8 @@ def parse_junit(data: bytes) -> list[TestOutcome]:
     Raises:
         DataError: it is larger than 16 MB, no XML, no JUnit report, or declares a document type.
     """
-    if len(data) > MOST_BYTES:
-        raise DataError(f"not a JUnit report: larger than {MOST_BYTES >> 20} MB")
+    if len(data) > MAX_REPORT_BYTES:
+        raise DataError(f"not a JUnit report: larger than {MAX_REPORT_BYTES >> 20} MB")
     reader = _Reader()
     parser = expat.ParserCreate()
     parser.buffer_text = True
@@ -185,7 +185,7 @@ def parse_junit(data: bytes) -> list[TestOutcome]:
     return reader.found
 
 
-_LONGEST_LINE = 1 << 20
+_MAX_LINE_BYTES = 1 << 20
 
 _GO: Mapping[str, Outcome] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
 
@@ -199,10 +199,10 @@ def parse_go_events(data: bytes) -> list[TestOutcome]:
     Raises:
         DataError: it is larger than 16 MB, holds no event, or more than 100,000 tests.
     """
-    if len(data) > MOST_BYTES:
-        raise DataError(f"not a report of go test: larger than {MOST_BYTES >> 20} MB")
-    found: list[TestOutcome] = []
-    said: dict[str, str] = {}
+    if len(data) > MAX_REPORT_BYTES:
+        raise DataError(f"not a report of go test: larger than {MAX_REPORT_BYTES >> 20} MB")
+    outcomes: list[TestOutcome] = []
+    output: dict[str, str] = {}
     failed: set[str] = set()
     events = 0
     for line in data.split(b"\n"):
@@ -212,16 +212,16 @@ def parse_go_events(data: bytes) -> list[TestOutcome]:
         events += isinstance(action, str)
         identity = f"{package}::{name}" if name else package
         if action == "output":
-            said[identity] = (said.get(identity, "") + _text(event.get("Output")))[-MESSAGE_CHARACTERS:]
+            output[identity] = (output.get(identity, "") + _text(event.get("Output")))[-MESSAGE_CHARACTERS:]
         outcome = _GO.get(action) if isinstance(action, str) else None
         if outcome is None or (not name and (action != "fail" or package in failed)):
             continue
-        if len(found) >= MOST_TESTS:
-            raise DataError(f"not a report of go test: it holds more than {MOST_TESTS} tests")
+        if len(outcomes) >= MAX_TESTS:
+            raise DataError(f"not a report of go test: it holds more than {MAX_TESTS} tests")
         if outcome == "failed" and name:
             failed.add(package)
-        message = said.pop(identity, "") if outcome != "passed" else ""
-        found.append(
+        message = output.pop(identity, "") if outcome != "passed" else ""
+        outcomes.append(
             TestOutcome(
                 name=identity,
                 outcome=outcome if name else "error",
@@ -231,7 +231,7 @@ def parse_go_events(data: bytes) -> list[TestOutcome]:
         )
     if not events:
         raise DataError("not a report of go test: it holds no event")
-    return found
+    return outcomes
 
 
 _JEST: Mapping[str, Outcome] = {"passed": "passed", "failed": "failed"}
@@ -245,16 +245,16 @@ def parse_jest_results(data: bytes) -> list[TestOutcome]:
     Raises:
         DataError: it is larger than 16 MB, no such report, or holds more than 100,000 tests.
     """
-    if len(data) > MOST_BYTES:
-        raise DataError(f"not a report of jest: larger than {MOST_BYTES >> 20} MB")
+    if len(data) > MAX_REPORT_BYTES:
+        raise DataError(f"not a report of jest: larger than {MAX_REPORT_BYTES >> 20} MB")
     try:
         report = _JestReport.model_validate_json(data)
     except ValidationError:
         raise DataError("not a report of jest") from None
-    found: list[TestOutcome] = []
+    outcomes: list[TestOutcome] = []
     for file in report.testResults:
         path = _text(file.name).removeprefix(f"{WORK}/")
-        found += [
+        outcomes += [
             TestOutcome(
                 name=f"{path}::{_text(test.fullName)}",
                 outcome=_JEST.get(test.status, "skipped"),
@@ -264,10 +264,10 @@ def parse_jest_results(data: bytes) -> list[TestOutcome]:
             for test in file.assertionResults
         ]
         if file.status == "failed" and not any(test.status == "failed" for test in file.assertionResults):
-            found.append(TestOutcome(name=path, outcome="error", message=_text(file.message)[:MESSAGE_CHARACTERS]))
-    if len(found) > MOST_TESTS:
-        raise DataError(f"not a report of jest: it holds more than {MOST_TESTS} tests")
-    return found
+            outcomes.append(TestOutcome(name=path, outcome="error", message=_text(file.message)[:MESSAGE_CHARACTERS]))
+    if len(outcomes) > MAX_TESTS:
+        raise DataError(f"not a report of jest: it holds more than {MAX_TESTS} tests")
+    return outcomes
 
 
 class _JestTest(BaseModel):
@@ -289,7 +289,7 @@ class _JestReport(BaseModel):
 
 
 def _object(line: bytes) -> Mapping[str, Any]:
-    if not line.startswith(b"{") or len(line) > _LONGEST_LINE:
+    if not line.startswith(b"{") or len(line) > _MAX_LINE_BYTES:
         return {}
     try:
         value = json.loads(line)

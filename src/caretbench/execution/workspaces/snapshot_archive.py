@@ -19,7 +19,7 @@ from caretbench.errors import DataError
 from caretbench.execution.execution_types import ResultFile
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 
-MOST_BYTES = 512 << 20
+MAX_SENT_BYTES = 512 << 20
 """Maximum size of a project that is sent to another machine; the archive is in memory on both."""
 
 _KINDS = {"file": tarfile.REGTYPE, "link": tarfile.SYMTYPE, "folder": tarfile.DIRTYPE}
@@ -87,9 +87,9 @@ def pack_snapshot(snapshot: Snapshot) -> bytes:
     Raises:
         DataError: it is too large to be sent.
     """
-    if snapshot.size > MOST_BYTES:
+    if snapshot.size > MAX_SENT_BYTES:
         raise DataError(
-            f"the project takes {snapshot.size >> 20} MB, and at most {MOST_BYTES >> 20} MB are sent to other "
+            f"the project takes {snapshot.size >> 20} MB, and at most {MAX_SENT_BYTES >> 20} MB are sent to other "
             "machines; use --engine local"
         )
     stream = io.BytesIO()

@@ -37,8 +37,8 @@ IGNORED = (
 )  # fmt: skip
 """Names that are no part of a project: histories, environments, and files that tools leave behind."""
 
-MOST_ENTRIES = 200_000
-MOST_BYTES = 2 << 30
+MAX_ENTRIES = 200_000
+MAX_BYTES = 2 << 30
 # 1980-01-01, the oldest date that archives can hold: a patched file is newer than all others, so that builds see the
 # change.
 _TIME = 315_532_800
@@ -140,12 +140,12 @@ class SnapshotStore:
         manifest = self._manifest(identity)
         try:
             os.utime(manifest)
-            known = _Manifest.model_validate_json(manifest.read_bytes())
+            stored = _Manifest.model_validate_json(manifest.read_bytes())
         except OSError:
             raise DataError(f"no snapshot {identity} in {self.folder}") from None
         except ValidationError:
             raise DataError(f"{manifest}: damaged; remove the snapshot and take it again") from None
-        return Snapshot(id=identity, tree=manifest.parent / "tree", entries=known.entries)
+        return Snapshot(id=identity, tree=manifest.parent / "tree", entries=stored.entries)
 
     def _take(self, source: Path, ignore: Sequence[str]) -> Iterator[tuple[str, SnapshotEntry]]:
         root = os.path.realpath(source)
@@ -169,9 +169,9 @@ class SnapshotStore:
                 else:
                     raise DataError(f"{Path(folder) / name}: neither file, link nor folder; ignore or remove it")
                 count, size = count + 1, size + entry.size
-                if count > MOST_ENTRIES or size > MOST_BYTES:
+                if count > MAX_ENTRIES or size > MAX_BYTES:
                     raise DataError(
-                        f"{source}: more than {MOST_ENTRIES} entries or {MOST_BYTES >> 30} GB; ignore a part of it"
+                        f"{source}: more than {MAX_ENTRIES} entries or {MAX_BYTES >> 30} GB; ignore a part of it"
                     )
                 try:
                     path.encode()
@@ -183,8 +183,8 @@ class SnapshotStore:
         """Store one file's content, hashed while it is copied, so that the stored bytes are those hashed."""
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
         with os.fdopen(descriptor, "rb") as stream:
-            if os.fstat(descriptor).st_size > MOST_BYTES:
-                raise DataError(f"{name}: larger than {MOST_BYTES >> 30} GB; ignore it")
+            if os.fstat(descriptor).st_size > MAX_BYTES:
+                raise DataError(f"{name}: larger than {MAX_BYTES >> 30} GB; ignore it")
             data = stream.read()
         entry = SnapshotEntry(
             kind="file", content=hashlib.sha256(data).hexdigest(), executable=executable, size=len(data)
@@ -260,11 +260,11 @@ class SnapshotStore:
     def verify(self, identity: str) -> list[str]:
         """Compare a snapshot's files with its list of entries, byte by byte; return one line per difference."""
         snapshot = self.get(identity)
-        found = dict(_read_entries(snapshot.tree))
-        wrong = [f"{path}: missing" for path in snapshot.entries.keys() - found.keys()]
-        wrong += [f"{path}: not in the snapshot" for path in found.keys() - snapshot.entries.keys()]
-        both = snapshot.entries.keys() & found.keys()
-        wrong += [f"{path}: differs" for path in both if snapshot.entries[path] != found[path]]
+        on_disk = dict(_read_entries(snapshot.tree))
+        wrong = [f"{path}: missing" for path in snapshot.entries.keys() - on_disk.keys()]
+        wrong += [f"{path}: not in the snapshot" for path in on_disk.keys() - snapshot.entries.keys()]
+        both = snapshot.entries.keys() & on_disk.keys()
+        wrong += [f"{path}: differs" for path in both if snapshot.entries[path] != on_disk[path]]
         if _identity(snapshot.entries) != identity:
             wrong.append("the list of files does not fit the snapshot's name")
         return sorted(wrong)
@@ -288,11 +288,11 @@ class SnapshotStore:
 
     def list(self) -> list[SnapshotUse]:
         """Return all snapshots, the longest unused first."""
-        found = []
+        uses = []
         for manifest in (self.folder / "trees").glob("[0-9a-f][0-9a-f]/*/manifest.json"):
             with contextlib.suppress(OSError, ValidationError):
                 entries = _Manifest.model_validate_json(manifest.read_bytes()).entries.values()
-                found.append(
+                uses.append(
                     SnapshotUse(
                         id=manifest.parent.name,
                         files=sum(entry.kind == "file" for entry in entries),
@@ -300,7 +300,7 @@ class SnapshotStore:
                         used=manifest.stat().st_mtime,
                     )
                 )
-        return sorted(found, key=lambda use: use.used)
+        return sorted(uses, key=lambda use: use.used)
 
     def disk_bytes(self) -> int:
         """Return the bytes of all contents; shared contents count once."""
@@ -353,10 +353,10 @@ class SnapshotStore:
 def _remove_unreferenced(place: Path) -> int:
     """Remove a content that no snapshot has, and return the freed bytes."""
     with contextlib.suppress(OSError):
-        known = place.stat()
-        if known.st_nlink == 1:
+        status = place.stat()
+        if status.st_nlink == 1:
             place.unlink()
-            return known.st_size
+            return status.st_size
     return 0
 
 

@@ -49,17 +49,17 @@ class PatchChanges:
         for path, content in patch.items():
             checked_path(path)
             _check_above(path, snapshot, patch)
-            known = entries.get(path)
+            entry = entries.get(path)
             if content is None:
-                if known is None:
+                if entry is None:
                     raise DataError(f"patch deletes {path!r}, which is not there")
                 gone.add(path)
                 # The overlay removes one entry at a time, so all that a folder holds is named.
-                if known.kind == "folder":
+                if entry.kind == "folder":
                     gone |= {inner for inner in entries if inner.startswith(path + "/")}
                 continue
-            if known is not None and known.kind != "file":
-                raise DataError(f"patch of {path!r}: it is a {known.kind}")
+            if entry is not None and entry.kind != "file":
+                raise DataError(f"patch of {path!r}: it is a {entry.kind}")
             # An answer may hold half of a surrogate pair, which is no reason to lose its verdict.
             text = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
             self.written[path] = text
@@ -104,8 +104,8 @@ class PatchChanges:
 def _check_above(path: str, snapshot: Snapshot, patch: Patch) -> None:
     """Raise where something above a path is no folder once the patch is there."""
     for folder in (path[:end] for end, letter in enumerate(path) if letter == "/"):
-        known = snapshot.entries.get(folder)
-        if known is not None and known.kind != "folder" and patch.get(folder, "") is not None:
+        entry = snapshot.entries.get(folder)
+        if entry is not None and entry.kind != "folder" and patch.get(folder, "") is not None:
             raise DataError(f"patch of {path!r}: {folder!r} is no folder")
         if patch.get(folder) is not None:
             raise DataError(f"patch of {path!r}: {folder!r} is a file of the same patch")
@@ -118,8 +118,8 @@ def _byte_code(path: str, entries: Mapping[str, object]) -> set[str]:
     folder, name = posixpath.split(path)
     stem = name[: -len(".py")]
     cache = posixpath.join(folder, "__pycache__", stem + ".")
-    found = {place for place in entries if place.startswith(cache) and place.endswith((".pyc", ".pyo"))}
-    return found | {place for place in (path + "c", path + "o") if place in entries}
+    cached = {place for place in entries if place.startswith(cache) and place.endswith((".pyc", ".pyo"))}
+    return cached | {place for place in (path + "c", path + "o") if place in entries}
 
 
 WORKSPACE_LIMITS = Limits(

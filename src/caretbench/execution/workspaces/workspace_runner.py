@@ -97,10 +97,10 @@ class ProjectPreparer:
         key = prepared_project_key(request, bundle=lock_hash)
         with self._lock:
             if key not in self._known:
-                found = self._kept_or_made(key, request)
-                if found is None:
+                prepared = self._kept_or_made(key, request)
+                if prepared is None:
                     return request.snapshot  # the next one tries again
-                self._known[key] = found
+                self._known[key] = prepared
             return self._known[key]
 
     def _kept_or_made(self, key: str, request: WorkspaceRequest) -> str | None:
@@ -142,7 +142,7 @@ class ProjectPreparer:
 
 __all__ = ["WORKSPACE_LIMITS", "PlacementMode", "WorkspaceRequest", "WorkspaceResult", "WorkspaceRunner"]
 
-MOST_COPIED_BYTES = 256 << 20
+MAX_COPIED_BYTES = 256 << 20
 _ATTEMPTS = 3
 # Each is locked against removal while it is held.
 _SNAPSHOTS = 64
@@ -267,8 +267,8 @@ class WorkspaceRunner:
                 return ran, "overlay"
             self.overlay_failure = ran.error
         size = changes.copy_bytes()
-        if size > MOST_COPIED_BYTES:
-            most = MOST_COPIED_BYTES >> 20
+        if size > MAX_COPIED_BYTES:
+            most = MAX_COPIED_BYTES >> 20
             error = f"the project takes {size >> 20} MB; where no overlay can be laid, at most {most} MB are copied"
             return SandboxResult(error=error), ""
         room = request.limits.tmp_mb + (size >> 20) + 1
@@ -372,8 +372,8 @@ def _environment(bundle: Bundle) -> Mapping[str, str]:
 
 def _class_path(bundle: Mapping[str, str], environment: Mapping[str, str]) -> Mapping[str, str]:
     """Return the class path: a request's jars go before those of its bundle, and do not hide them."""
-    found = [paths["CLASSPATH"] for paths in (environment, bundle) if paths.get("CLASSPATH")]
-    return {"CLASSPATH": ":".join(found)} if found else {}
+    paths = [variables["CLASSPATH"] for variables in (environment, bundle) if variables.get("CLASSPATH")]
+    return {"CLASSPATH": ":".join(paths)} if paths else {}
 
 
 def _with_python_path(environment: Mapping[str, str], folders: tuple[str, ...]) -> Mapping[str, str]:

@@ -56,8 +56,8 @@ class KernelFacts(NamedTuple):
     @property
     def version(self) -> tuple[int, int]:
         """First two numbers of the release."""
-        found = re.match(r"(\d+)\.(\d+)", self.release)
-        return (int(found[1]), int(found[2])) if found else (0, 0)
+        numbers = re.match(r"(\d+)\.(\d+)", self.release)
+        return (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
 
 
 def read_kernel_facts() -> KernelFacts:

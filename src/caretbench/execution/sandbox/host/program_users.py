@@ -71,8 +71,8 @@ def program_users() -> range | None:
 @cache
 def unprivileged_user() -> int:
     """Return the host's user id that compilers run as and that owns writable folders."""
-    found = program_users()
-    return found[0] if found is not None else _FIRST[0]
+    users = program_users()
+    return users[0] if users is not None else _FIRST[0]
 
 
 def missing_capabilities(*names: str) -> list[str]:
@@ -151,11 +151,11 @@ def _own_folder(place: str) -> int:
         os.mkdir(place, 0o700)  # noqa: PTH102  all here goes by descriptors and plain names
     folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        known = os.fstat(folder)
+        status = os.fstat(folder)
         # A folder that another user made first may hold links, and locks that are never released.
-        if known.st_uid != os.geteuid():
-            raise PermissionError(f"it belongs to user {known.st_uid}")  # noqa: TRY301  closed below
-        if known.st_mode & 0o077:
+        if status.st_uid != os.geteuid():
+            raise PermissionError(f"it belongs to user {status.st_uid}")  # noqa: TRY301  closed below
+        if status.st_mode & 0o077:
             os.fchmod(folder, 0o700)
     except BaseException:
         os.close(folder)

@@ -185,7 +185,7 @@ def report_fault(channel: int, error: OSError) -> None:
 
 def descendants_of(pid: int) -> list[int]:
     """Return the ids of all descendants of a process."""
-    found: list[int] = []
+    pids: list[int] = []
     waiting = [pid]
     while waiting:
         place = "/proc/%d/task" % waiting.pop()
@@ -199,9 +199,9 @@ def descendants_of(pid: int) -> list[int]:
                     children = [int(word) for word in stream.read().split()]
             except OSError:
                 continue
-            found += children
+            pids += children
             waiting += children
-    return found
+    return pids
 
 
 def send_signal(pids: list[int], number: int) -> None:

@@ -35,7 +35,7 @@ from caretbench.execution.sandbox.bubblewrap import (
 )
 from caretbench.execution.sandbox.folder_removal import remove_folder
 from caretbench.execution.sandbox.host.program_users import leased_user, program_users, unprivileged_user
-from caretbench.execution.sandbox.invocation import MOST_FILES, ResolvedInvocation, tmpfs_options
+from caretbench.execution.sandbox.invocation import MAX_FILES, ResolvedInvocation, tmpfs_options
 from caretbench.execution.sandbox.kernel.cgroups import MemoryGroup
 from caretbench.execution.sandbox.kernel.seccomp import landlock_seccomp_filter
 from caretbench.execution.sandbox.supervisor import SandboxResult, Supervisor
@@ -87,10 +87,10 @@ class PathMapping:
 
     def map_text(self, text: str) -> str:
         """Return an argument or a variable with every path replaced: alone, in a list, or after an option."""
-        return _PATH.sub(lambda found: found[1] + self.map_path(found[2]), text)
+        return _PATH.sub(lambda match: match[1] + self.map_path(match[2]), text)
 
 
-OLDEST_ABI = 3
+MIN_ABI = 3
 """Landlock's first version that keeps files from being truncated (Linux 6.2)."""
 NETWORK_ABI, SCOPES_ABI = 4, 6
 
@@ -171,10 +171,10 @@ class LandlockSandbox:
     def __init__(self, abi: int | None = None) -> None:
         offered = landlock_abi()
         self.abi = min(offered, abi or offered)
-        if self.abi < OLDEST_ABI:
+        if self.abi < MIN_ABI:
             has = f"offers version {self.abi} of Landlock" if self.abi else "offers no Landlock"
             raise LandlockUnavailable(
-                f"this kernel {has}; version {OLDEST_ABI} is needed (Linux 6.2, with `landlock` among the security "
+                f"this kernel {has}; version {MIN_ABI} is needed (Linux 6.2, with `landlock` among the security "
                 "modules of /sys/kernel/security/lsm)"
             )
         if landlock_seccomp_filter(owns_other_files=True, signals_scoped=False) is None:
@@ -384,11 +384,11 @@ def _is_full(root: str, max_bytes: int) -> bool:
     waiting, entries, size = [root], 0, 0
     while waiting:
         try:
-            with os.scandir(waiting.pop()) as found:
-                for entry in found:
+            with os.scandir(waiting.pop()) as folder:
+                for entry in folder:
                     entries += 1
                     size += entry.stat(follow_symlinks=False).st_blocks * 512
-                    if entries > MOST_FILES or size > max_bytes:
+                    if entries > MAX_FILES or size > max_bytes:
                         return True
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)

@@ -73,14 +73,14 @@ def system_call_numbers() -> Mapping[str, SystemCallNumbers]:
     """Return the system call numbers of the known architectures, by name."""
     text = resources.files(__package__).joinpath("system_calls.toml").read_text("utf-8")
     table = _Table.model_validate(tomllib.loads(text))
-    found = {}
+    numbers_by_machine = {}
     for column, name in enumerate(table.machines):
         refused, judged = (
             {call: numbers[column] for call, numbers in calls.items() if column < len(numbers)}
             for calls in (table.refused, table.judged)
         )
-        found[name] = SystemCallNumbers(table.audit[column], refused, refused | judged)
-    return found
+        numbers_by_machine[name] = SystemCallNumbers(table.audit[column], refused, refused | judged)
+    return numbers_by_machine
 
 
 def system_calls_of(name: str | None) -> SystemCallNumbers | None:

@@ -34,7 +34,7 @@ class TreeUsage:
 
 def descendants(pid: int) -> list[int]:
     """Return all processes below ``pid``, without ``pid`` itself."""
-    found: list[int] = []
+    pids: list[int] = []
     waiting = [pid]
     while waiting:
         current = waiting.pop()
@@ -48,9 +48,9 @@ def descendants(pid: int) -> list[int]:
             except OSError:
                 continue
             children = [int(word) for word in text.split()]
-            found += children
+            pids += children
             waiting += children
-    return found
+    return pids
 
 
 def _sockets_mb(pid: int) -> float:
@@ -105,13 +105,13 @@ def tree_activity(pid: int) -> tuple[float, bool]:
 
 
 def _sum_of_activity(tree: Iterable[int]) -> tuple[float, bool]:
-    found = [_activity(pid) for pid in tree]
-    return sum(cpu_s for cpu_s, _ in found), any(runnable for _, runnable in found)
+    activities = [_activity(pid) for pid in tree]
+    return sum(cpu_s for cpu_s, _ in activities), any(runnable for _, runnable in activities)
 
 
 def cpu_by_process(pid: int) -> dict[int, float]:
     """Return the CPU seconds of a process and of all below it, each with those of its children that were waited for."""
-    return {one: _activity(one)[0] for one in (pid, *descendants(pid))}
+    return {process: _activity(process)[0] for process in (pid, *descendants(pid))}
 
 
 def tree_usage(pid: int, max_processes: int) -> TreeUsage:

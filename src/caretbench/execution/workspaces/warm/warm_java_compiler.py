@@ -118,13 +118,13 @@ class WarmJavaCompiler:
 
 def _own_jars(class_path: str, prepared: Snapshot) -> Mapping[str, str]:
     """Return the jars that a command names itself, in the project or in the system: path inside -> path on the host."""
-    found: dict[str, str] = {}
+    jars: dict[str, str] = {}
     for part in filter(None, class_path.split(":")):
         root = Path("/usr") if part.startswith("/") else prepared.tree
         for jar in _jars(root / part):
             if jar.is_relative_to(root):
-                found[f"{_OWN}/{len(found)}-{jar.name}"] = str(jar)
-    return found
+                jars[f"{_OWN}/{len(jars)}-{jar.name}"] = str(jar)
+    return jars
 
 
 def _jars(place: Path) -> list[Path]:

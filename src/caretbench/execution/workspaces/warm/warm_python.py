@@ -53,8 +53,8 @@ def _known() -> Mapping[str, frozenset[str]]:
 
 def is_known(files: Mapping[str, str], module: str) -> bool:
     """Return whether the files of a module or package are those of a known release, or it has none."""
-    found = content_hash(files, module)
-    return found is None or found in _known()[module]
+    content = content_hash(files, module)
+    return content is None or content in _known()[module]
 
 
 PACKAGES_FOLDER: Final = ".deps"
@@ -197,8 +197,8 @@ def _brings_names(request: WorkspaceRequest, snapshot: Snapshot) -> bool:
 def _is_launcher(path: str) -> bool:
     """Return whether the first ``python3`` of the system on a path is the interpreter of warm sandboxes."""
     system = ":".join(place for place in path.split(":") if not place.startswith(WORK))
-    found = shutil.which("python3", path=system)
-    return found is not None and os.path.realpath(found) == os.path.realpath(launcher_interpreter()[0])
+    program = shutil.which("python3", path=system)
+    return program is not None and os.path.realpath(program) == os.path.realpath(launcher_interpreter()[0])
 
 
 def _library_folder(snapshot: Snapshot) -> str | None:
@@ -250,15 +250,15 @@ def _top_level(files: Iterable[str]) -> set[str]:
     """Return the names by which files may be imported first: those that are in no folder of a regular package."""
     paths = list(files)
     regular = {path.rpartition("/")[0] for path in paths if path.rpartition("/")[2].startswith("__init__.")} - {""}
-    found = set()
+    names = set()
     for path in paths:
         folder, _, name = path.rpartition("/")
         if name.startswith("__init__.") and folder:
             above, _, package = folder.rpartition("/")
-            found |= {package} if above not in regular else set()
+            names |= {package} if above not in regular else set()
         elif folder not in regular and name.endswith((".py", ".so", ".pyc")):
-            found.add(name.partition(".")[0])
-    return found
+            names.add(name.partition(".")[0])
+    return names
 
 
 def _names(path: str) -> set[str]:
