@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from caretbench import build, suites
+from caretbench.build.package_index.index_proxy import IndexProxy
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
@@ -90,7 +91,7 @@ def store(place: Path) -> SnapshotStore:
 @pytest.fixture(scope="module")
 def workspace_runner(store: SnapshotStore) -> Iterator[WorkspaceRunner]:
     """Where the snapshots of the store are run; skips where no sandbox stands."""
-    made = WorkspaceRunner(Sandbox(), store)
+    made = WorkspaceRunner(Sandbox(), store, index=IndexProxy)  # as builds have it: set-up commands reach an index
     try:
         made.sandbox.probe()
     except SandboxUnavailable as error:

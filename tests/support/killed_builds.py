@@ -17,7 +17,9 @@ from caretbench.execution.toolchains.csharp import find_dotnet_sdk
 _DRIVER = """
 import sys, time
 from pathlib import Path
+from caretbench.build.package_index.index_proxy import IndexProxy
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.build.project_tasks.task_builder import TaskBuilder
 from caretbench.build.project_tasks.task_folder import TaskFolder
 from tests.support.shop_project import *
@@ -41,7 +43,7 @@ def progress(step, added, total):
     if is_past(step):
         time.sleep(600)
 
-engine = WorkspaceExecutor(1)
+engine = WorkspaceExecutor(1, workspace_runner=WorkspaceRunner(index=IndexProxy))
 TaskBuilder(engine, progress=progress).build(Path(root), TaskFolder(Path(out)), eval(made))
 print("end", flush=True)
 engine.close()
