@@ -27,7 +27,7 @@ from caretbench.problem import Completion, Judgement, Latency, MissingSample, Pr
 from caretbench.runs.judging.ratings import HumanRating
 from caretbench.runs.run_folder import Manifest, MissingJudgement, ModelInfo
 from caretbench.suites import load_suite, suite_names
-from caretbench.suites.devbench.layout import categories
+from caretbench.suites.devbench.cells.cell_tables import cell_categories
 from caretbench.suites.usage_weights import ScenarioShares
 from caretbench.suites.validity import Validity
 from tests.support.command_tree import COMMANDS
@@ -251,9 +251,9 @@ def devbench_languages() -> int:
     ("page", "phrase", "count"),
     [
         ("README.md", r"(?m)^## (\w+) suites$", lambda: len(suite_names())),
-        ("README.md", r"completes a program, in (\w+) categories and languages", lambda: len(categories())),
+        ("README.md", r"completes a program, in (\w+) categories and languages", lambda: len(cell_categories())),
         ("README.md", r"in (\w+) scenarios of a developer", lambda: len(ScenarioShares.model_fields)),
-        ("docs/how-to/devbench.md", r"DevBench has (\w+) developer-derived categories", lambda: len(categories())),
+        ("docs/how-to/devbench.md", r"DevBench has (\w+) developer-derived categories", lambda: len(cell_categories())),
         ("docs/how-to/devbench.md", r"developer-derived categories in (\w+) languages", devbench_languages),
         ("docs/explanation/comparison.md", r"CaretBench runs (\w+)\.", lambda: len(languages())),
     ],

@@ -9,7 +9,7 @@ from typing import Any
 
 from caretbench.build.validation.reviewed import problem_hash
 from caretbench.files import sha256_text
-from caretbench.suites.devbench.build.construction.build_rows import ConstructionManifest, InstanceAttempt
+from caretbench.suites.devbench.build.construction.build_folder import ConstructionManifest, InstanceAttempt
 from caretbench.suites.devbench.build.construction.scenario_grid import scenario, sibling_scenario
 from caretbench.suites.devbench.built_instances import BuiltInstance, Scenario
 from caretbench.suites.devbench.starter import problem_of_text

@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 from caretbench.problem import Problem
-from caretbench.suites.devbench.memory_table import memory_tables
 from caretbench.suites.devbench.starter import problem_of_text
+from caretbench.suites.devbench.suite import memory_tables
 
 
 def instance(number: int, origin: str) -> Problem:

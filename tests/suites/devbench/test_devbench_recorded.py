@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.files import DataError
-from caretbench.suites.devbench.recorded_completions import recorded_completions
-from caretbench.suites.devbench.released_problems import FIELDS
+from caretbench.suites.devbench.released_problems import FIELDS, recorded_completions
 from tests.support.make_problem import MakeProblem
 
 

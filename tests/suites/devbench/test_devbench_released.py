@@ -10,10 +10,8 @@ from caretbench.extraction.policies import policy
 from caretbench.files import DataError
 from caretbench.problem import InlineSplice
 from caretbench.suites import load_suite
-from caretbench.suites.devbench import paper_programs as paper
-from caretbench.suites.devbench import recorded_completions as recorded
 from caretbench.suites.devbench import released_problems as released
-from caretbench.suites.devbench.layout import canonical_category, caret_boundary
+from caretbench.suites.devbench.cells.cell_tables import canonical_category, caret_boundary
 
 ROW = {
     "id": "1", "testsource": "devbench-low-context", "language": "python", "prefix": "def f():",
@@ -85,24 +83,24 @@ def test_every_spelling_of_a_category_is_known() -> None:
 
 def test_the_released_joins_force_newlines_or_strip_them() -> None:
     fields = {"prefix": "int x = 1; ", "suffix": "\n  int y;", "assertions": "ignored"}
-    assert paper.paper_program("java", fields, "x++; // note") == "int x = 1;\nx++; // noteint y;"
-    assert paper.paper_program("java", fields, "\nx++;") == "int x = 1; \nx++;\n  int y;"
-    script = paper.paper_program("javascript", fields, "f()")
+    assert released.paper_program("java", fields, "x++; // note") == "int x = 1;\nx++; // noteint y;"
+    assert released.paper_program("java", fields, "\nx++;") == "int x = 1; \nx++;\n  int y;"
+    script = released.paper_program("javascript", fields, "f()")
     assert script == "int x = 1; \nf()\n\n  int y;\n\n// Run assertions\nignored\n"
 
 
 def test_null_completions_of_the_paper_profile() -> None:
     fields = {"prefix": "", "suffix": "", "assertions": ""}
-    assert paper.paper_program("java", fields, None) is None
-    assert "\nNone\n" in (paper.paper_program("typescript", fields, None) or "")
+    assert released.paper_program("java", fields, None) is None
+    assert "\nNone\n" in (released.paper_program("typescript", fields, None) or "")
 
 
 def test_a_cpp_header_goes_first_only_where_its_bare_name_occurs_nowhere() -> None:
     fields = {"prefix": "#include <iostream>\nint main() { std::vector<int> v;", "suffix": "}", "assertions": ""}
-    program = paper.paper_program("cpp", fields, "// a string")
+    program = released.paper_program("cpp", fields, "// a string")
     assert program is not None
     assert program.startswith("#include <cassert>\n#include <algorithm>\n#include <iostream>\nint main() {")
-    wrapped = paper.paper_program("cpp", fields | {"prefix": "void main() {"}, "")
+    wrapped = released.paper_program("cpp", fields | {"prefix": "void main() {"}, "")
     assert wrapped is not None
     assert [wrapped.count(f"#include <{name}>") for name in ("iostream", "vector")] == [2, 2]
     assert "int main() {\n#include <iostream>" in wrapped
@@ -120,14 +118,14 @@ def test_a_cpp_header_goes_first_only_where_its_bare_name_occurs_nowhere() -> No
 def test_a_csharp_program_is_a_release_by_its_packages_or_its_first_namespace(
     program: str, variant: str | None
 ) -> None:
-    assert paper.csharp_variant(program) == variant
+    assert released.csharp_variant(program) == variant
 
 
 @pytest.mark.data
 def test_the_released_runner_builds_49_references_as_a_release(devbench_data: Path) -> None:
     problems = load_suite("devbench").load(str(devbench_data)).problems
     variants = {
-        problem.id: paper.csharp_variant(paper.paper_program("csharp", problem.released, problem.reference) or "")
+        problem.id: released.csharp_variant(released.paper_program("csharp", problem.released, problem.reference) or "")
         for problem in problems
         if problem.caret.language == "csharp"
     }
@@ -141,7 +139,7 @@ def test_53_cpp_references_miss_a_header_that_they_do_not_include(devbench_data:
     problems = [one for one in load_suite("devbench").load(str(devbench_data)).problems if one.caret.language == "cpp"]
     missing = 0
     for problem in problems:
-        program = paper.paper_program("cpp", problem.released, problem.reference) or ""
+        program = released.paper_program("cpp", problem.released, problem.reference) or ""
         headers = ("iostream", "cassert", "string", "vector", "algorithm")
         missing += any(f"#include <{name}>" not in program for name in headers)
     assert missing == 53
@@ -175,10 +173,10 @@ def test_recorded_completions_of_the_released_layout(devbench_data: Path) -> Non
     problems = {problem.id: problem for problem in load_suite("devbench").load(str(devbench_data)).problems}
     counts: Counter[str] = Counter()
     errors = 0
-    for completion in recorded.recorded_completions(devbench_data, problems):
+    for completion in released.recorded_completions(devbench_data, problems):
         counts[completion.model] += 1
         errors += completion.error
     assert counts == {"gpt-4o": 9000, "Ministral-3B": 8988}
     assert errors == 3
     with pytest.raises(DataError, match="models here: Ministral-3B, gpt-4o"):
-        list(recorded.recorded_completions(devbench_data, problems, ["gpt-5"]))
+        list(released.recorded_completions(devbench_data, problems, ["gpt-5"]))

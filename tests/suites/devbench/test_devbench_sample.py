@@ -14,7 +14,7 @@ from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.toolchains import load_runtime
 from caretbench.runs.run_folder import RunFolder
-from caretbench.suites.devbench.layout import RELEASED_LANGUAGES
+from caretbench.suites.devbench.cells.cell_tables import RELEASED_LANGUAGES
 
 # References that must pass, of the 30 of each language: the first five problems of each category.
 REFERENCES = {"python": 27, "javascript": 27, "typescript": 29, "java": 29, "cpp": 25, "csharp": 24}

@@ -10,7 +10,7 @@ from caretbench.files import DataError
 from caretbench.problem import InlineSplice, PredicateCheck, Problem
 from caretbench.suites import load_suite
 from caretbench.suites.devbench import starter
-from caretbench.suites.devbench.documentation import DocumentationCheck, documentation_faults
+from caretbench.suites.devbench.starter import DocumentationCheck, documentation_faults
 
 
 @pytest.fixture(scope="module")

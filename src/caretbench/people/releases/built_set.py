@@ -14,8 +14,12 @@ from caretbench.errors import DataError
 from caretbench.files import read_rows, sha256_text
 from caretbench.languages import language
 from caretbench.problem import FileSplice, Problem
-from caretbench.suites.devbench.build.construction.build_folder import MANIFEST_FILE, BuildFolder, StoredAnswer
-from caretbench.suites.devbench.build.construction.build_rows import InstanceAttempt
+from caretbench.suites.devbench.build.construction.build_folder import (
+    MANIFEST_FILE,
+    BuildFolder,
+    InstanceAttempt,
+    StoredAnswer,
+)
 from caretbench.suites.devbench.built_instances import BuiltInstance
 
 PROBLEMS_FILE: Final = "problems.jsonl"

@@ -14,7 +14,7 @@ from caretbench.people.releases.datasheet import Datasheet
 from caretbench.people.releases.part_figures import ALL, SizeFigures
 from caretbench.people.releases.review_figures import ReviewFigures
 from caretbench.problem import Row
-from caretbench.suites.devbench.layout import categories
+from caretbench.suites.devbench.cells.cell_tables import cell_categories
 from caretbench.suites.suite_types import Table
 
 _DASH: Final = "–"
@@ -69,7 +69,7 @@ def _title(language: str) -> str:
 
 def _cells(sheet: Datasheet) -> Table:
     cells = {tuple((*cell.split("/", 1), "")[:2]): count for cell, count in sheet.figures.cells.items()}
-    known = list(categories())
+    known = list(cell_categories())
     columns = sorted(
         {category for _, category in cells}, key=lambda one: (known.index(one) if one in known else len(known), one)
     )

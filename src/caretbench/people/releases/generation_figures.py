@@ -9,8 +9,7 @@ from typing import Final
 
 from caretbench.people.releases.built_set import BuiltSet, sorted_counts
 from caretbench.problem import Row
-from caretbench.suites.devbench.build.construction.build_folder import sum_of_costs
-from caretbench.suites.devbench.build.construction.build_rows import InstanceAttempt
+from caretbench.suites.devbench.build.construction.build_folder import InstanceAttempt, sum_of_costs
 
 ACCEPTED: Final = "instance"
 """Outcome of an attempt that became an instance."""

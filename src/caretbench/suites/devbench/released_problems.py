@@ -1,14 +1,24 @@
-"""Loader of the released layout: ``benchmark/<language>/<category>/<category>.jsonl``, 1,800 instances."""
+"""The released data: 1,800 instances, their programs as the released code joins them, and recorded completions.
+
+Instances are in ``benchmark/<language>/<category>/<category>.jsonl``. Programs of the ``paper`` profile follow the
+behaviour of the released ``execute_benchmark.py`` (commit b22ecf8), including its bugs; their data are in
+``paper.toml``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from caretbench.files import DataError, read_lines
-from caretbench.problem import Caret, InlineSplice, Problem, ProgramCheck, Provenance
-from caretbench.suites.devbench import layout
+from caretbench.files import DataError, read_lines, replace_surrogates
+from caretbench.problem import Caret, Completion, InlineSplice, Problem, ProgramCheck, Provenance
+from caretbench.suites.completion_files import read_completions
+from caretbench.suites.devbench.cells.cell_tables import RELEASED_LANGUAGES, cell_categories, problem_labels
 
 FIELDS = (
     "id", "testsource", "language", "prefix", "golden_completion", "suffix", "LLM_justification", "assertions",
@@ -35,7 +45,7 @@ def find_benchmark_folder(root: Path) -> Path:
         DataError: there is none.
     """
     for folder in (root / "benchmark", root):
-        if any((folder / name).is_dir() for name in layout.RELEASED_LANGUAGES):
+        if any((folder / name).is_dir() for name in RELEASED_LANGUAGES):
             return folder
     raise DataError(
         f"{root}: no DevBench data here; expected benchmark/<language>/<category>/<category>.jsonl "
@@ -44,11 +54,11 @@ def find_benchmark_folder(root: Path) -> Path:
 
 
 def _cell_files(benchmark: Path) -> Iterator[tuple[str, str, Path]]:
-    for released_language, name in layout.RELEASED_LANGUAGES.items():
-        for category in layout.categories().values():
-            path = benchmark / released_language / category.released / f"{category.released}.jsonl"
+    for released_language, name in RELEASED_LANGUAGES.items():
+        for category, table in cell_categories().items():
+            path = benchmark / released_language / table.released / f"{table.released}.jsonl"
             if path.exists():
-                yield name, category.name, path
+                yield name, category, path
 
 
 def _problem(row: dict[str, Any], language: str, category: str, where: str) -> Problem:
@@ -60,7 +70,7 @@ def _problem(row: dict[str, Any], language: str, category: str, where: str) -> P
     unknown = sorted(row.keys() - set(FIELDS))
     if unknown:
         raise DataError(f"{where}: unknown field {unknown[0]!r}")
-    if layout.RELEASED_LANGUAGES.get(row["language"]) != language:
+    if RELEASED_LANGUAGES.get(row["language"]) != language:
         raise DataError(f"{where}: language {row['language']!r} in a file of {language}")
     prefix, reference, suffix, assertions = (
         row[name] for name in ("prefix", "golden_completion", "suffix", "assertions")
@@ -80,7 +90,7 @@ def _problem(row: dict[str, Any], language: str, category: str, where: str) -> P
         ),
         reference=reference,
         checks=(ProgramCheck(needs=needs),),
-        labels=layout.problem_labels(language, category, prefix, suffix),
+        labels=problem_labels(language, category, prefix, suffix),
         cluster=identity,
         provenance=Provenance(source="github.com/microsoft/devbench", revision=REVISION, licence="MIT"),
         released={"prefix": prefix, "suffix": suffix, "assertions": assertions},
@@ -106,3 +116,156 @@ def load(root: Path) -> list[Problem]:
     if not problems:
         raise DataError(f"{root}: the folders contain no problem")
     return problems
+
+
+_NAMESPACE = re.compile(r"namespace\s+([\w.]+)")
+
+
+@cache
+def _settings() -> dict[str, Any]:
+    text = resources.files("caretbench.suites.devbench").joinpath("paper.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def _scripted(language: str, released: Mapping[str, str], completion: str) -> str:
+    """Join a program of Python, JavaScript or TypeScript: always newlines between parts, then the assertions."""
+    settings = _settings()[language]
+    body = "\n".join((released["prefix"], completion, released["suffix"]))
+    program = f"{body}\n\n{settings['assertions_mark']}\n{released['assertions']}\n"
+    header = settings.get("header")
+    return f"{header}\n\n{program}" if header else program
+
+
+def _compiled(released: Mapping[str, str], completion: str) -> str:
+    """Join a program of Java, C++ or C#: a newline if neither side has one; then the suffix loses leading blanks."""
+    prefix, suffix = released["prefix"], released["suffix"]
+    if prefix.endswith("\n") or completion.startswith("\n"):
+        return prefix + completion + suffix
+    return prefix.rstrip() + "\n" + completion + suffix.lstrip()
+
+
+def _cpp(released: Mapping[str, str], completion: str) -> str:
+    """Join a C++ program: a header goes first if its bare name occurs nowhere; without ``int main(`` it is wrapped."""
+    headers = _settings()["cpp"]["headers"]
+    program = _compiled(released, completion)
+    program = _includes(name for name in headers if name not in program) + program
+    if "int main(" not in program:
+        return f"{_includes(headers)}int main() {{\n{program}\n{released['assertions']}\nreturn 0;\n}}\n"
+    if released["assertions"].strip():
+        head, found, tail = program.rpartition("return ")
+        if found:
+            program = f"{head}{released['assertions']}\n{found}{tail}"
+    return program
+
+
+def _includes(names: Iterable[str]) -> str:
+    return "".join(f"#include <{name}>\n" for name in names)
+
+
+def csharp_variant(program: str) -> str | None:
+    """Return ``release`` if the released runner would build the program with ``-c Release``, else None."""
+    settings = _settings()["csharp"]
+    namespace = _NAMESPACE.search(program)  # of several, the first one decides
+    names = namespace[1] if namespace else ""
+    marked = any(mark in program for mark in settings["release_marks"])
+    return "release" if marked or any(name in names for name in settings["release_namespaces"]) else None
+
+
+def paper_program(language: str, released: Mapping[str, str], completion: str | None) -> str | None:
+    """Return the program that the released runner would execute.
+
+    A null completion is the text ``None`` in scripted languages. In compiled ones the released code raises an
+    exception; here the result is None, a failure without execution.
+    """
+    if language in ("python", "javascript", "typescript"):
+        return _scripted(language, released, "None" if completion is None else completion)
+    if completion is None:
+        return None
+    return (_cpp if language == "cpp" else _compiled)(released, completion)
+
+
+class CompletionFile(NamedTuple):
+    """One released file of completions, of one language, category and model."""
+
+    language: str
+    category: str
+    model: str
+    path: Path
+
+
+def find_completion_files(root: Path) -> list[CompletionFile]:
+    """Return all completion files of the released layout under ``root``, ordered by model, language and category."""
+    folder = root / "completions" if (root / "completions").is_dir() else root
+    cells = [
+        CompletionFile(language, category, path.stem.removeprefix(f"{table.released}-"), path)
+        for released_language, language in RELEASED_LANGUAGES.items()
+        for category, table in cell_categories().items()
+        for path in sorted((folder / released_language / table.released).glob(f"{table.released}-*.jsonl"))
+    ]
+    return sorted(cells, key=lambda cell: cell.model)
+
+
+def _released_rows(row: dict[str, Any], model: str, problem: Problem, where: str) -> Iterator[Completion]:
+    samples = row.get(f"{model}_completions")
+    if samples is None:
+        if not isinstance(row.get(model), str):
+            raise DataError(f"{where}: neither {model}_completions nor {model} is there")
+        # A failed request: the row has an error message in place of completions.
+        yield Completion(problem_id=problem.id, model=model, parameters="recorded", text=row[model], error=True)
+        return
+    if not isinstance(samples, list) or not all(text is None or isinstance(text, str) for text in samples):
+        raise DataError(f"{where}: {model}_completions is not a list of texts")
+    for sample, text in enumerate(samples):
+        yield Completion(
+            problem_id=problem.id, model=model, parameters="recorded", sample=sample, text=text
+        )  # fmt: skip
+
+
+def _released(
+    cells: Sequence[CompletionFile], problems: Mapping[str, Problem], passed_over: Callable[[str], None]
+) -> Iterator[Completion]:
+    for language, category, model, path in cells:
+        for number, row in read_lines(path, keep_surrogates=True):
+            where = f"{path}:{number}"
+            missing = [field for field in FIELDS if field not in row]
+            if missing:
+                raise DataError(f"{where}: the field {missing[0]!r} is missing")
+            identity = f"{language}/{category}/{row['id']}"
+            problem = problems.get(identity)
+            if problem is None:
+                passed_over(identity)
+                continue
+            repeated = replace_surrogates([row["golden_completion"], row["prefix"]])
+            if repeated != [problem.reference, problem.released["prefix"]]:
+                raise DataError(f"{where}: the repeated fields differ from the problem {problem.id}")
+            yield from _released_rows(row, model, problem, where)
+
+
+def recorded_completions(
+    path: Path,
+    problems: Mapping[str, Problem],
+    models: Sequence[str] = (),
+    on_skipped: Callable[[str], None] = lambda _problem_id: None,
+) -> Iterator[Completion]:
+    """Yield the completions in ``path``, a plain JSONL file or a folder of the released layout.
+
+    ``models`` are the models to read; empty: all. Rows of other problems are skipped, and ``on_skipped`` is called
+    with their problem id.
+
+    Raises:
+        DataError: a row is malformed, with file and line; or a model has no completions there.
+    """
+    if path.is_file():
+        yield from read_completions(path, problems, models, on_skipped)
+        return
+    if not path.is_dir():
+        raise DataError(f"{path}: no such file or folder of completions")
+    cells = find_completion_files(path)
+    known = sorted({cell.model for cell in cells})
+    if not cells:
+        raise DataError(f"{path}: no completions here; expected <language>/<category>/<category>-<model>.jsonl")
+    for model in models:
+        if model not in known:
+            raise DataError(f"{path}: no completions of {model!r}; models here: {', '.join(known)}")
+    selected = [cell for cell in cells if not models or cell.model in models]
+    yield from _released(selected, problems, on_skipped)

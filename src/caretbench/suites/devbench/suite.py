@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from caretbench.execution.execution_types import ExecutionRequest, Limits
 from caretbench.files import DataError
 from caretbench.languages import language
+from caretbench.metrics.code_statistics import problem_statistics
+from caretbench.metrics.complexity import ProblemStatistics, paper_statistics
+from caretbench.metrics.paired import Comparison, compare, with_holm
 from caretbench.metrics.similarity import paper_similarity, similarities
 from caretbench.problem import Completion, InlineSplice, PredicateCheck, Problem, Profile, ProgramCheck
 from caretbench.profiles import ProfileRule, ProfileRules
 from caretbench.suites import register
 from caretbench.suites.base import Suite
-from caretbench.suites.devbench import layout, starter
-from caretbench.suites.devbench import paper_programs as paper
-from caretbench.suites.devbench import recorded_completions as recorded
 from caretbench.suites.devbench import released_problems as released
+from caretbench.suites.devbench import starter
 from caretbench.suites.devbench.built_instances import built_problems
-from caretbench.suites.devbench.documentation import DocumentationCheck, documentation_faults
-from caretbench.suites.devbench.memory_table import memory_tables
-from caretbench.suites.devbench.sizes import statistics
+from caretbench.suites.devbench.cells.cell_tables import canonical_category
+from caretbench.suites.devbench.starter import DocumentationCheck, documentation_faults
 from caretbench.suites.suite_types import Measurement, ProblemSet, Table
 from caretbench.syntax.parser import encode
+from caretbench.text_tables import p_text
 
 if TYPE_CHECKING:
     import polars as pl
-
-# The released runner has a limit of 30 s wall time per step; Firebase's type declarations take longer on one core.
 
 
 class DevBenchProfile(ProfileRules):
     """Scoring rules of DevBench's profiles ``paper`` and ``default``."""
 
+    # The released runner stops a step after 30 s of wall time. Firebase's type declarations take longer on one core, so
+    # the same seconds count as CPU time here, with twice the wall time.
     limits = ProfileRule(
         "Limits of a program",
         paper=Limits(wall_s=60.0, cpu_s=30.0),
@@ -93,7 +95,7 @@ class DevBench(Suite):
         on_skipped: Callable[[str], None] = lambda _problem_id: None,
     ) -> Iterator[Completion]:
         """Yield the completions in a plain JSONL file or a folder of the released layout."""
-        return recorded.recorded_completions(path, problems, models, on_skipped)
+        return released.recorded_completions(path, problems, models, on_skipped)
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
         """Return the program with an answer; None if it fails without execution (null, in a compiled language)."""
@@ -103,9 +105,9 @@ class DevBench(Suite):
         variant = None
         rules = DevBenchProfile(profile)
         if rules.released_texts and problem.released:
-            source = paper.paper_program(name, problem.released, text)
+            source = released.paper_program(name, problem.released, text)
             if source is not None and name == "csharp":
-                variant = paper.csharp_variant(source)
+                variant = released.csharp_variant(source)
         else:
             if not isinstance(problem.splice, InlineSplice):
                 raise TypeError(f"{problem.id}: a DevBench answer is spliced inline")
@@ -149,7 +151,7 @@ class DevBench(Suite):
 
     def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
         """Return lines, tokens and cyclomatic complexity (the paper's Table 4)."""
-        return statistics(problem, as_released=DevBenchProfile(profile).released_texts)._asdict()
+        return _statistics(problem, as_released=DevBenchProfile(profile).released_texts)._asdict()
 
     def result_tables(self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
         """Return the comparison of instances with their siblings, for sets that have some."""
@@ -159,7 +161,7 @@ class DevBench(Suite):
         """Return ``csharp`` for ``c_sharp`` or ``C#``, and CaretBench's name of a category for the released one."""
         if name == "language":
             return language(value).name
-        return layout.canonical_category(value) if name == "category" else value
+        return canonical_category(value) if name == "category" else value
 
 
 @cache
@@ -173,3 +175,87 @@ def _bundle(name: str) -> str | None:
 
 def _holds_jsonl(root: Path) -> bool:
     return any(root.glob("*/*/*.jsonl"))
+
+
+def _statistics(problem: Problem, *, as_released: bool) -> ProblemStatistics:
+    """Return one problem's statistics; with ``as_released``, of the released texts, as the released script counts."""
+    language = problem.caret.language
+    if as_released and problem.released:
+        prefix, suffix, assertions = (problem.released[name] for name in ("prefix", "suffix", "assertions"))
+        return paper_statistics(prefix, problem.reference, suffix, assertions, language)
+    caret = problem.caret
+    count = paper_statistics if as_released else problem_statistics
+    return count(caret.prefix, problem.reference, caret.suffix, problem.hidden_tests, language)
+
+
+_GROUP: Final = ("model_title", "policy", "profile")
+_HEADS: Final = ("Model", "Pairs", "Originals", "Siblings", "Difference (points)", "p (Holm)", "Verdict")
+_NOTE: Final = (
+    "A sibling has the shape of its original in another domain, with other names and numbers. A model that remembers "
+    "the originals passes more of them. Differences by pair, originals minus siblings, with 95% intervals, resampled "
+    "by scenario; p values are adjusted for the tests of this table (Holm)."
+)
+
+
+class _Memory(NamedTuple):
+    model: str
+    originals: float
+    siblings: float
+    comparison: Comparison
+
+
+def memory_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
+    """Return the comparison of originals with siblings by model; nothing in a run without pairs.
+
+    Arguments as in :meth:`caretbench.suites.base.Suite.result_tables`.
+    """
+    pairs = _pairs(problems)
+    if not pairs or "passed" not in results.columns:
+        return ()
+    found = []
+    for (model, policy, profile), rows in sorted(results.partition_by(*_GROUP, as_dict=True).items()):
+        means = _means(rows)
+        known = {sibling: one for sibling, one in pairs.items() if sibling in means and one in means}
+        if not known:
+            continue
+        second, first = [means[sibling] for sibling in known], [means[one] for one in known.values()]
+        clusters = [problems[one].cluster for one in known.values()]
+        comparison = compare(second, first, seed=seed, clusters=clusters)
+        title = " · ".join(str(part) for part in (model, policy, profile))
+        found.append(_Memory(title, sum(first) / len(first), sum(second) / len(second), comparison))
+    if not found:
+        return ()
+    adjusted = with_holm([one.comparison for one in found])
+    lines = tuple(_memory_row(one, comparison) for one, comparison in zip(found, adjusted, strict=True))
+    return (Table("memory", "Originals and siblings", _HEADS, lines, (_NOTE,)),)
+
+
+def _pairs(problems: Mapping[str, Problem]) -> dict[str, str]:
+    """Return the original of each sibling: of the same scenario and the same generator."""
+    originals = {
+        (problem.label("scenario"), problem.label("generator")): name
+        for name, problem in problems.items()
+        if problem.labels.get("origin") == "original"
+    }
+    siblings = {name: problem for name, problem in problems.items() if problem.labels.get("origin") == "sibling"}
+    keys = {name: (problem.label("scenario"), problem.label("generator")) for name, problem in siblings.items()}
+    return {name: originals[key] for name, key in keys.items() if key in originals}
+
+
+def _means(rows: pl.DataFrame) -> dict[str, float]:
+    """Return the pass rate of each problem, over its samples."""
+    import polars as pl
+
+    known = rows.filter(pl.col("passed").is_not_null())
+    means = known.group_by("problem_id").agg(pl.col("passed").cast(pl.Float64).mean().alias("value"))
+    return dict(zip(means["problem_id"].to_list(), means["value"].to_list(), strict=True))
+
+
+def _memory_row(one: _Memory, comparison: Comparison) -> tuple[str, ...]:
+    low, high = 100 * comparison.interval.low, 100 * comparison.interval.high
+    note = f"\n{low:+.1f} to {high:+.1f}" if math.isfinite(low) and math.isfinite(high) else ""
+    return (
+        one.model, str(comparison.n), f"{100 * one.originals:.1f}%", f"{100 * one.siblings:.1f}%",
+        f"{100 * comparison.difference:+.1f}{note}", p_text(comparison.p_value),
+        comparison.verdict("better on the originals", "better on the siblings"),
+    )  # fmt: skip

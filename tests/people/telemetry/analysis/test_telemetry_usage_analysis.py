@@ -15,8 +15,8 @@ from caretbench.people.telemetry.analysis.usage_analysis import ScenarioRow, Sto
 from caretbench.people.telemetry.analysis.user_intervals import UserRate, UserRates
 from caretbench.people.telemetry.event_files import analyse_events
 from caretbench.people.telemetry.event_rows import CompletionEvent
-from caretbench.suites.devbench.build.construction.cell_counts import instances_per_cell
 from caretbench.suites.devbench.build.construction.options import ConstructionOptions
+from caretbench.suites.devbench.build.construction.scenario_grid import instances_per_cell
 from caretbench.suites.usage_weights import read_weights
 from tests.support.made_events import FEATURES, made_event
 from tests.support.synthetic_events import (

@@ -14,7 +14,7 @@ from caretbench.languages import languages
 from caretbench.people.telemetry.event_rows import OTHER, CompletionEvent, EventTexts
 from caretbench.people.telemetry.event_rules import telemetry_rules
 from caretbench.redaction import redact
-from caretbench.suites.devbench.layout import categories
+from caretbench.suites.devbench.cells.cell_tables import cell_categories
 
 WORD_FIELDS: Final = ("language", "trigger", "model", "category")
 """Fields of an event whose words are given away."""
@@ -55,7 +55,7 @@ def _known() -> Mapping[str, frozenset[str]]:
         "language": frozenset({OTHER, *of_house, *rules.languages}),
         "trigger": frozenset({OTHER, *rules.triggers}),
         "model": frozenset({OTHER}),
-        "category": frozenset({OTHER, *categories()}),
+        "category": frozenset({OTHER, *cell_categories()}),
     }
 
 

@@ -1,4 +1,4 @@
-"""Tables of the cells: categories with their rules, and languages with their adaptations.
+"""Cells: categories with their rules, languages with their adaptations, and labels of problems.
 
 A cell is a language and a category. One file in ``cells/categories`` describes a category, one in ``cells/languages`` a
 language: another language is another file.
@@ -195,3 +195,54 @@ def cell_languages() -> Mapping[str, CellLanguage]:
 def domains() -> Domains:
     """Return the domains of scenarios."""
     return read_cell_table(_folder("domains.toml"), Domains)
+
+
+# The order of the paper's tables.
+LANGUAGE_ORDER = ("python", "javascript", "typescript", "java", "cpp", "csharp")
+RELEASED_LANGUAGES = {"c_sharp": "csharp"} | {name: name for name in LANGUAGE_ORDER if name != "csharp"}
+
+
+def canonical_category(value: str) -> str:
+    """Return CaretBench's name of a category, from any spelling.
+
+    Raises:
+        KeyError: no such category.
+    """
+    spelling = value.strip().lower().replace("-", "_")
+    for name, category in cell_categories().items():
+        if spelling in (name, category.released.lower()):
+            return name
+    raise KeyError(f"unknown category {value!r}; known: {', '.join(cell_categories())}")
+
+
+# Patterns of the text before the caret on its line; the first match is taken.
+_BOUNDARIES = (
+    ("line_start", re.compile(r"^$")),
+    ("indentation", re.compile(r"^\s+$")),
+    ("after_block_opening", re.compile(r"(\{|:|=>|->)\s*$")),
+    ("after_member_access", re.compile(r"(\.|::)\s*$")),
+    ("after_opening_bracket", re.compile(r"[(\[<,]\s*$")),
+    ("after_statement", re.compile(r"[;}]\s*$")),
+    ("after_closing_bracket", re.compile(r"[)\]>]\s*$")),
+    ("after_operator", re.compile(r"[-+*/%=&|^!~?@]\s*$")),
+    ("after_word", re.compile(r"\w\s*$")),
+)
+
+
+def caret_boundary(prefix: str) -> str:
+    """Return the kind of text before the caret on its line, such as ``after_member_access``.
+
+    ``prefix`` is the released text, without added newlines.
+    """
+    line = prefix.rpartition("\n")[2]
+    return next((name for name, pattern in _BOUNDARIES if pattern.search(line)), "after_other")
+
+
+def problem_labels(language_name: str, category: str, prefix: str, suffix: str) -> dict[str, str | float | list[str]]:
+    """Return the labels of a problem: language, category, completion mode and caret boundary."""
+    return {
+        "language": language_name,
+        "category": category,
+        "mode": "suffix" if suffix.strip() else "no_suffix",
+        "boundary": caret_boundary(prefix),
+    }

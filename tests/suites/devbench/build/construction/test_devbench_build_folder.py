@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.suites.devbench.build.construction.build_folder import ATTEMPTS_FILE, BuildFolder, InstanceFile
-from caretbench.suites.devbench.build.construction.build_rows import InstanceAttempt
+from caretbench.suites.devbench.build.construction.build_folder import (
+    ATTEMPTS_FILE,
+    BuildFolder,
+    InstanceAttempt,
+    InstanceFile,
+)
 
 
 def attempt(instance: str) -> InstanceAttempt:

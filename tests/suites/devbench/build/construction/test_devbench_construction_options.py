@@ -8,9 +8,9 @@ import pytest
 
 from caretbench.build.validation.texts.twins import TwinIndex
 from caretbench.files import DataError
-from caretbench.suites.devbench.build.construction.cell_counts import instances_per_cell, weights_notes
+from caretbench.suites.devbench.build.construction.instance_store import add_public_sets
 from caretbench.suites.devbench.build.construction.options import ConstructionOptions
-from caretbench.suites.devbench.build.construction.public_sets import add_public_sets
+from caretbench.suites.devbench.build.construction.scenario_grid import instances_per_cell, weights_notes
 
 WEIGHTS = """
 name = "own"

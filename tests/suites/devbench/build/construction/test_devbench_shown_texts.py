@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.suites.devbench.build.construction.shown_texts import LONGEST_DIAGNOSIS, bounded_diagnosis, quoted_line
+from caretbench.suites.devbench.build.construction.build_folder import LONGEST_DIAGNOSIS, bounded_diagnosis, quoted_line
 
 
 @given(st.text(max_size=3000))

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-from caretbench.suites.devbench.build.construction.build_folder import StoredAnswer
-from caretbench.suites.devbench.build.construction.build_rows import InstanceRequest
-from caretbench.suites.devbench.build.construction.cell_counts import instances_per_cell
+from caretbench.suites.devbench.build.construction.build_folder import InstanceRequest, StoredAnswer
 from caretbench.suites.devbench.build.construction.generator_prompt import read_template
 from caretbench.suites.devbench.build.construction.instance_store import attempt_end
 from caretbench.suites.devbench.build.construction.options import ConstructionOptions
-from caretbench.suites.devbench.build.construction.scenario_grid import scenario
-from caretbench.suites.devbench.build.construction.track_list import ROUND_PER_CELL, TrackList
-from caretbench.suites.devbench.build.construction.tracks import Track, read_tracks
+from caretbench.suites.devbench.build.construction.scenario_grid import instances_per_cell, scenario
+from caretbench.suites.devbench.build.construction.tracks import ROUND_PER_CELL, Track, TrackList, read_tracks
 
 TEMPLATE = read_template()
 CELL = ("go", "low_context")

@@ -3,17 +3,17 @@ from __future__ import annotations
 import pytest
 
 from caretbench.suites import load_suite
-from caretbench.suites.devbench.build.instance_rules.documentation_facts import documentation_facts
-from caretbench.suites.devbench.build.instance_rules.import_use import mentions_library, unused_imports
 from caretbench.suites.devbench.build.instance_rules.instance_checks import (
     PASSED,
+    documentation_facts,
     made_documentation_check,
+    mentions_library,
     repeated_lines,
     text_checks,
+    unused_imports,
 )
 from caretbench.suites.devbench.build.instance_rules.program_view import ProgramView
-from caretbench.suites.devbench.documentation import documentation_faults
-from caretbench.suites.devbench.starter import problem_of_text
+from caretbench.suites.devbench.starter import documentation_faults, problem_of_text
 
 
 def test_all_starter_problems_pass_the_checks_of_their_texts() -> None:

@@ -2,49 +2,204 @@
 
 from __future__ import annotations
 
+import secrets
+import shlex
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from caretbench.build.build_models import AnswersMissingError, BuildModels, BuildRequest, ExpectedRequests
 from caretbench.build.sources.redistribution import RedistributionError, redistribution_terms
+from caretbench.errors import DataError
 from caretbench.execution.dispatcher import Dispatcher, open_executor
+from caretbench.execution.toolchains import load_runtime
 from caretbench.files import RowAppender, remove_partial_files
 from caretbench.progress import Progress
 from caretbench.suites.devbench.build.construction.build_folder import (
     LOCK_FILE,
+    LONGEST_DIAGNOSIS,
+    LONGEST_SUMMARY,
     REQUESTS_FILE,
     VALIDITY_FILE,
     BuildFolder,
-    total_cost,
-)
-from caretbench.suites.devbench.build.construction.build_rows import (
-    LONGEST_SUMMARY,
     ConstructionManifest,
     InstanceRequest,
+    total_cost,
 )
-from caretbench.suites.devbench.build.construction.build_start import installed_toolchains, start_of_build
-from caretbench.suites.devbench.build.construction.build_summary import build_summary
-from caretbench.suites.devbench.build.construction.cell_counts import Cell, weights_notes
-from caretbench.suites.devbench.build.construction.examination.candidates import InstanceExamination
-from caretbench.suites.devbench.build.construction.examination.gate_runs import GateRuns, ProgramOfAnswer
+from caretbench.suites.devbench.build.construction.candidates import InstanceExamination
+from caretbench.suites.devbench.build.construction.gate_runs import GateRuns, ProgramOfAnswer
 from caretbench.suites.devbench.build.construction.generator_prompt import (
     PAPER_SAMPLING,
     GeneratorTemplate,
     read_template,
 )
-from caretbench.suites.devbench.build.construction.instance_store import InstanceStore, RowFacts, attempt_end
+from caretbench.suites.devbench.build.construction.instance_store import (
+    InstanceStore,
+    RowFacts,
+    add_public_sets,
+    attempt_end,
+    edited_instances,
+    rejected_instances,
+)
 from caretbench.suites.devbench.build.construction.options import GENERATOR_ROLE, ConstructionOptions
-from caretbench.suites.devbench.build.construction.people_changes import edited_instances, rejected_instances
-from caretbench.suites.devbench.build.construction.public_sets import add_public_sets
-from caretbench.suites.devbench.build.construction.shown_texts import LONGEST_DIAGNOSIS
-from caretbench.suites.devbench.build.construction.track_list import TrackList
-from caretbench.suites.devbench.build.construction.tracks import SHOWN_CHARACTERS
+from caretbench.suites.devbench.build.construction.scenario_grid import (
+    Cell,
+    counts_to_restore,
+    instances_per_cell,
+    weights_notes,
+)
+from caretbench.suites.devbench.build.construction.tracks import SHOWN_CHARACTERS, TrackList
 from caretbench.suites.suite_types import BuildResult, ProblemGate
+from caretbench.text_tables import align_columns, counted
 from caretbench.versions import versions
+
+
+class BuildStart(NamedTuple):
+    """Options of a build, completed by those of its folder; the instances of each cell, and the new manifest."""
+
+    options: ConstructionOptions
+    counts: Mapping[Cell, int]
+    manifest: ConstructionManifest
+
+
+def start_of_build(options: ConstructionOptions, folder: BuildFolder, *, has_generator: bool) -> BuildStart:
+    """Return the options of a build; those that are not set are the folder's.
+
+    Raises:
+        ValueError: no generator is named, or the seed is not the folder's.
+        DataError: a file is malformed, or there is nothing that a review could have rejected.
+    """
+    if not has_generator:
+        raise ValueError(_without_generator(folder))
+    known = folder.manifest()
+    if known is None:
+        seed = options.scenario_seed if options.scenario_seed is not None else secrets.randbelow(1 << 31)
+        known = ConstructionManifest(seed=seed, canary=f"caretbench canary {secrets.token_hex(16)}")
+    elif options.scenario_seed not in {None, known.seed}:
+        raise ValueError(
+            f"--scenario-seed {options.scenario_seed}: the scenarios of {folder.path} have the seed {known.seed}; "
+            "leave the option out, or choose another folder with -o"
+        )
+    restores = options.again is not None and not (options.per_cell or options.languages or options.categories)
+    # What a folder was begun with holds for what is added.
+    kept = {
+        name: known.options.get(name) for name in ("per_cell", "licence") if getattr(options, name) is None
+    }  # fmt: skip
+    options = options.model_copy(update=kept)
+    if restores and options.weights is None:
+        counts = counts_to_restore(known, folder.instances(), every_generator=options.every_generator)
+        _check_review(options.again, folder, counts)
+    else:
+        counts = instances_per_cell(options)
+    manifest = known.model_copy(update={"options": options.model_dump(mode="json")})
+    return BuildStart(options, counts, manifest)
+
+
+def installed_toolchains(languages: Iterable[str]) -> dict[str, str]:
+    """Return the version of the installed toolchain of each language that has one."""
+    found = {name: load_runtime(name).toolchain() for name in languages}
+    return {name: toolchain.version for name, toolchain in found.items() if toolchain.available}
+
+
+def _without_generator(folder: BuildFolder) -> str:
+    """Return the complaint about a build without a generator; it names those of the folder's earlier builds."""
+    known = folder.manifest()
+    names = list(known.models) if known is not None else []
+    names = names or sorted({request.generator for request in folder.requests()})
+    option = f"-m {GENERATOR_ROLE}=PROVIDER/MODEL"
+    if not names:
+        return f"build devbench needs a generator: {option}"
+    return (
+        f"{folder.path}: its generators are {', '.join(names)}; name them again ({option}): a folder may come from "
+        "somebody else, so that it starts no program, opens no file of weights and sends nothing to an address"
+    )
+
+
+def _check_review(review: Path | None, folder: BuildFolder, counts: Mapping[Cell, int]) -> None:
+    """Raise an error if the folder has no instances that a review could have rejected."""
+    if review is None or any(counts.values()):
+        return
+    rejected_instances(review, {}, {})  # a missing file is the first fault
+    raise DataError(
+        f"--again {review}: {folder.path} has no instances; -o names the folder whose instances were reviewed"
+    )
+
+
+_SHOWN_CELLS: Final = 6
+
+
+def build_summary(
+    folder: BuildFolder,
+    manifest: ConstructionManifest,
+    counts: Mapping[Cell, int],
+    counters: Sequence[str],
+    instance_count: Callable[[Cell, str], int],
+) -> BuildResult:
+    """Return the printed result: instances and attempts of the cells of this build, and what became of attempts.
+
+    Args:
+        folder: The folder.
+        manifest: Its manifest.
+        counts: Number of instances to make, by cell.
+        counters: Generators that are counted apart; one empty name if they are counted together.
+        instance_count: Returns the number of instances of a cell by a generator.
+    """
+    total = sum(manifest.instances.values())
+    short = [
+        f"{'/'.join(cell)}{f' by {one}' if one else ''}: {instance_count(cell, one)} of {count}"
+        for cell, count in counts.items()
+        for one in counters
+        if instance_count(cell, one) < count
+    ]
+    outcomes: Counter[str] = Counter()
+    for yields in manifest.yields.values():
+        outcomes.update(yields)
+    cost = f"${manifest.cost:.2f}" if manifest.cost is not None else "cost not known"
+    place = shlex.quote(str(folder.path))
+    text = [
+        *_cell_table(manifest, counts),
+        "",
+        _attempts_line(outcomes),
+        f"{place}: {counted(total, 'instance')}; {cost}, {manifest.request_hours:.2f} hours of requests; "
+        f"caretbench run devbench --data {place} -m …",
+    ]
+    if short:
+        text.append(_missing_line(place, short, manifest))
+    numbers = {**manifest.model_dump(mode="json"), "output": str(folder.path), "short": short}
+    return BuildResult(tuple(text), numbers, usable=total > 0 and not short)
+
+
+def _attempts_line(outcomes: Mapping[str, int]) -> str:
+    """Return the sum of the attempts: how many became instances, and why the others did not."""
+    made = outcomes.get("instance", 0)
+    rest = ", ".join(
+        f"{count} {outcome}" for outcome, count in Counter(outcomes).most_common() if outcome != "instance"
+    )
+    why = f"; {rest} (attempts.jsonl has the diagnoses)" if rest else ""
+    return f"{counted(sum(outcomes.values()), 'answer')}: {counted(made, 'instance')}{why}"
+
+
+def _missing_line(place: str, short: Sequence[str], manifest: ConstructionManifest) -> str:
+    """Return the last line of a build that did not fill each cell: what is missing, and how to go on."""
+    more = f" and {len(short) - _SHOWN_CELLS} more" if len(short) > _SHOWN_CELLS else ""
+    return (
+        f"{place}: no scenario is left for {'; '.join(short[:_SHOWN_CELLS])}{more}. Go on with the same command and a "
+        f"higher --patience (now {manifest.options.get('patience')})"
+    )
+
+
+def _cell_table(manifest: ConstructionManifest, counts: Mapping[Cell, int]) -> Iterator[str]:
+    rows = []
+    for cell, wanted in counts.items():
+        name = "/".join(cell)
+        yields = manifest.yields.get(name, {})
+        rest = ", ".join(f"{count} {outcome}" for outcome, count in yields.items() if outcome != "instance")
+        rows.append((name, str(manifest.instances.get(name, 0)), str(wanted), str(sum(yields.values())), rest))
+    yield from align_columns(rows, ("cell", "instances", "wanted", "attempts", "without an instance"))
+
 
 _STORED_EVERY_S: Final = 10.0
 """Seconds after which the hours of a build are stored again."""

@@ -1,38 +1,47 @@
 """Instances of a folder while it is built: rows, problems and the index of twins, kept in step with the files.
 
 The end of an attempt is stored first, then the file, then the row. What a kill leaves undone is done by the next build
-from the stored answer.
+from the stored answer. People change a folder, too: a review rejects instances, and files are edited by hand. Twins are
+also searched in public sets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import NamedTuple
 
-from caretbench.build.validation.reviewed import problem_hash
+from caretbench.build.sources.humaneval_infilling import HUMANEVAL_INFILLING, multi_line_file
+from caretbench.build.validation.reviewed import problem_hash, reviewed_problems
 from caretbench.build.validation.texts.twins import TwinIndex
-from caretbench.files import sha256_text
+from caretbench.errors import DataError
+from caretbench.files import read_lines, sha256_text
 from caretbench.judging.model_families import model_family
 from caretbench.problem import Problem
+from caretbench.suites.devbench import released_problems, starter
 from caretbench.suites.devbench.build.construction.build_folder import (
     ATTEMPTS_FILE,
     BuildFolder,
+    InstanceAttempt,
+    InstanceRequest,
     StoredAnswer,
+    bounded_diagnosis,
+    summary_line,
     total_cost,
 )
-from caretbench.suites.devbench.build.construction.build_rows import InstanceAttempt, InstanceRequest, summary_line
-from caretbench.suites.devbench.build.construction.examination.candidates import (
+from caretbench.suites.devbench.build.construction.candidates import (
     InstanceCandidate,
+    InstanceExamination,
     examined_candidate,
     measured_properties,
 )
-from caretbench.suites.devbench.build.construction.examination.generated_answer import GeneratedInstance, read_answer
-from caretbench.suites.devbench.build.construction.shown_texts import bounded_diagnosis
-from caretbench.suites.devbench.build.construction.track_list import TrackList
-from caretbench.suites.devbench.build.construction.tracks import Answers, Track
+from caretbench.suites.devbench.build.construction.generated_answer import GeneratedInstance, read_answer
+from caretbench.suites.devbench.build.construction.tracks import Answers, Track, TrackList
+from caretbench.suites.devbench.build.instance_rules.instance_checks import PASSED
 from caretbench.suites.devbench.build.instance_rules.program_view import ProgramView
 from caretbench.suites.devbench.built_instances import INSTANCES_FILE, BuiltInstance, Scenario
+from caretbench.suites.devbench.pull import released_folder
 
 
 class RowFacts(NamedTuple):
@@ -200,3 +209,123 @@ def attempt_end(
             "seconds": answer.latency.last_s if answer is not None and answer.latency is not None else None,
         }
     )
+
+
+def rejected_instances(
+    review: Path, problems: Mapping[str, Problem], rows: Mapping[str, BuiltInstance]
+) -> tuple[list[tuple[BuiltInstance, str]], Sequence[str]]:
+    """Return the instances of a set that a review drops, with the reasons, and lines about the review.
+
+    Args:
+        review: ``settled.jsonl`` or ``rejections.jsonl`` of a review's export, or the folder of the export.
+        problems: The problems of the set.
+        rows: The rows of its instances by id.
+
+    Raises:
+        DataError: the file is missing or malformed.
+    """
+    found = reviewed_problems(review, [*problems.values()])
+    return [(rows[name], reason) for name, reason in found.dropped.items() if name in rows], found.lines
+
+
+class EditedInstance(NamedTuple):
+    """An instance whose file was edited or deleted: its new row (None: deleted), and the result in words."""
+
+    id: str
+    row: BuiltInstance | None
+    about: str
+
+
+def edited_instances(
+    folder: BuildFolder,
+    rows: Mapping[str, BuiltInstance],
+    problems: Mapping[str, Problem],
+    examination: InstanceExamination,
+) -> Iterator[EditedInstance]:
+    """Yield the instances whose files people edited or deleted since they were checked, with new results of checks."""
+    edited: list[BuiltInstance] = []
+    for name, row in rows.items():
+        if name not in problems:
+            yield EditedInstance(name, None, "its file was deleted; another instance is asked for")
+            continue
+        text_hash = folder.text_hash(name)
+        if text_hash != row.text_hash:
+            update = measured_properties(problems[name], row.scenario)
+            update |= {"text_hash": text_hash, "problem_hash": problem_hash(problems[name])}
+            edited.append(row.model_copy(update=update))
+    gated = [problems[row.id].model_copy(update={"id": f"{row.id}#{row.text_hash[:12]}"}) for row in edited]
+    results = examination.runs.results(gated)
+    for row, problem in zip(edited, gated, strict=True):
+        gate = results[problem.id].fault or PASSED
+        checks = {**examination.edited_checks(problems[row.id], row.scenario, row.library), "gate": gate}
+        faults = [f"{check}: {fault}" for check, fault in checks.items() if fault != PASSED]
+        about = "edited by hand; " + ("; ".join(faults) if faults else "it passes all checks")
+        yield EditedInstance(row.id, row.model_copy(update={"checks": checks}), about)
+
+
+NO_SET = "none"
+
+
+def add_public_sets(index: TwinIndex, names: Sequence[str]) -> list[str]:
+    """Add the programs of public sets to an index; return a line for each set.
+
+    Args:
+        index: The index.
+        names: ``starter``, ``released``, ``humaneval-infilling``, ``none``, or folders of problems; empty: the starter
+            set, and of the others those that are in the cache.
+
+    Raises:
+        DataError: a set is not there, or malformed.
+    """
+    lines = []
+    for name in names or _sets_at_hand():
+        if name == NO_SET:
+            continue
+        count = 0
+        for identity, language, group, text in _set_programs(name):
+            index.add(f"{name}:{identity}", language, group, text)
+            count += 1
+        lines.append(f"twins are searched in {count} programs of {name}")
+    return lines
+
+
+def _sets_at_hand() -> Iterator[str]:
+    yield "starter"
+    for name in ("released", HUMANEVAL_INFILLING):
+        try:
+            next(_set_programs(name))
+        except (DataError, StopIteration):
+            continue
+        yield name
+
+
+def _set_programs(name: str) -> Iterator[tuple[str, str, str, str]]:
+    """Yield id, language, group and text of the programs of a set."""
+    if name == HUMANEVAL_INFILLING:
+        yield from _humaneval_functions()
+        return
+    for problem in _set_problems(name):
+        caret = problem.caret
+        group = f"{caret.language}/{problem.labels.get('category', '')}"
+        yield problem.id, caret.language, group, caret.prefix + problem.reference + caret.suffix
+
+
+def _set_problems(name: str) -> list[Problem]:
+    if name == "starter":
+        return starter.load(starter.starter_root())
+    if name == "released":
+        return released_problems.load(released_folder())
+    folder = Path(name)
+    if not folder.is_dir():
+        raise DataError(f"--compare {name}: expected starter, released, humaneval-infilling, none, or a folder")
+    return starter.load(folder, source=folder.name)
+
+
+def _humaneval_functions() -> Iterator[tuple[str, str, str, str]]:
+    """Yield the functions of HumanEval-Infilling, each once."""
+    seen = set()
+    for _, row in read_lines(multi_line_file()):
+        identity = "/".join(str(row["task_id"]).split("/")[1:3])
+        if identity not in seen:
+            seen.add(identity)
+            yield identity, "python", "", f"{row['prompt']}{row['canonical_solution']}{row['suffix']}"

@@ -11,8 +11,12 @@ from pydantic import Field
 from caretbench.languages import language as language_named
 from caretbench.options import Option, StringList
 from caretbench.problem import Row
-from caretbench.suites.devbench import layout
-from caretbench.suites.devbench.cells.cell_tables import cell_categories, cell_languages
+from caretbench.suites.devbench.cells.cell_tables import (
+    RELEASED_LANGUAGES,
+    canonical_category,
+    cell_categories,
+    cell_languages,
+)
 
 GENERATOR_ROLE: Final = "generator"
 
@@ -92,7 +96,7 @@ class ConstructionOptions(Row):
 
 def _known_language(name: str) -> str:
     try:
-        found = layout.RELEASED_LANGUAGES.get(name) or language_named(name).name
+        found = RELEASED_LANGUAGES.get(name) or language_named(name).name
     except KeyError:
         found = name
     if found not in cell_languages():
@@ -102,6 +106,6 @@ def _known_language(name: str) -> str:
 
 def _known_category(name: str) -> str:
     try:
-        return layout.canonical_category(name)
+        return canonical_category(name)
     except KeyError:
         raise ValueError(f"--category {name}: no such cells; categories: {', '.join(cell_categories())}") from None

@@ -1,4 +1,4 @@
-"""Tracks: the attempts at one scenario, and the request that follows from them."""
+"""Tracks: the attempts at one scenario, the request that follows from them, and the tracks of the next round."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from caretbench.problem import Problem
-from caretbench.suites.devbench.build.construction.build_folder import StoredAnswer
-from caretbench.suites.devbench.build.construction.build_rows import InstanceAttempt, InstanceRequest
+from caretbench.suites.devbench.build.construction.build_folder import InstanceAttempt, InstanceRequest, StoredAnswer
 from caretbench.suites.devbench.build.construction.generator_prompt import (
     GeneratorTemplate,
     instance_request,
     repeated_request,
 )
-from caretbench.suites.devbench.built_instances import Scenario
+from caretbench.suites.devbench.build.construction.options import ConstructionOptions
+from caretbench.suites.devbench.build.construction.scenario_grid import Cell, scenario, sibling_scenario
+from caretbench.suites.devbench.built_instances import BuiltInstance, Scenario
 
 SHOWN_CHARACTERS: Final = 20_000
 """Characters of a faulty answer that are sent back."""
@@ -140,3 +141,148 @@ def read_tracks(
         if end.track in found:
             found[end.track].ends[end.request] = end
     return found
+
+
+ROUND_PER_CELL: Final = 5
+"""Largest number of requests of a cell in one round; the next round shows their instances."""
+
+
+class TrackList:
+    """Tracks of a folder by id.
+
+    The number of instances per cell applies to all generators together, or with ``every_generator`` to each: a
+    *counter* is one of these. The id of a track of one generator ends with ``@GENERATOR``.
+    """
+
+    def __init__(
+        self, options: ConstructionOptions, generators: Sequence[str], counts: Mapping[Cell, int], seed: int
+    ) -> None:
+        self._options = options
+        self._generators = tuple(generators)
+        self._counts = counts
+        self._seed = seed
+        self._tracks: dict[str, Track] = {}
+
+    def read(self, requests: Iterable[InstanceRequest], ends: Iterable[InstanceAttempt]) -> None:
+        """Take over the tracks of a folder's rows."""
+        self._tracks = read_tracks(requests, ends, self._generators)
+
+    def get(self, name: str) -> Track | None:
+        """Return a track by its id; None if there is none."""
+        return self._tracks.get(name)
+
+    def all(self) -> list[Track]:
+        """Return all tracks."""
+        return list(self._tracks.values())
+
+    def is_rejected(self, row: BuiltInstance) -> bool:
+        """Return whether people rejected an instance, as its track says."""
+        track = self._tracks.get(row.track)
+        ends = track.ends.values() if track is not None else ()
+        return any(end.outcome == "rejected" and (end.instance, end.attempt) == (row.id, row.attempts) for end in ends)
+
+    def rejected_names(self, scenario_id: str) -> list[str]:
+        """Return the names in the twin index of rejected instances of a scenario."""
+        return [
+            f"rejected/{end.instance}-{end.attempt}"
+            for track in self._tracks.values()
+            if track.scenario.id == scenario_id
+            for end in track.ends.values()
+            if end.outcome == "rejected"
+        ]
+
+    def end(self, row: InstanceAttempt) -> None:
+        """Store the end of an attempt in its track."""
+        self._tracks[row.track].ends[row.request] = row
+
+    def request_keys(self) -> set[str]:
+        """Return the keys of all requests."""
+        return {one.key for track in self._tracks.values() for one in track.requests}
+
+    @property
+    def counters(self) -> tuple[str, ...]:
+        """Generators whose instances are counted apart; one empty name if they are counted together."""
+        return self._generators if self._options.every_generator else ("",)
+
+    def instance_count(self, cell: Cell, counter: str, instances: Iterable[BuiltInstance]) -> int:
+        """Return the number of instances of a cell, siblings not counted."""
+        return sum(1 for row in _originals(cell, instances) if counter in {"", row.generator})
+
+    def expected(self, instances: Iterable[BuiltInstance]) -> tuple[int, int]:
+        """Return the least and the largest number of requests that are still needed.
+
+        The least is one for each instance that is missing; the largest all repairs of all generators, and all scenarios
+        that may be drawn.
+        """
+        rows, least, most = list(instances), 0, 0
+        for cell, count in self._counts.items():
+            originals = _originals(cell, rows)
+            for counter in self.counters:
+                turns = (1 if counter else len(self._generators)) * (1 + self._options.repairs)
+                missing = max(0, count - self.instance_count(cell, counter, rows))
+                own = [track for track in self._tracks.values() if _belongs(track, cell, counter)]
+                if missing:
+                    drawn = max((track.scenario.number for track in own), default=0)
+                    left = sum(track.requests_left(self._options.repairs) for track in own)
+                    least += missing
+                    most += left + max(0, self._options.patience * count - drawn) * turns
+                if self._options.siblings:
+                    existing = [row for row in originals if counter in {"", row.generator}]
+                    known = [self._tracks.get(f"{row.track}-sibling") for row in existing]
+                    found = [track for track in known if track is not None]
+                    least += missing + len(known) - sum(track.instance is not None for track in found)
+                    most += sum(track.requests_left(self._options.repairs) for track in found)
+                    most += (missing + len(known) - len(found)) * turns
+        return least, most
+
+    def open_tracks(self, cell: Cell, instances: Iterable[BuiltInstance]) -> list[Track]:
+        """Return the tracks of a cell to go on with: open ones, then new ones, as many as instances are missing."""
+        rows = list(instances)
+        return [
+            track
+            for counter in self.counters
+            for track in (*self._main_tracks(cell, counter, rows), *self._sibling_tracks(cell, counter, rows))
+        ]
+
+    def _main_tracks(self, cell: Cell, counter: str, rows: Sequence[BuiltInstance]) -> list[Track]:
+        missing = max(0, min(self._counts[cell] - self.instance_count(cell, counter, rows), ROUND_PER_CELL))
+        own = [track for track in self._tracks.values() if _belongs(track, cell, counter)]
+        found = [track for track in own if track.is_open(self._options.repairs)][:missing]
+        drawn = max((track.scenario.number for track in own), default=0)
+        limit = self._options.patience * self._counts[cell]
+        while len(found) < missing and drawn < limit:
+            drawn += 1
+            found.append(self._new_track(cell, drawn, counter))
+        return found
+
+    def _new_track(self, cell: Cell, number: int, counter: str) -> Track:
+        drawn = scenario(*cell, number, self._seed)
+        name = f"{drawn.id}@{counter}" if counter else drawn.id
+        track = self._tracks[name] = Track(name, drawn, (counter,) if counter else self._generators)
+        return track
+
+    def _sibling_tracks(self, cell: Cell, counter: str, rows: Sequence[BuiltInstance]) -> list[Track]:
+        if not self._options.siblings:
+            return []
+        found = []
+        for row in _originals(cell, rows):
+            if counter not in {"", row.generator}:
+                continue
+            name = f"{row.track}-sibling"
+            if name not in self._tracks:
+                generators = (row.generator,) if counter else self._generators
+                self._tracks[name] = Track(name, sibling_scenario(row.scenario, row.id), generators)
+            if self._tracks[name].is_open(self._options.repairs):
+                found.append(self._tracks[name])
+        return found[:ROUND_PER_CELL]
+
+
+def _originals(cell: Cell, instances: Iterable[BuiltInstance]) -> list[BuiltInstance]:
+    name = "/".join(cell)
+    return [row for row in instances if row.scenario.cell == name and not row.scenario.sibling_of]
+
+
+def _belongs(track: Track, cell: Cell, counter: str) -> bool:
+    """Return whether a track, no sibling's, counts for a cell and a counter."""
+    is_counted = track.generators == (counter,) if counter else "@" not in track.id
+    return track.scenario.cell == "/".join(cell) and is_counted and not track.scenario.sibling_of

@@ -3,20 +3,253 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
+
+import tree_sitter
 
 from caretbench.build.validation.texts.private_texts import private_texts
 from caretbench.extraction.policies import policy
-from caretbench.metrics.text_overlap import dense_text
+from caretbench.languages.node_kinds import NodeKinds, node_kinds
+from caretbench.metrics.text_overlap import content_words, dense_text
 from caretbench.problem import Caret, Problem
-from caretbench.suites.devbench.build.instance_rules.documentation_facts import comment_facts, documentation_facts
-from caretbench.suites.devbench.build.instance_rules.import_use import unused_imports
 from caretbench.suites.devbench.build.instance_rules.program_view import ProgramView
 from caretbench.suites.devbench.build.instance_rules.rule_measures import RULE_MEASURES, documented_name
-from caretbench.suites.devbench.cells.cell_tables import CellCategory, Rules, cell_categories, rules
-from caretbench.suites.devbench.documentation import DocumentationCheck, documentation_faults
-from caretbench.syntax.parser import encode
+from caretbench.suites.devbench.cells.cell_tables import CellCategory, Rules, cell_categories, cell_languages, rules
+from caretbench.suites.devbench.starter import DocumentationCheck, documentation_faults
+from caretbench.syntax.documentation import comments_between, documentation_of
+from caretbench.syntax.parser import encode, matches, text_of
+
+_IMPORTING = re.compile(r"(?:_statement|_declaration|_directive|preproc_include)$")
+_IMPORT_LINE = re.compile(r"^\s*(?:import|from|#\s*include|using|package|\"[\w./-]+\"$)|\brequire\(")
+_ALWAYS_USED = frozenset({"_", "*", "__future__", "annotations"})
+
+
+def mentions_library(view: ProgramView, library: str) -> bool:
+    """Return whether the code up to the end of the reference, or an import, has the last name of a library.
+
+    ``library`` is written as people do: ``bisect``, ``node:crypto``, ``std::ranges``, ``java.util.concurrent``.
+    """
+    names = [part for part in re.split(r"[^\w]+", library) if part]
+    if not names:
+        return False
+    imports = "\n".join(line for line in view.prefix.split("\n") if _IMPORT_LINE.search(line))
+    code = view.code[: view.end].decode("utf-8", "replace")
+    return re.search(rf"\b{re.escape(names[-1])}\b", f"{imports}\n{code}") is not None
+
+
+def unused_imports(view: ProgramView) -> list[str]:
+    """Return the imported names, and the headers and packages of the language's table, that the program does not use.
+
+    An import that binds no name and is not in the table counts as used.
+    """
+    return sorted(set(_unused_names(view)) | set(_unused_headers(view)))
+
+
+def _unused_names(view: ProgramView) -> Iterator[str]:
+    for name, place in _bound_names(view):
+        statement = _statement(place)
+        if name in _ALWAYS_USED or not name.isidentifier() or "__future__" in text_of(statement):
+            continue
+        used = any(
+            one.name == name and not statement.start_byte <= one.start < statement.end_byte for one in view.names
+        )
+        if not used and not _in_other_text(view, name, statement):
+            yield name
+
+
+def _in_other_text(view: ProgramView, name: str, statement: tree_sitter.Node) -> bool:
+    """Return whether the name occurs elsewhere, where the syntax tree shows no identifier: in a type, an annotation."""
+    rest = view.code[: statement.start_byte] + view.code[statement.end_byte :]
+    return re.search(rf"\b{re.escape(name)}\b".encode(), rest) is not None
+
+
+def _bound_names(view: ProgramView) -> Iterator[tuple[str, tree_sitter.Node]]:
+    """Yield the names that imports bind, with their nodes."""
+    found = matches(view.tree.root_node, view.language, "imports")
+    for match in found:
+        if "name" in match and "package" not in match:
+            yield text_of(match["name"][-1]), match["name"][-1]
+    if found:
+        return
+    for one in view.declarations:
+        if one.role == "import":
+            node = view.tree.root_node.descendant_for_byte_range(one.start, one.start + 1)
+            if node is not None:
+                yield re.split(r"[/.]", one.name.strip("\"'`"))[-1], node
+
+
+def _statement(node: tree_sitter.Node) -> tree_sitter.Node:
+    """Return the statement of an import, which may stand in a function."""
+    while node.parent is not None and not _IMPORTING.search(node.type):
+        node = node.parent
+    return node
+
+
+def _unused_headers(view: ProgramView) -> Iterator[str]:
+    table = cell_languages()[view.language].imports
+    if not table:
+        return
+    for match in matches(view.tree.root_node, view.language, "imports"):
+        if "module" not in match:
+            continue
+        node = match["module"][0]
+        header = text_of(node).strip("\"'`<>")
+        pattern = table.get(header)
+        statement = _statement(node)
+        rest = view.code[: statement.start_byte] + view.code[statement.end_byte :]
+        if pattern is not None and re.search(pattern, rest.decode("utf-8", "surrogatepass")) is None:
+            yield header
+
+
+_FUNCTION: Final = re.compile(r"function|method|constructor|declarator")
+_NAME: Final = re.compile(r"(?:new\s+)?([A-Za-z_][\w.:]*)\s*[({<]?")
+_TYPE: Final = re.compile(r"[A-Za-z_]\w*")
+_GENERAL: Final = ("BaseException", "Exception", "Throwable")
+_NOT_NAMED: Final = frozenset({"self", "cls", "this"})
+
+
+def documentation_facts(view: ProgramView, name: str) -> DocumentationCheck:
+    """Return the predicate that documentation of a declaration must satisfy.
+
+    Its parameters must be described if the language's documentation names parameters in tags, its returned value if it
+    returns one, and the errors that it raises itself; it has at least half of the words of the reference.
+    """
+    found = documentation_of(view.program, view.language, name)
+    node, kinds = _declaration(view, name), node_kinds(view.language)
+    words = found.word_count if found else 0
+    if node is None or not _FUNCTION.search(node.type):
+        return DocumentationCheck(documents=name, minimum_words=max(4, words // 2), mentions=_mentions(name))
+    tagged = found is not None and bool(found.parameters or found.returns or found.throws)
+    return DocumentationCheck(
+        documents=name,
+        minimum_words=max(5, words // 2),
+        parameters=_parameters(view, node) if tagged else (),
+        returns=tagged and _returns(node, kinds),
+        throws=tuple(dict.fromkeys(_raised(node, kinds))) if tagged else (),
+        mentions=_mentions(f"{name} {text_of(_body(node))}"),
+    )
+
+
+def comment_facts(view: ProgramView) -> DocumentationCheck:
+    """Return the predicate that a comment which documents no declaration must satisfy.
+
+    It has at least half of the words of the reference, and one of its words or of the names in the code that it is
+    about: a good comment says what the names do not.
+    """
+    found = comments_between(view.program, view.language, view.start, view.end)
+    words, text = (found.word_count, found.text) if found else (0, "")
+    return DocumentationCheck(minimum_words=max(4, words // 2), mentions=_mentions(f"{_code_beside(view)} {text}"))
+
+
+def _code_beside(view: ProgramView) -> str:
+    """Return the code that a comment is about: before it in its line, else the paragraph behind it, else before it."""
+    line = view.prefix.rpartition("\n")[2]
+    if line.strip():
+        return line
+    paragraphs = [re.split(r"\n[ \t]*\n", text.strip()) for text in (view.suffix, view.prefix)]
+    return paragraphs[0][0] or paragraphs[1][-1]
+
+
+def _declaration(view: ProgramView, name: str) -> tree_sitter.Node | None:
+    """Return the documented declaration with a name: the nearest one to the reference."""
+    found = [
+        match["declaration"][0]
+        for match in matches(view.tree.root_node, view.language, "declarations")
+        if text_of(match["name"][0]).replace("::", ".").strip("\"'`") == name
+    ]
+    return min(found, key=lambda node: abs(node.start_byte - view.end), default=None)
+
+
+def _body(node: tree_sitter.Node) -> tree_sitter.Node:
+    """Return the node of the whole function: in C++, the declarator has the name and its parent the body."""
+    while "declarator" in node.type and node.parent is not None:
+        node = node.parent
+    return node
+
+
+def _parameters(view: ProgramView, node: tree_sitter.Node) -> tuple[str, ...]:
+    whole = _body(node)
+    lists = node_kinds(view.language).parameter_lists
+    parameter_list = next((one for one in _descendants(whole) if one.type in lists), None)
+    if parameter_list is None:
+        return ()
+    names = [
+        one.name
+        for one in view.declarations
+        if one.role == "parameter"
+        and parameter_list.start_byte <= one.start < parameter_list.end_byte
+        and one.name not in _NOT_NAMED
+    ]
+    return tuple(name for name in names if not name.startswith("_"))
+
+
+def _descendants(node: tree_sitter.Node) -> list[tree_sitter.Node]:
+    """Return a node and all nodes below it, in text order."""
+    found, waiting = [], [node]
+    while waiting:
+        one = waiting.pop()
+        found.append(one)
+        waiting.extend(reversed(one.children))
+    return found
+
+
+def _returns(node: tree_sitter.Node, kinds: NodeKinds) -> bool:
+    """Return whether the function returns a value somewhere, functions in it not counted."""
+    waiting = [*_body(node).children]
+    while waiting:
+        one = waiting.pop()
+        if one.type in kinds.returns and one.named_child_count:
+            return True
+        if not re.search(r"function|lambda|class|func_literal|method_d", one.type) or "body" in one.type:
+            waiting.extend(one.children)
+    return False
+
+
+def _raised(node: tree_sitter.Node, kinds: NodeKinds) -> list[str]:
+    """Return the names of the error types that leave the function: not those of inner functions, nor caught ones."""
+    names = []
+    whole = _body(node)
+    for one in _descendants(whole):
+        if one.type in kinds.throws and one.named_children:
+            found = _NAME.match(text_of(one.named_children[0]))
+            is_type = found is not None and (found[1][:1].isupper() or "::" in found[1])
+            if found is not None and is_type and not _stays_inside(one, found[1], whole, kinds):
+                names.append(found[1])
+    return names
+
+
+def _stays_inside(node: tree_sitter.Node, error: str, whole: tree_sitter.Node, kinds: NodeKinds) -> bool:
+    """Return whether an error is raised in an inner function, or where a handler of the function catches it."""
+    above = node.parent
+    while above is not None and above.id != whole.id:
+        if above.type in kinds.functions:
+            return True
+        body = above.child_by_field_name("body") if above.type in kinds.tries else None
+        if (
+            body is not None
+            and body.id == node.id
+            and any(one.type in kinds.handlers and _catches(one, error) for one in above.named_children)
+        ):
+            return True
+        node, above = above, above.parent
+    return False
+
+
+def _catches(node: tree_sitter.Node, error: str) -> bool:
+    """Return whether a handler catches an error: by its name, a general one, or none."""
+    # The head of the handler: what it has before its block.
+    head = text_of(node)[: node.named_children[-1].start_byte - node.start_byte] if node.named_children else ""
+    names = {name for name in _TYPE.findall(head) if name[:1].isupper()}
+    return not names or bool(names & {error, *_GENERAL})
+
+
+def _mentions(code: str) -> tuple[tuple[str, ...], ...]:
+    """Return one group of words, of which one must occur: the beginnings of the words in the code's names."""
+    plain = re.sub(r"\"\"\".*?(?:\"\"\"|\Z)|//[^\n]*|/\*.*?(?:\*/|\Z)", " ", code, flags=re.DOTALL)
+    words = tuple(dict.fromkeys(word[:5] for word in content_words(plain)))
+    return (words,) if words else ()
+
 
 REPEATED_LINE: Final = 13
 """Length from which a line of the reference may not stand in the suffix."""

@@ -5,35 +5,39 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from caretbench.build.validation.texts.twins import TwinIndex
+from caretbench.metrics.text_overlap import bag_overlap
 from caretbench.problem import InlineSplice, PredicateCheck, Problem
-from caretbench.suites.devbench.build.construction.build_folder import InstanceFile, StoredAnswer, predicate_file
-from caretbench.suites.devbench.build.construction.build_rows import AttemptOutcome, InstanceRequest
-from caretbench.suites.devbench.build.construction.examination.caret_moves import moved_instances
-from caretbench.suites.devbench.build.construction.examination.gate_runs import GateRuns
-from caretbench.suites.devbench.build.construction.examination.generated_answer import (
+from caretbench.suites.devbench.build.construction.build_folder import (
+    AttemptOutcome,
+    InstanceFile,
+    InstanceRequest,
+    StoredAnswer,
+    predicate_file,
+)
+from caretbench.suites.devbench.build.construction.gate_runs import GateRuns
+from caretbench.suites.devbench.build.construction.generated_answer import (
     GeneratedInstance,
     UnusableAnswer,
+    moved_instances,
     read_answer,
 )
-from caretbench.suites.devbench.build.construction.examination.siblings import sibling_fault
-from caretbench.suites.devbench.build.instance_rules.import_use import mentions_library
 from caretbench.suites.devbench.build.instance_rules.instance_checks import (
     PASSED,
     instance_band,
     instance_kind,
     made_documentation_check,
+    mentions_library,
     rule_faults,
     text_checks,
 )
 from caretbench.suites.devbench.build.instance_rules.program_view import ProgramView, nesting_depth
-from caretbench.suites.devbench.build.instance_rules.rule_measures import RULE_MEASURES
+from caretbench.suites.devbench.build.instance_rules.rule_measures import RULE_MEASURES, tree_shape
 from caretbench.suites.devbench.built_instances import Scenario
 from caretbench.suites.devbench.cells.cell_tables import cell_categories
-from caretbench.suites.devbench.documentation import DocumentationCheck
-from caretbench.suites.devbench.starter import problem_of_text
+from caretbench.suites.devbench.starter import DocumentationCheck, problem_of_text
 from caretbench.syntax.bounded_parsing import PROBE_MB, PROBE_SECONDS, takes_too_much
 from caretbench.syntax.caret_boundary import caret_boundary
 
@@ -233,3 +237,26 @@ def _difficulty(view: ProgramView, bands: Mapping[str, tuple[int, int]], asked: 
     tokens = RULE_MEASURES["reference_tokens"](view)
     low = bands[asked][0]
     return PASSED if tokens >= low else f"too easy: the reference has {tokens} tokens, and {low} are the least"
+
+
+MIN_SHAPE_OVERLAP: Final = 0.85
+"""Least overlap (F1) of the tree shapes of a sibling and its original; others of a cell have at most 0.78."""
+MAX_WORD_SHARE: Final = 0.6
+"""Largest share of words in common (Jaccard); others of a cell have at most 0.37, a copy has 1."""
+
+
+def sibling_fault(original: Problem, sibling: Problem) -> str:
+    """Return why a problem is no sibling of another: another shape, or the same words; empty if it is one."""
+    first, second = ProgramView.of(original), ProgramView.of(sibling)
+    shapes = (tree_shape(view.tree.root_node) for view in (first, second))
+    shape = bag_overlap(*(one.elements() for one in shapes)).f1
+    if shape < MIN_SHAPE_OVERLAP:
+        return (
+            f"it has not the shape of the original: {shape:.2f} of the syntax tree in common, at least "
+            f"{MIN_SHAPE_OVERLAP} required; keep statements and calls, change names, values and texts"
+        )
+    words, others = (set(re.findall(r"\w\w+", view.shown.lower())) for view in (first, second))
+    share = len(words & others) / max(1, len(words | others))
+    if share > MAX_WORD_SHARE:
+        return f"it has {share:.0%} of its words in common with the original, at most {MAX_WORD_SHARE:.0%} allowed"
+    return ""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.suites.devbench.build.construction.examination.generated_answer import (
+from caretbench.suites.devbench.build.construction.generated_answer import (
     GeneratedInstance,
     UnusableAnswer,
     read_answer,

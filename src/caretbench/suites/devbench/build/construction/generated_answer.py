@@ -1,8 +1,9 @@
-"""Answers of generators: the texts of an instance, or the reason why there are none."""
+"""Answers of generators: the texts of an instance, or the reason why there are none, and moves of its caret."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final, Literal
 
 from pydantic import Field, ValidationError
@@ -12,6 +13,7 @@ from caretbench.files import describe_validation_error, replace_surrogates
 from caretbench.judging.parsing import json_object
 from caretbench.problem import Row
 from caretbench.suites.devbench.starter import CLOSING, OPENING, TESTS
+from caretbench.syntax.caret_boundary import CaretBoundary, caret_boundary
 
 AnswerFault = Literal["empty", "cut_off", "refused", "malformed"]
 
@@ -108,3 +110,34 @@ def _text_fault(found: GeneratedInstance) -> str:
     if next(private_texts(f"{found.name}\n{found.library}\n{found.justification}"), None) is not None:
         return "name, library or justification hold a secret, the name of a person or an address"
     return ""
+
+
+_MAX_MOVES: Final = 6
+"""Maximum number of moved instances, since each of them is checked."""
+
+
+def moved_instances(found: GeneratedInstance, boundary: CaretBoundary) -> Iterator[GeneratedInstance]:
+    """Yield the instance with its caret moved to a boundary, nearest places first; nothing if it is there already.
+
+    Places are tried on the line of the caret: on the first line of the reference, and at the beginning of the line. At
+    most a third of the reference is given away. The program stays the same.
+    """
+    if _boundary(found) == boundary:
+        return
+    line = found.prefix.rpartition("\n")[2]
+    indentation = len(line) - len(line.lstrip())
+    moves = [indentation - len(line)] if line.strip() else []
+    first_line = found.reference.rstrip().partition("\n")[0]
+    moves += range(1, min(len(first_line), len(found.reference) // 3 + 1))
+    places = (one for one in (_moved(found, move) for move in moves) if _boundary(one) == boundary)
+    yield from (one for one, _ in zip(places, range(_MAX_MOVES), strict=False))
+
+
+def _moved(found: GeneratedInstance, move: int) -> GeneratedInstance:
+    """Return the instance with its caret moved by some characters, which the prefix gains or, if negative, loses."""
+    whole, caret = found.prefix + found.reference, len(found.prefix) + move
+    return found.model_copy(update={"prefix": whole[:caret], "reference": whole[caret:]})
+
+
+def _boundary(found: GeneratedInstance) -> CaretBoundary:
+    return caret_boundary(found.prefix, found.reference, found.suffix)

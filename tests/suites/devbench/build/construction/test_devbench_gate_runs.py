@@ -11,7 +11,7 @@ from caretbench.build import load_builder
 from caretbench.execution.dispatcher import open_executor
 from caretbench.execution.execution_types import Executor
 from caretbench.problem import Problem
-from caretbench.suites.devbench.build.construction.examination.gate_runs import GateResult, GateRuns
+from caretbench.suites.devbench.build.construction.gate_runs import GateResult, GateRuns
 from caretbench.suites.devbench.starter import problem_of_text
 from caretbench.suites.validity import Validity
 

@@ -3,15 +3,15 @@ from __future__ import annotations
 import pytest
 
 from caretbench.problem import PredicateCheck
-from caretbench.suites.devbench.build.construction.build_rows import InstanceRequest
-from caretbench.suites.devbench.build.construction.examination.candidates import (
+from caretbench.suites.devbench.build.construction.build_folder import InstanceRequest
+from caretbench.suites.devbench.build.construction.candidates import (
     examined_candidate,
     instance_candidate,
     measured_properties,
     parse_fault,
     scenario_checks,
 )
-from caretbench.suites.devbench.build.construction.examination.generated_answer import GeneratedInstance
+from caretbench.suites.devbench.build.construction.generated_answer import GeneratedInstance
 from caretbench.suites.devbench.build.construction.generator_prompt import instance_request, read_template
 from caretbench.suites.devbench.build.construction.scenario_grid import scenario
 

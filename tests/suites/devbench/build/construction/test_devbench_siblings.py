@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.suites.devbench.build.construction.examination.siblings import sibling_fault
+from caretbench.suites.devbench.build.construction.candidates import sibling_fault
 from caretbench.suites.devbench.starter import problem_of_text
 
 ORIGINAL = """def freight(parcels, surcharge):

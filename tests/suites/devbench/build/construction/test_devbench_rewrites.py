@@ -8,7 +8,7 @@ import pytest
 
 from caretbench.build import load_builder
 from caretbench.execution.dispatcher import open_executor
-from caretbench.suites.devbench.build.construction.examination.rewrites import rewrite_faults, rewrites
+from caretbench.suites.devbench.build.construction.gate_runs import rewrite_faults, rewrites
 from caretbench.suites.devbench.starter import problem_of_text
 
 HONEST = {

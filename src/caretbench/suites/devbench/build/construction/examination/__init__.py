@@ -1,1 +1,0 @@
-"""Examination of generators' answers: texts, rules, the gate, and the instance that remains."""
