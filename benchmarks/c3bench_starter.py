@@ -14,7 +14,7 @@ from pathlib import Path
 from caretbench import api
 from caretbench.files import read_rows, write_rows
 from caretbench.problem import Problem
-from caretbench.suites.c3bench.starter import starter_folder
+from caretbench.suites.c3bench.suite import starter_folder
 
 PACKAGE = Path(str(starter_folder())).parents[2]
 SOURCES = (starter_folder() / "functions", PACKAGE / "samples", PACKAGE / "suites/devbench/starter")

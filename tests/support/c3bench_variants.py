@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from caretbench.problem import Provenance
+from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
 from caretbench.suites.c3bench.build.variants.code_context import CodeContext, function_context
-from caretbench.suites.c3bench.checked_functions import CheckedFunction
 
 HEAD = 'def sum_of_even(values):\n    """Return the sum of the even values."""\n'
 MIDDLE = "    total = 0\n    for value in values:\n        if value % 2 == 0:\n            total += value\n"

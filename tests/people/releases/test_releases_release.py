@@ -13,7 +13,7 @@ from caretbench.people.releases.release import ReleaseOptions, holdout_folder, r
 from caretbench.people.releases.release_files import file_hashes, mark_program
 from caretbench.problem import Caret, FileSplice, Problem, Provenance, TestsCheck
 from caretbench.suites import load_suite
-from caretbench.suites.c3bench.starter import starter_folder
+from caretbench.suites.c3bench.suite import starter_folder
 from caretbench.suites.devbench import starter
 from tests.support.built_sets import CANARY, PAID_ANSWER, every_id, read_jsonl, write_programs, write_review, write_set
 

@@ -10,12 +10,12 @@ import pytest
 
 from caretbench.files import DataError
 from caretbench.problem import InlineSplice, Problem, Provenance
-from caretbench.suites.c3bench.checked_functions import CheckedFunction, read_functions
+from caretbench.suites.c3bench.build.checked_functions import CheckedFunction, read_functions
+from caretbench.suites.c3bench.build.problem_building import implementation_problems, scale_problem
+from caretbench.suites.c3bench.build.scale_middles import scale_middles
 from caretbench.suites.c3bench.implementations.equivalents import equivalent_contexts
-from caretbench.suites.c3bench.predicates import failed_predicates
-from caretbench.suites.c3bench.problem_building import JUDGED, implementation_problems, scale_problem
-from caretbench.suites.c3bench.scale.scale_instructions import stated_specification
-from caretbench.suites.c3bench.scale.scale_middles import scale_middles
+from caretbench.suites.c3bench.measures import JUDGED, failed_predicates
+from caretbench.suites.c3bench.scale.scale_types import stated_specification
 
 OURS = Provenance(source="written for this test")
 TEXT = '''def largest(values):

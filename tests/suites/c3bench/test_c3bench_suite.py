@@ -11,8 +11,8 @@ from caretbench.problem import PredicateCheck, Problem
 from caretbench.reports.strata import has_verdicts
 from caretbench.suites import load_suite
 from caretbench.suites.baselines import baseline_completions
-from caretbench.suites.c3bench.build.completion_gate import passing_wrong_answers, repeated_sources
-from caretbench.suites.c3bench.starter import starter_folder
+from caretbench.suites.c3bench.build.builder import passing_wrong_answers, repeated_sources
+from caretbench.suites.c3bench.suite import starter_folder
 
 SUITE = load_suite("c3bench")
 

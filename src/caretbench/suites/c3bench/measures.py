@@ -1,6 +1,7 @@
-"""Scores of answers that need no execution: instruction following, similarity, tokens.
+"""Scores of answers that need no execution: predicates of instructions, similarity, tokens.
 
-No value is named ``passed``: an answer that follows its instruction and one that passes the tests are counted apart.
+Predicates are rules about an implementation, and specifications of scale. No value is named ``passed``: an answer that
+follows its instruction and one that passes the tests are counted apart.
 """
 
 from __future__ import annotations
@@ -9,12 +10,26 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from pydantic import TypeAdapter
+
 from caretbench.extraction.policies import policy
 from caretbench.metrics.similarity import similarities
-from caretbench.problem import PredicateCheck, Problem, Profile
+from caretbench.problem import CriterionCheck, InlineSplice, PredicateCheck, Problem, Profile
 from caretbench.profiles import ProfileRule, ProfileRules
-from caretbench.suites.c3bench.predicates import failed_predicates, published_fault
+from caretbench.suites.c3bench.implementations.features import FeatureRule, features_of_text
+from caretbench.suites.c3bench.scale import ScaleSpecification, verify
+from caretbench.suites.c3bench.scale.scale_types import Level
+from caretbench.suites.c3bench.scale.verifier import verify_published
 from caretbench.suites.suite_types import Measurement
+
+SUITE = "c3bench"
+FEATURES_PREDICATE = "features"
+SCALE_PREDICATE = "scale"
+JUDGED = CriterionCheck(name="c3-instruction", maximum=1.0)
+"""Judged criterion of problems about the implementation, next to their predicates or in their place."""
+OTHER_VARIANT = "other_variant"
+"""Hidden field of a problem: the right answer to another instruction of its context."""
+
 
 FOLLOWED: Final = "followed"
 """1 if the answer satisfies the predicate of its instruction; for SCC at the level ``strict``."""
@@ -82,3 +97,43 @@ def measured_raw(problem: Problem, raw: str) -> list[Measurement]:
     code = token_count(policy("clean").apply(raw, problem.caret).text)
     rest = max(token_count(raw) - code, 0)
     return [Measurement("raw-tokens@1", {CODE_TOKENS: float(code), COMMENTARY_TOKENS: float(rest)})]
+
+
+_NAMES: TypeAdapter[tuple[str, ...]] = TypeAdapter(tuple[str, ...])
+
+
+def failed_predicates(problem: Problem, text: str, level: Level = "strict") -> list[str]:
+    """Return a line for each predicate of a problem that an answer does not satisfy.
+
+    Raises:
+        ValueError: a predicate has a name that this suite does not know.
+    """
+    checks = [check for check in problem.checks if isinstance(check, PredicateCheck)]
+    return [fault for check in checks if (fault := _fault(problem, check, text, level))]
+
+
+def published_fault(problem: Problem, text: str) -> str:
+    """Return the reason why an answer fails the paper's check of scale; empty if it does not."""
+    caret = problem.caret
+    for check in problem.checks:
+        if isinstance(check, PredicateCheck) and check.name == SCALE_PREDICATE:
+            specification = ScaleSpecification.model_validate(check.arguments["specification"])
+            verdict = verify_published(caret.prefix, text, caret.suffix, specification)
+            if not verdict.ok:
+                return verdict.reason
+    return ""
+
+
+def _fault(problem: Problem, check: PredicateCheck, text: str, level: Level) -> str:
+    caret = problem.caret
+    if check.name == SCALE_PREDICATE:
+        specification = ScaleSpecification.model_validate(check.arguments["specification"])
+        return verify(caret.prefix, text, caret.suffix, specification.model_copy(update={"level": level})).reason
+    if check.name != FEATURES_PREDICATE or not isinstance(problem.splice, InlineSplice):
+        raise ValueError(f"{problem.id}: no predicate {check.name!r}")
+    program = caret.prefix + text + caret.suffix
+    found = features_of_text(program, len(caret.prefix), len(caret.prefix) + len(text))
+    if found is None:
+        return "the completed file does not parse"
+    rule = FeatureRule(*(_NAMES.validate_python(check.arguments[name]) for name in ("requires", "forbids")))
+    return ", ".join(rule.faults(found))

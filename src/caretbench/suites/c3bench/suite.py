@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.files import DataError, read_rows
@@ -13,11 +13,16 @@ from caretbench.languages import language
 from caretbench.problem import InlineSplice, Problem, Profile
 from caretbench.suites import register
 from caretbench.suites.base import Suite
-from caretbench.suites.c3bench import starter
-from caretbench.suites.c3bench.baselines import C3_BASELINES
-from caretbench.suites.c3bench.measures import C3BenchProfile, measured, measured_raw, token_count
-from caretbench.suites.c3bench.predicates import failed_predicates
-from caretbench.suites.c3bench.problem_building import SUITE
+from caretbench.suites.baselines import BASELINES, BaselineFunction
+from caretbench.suites.c3bench.measures import (
+    OTHER_VARIANT,
+    SUITE,
+    C3BenchProfile,
+    failed_predicates,
+    measured,
+    measured_raw,
+    token_count,
+)
 from caretbench.suites.c3bench.tables.printed_table import printed_table
 from caretbench.suites.c3bench.tables.result_charts import result_charts
 from caretbench.suites.c3bench.tables.result_tables import headline_results, result_tables
@@ -25,6 +30,15 @@ from caretbench.suites.suite_types import Headline, Measurement, ProblemSet, Str
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+def _other_variant(problem: Problem) -> str | None:
+    """Return the right answer to another instruction of the same context; None if the context has no other."""
+    return problem.released.get(OTHER_VARIANT)
+
+
+C3_BASELINES: Final[Mapping[str, BaselineFunction]] = {**BASELINES, "other-variant": _other_variant}
+"""Baselines by name."""
 
 
 @register
@@ -51,7 +65,7 @@ class C3BenchSuite(Suite):
     def load(self, source: str) -> ProblemSet:
         """Load ``starter``, or a folder that ``caretbench build c3bench`` wrote."""
         if source == "starter":
-            return ProblemSet.of("starter", starter.load())
+            return ProblemSet.of("starter", load_starter())
         root = Path(source)
         if not root.is_dir():
             hint = "; nothing of this suite was ever released" if source == "released" else ""
@@ -115,3 +129,13 @@ class C3BenchSuite(Suite):
     def published_tables(self, results: Sequence[Table]) -> tuple[Table, ...]:
         """Return Table 2 as printed, below the rows of the run."""
         return (printed_table(results),)
+
+
+def starter_folder() -> Path:
+    """Return the folder of the starter set in the package: ``functions/`` and ``problems.jsonl``."""
+    return Path(str(resources.files("caretbench.suites.c3bench"))) / "starter_set"
+
+
+def load_starter() -> list[Problem]:
+    """Return the problems of the starter set."""
+    return list(read_rows(starter_folder() / "problems.jsonl", Problem))

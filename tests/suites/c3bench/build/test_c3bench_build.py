@@ -14,9 +14,8 @@ from caretbench.execution.sandbox import bubblewrap
 from caretbench.files import read_rows
 from caretbench.problem import Problem
 from caretbench.suites import load_suite
-from caretbench.suites.c3bench.build.build_folder import C3Folder
-from caretbench.suites.c3bench.build.build_types import Reject
-from caretbench.suites.c3bench.starter import starter_folder
+from caretbench.suites.c3bench.build.build_folder import C3Folder, Reject
+from caretbench.suites.c3bench.suite import starter_folder
 
 pytestmark = [
     pytest.mark.long, pytest.mark.skipif(bubblewrap.find_bubblewrap() is None, reason="bubblewrap is not installed"),

@@ -9,11 +9,12 @@ from caretbench.execution.execution_types import ExecutionRequest, Executor
 from caretbench.extraction.policies import policy
 from caretbench.problem import CriterionCheck, PredicateCheck, Problem, Provenance
 from caretbench.suites import load_suite
-from caretbench.suites.c3bench.build.completion_gate import CompletionGate, passing_wrong_answers, repeated_sources
-from caretbench.suites.c3bench.checked_functions import CheckedFunction
+from caretbench.suites.c3bench.build.builder import CompletionGate, passing_wrong_answers, repeated_sources
+from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
+from caretbench.suites.c3bench.build.problem_building import implementation_problems, scale_problem
+from caretbench.suites.c3bench.build.scale_middles import scale_middles
 from caretbench.suites.c3bench.implementations.equivalents import equivalent_contexts
-from caretbench.suites.c3bench.problem_building import FEATURES_PREDICATE, implementation_problems, scale_problem
-from caretbench.suites.c3bench.scale.scale_middles import scale_middles
+from caretbench.suites.c3bench.measures import FEATURES_PREDICATE
 from caretbench.suites.validity import Validity
 
 OURS = Provenance(source="written for this test")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caretbench.problem import Provenance
-from caretbench.suites.c3bench.build.function_files import paired_functions, unpaired_functions
+from caretbench.suites.c3bench.build.checked_functions import paired_functions, unpaired_functions
 
 OURS = Provenance(source="written for this test")
 TEXT = '''"""Numbers."""

@@ -10,12 +10,11 @@ from functools import cache
 import pytest
 
 from caretbench.problem import Provenance
-from caretbench.suites.c3bench.build.build_types import ImplementationContext, SourceText
-from caretbench.suites.c3bench.build.implementation_middles import LINE_SHARE, implementation_middles
-from caretbench.suites.c3bench.build.scale_choice import chosen_middles, scale_candidates
-from caretbench.suites.c3bench.checked_functions import CheckedFunction
+from caretbench.suites.c3bench.build.build_folder import ImplementationContext, SourceText
+from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
+from caretbench.suites.c3bench.build.implementation_contexts import LINE_SHARE, implementation_middles
+from caretbench.suites.c3bench.build.scale_middles import chosen_middles, rejects_wrong_answers, scale_candidates
 from caretbench.suites.c3bench.implementations.equivalents import equivalent_contexts
-from caretbench.suites.c3bench.scale.scale_middles import rejects_wrong_answers
 
 OURS = Provenance(source="written for this test")
 TEXT = '''def table(values):
@@ -47,7 +46,7 @@ CACHED_CONTEXTS = cache(equivalent_contexts)
 
 @pytest.fixture(autouse=True)
 def contexts_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    path = "caretbench.suites.c3bench.build.implementation_middles.equivalent_contexts"
+    path = "caretbench.suites.c3bench.build.implementation_contexts.equivalent_contexts"
     monkeypatch.setattr(path, CACHED_CONTEXTS)
 
 

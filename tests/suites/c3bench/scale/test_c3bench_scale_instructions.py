@@ -8,8 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.suites.c3bench.scale.scale_instructions import scale_instructions, stated_specification
-from caretbench.suites.c3bench.scale.scale_types import BLOCK_NODES, NODE_CLASSES, ScaleSpecification
+from caretbench.suites.c3bench.scale.scale_types import (
+    BLOCK_NODES,
+    NODE_CLASSES,
+    ScaleSpecification,
+    scale_instructions,
+    stated_specification,
+)
 
 UNITS = st.sampled_from(["code_line", "physical_line", "statement"])
 NUMBERS = st.integers(1, 40)

@@ -5,9 +5,13 @@ from typing import Any
 import polars as pl
 
 from caretbench.problem import Problem
-from caretbench.suites.c3bench.tables.judged_table import JOINT_JUDGED, judged_tables, with_joint_judged
-from caretbench.suites.c3bench.tables.result_rows import model_results
-from caretbench.suites.c3bench.tables.result_tables import result_tables
+from caretbench.suites.c3bench.tables.result_tables import (
+    JOINT_JUDGED,
+    judged_tables,
+    model_results,
+    result_tables,
+    with_joint_judged,
+)
 from tests.support.instructed import instructed_problems
 
 

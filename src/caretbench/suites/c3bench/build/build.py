@@ -15,12 +15,17 @@ from caretbench.execution.dispatcher import Dispatcher, open_executor
 from caretbench.problem import Problem
 from caretbench.progress import Progress
 from caretbench.suites.c3bench.build.balance import balanced_choice
-from caretbench.suites.c3bench.build.build_folder import C3Folder, C3Manifest
-from caretbench.suites.c3bench.build.build_types import BuildMaterial, ImplementationContext, Reject
-from caretbench.suites.c3bench.build.implementation_middles import implementation_middles
-from caretbench.suites.c3bench.build.implementation_trials import examined_contexts
-from caretbench.suites.c3bench.build.options import C3BuildOptions
-from caretbench.suites.c3bench.build.scale_choice import chosen_middles, scale_candidates
+from caretbench.suites.c3bench.build.build_folder import (
+    BuildMaterial,
+    C3BuildOptions,
+    C3Folder,
+    C3Manifest,
+    ImplementationContext,
+    Reject,
+)
+from caretbench.suites.c3bench.build.implementation_contexts import examined_contexts, implementation_middles
+from caretbench.suites.c3bench.build.problem_building import implementation_problems, scale_problem
+from caretbench.suites.c3bench.build.scale_middles import chosen_middles, scale_candidates
 from caretbench.suites.c3bench.build.variant_stage import (
     check_roles,
     material_hash,
@@ -28,7 +33,6 @@ from caretbench.suites.c3bench.build.variant_stage import (
     variant_stage,
     without_rejected,
 )
-from caretbench.suites.c3bench.problem_building import implementation_problems, scale_problem
 from caretbench.suites.suite_types import BuildResult, ProblemGate
 from caretbench.suites.validity import Validity
 from caretbench.versions import versions
@@ -37,7 +41,7 @@ GateOpener = Callable[[Callable[[], Dispatcher], Callable[[int], None]], Problem
 """Returns the suite's gate for an executor and a receiver of progress."""
 
 
-def build(
+def build_problems(
     sources: Sequence[str],
     output: Path,
     options: Mapping[str, Any],

@@ -1,4 +1,4 @@
-"""The folder of one build: problems, verdicts, rejects, manifest.
+"""The folder of one build, with its options and the types of its rows.
 
 ::
 
@@ -17,16 +17,142 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from pydantic import Field, ValidationError
 
-from caretbench.files import DataError, describe_validation_error, write_atomically, write_rows
-from caretbench.problem import SCHEMA_VERSION, Problem, Row
-from caretbench.suites.c3bench.build.build_types import Reject
-from caretbench.suites.c3bench.build.options import C3BuildOptions
-from caretbench.suites.c3bench.build.variants.examination import ExaminedVariant
+from caretbench.files import DataError, describe_validation_error, sha256_text, write_atomically, write_rows
+from caretbench.options import Option, StringList
+from caretbench.problem import SCHEMA_VERSION, Problem, Provenance, Row
+from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
+from caretbench.suites.c3bench.build.variants.code_context import ExaminedVariant
+from caretbench.suites.c3bench.implementations.equivalents import Equivalent
 from caretbench.suites.validity import Validity
+
+_SOURCES, _PROBLEMS = "Sources", "Problems"
+
+OPTIONS: Final = (
+    Option("from_sources", StringList, "Source of the problems, as SOURCE; may be repeated.", "build",
+           flags=("--from",), metavar="SOURCE", help_group=_SOURCES),
+    Option("variants", StringList, "File of contexts, implementations and instructions by hand, TOML or JSONL; may be "
+           "repeated.", "build", metavar="FILE", help_group=_SOURCES),
+    Option("max_generated", int, "Maximum number of contexts for which generators write versions. Default: all.",
+           "build", minimum=0, metavar="N", help_group=_SOURCES),
+    Option("reviewed", Path, "Export of a review by people: problems that they rejected are dropped.", "build",
+           metavar="PATH", help_group=_PROBLEMS),
+    Option("max_icc", int, "Maximum number of problems about the implementation. Default: all.", "build", minimum=0,
+           metavar="N", help_group=_PROBLEMS),
+    Option("max_scc", int, "Maximum number of problems about the scale.", "build", default=900, minimum=0,
+           metavar="N", help_group=_PROBLEMS),
+    Option("max_share", float, "Maximum length of a middle, as a share of the text around it.", "build", default=0.3,
+           minimum=0, metavar="SHARE", help_group=_PROBLEMS),
+    Option("per_function", int, "Maximum number of middles of one function for problems about the implementation.",
+           "build", default=1, minimum=1, metavar="N", help_group=_PROBLEMS),
+    Option("per_file", int, "Maximum number of problems about the scale of one file.", "build", default=24, minimum=1,
+           metavar="N", help_group=_PROBLEMS),
+    Option("unverified", bool, "Also keep problems for which no failing wrong answer was found.", "build",
+           flags=("--unverified",), default=False, help_group=_PROBLEMS),
+    Option("seed", int, "Random seed of the choice.", "build", default=0, help_group=_PROBLEMS),
+    Option("jobs", int, "Maximum number of programs that run at the same time. Default: the number of processors.",
+           "build", flags=("--jobs", "-j"), minimum=1, help_group="Execution"),
+)  # fmt: skip
+"""Options of ``caretbench build c3bench``."""
+
+
+class C3BuildOptions(Row):
+    """Options that decide which problems are built; the manifest contains them."""
+
+    sources: tuple[str, ...]
+    max_icc: int | None = None
+    max_scc: int = 900
+    max_share: float = 0.3
+    per_function: int = 1
+    per_file: int = 24
+    unverified: bool = False
+    seed: int = 0
+    variants: tuple[str, ...] = ()
+    max_generated: int | None = None
+
+    @classmethod
+    def of(cls, sources: tuple[str, ...], values: Mapping[str, Any]) -> C3BuildOptions:
+        """Return the options of a build from its sources and the values of :data:`OPTIONS`."""
+        named = {name: values[name] for name in cls.model_fields if name not in {"sources", "variants"}}
+        files = tuple(values["variants"] or ())
+        return cls(sources=(*sources, *(values["from_sources"] or ())), variants=files, **named)
+
+
+Stage = Literal["source", "middle", "implementation", "tests", "variant", "gate", "choice", "people"]
+Extraction = Literal["node", "lines"]
+
+
+class SourceText(NamedTuple):
+    """Text of a source file, or of a program; ``id`` names it in problems."""
+
+    id: str
+    language: str
+    text: str
+    provenance: Provenance
+
+
+class BuildMaterial(NamedTuple):
+    """Functions with tests, source files, and what could not be read: one row each, with file and line."""
+
+    functions: tuple[CheckedFunction, ...]
+    files: tuple[SourceText, ...]
+    rejects: tuple[Reject, ...]
+
+    @property
+    def hash(self) -> str:
+        """Hash of all texts."""
+        functions = [f"{one.id}\0{one.text}\0{one.test}" for one in self.functions]
+        return sha256_text(*functions, *(f"{one.id}\0{one.text}" for one in self.files))
+
+
+class ImplementationContext(NamedTuple):
+    """Middle of a function, with equivalent implementations.
+
+    ``extraction`` tells a node of the syntax tree (a statement, a block, a function body) from a run of 3 to 5 lines.
+    """
+
+    function: CheckedFunction
+    start: int
+    end: int
+    extraction: Extraction
+    equivalents: tuple[Equivalent, ...]
+
+    @property
+    def prefix(self) -> str:
+        """Text before the middle."""
+        return self.function.text[: self.start]
+
+    @property
+    def suffix(self) -> str:
+        """Text after the middle."""
+        return self.function.text[self.end :]
+
+    @property
+    def original(self) -> str:
+        """Implementation of the source."""
+        return self.function.text[self.start : self.end]
+
+    @property
+    def place(self) -> str:
+        """Source and span, for rejects and overlap groups."""
+        return f"{self.function.id}/{self.start}-{self.end}"
+
+
+class Reject(Row):
+    """Something that a build does not use, and the reason.
+
+    ``place`` is a file and line, a source, or a source with the span of a middle; ``count`` the number of middles where
+    one row stands for several.
+    """
+
+    stage: Stage
+    place: str
+    reason: str
+    detail: str = ""
+    count: int = 1
 
 
 class C3Manifest(Row):

@@ -2,27 +2,190 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from caretbench.build import register_builder
 from caretbench.build.build_models import NO_MODELS, BuildModels
 from caretbench.build.builder import Builder
 from caretbench.build.sources.humaneval_infilling import HUMANEVAL_INFILLING, pull_humaneval
+from caretbench.build.validation.duplicates import near_duplicate_texts
+from caretbench.build.validation.program_gate import ProgramGate
 from caretbench.execution.dispatcher import Dispatcher
-from caretbench.execution.execution_types import ExecutionRequest
-from caretbench.extraction.policies import policy
-from caretbench.problem import Problem
+from caretbench.execution.execution_types import ExecutionRequest, Executor
+from caretbench.extraction.policies import Policy, policy
+from caretbench.problem import PredicateCheck, Problem
 from caretbench.progress import Progress
-from caretbench.suites.c3bench.build.build import build
-from caretbench.suites.c3bench.build.completion_gate import CompletionGate
-from caretbench.suites.c3bench.build.data_tables import data_tables
-from caretbench.suites.c3bench.build.options import OPTIONS
-from caretbench.suites.c3bench.build.variants.checker import CHECKER_ROLE
-from caretbench.suites.c3bench.build.variants.generator import GENERATOR_ROLE
-from caretbench.suites.c3bench.problem_building import SUITE
+from caretbench.suites.c3bench.build.build import build_problems
+from caretbench.suites.c3bench.build.build_folder import OPTIONS
+from caretbench.suites.c3bench.build.scale_middles import wrong_answers
+from caretbench.suites.c3bench.build.variants.model_roles import CHECKER_ROLE, GENERATOR_ROLE
+from caretbench.suites.c3bench.measures import (
+    FEATURES_PREDICATE,
+    SCALE_PREDICATE,
+    SUITE,
+    TOKENIZER,
+    failed_predicates,
+    token_count,
+)
+from caretbench.suites.c3bench.scale import ScaleSpecification, verify
 from caretbench.suites.suite_types import BuildResult, Table
+from caretbench.suites.validity import ResumableGate, Validity
+
+
+@dataclass
+class CompletionGate(ResumableGate):
+    """Gate for both tasks.
+
+    * ICC: the gate for programs. Only the tests decide about wrong answers; the reference must satisfy its predicate.
+    * SCC: the reference satisfies its specification, and the six wrong answers fail.
+
+    Problems of one source repeat its text; a whole source that repeats an earlier one is a near-duplicate.
+    """
+
+    executor: Callable[[], Executor]
+    policy: Policy
+    request: Callable[[Problem, str], ExecutionRequest | None]
+    progress: Callable[[int], None] = field(default=lambda _count: None)
+
+    def decide(self, problems: Sequence[Problem], all_problems: Sequence[Problem] = ()) -> Iterator[Validity]:
+        """Yield the verdicts: those on scale first, since nothing runs for them."""
+        repeated = repeated_sources(all_problems or problems)
+        programs = [problem for problem in problems if problem.runs_as_program]
+        for problem in problems:
+            if not problem.runs_as_program:
+                yield self._scale_verdict(problem, repeated.get(problem.id))
+        if programs:
+            gate = ProgramGate(
+                self.executor(), self.policy, self.request, _reference_faults, duplicates=lambda _problems: repeated
+            )
+            yield from gate.decide(programs)
+
+    def _scale_verdict(self, problem: Problem, repeats: str | None) -> Validity:
+        reasons = [] if repeats is None else [f"near_duplicate: {repeats}"]
+        if self.policy.apply(problem.reference, problem.caret).text != problem.reference:
+            reasons.append("extraction_changes_reference")
+        if faults := failed_predicates(problem, problem.reference):
+            reasons.append(f"reference_fails: {'; '.join(faults)}")
+        if passing := passing_wrong_answers(problem):
+            reasons.append(f"wrong_answer_passes: {', '.join(passing)}")
+        return Validity(problem_id=problem.id, verdict="invalid" if reasons else "valid", reasons=tuple(reasons))
+
+
+def passing_wrong_answers(problem: Problem) -> list[str]:
+    """Return the names of the six wrong answers that satisfy a problem's specification at the level ``lenient``."""
+    caret = problem.caret
+    found = []
+    for check in problem.checks:
+        if isinstance(check, PredicateCheck) and check.name == SCALE_PREDICATE:
+            specification = ScaleSpecification.model_validate(check.arguments["specification"])
+            lenient = specification.model_copy(update={"level": "lenient"})
+            answers = wrong_answers(caret.prefix, problem.reference, caret.suffix, specification)
+            found += [name for name, text in answers.items() if verify(caret.prefix, text, caret.suffix, lenient).ok]
+    return found
+
+
+def _reference_faults(problem: Problem, text: str) -> Sequence[str]:
+    """Return the failed predicates of the reference; other answers are decided by the tests alone."""
+    return failed_predicates(problem, text) if text == problem.reference else ()
+
+
+def repeated_sources(problems: Sequence[Problem]) -> Mapping[str, str]:
+    """Return the problems whose source repeats an earlier source, with a problem of that."""
+    first: dict[str, Problem] = {}
+    for problem in problems:
+        first.setdefault(problem.cluster, problem)
+    texts: dict[str, list[tuple[str, str]]] = {}
+    for problem in first.values():
+        caret = problem.caret
+        texts.setdefault(caret.language, []).append(
+            (problem.cluster, f"{caret.prefix}{problem.reference}{caret.suffix}")
+        )
+    repeated = {name: other for group in texts.values() for name, other in near_duplicate_texts(group).items()}
+    return {problem.id: first[repeated[problem.cluster]].id for problem in problems if problem.cluster in repeated}
+
+
+TASK_TITLES: Final = {"icc": "ICC", "scc": "SCC"}
+"""Titles of tasks."""
+
+_COMPONENTS: Final[dict[str, Callable[[Problem], str]]] = {
+    "Instruction": lambda problem: problem.caret.instruction or "",
+    "Prefix": lambda problem: problem.caret.prefix,
+    "Middle": lambda problem: problem.reference,
+    "Suffix": lambda problem: problem.caret.suffix,
+}
+
+
+def data_tables(problems: Iterable[Problem]) -> tuple[Table, ...]:
+    """Return the tokens of each component, and the problems by task, category and language."""
+    known = list(problems)
+    return (_tokens(known), _kinds(known), _contexts(known))
+
+
+def _by_task(problems: Sequence[Problem]) -> Iterator[tuple[str, list[Problem]]]:
+    for task, title in TASK_TITLES.items():
+        found = [problem for problem in problems if problem.label("task") == task]
+        if found:
+            yield title, found
+
+
+def _tokens(problems: Sequence[Problem]) -> Table:
+    rows = []
+    for title, found in _by_task(problems):
+        for name, text in _COMPONENTS.items():
+            counts = [token_count(text(problem)) for problem in found]
+            mean = sum(counts) / len(counts)
+            rows.append((title, name, str(len(found)), str(min(counts)), str(max(counts)), f"{mean:.0f}"))
+    return Table(
+        "c3bench-tokens",
+        f"Tokens, by the expression {TOKENIZER} (the paper's Table 1, in form)",
+        ("Task", "Component", "Problems", "Least", "Most", "Mean"),
+        tuple(rows),
+        ("Tokens are words, and marks one by one. The paper names no tokenizer.",),
+    )
+
+
+def _kinds(problems: Sequence[Problem]) -> Table:
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for problem in problems:
+        counts[TASK_TITLES[problem.label("task")], problem.label("category"), problem.label("language")] += 1
+    languages = sorted({language for _, _, language in counts})
+    kinds = sorted({(task, category) for task, category, _ in counts})
+    rows = [
+        (
+            task, category, *(str(counts[task, category, language]) for language in languages),
+            str(sum(counts[task, category, language] for language in languages)),
+        )
+        for task, category in kinds
+    ]  # fmt: skip
+    return Table("c3bench-kinds", "Problems", ("Task", "Category", *languages, "Total"), tuple(rows))
+
+
+def _contexts(problems: Sequence[Problem]) -> Table:
+    """Return the contexts of ICC: the source's own implementation and that of each problem count."""
+    contexts: dict[str, list[Problem]] = defaultdict(list)
+    for problem in problems:
+        if problem.label("task") == "icc":
+            contexts[problem.overlap_group or problem.id].append(problem)
+    with_three = sum(len(found) >= 2 for found in contexts.values())
+    checked = sum(
+        any(check.kind == "predicate" and check.name == FEATURES_PREDICATE for check in problem.checks)
+        for found in contexts.values()
+        for problem in found
+    )
+    rows = (
+        ("contexts", str(len(contexts))),
+        ("source functions", str(len({found[0].cluster for found in contexts.values()}))),
+        ("contexts with at least three implementations", str(with_three)),
+        ("problems with a predicate", str(checked)),
+    )
+    return Table(
+        "c3bench-contexts", "Contexts of ICC", ("What", "Number"), rows,
+        ("The implementation of the source counts among those of a context; it is no problem itself.",),
+    )  # fmt: skip
 
 
 @register_builder
@@ -71,7 +234,7 @@ class C3BenchBuilder(Builder):
           caretbench build c3bench --from humaneval-infilling --from ~/code/project -o c3
           caretbench build c3bench --variants own.toml -m generator=gguf/smollm2 -o c3
         """
-        return build(sources, output, options, progress, self.gate, models)
+        return build_problems(sources, output, options, progress, self.gate, models)
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """Return the tokens and the kinds of problems, as the paper's Table 1."""

@@ -13,10 +13,19 @@ from caretbench.errors import DataError
 from caretbench.files import read_lines
 from caretbench.languages import languages
 from caretbench.problem import Provenance
-from caretbench.suites.c3bench.build.build_types import BuildMaterial, Reject, SourceText
-from caretbench.suites.c3bench.build.function_files import CHECKS_PREFIX, paired_functions, unpaired_functions
-from caretbench.suites.c3bench.build.program_rows import LAYOUTS, ProgramRow, checked_function, layout_of, program_row
-from caretbench.suites.c3bench.checked_functions import CheckedFunction, function_of_row
+from caretbench.suites.c3bench.build.build_folder import BuildMaterial, Reject, SourceText
+from caretbench.suites.c3bench.build.checked_functions import (
+    CHECKS_PREFIX,
+    LAYOUTS,
+    CheckedFunction,
+    ProgramRow,
+    checked_function,
+    function_of_row,
+    layout_of,
+    paired_functions,
+    program_row,
+    unpaired_functions,
+)
 from caretbench.syntax.faults import fault_count
 from caretbench.syntax.parser import parse, python_module
 from caretbench.syntax.source import language_of

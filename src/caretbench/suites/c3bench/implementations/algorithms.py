@@ -6,8 +6,15 @@ import ast
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from caretbench.suites.c3bench.implementations.middle import PythonMiddle, contains, loaded, stored, text_of
-from caretbench.suites.c3bench.implementations.rewrite import Rewritten, rewrite
+from caretbench.suites.c3bench.implementations.rewrite import (
+    PythonMiddle,
+    Rewritten,
+    contains,
+    loaded,
+    rewrite,
+    stored,
+    text_of,
+)
 
 _OPERATORS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
 

@@ -6,8 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from caretbench.suites.c3bench.implementations.middle import PythonMiddle, contains, text_of
-from caretbench.suites.c3bench.implementations.rewrite import Rewritten, rewrite
+from caretbench.suites.c3bench.implementations.rewrite import PythonMiddle, Rewritten, contains, rewrite, text_of
 
 
 @rewrite

@@ -6,35 +6,19 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from caretbench.suites.c3bench.implementations.features import FoundFeatures, features_of_text
-from caretbench.suites.c3bench.implementations.middle import PythonMiddle, text_of
+from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures, features_of_text
 from caretbench.suites.c3bench.implementations.rewrite import (
     Category,
+    PythonMiddle,
     RewriteEntry,
     Rewritten,
     rewrite_entries,
     rewrites,
+    text_of,
 )
 from caretbench.syntax.parser import PythonPositions, python_module
 
 MAX_LINE = 99
-
-
-class FeatureRule(NamedTuple):
-    """Predicate on the features of an implementation: all of ``requires``, none of ``forbids``."""
-
-    requires: tuple[str, ...]
-    forbids: tuple[str, ...]
-
-    def holds(self, found: FoundFeatures) -> bool:
-        """Return whether the features satisfy the rule: each required one has an effect, no forbidden one occurs."""
-        return found.effective.issuperset(self.requires) and found.present.isdisjoint(self.forbids)
-
-    def faults(self, found: FoundFeatures) -> list[str]:
-        """Return a line for each feature that is missing, idle or forbidden."""
-        missing = [name for name in self.requires if name not in found.effective]
-        idle = [f"idle {name}" if name in found.present else f"no {name}" for name in missing]
-        return [*idle, *(f"has {name}" for name in self.forbids if name in found.present)]
 
 
 class Equivalent(NamedTuple):

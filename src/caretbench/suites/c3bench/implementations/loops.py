@@ -6,15 +6,16 @@ import ast
 from collections.abc import Iterator
 from itertools import pairwise
 
-from caretbench.suites.c3bench.implementations.middle import (
+from caretbench.suites.c3bench.implementations.rewrite import (
     PythonMiddle,
+    Rewritten,
     contains,
     leaves_loop,
     loaded,
+    rewrite,
     stored,
     text_of,
 )
-from caretbench.suites.c3bench.implementations.rewrite import Rewritten, rewrite
 
 
 @rewrite

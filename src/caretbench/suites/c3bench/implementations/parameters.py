@@ -5,8 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from caretbench.suites.c3bench.implementations.middle import PythonMiddle, contains, loaded, renamed, stored, text_of
-from caretbench.suites.c3bench.implementations.rewrite import Rewritten, rewrite
+from caretbench.suites.c3bench.implementations.rewrite import (
+    PythonMiddle,
+    Rewritten,
+    contains,
+    loaded,
+    renamed,
+    rewrite,
+    stored,
+    text_of,
+)
 
 _ACCUMULATOR_NAMES = ("running_value", "collected_items", "partial_answer")
 _LOOP_NAMES = ("current", "candidate_value")

@@ -7,8 +7,15 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from caretbench.suites.c3bench.implementations.control_flow import chain_of
-from caretbench.suites.c3bench.implementations.middle import PythonMiddle, contains, loaded, stored, text_of
-from caretbench.suites.c3bench.implementations.rewrite import Rewritten, rewrite
+from caretbench.suites.c3bench.implementations.rewrite import (
+    PythonMiddle,
+    Rewritten,
+    contains,
+    loaded,
+    rewrite,
+    stored,
+    text_of,
+)
 
 
 @rewrite

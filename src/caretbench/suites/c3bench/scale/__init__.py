@@ -1,7 +1,6 @@
 """Scale-Control Completion: specifications of how much to write, and their verifier."""
 
-from caretbench.suites.c3bench.scale.published_check import verify_published
 from caretbench.suites.c3bench.scale.scale_types import Allowances, ScaleSpecification, ScaleVerdict, SpecificationError
-from caretbench.suites.c3bench.scale.verifier import verify
+from caretbench.suites.c3bench.scale.verifier import verify, verify_published
 
 __all__ = ["Allowances", "ScaleSpecification", "ScaleVerdict", "SpecificationError", "verify", "verify_published"]

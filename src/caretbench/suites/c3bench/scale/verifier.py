@@ -1,23 +1,39 @@
-"""Verifier of Scale-Control Completion: whether an answer writes as much as its specification says."""
+"""Verifier of Scale-Control Completion: whether an answer writes as much as its specification says.
+
+The published check is the paper's: the kind of node, and the number of lines, nothing else.
+"""
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Mapping
 from typing import Any
+
+import tree_sitter
 
 from caretbench.extraction.caret_surroundings import MAX_TEXT_CHARACTERS
 from caretbench.files import replace_surrogates
 from caretbench.languages import language_of_grammar
-from caretbench.suites.c3bench.scale.block_check import check_block
-from caretbench.suites.c3bench.scale.lenient_text import lenient_texts
-from caretbench.suites.c3bench.scale.line_check import check_lines, with_count
-from caretbench.suites.c3bench.scale.parsing.python_statements import python_statements
-from caretbench.suites.c3bench.scale.parsing.statement_table import statement_table
-from caretbench.suites.c3bench.scale.parsing.statements import StatementView
-from caretbench.suites.c3bench.scale.parsing.tree_statements import ParsedFile, tree_statements
+from caretbench.suites.c3bench.scale.answer_checks import (
+    check_block,
+    check_lines,
+    check_node,
+    check_rest_of_line,
+    count_in_unit,
+    with_count,
+)
+from caretbench.suites.c3bench.scale.python_statements import python_statements
 from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification, ScaleVerdict, SpecificationError
-from caretbench.suites.c3bench.scale.span_check import check_node, check_rest_of_line
+from caretbench.suites.c3bench.scale.statements import (
+    ParsedFile,
+    StatementView,
+    column_at,
+    statement_table,
+    tree_statements,
+)
 from caretbench.syntax.bounded_parsing import PROBE_MB, PROBE_SECONDS, takes_too_much
+from caretbench.syntax.parser import LINE_END
 
 
 def verify(
@@ -101,3 +117,86 @@ def _verify(prefix: str, middle: str, suffix: str, specification: ScaleSpecifica
     if specification.kind == "span_node":
         return check_node(view, span, specification, file.parsed)
     return check_rest_of_line(view, span, specification, file.parsed)
+
+
+_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+
+
+def lenient_texts(prefix: str, middle: str, suffix: str, specification: ScaleSpecification) -> list[str]:
+    """Return the answer without its first fence, with line feeds and without one outer line end; also indented.
+
+    In languages with indentation, the second text has the indentation of the caret, or of the specified column, in the
+    place of its common indentation. Nothing inside the text is changed.
+    """
+    fence = _FENCE.search(middle.replace("\r\n", "\n"))
+    text = fence[2] if fence else middle.replace("\r\n", "\n")
+    text = text.removeprefix("\n").removesuffix("\n")
+    if specification.kind in {"span_rest_of_line", "span_node"}:
+        return [text]
+    found = [text]
+    if language_of_grammar(specification.language).indented:
+        found.append(_indented(prefix, text, specification))
+    needs_line_end = bool(suffix) and not suffix.startswith(("\n", "\r"))
+    return [one + "\n" if needs_line_end and not one.endswith("\n") else one for one in dict.fromkeys(found)]
+
+
+def _indented(prefix: str, text: str, specification: ScaleSpecification) -> str:
+    """Return the text with its common indentation replaced by that of the caret, or of the specified column."""
+    caret = column_at(prefix, len(prefix))
+    line = prefix[len(prefix) - caret :]
+    if line.strip():
+        return text  # the caret is within a line of code
+    if not caret and specification.column is None:
+        return text
+    margin = line if caret else " " * (specification.column or 0)
+    return textwrap.indent(textwrap.dedent(text), margin, lambda line: bool(line.strip())).removeprefix(line)
+
+
+def verify_published(
+    prefix: str, middle: str, suffix: str, specification: ScaleSpecification | Mapping[str, Any]
+) -> ScaleVerdict:
+    """Return the verdict of the paper's two checks, by tree-sitter: matching of node types, and length in lines.
+
+    A block needs a node of its kind that begins in the answer (with ``header_in_prefix``: that begins in the prefix and
+    contains the answer); a span has one line; lines have their number in their unit. The paper says nothing about text
+    after the block, nesting, further statements, or whether the file parses, so none of that counts.
+
+    Raises:
+        SpecificationError: a mapping is no specification, or its language is not verified.
+    """
+    if not isinstance(specification, ScaleSpecification):
+        specification = ScaleSpecification.of(specification)
+    require_statements(specification.language)
+    prefix, middle, suffix = map(replace_surrogates, (prefix, middle, suffix))
+    parsed = ParsedFile.of(prefix, middle, suffix, specification.language)
+    view = tree_statements(parsed, parse_required=False)
+    if not middle.strip():
+        return ScaleVerdict(ok=False, parse_ok=view.parse_ok, unfinished=True, reason="the answer is empty")
+    kind_ok = _has_kind(parsed, specification) if specification.kind == "block" else None
+    wanted = 1 if specification.kind.startswith("span") else specification.n
+    count = None
+    if specification.kind.startswith("span"):
+        count = len(LINE_END.findall(middle.strip("\r\n"))) + 1
+    elif wanted is not None:
+        count = count_in_unit(view, (len(prefix), len(prefix) + len(middle)), specification.unit, lambda: parsed)
+    count_ok = None if wanted is None else count == wanted
+    reason = "" if kind_ok is not False else f"no node of kind {specification.node}"
+    if count_ok is False and not reason:
+        reason = f"{count} lines, not {wanted}"
+    return ScaleVerdict(
+        ok=not reason, parse_ok=view.parse_ok, kind_ok=kind_ok, count_ok=count_ok, count=count, reason=reason
+    )
+
+
+def _has_kind(parsed: ParsedFile, specification: ScaleSpecification) -> bool:
+    """Return whether a node of the kind begins in the answer, or, for a body, contains it."""
+    kinds = parsed.table.kinds.get(str(specification.node), ())
+    waiting: list[tree_sitter.Node] = [parsed.tree.root_node]
+    while waiting:
+        node = waiting.pop()
+        if node.end_byte <= parsed.start or node.start_byte >= parsed.end:
+            continue
+        if node.type in kinds and (node.start_byte < parsed.start) is specification.header_in_prefix:
+            return True
+        waiting.extend(node.children)
+    return False

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import Final, NamedTuple
 
-from caretbench.suites.c3bench.tables.result_rows import NO_VALUE
+from caretbench.suites.c3bench.tables.result_tables import NO_VALUE
 from caretbench.suites.suite_types import Table
 
 _TABLE: Final = "table_2"

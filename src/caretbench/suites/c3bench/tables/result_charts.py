@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from caretbench.problem import Problem
 from caretbench.suites.c3bench.measures import CODE_TOKENS, COMMENTARY_TOKENS
-from caretbench.suites.c3bench.tables.result_rows import ModelResults, Row, followed, joint, model_results
-from caretbench.suites.c3bench.tables.result_tables import EFFECT_MEASURES, with_joint
+from caretbench.suites.c3bench.tables.result_tables import (
+    EFFECT_MEASURES,
+    ModelResults,
+    Row,
+    followed,
+    joint,
+    model_results,
+    with_joint,
+)
 from caretbench.suites.instruction_effects import effect_chart, instruction_effects
 from caretbench.suites.suite_types import SuiteChart
 

@@ -2,30 +2,216 @@
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from caretbench.metrics.intervals import mean_interval
 from caretbench.problem import Problem
-from caretbench.suites.c3bench.tables.judged_table import JOINT_JUDGED, judged_tables, with_joint_judged
-from caretbench.suites.c3bench.tables.result_rows import (
-    NO_VALUE,
-    ModelResults,
-    Row,
-    followed,
-    followed_if_passed,
-    followed_lenient,
-    joint,
-    model_results,
-    passed,
-    percentage,
-    similarity,
-)
+from caretbench.suites.c3bench.measures import FOLLOWED, FOLLOWED_LENIENT
 from caretbench.suites.instruction_effects import effect_table, instruction_effects
-from caretbench.suites.suite_types import Headline, Table
+from caretbench.suites.suite_types import FAILED_CONTROLS_MARK, Headline, Table
 
 if TYPE_CHECKING:
     import polars as pl
+
+Row = Mapping[str, Any]
+"""One completion under one policy and profile."""
+
+NO_VALUE: Final = "–"
+"""Text of a number that is not known."""
+
+SIMILARITY: Final = "indel_similarity"
+"""Similarity that the tables show; the paper does not name its variant."""
+
+
+def passed(row: Row) -> float | None:
+    """Return 1 if all tests passed; None without a verdict."""
+    return None if row.get("passed") is None else float(row["passed"])
+
+
+def followed(row: Row) -> float | None:
+    """Return 1 if the answer follows its instruction; None without a predicate."""
+    return None if row.get(FOLLOWED) is None else float(row[FOLLOWED])
+
+
+def followed_lenient(row: Row) -> float | None:
+    """Return 1 if the answer follows its instruction at the level ``lenient``; None under another profile."""
+    return None if row.get(FOLLOWED_LENIENT) is None else float(row[FOLLOWED_LENIENT])
+
+
+def joint(row: Row) -> float | None:
+    """Return 1 if the answer passes the tests and follows its instruction; None where one of both is not known."""
+    first, second = passed(row), followed(row)
+    return None if first is None or second is None else first * second
+
+
+def followed_if_passed(row: Row) -> float | None:
+    """Return 1 if an answer that passes follows its instruction; None if it does not pass."""
+    return followed(row) if passed(row) == 1.0 else None
+
+
+def similarity(row: Row) -> float | None:
+    """Return the similarity to the reference; None without a value."""
+    return None if row.get(SIMILARITY) is None else float(row[SIMILARITY])
+
+
+class Mean(NamedTuple):
+    """Mean over problems with its interval, and the number of problems."""
+
+    value: float
+    low: float
+    high: float
+    problems: int
+
+    @property
+    def text(self) -> str:
+        """Percentage with its interval as a note."""
+        note = (
+            ""
+            if self.low == self.high or not math.isfinite(self.low)
+            else f"\n{100 * self.low:.1f} to {100 * self.high:.1f}"
+        )
+        return f"{100 * self.value:.1f}{note}"
+
+
+class ModelResults(NamedTuple):
+    """Rows of one model under one policy and profile."""
+
+    title: str
+    policy: str
+    profile: str
+    prompt: str
+    rows: tuple[Row, ...]
+    problems: Mapping[str, Problem]
+    seed: int
+
+    @property
+    def fim(self) -> str:
+        """Mark of a model that was asked by a format of fill-in-the-middle."""
+        return NO_VALUE if not self.prompt else "yes" if self.prompt.startswith("fim/") else "no"
+
+    def task(self, task: str, label: str = "", value: str = "") -> ModelResults:
+        """Return the results for one task, and for one value of a label."""
+
+        def belongs(row: Row) -> bool:
+            problem = self.problems[row["problem_id"]]
+            return problem.label("task") == task and (not label or problem.labels.get(label) == value)
+
+        return self._replace(rows=tuple(row for row in self.rows if belongs(row)))
+
+    def mean(self, value: Callable[[Row], float | None]) -> Mean | None:
+        """Return the mean over problems of a value, each the mean over its samples; None without any."""
+        by_problem: dict[str, list[float]] = defaultdict(list)
+        for row in self.rows:
+            number = value(row)
+            if number is not None:
+                by_problem[row["problem_id"]].append(number)
+        if not by_problem:
+            return None
+        names = sorted(by_problem)
+        values = [sum(by_problem[name]) / len(by_problem[name]) for name in names]
+        interval = mean_interval(
+            values, seed=self.seed, clusters=[self.problems[name].cluster for name in names],
+            overlap_groups=[self.problems[name].overlap_group for name in names],
+        )  # fmt: skip
+        return Mean(sum(values) / len(values), interval.low, interval.high, len(values))
+
+
+def percentage(mean: Mean | None) -> str:
+    """Return a mean as text; :data:`NO_VALUE` without one."""
+    return NO_VALUE if mean is None else mean.text
+
+
+def model_results(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> Sequence[ModelResults]:
+    """Return the results of all models, policies and profiles."""
+    return list(_model_results(results, problems, seed))
+
+
+def _model_results(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> Iterator[ModelResults]:
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in results.iter_rows(named=True):
+        mode = row.get("instruction") or "shown"
+        title = row["model_title"] + ("" if mode == "shown" else f", instruction {mode}")
+        key = (title, row["policy"], row["profile"], row.get("prompt") or "")
+        groups.setdefault(key, []).append(row)
+    for (title, policy, profile, prompt), rows in groups.items():
+        yield ModelResults(title, policy, profile, prompt, tuple(rows), problems, seed)
+
+
+JOINT_JUDGED: Final = "joint_judged"
+"""Column with the judge's share of yes about an answer that passes, and 0 for one that does not."""
+
+_JUDGED_NOTE: Final = (
+    "Judges are asked about answers that pass. IF: the answer passes and follows its instruction; of passed: the share "
+    "among those that pass. A judge's number is there only if all answers that pass were judged."
+)
+
+
+def judged(row: Row) -> float | None:
+    """Return the share of yes about an answer that passes; None if it does not pass, or was not judged."""
+    return float(row["judged"]) if passed(row) == 1.0 and row.get("judged") is not None else None
+
+
+def joint_judged(row: Row) -> float | None:
+    """Return 0 for an answer that does not pass, and the share of yes for one that does."""
+    return 0.0 if passed(row) == 0.0 else judged(row)
+
+
+def judged_tables(models: Sequence[ModelResults], profile: str, policy: str) -> Iterator[Table]:
+    """Yield the table of models whose passing answers were all judged; none without such models."""
+    rows, refused = [], dict[str, None]()
+    for model in models:
+        icc = model.task("icc")
+        if not _is_judged(icc.rows):
+            continue
+        reasons = dict.fromkeys(str(row["withheld"]) for row in icc.rows if row.get("withheld"))
+        mark = f" {FAILED_CONTROLS_MARK}" if reasons else ""
+        refused |= reasons
+        rows.append(
+            (
+                model.title, percentage(icc.mean(passed)), percentage(icc.mean(joint)),
+                _marked(percentage(icc.mean(joint_judged)), mark), percentage(icc.mean(followed_if_passed)),
+                _marked(percentage(icc.mean(judged)), mark), str(sum(judged(row) is not None for row in icc.rows)),
+            )
+        )  # fmt: skip
+    if rows:
+        yield Table(
+            f"c3bench-judged-{profile}-{policy}",
+            f"Instruction following by judge (Implementation-Control Completion), {profile} profile, policy {policy}",
+            (
+                "Model", "Pass@1", "IF, predicate", "IF, judge", "IF of passed, predicate", "IF of passed, judge",
+                "Judged answers",
+            ),
+            tuple(rows),
+            (_JUDGED_NOTE, *(f"{FAILED_CONTROLS_MARK}: {reason}." for reason in refused)),
+        )  # fmt: skip
+
+
+def _is_judged(rows: Sequence[Row]) -> bool:
+    passing = [row for row in rows if passed(row) == 1.0]
+    return bool(passing) and all(judged(row) is not None for row in passing)
+
+
+def _marked(text: str, mark: str) -> str:
+    number, line, note = text.partition("\n")
+    return text if number == NO_VALUE else f"{number}{mark}{line}{note}"
+
+
+def with_joint_judged(results: pl.DataFrame) -> pl.DataFrame:
+    """Return the results with a column :data:`JOINT_JUDGED`, null for models with an answer that was not judged."""
+    import polars as pl
+
+    if "judged" not in results.columns or results["judged"].is_null().all():
+        return results
+    icc = pl.col("problem_id").str.starts_with("icc/")
+    lacking = icc & pl.col("passed") & pl.col("judged").is_null()
+    whole = ~lacking.any().over("model", "parameters", "policy", "profile")
+    value = pl.when(pl.col("passed")).then(pl.col("judged")).otherwise(0.0)
+    return results.with_columns(pl.when(icc & whole & pl.col("passed").is_not_null()).then(value).alias(JOINT_JUDGED))
+
 
 _HEADS: Final = (
     "Model", "FIM", "ICC ES", "ICC Pass@1", "ICC IF", "ICC IF of passed", "SCC ES", "SCC IF", "SCC IF lenient",

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from caretbench.suites.c3bench.build.variants.demands import constructs, demand_faults, demanded_rule, demands_of
-from caretbench.suites.c3bench.implementations.equivalents import FeatureRule
-from caretbench.suites.c3bench.implementations.features import FoundFeatures, features_of_text
+from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures, features_of_text
 from caretbench.suites.c3bench.implementations.rewrite import rewrite_entries
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.suites.c3bench.build.variants.placement import misplaced
+from caretbench.suites.c3bench.build.variants.examination import misplaced
 
 PREFIX = "def f(values):\n    found = []\n"
 REFERENCE = "    for value in values:\n        found.append(value)\n"

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from caretbench.suites.c3bench.build.variants.toml_positions import table_lines
+from caretbench.suites.c3bench.build.variants.written_variants import table_lines
 
 TEXT = '''\
 # [[contexts]] in a comment

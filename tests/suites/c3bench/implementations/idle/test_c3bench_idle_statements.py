@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from caretbench.execution.dispatcher import open_executor
 from caretbench.execution.execution_types import ExecutionRequest, Status
-from caretbench.suites.c3bench.implementations.agreement import agreement_program
-from caretbench.suites.c3bench.implementations.equivalents import FeatureRule, equivalent_contexts
-from caretbench.suites.c3bench.implementations.features import FoundFeatures, features_of_text
+from caretbench.suites.c3bench.implementations.equivalents import equivalent_contexts
+from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures, features_of_text
 from caretbench.suites.c3bench.implementations.idle.idle_statements import without_idle_parts
+from caretbench.suites.c3bench.implementations.quality import agreement_program
 from caretbench.suites.c3bench.implementations.rewrite import rewrite_entries
 from tests.support.python_rewrites import EXAMPLES, RewriteExample, check_text, function_text
 

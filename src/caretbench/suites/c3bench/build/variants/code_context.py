@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from caretbench.problem import InlineSplice, Provenance
-from caretbench.suites.c3bench.checked_functions import CheckedFunction
-from caretbench.suites.c3bench.implementations.equivalents import FeatureRule
-from caretbench.suites.c3bench.implementations.features import FoundFeatures, features_of_text
+from caretbench.problem import InlineSplice, Provenance, Row
+from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
+from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures, features_of_text
 from caretbench.suites.c3bench.implementations.rewrite import Category
 
 Origin = Literal["hand", "model"]
@@ -121,3 +120,29 @@ class Variant:
     text: str
     rule: FeatureRule | None = None
     place: str = ""
+
+
+Verdict = Literal[
+    "kept", "malformed", "hostile", "style", "wrong", "slow", "duplicate", "instruction", "reference", "not_run"
+]
+"""Verdict on a variant: kept, or the reason why it is not (their meanings are in ``docs/reference/c3bench.md``)."""
+
+
+class ExaminedVariant(Row):
+    """Variant with its verdict: ``kept``, or the reason why it is not kept, with details.
+
+    ``requires`` and ``forbids`` are its predicate, empty if it has none.
+    """
+
+    context: str
+    name: str
+    origin: Origin
+    author: str
+    category: Category | None
+    instruction: str
+    text: str
+    place: str
+    verdict: Verdict
+    detail: str = ""
+    requires: tuple[str, ...] = ()
+    forbids: tuple[str, ...] = ()

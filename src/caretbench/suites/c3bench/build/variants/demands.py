@@ -11,8 +11,7 @@ from pydantic import TypeAdapter
 
 from caretbench.files import read_packaged_toml
 from caretbench.problem import Row
-from caretbench.suites.c3bench.implementations.equivalents import FeatureRule
-from caretbench.suites.c3bench.implementations.features import FoundFeatures
+from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures
 
 _PACKAGE = "caretbench.suites.c3bench.build.variants"
 _NEGATION = re.compile(

@@ -2,51 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 from caretbench.build.build_models import BuildModels
 from caretbench.execution.execution_types import Executor
-from caretbench.problem import Row
-from caretbench.suites.c3bench.build.variants.checker import CHECKER_ROLE, checked_readings
-from caretbench.suites.c3bench.build.variants.code_context import CodeContext, Origin, Variant
+from caretbench.suites.c3bench.build.variants.code_context import CodeContext, ExaminedVariant, Variant, Verdict
 from caretbench.suites.c3bench.build.variants.demands import demand_faults, demanded_rule, demands_of
-from caretbench.suites.c3bench.build.variants.effects import effect_in_text
-from caretbench.suites.c3bench.build.variants.placement import misplaced
-from caretbench.suites.c3bench.build.variants.variant_trials import reference_faults, trial_faults
-from caretbench.suites.c3bench.implementations.agreement import DEFAULT_LIMITS, AgreementLimits
-from caretbench.suites.c3bench.implementations.equivalents import FeatureRule
-from caretbench.suites.c3bench.implementations.quality import quality_reject
-from caretbench.suites.c3bench.implementations.rewrite import Category
-
-Verdict = Literal[
-    "kept", "malformed", "hostile", "style", "wrong", "slow", "duplicate", "instruction", "reference", "not_run"
-]
-"""Verdict on a variant: kept, or the reason why it is not (their meanings are in ``docs/reference/c3bench.md``)."""
+from caretbench.suites.c3bench.build.variants.model_roles import CHECKER_ROLE, checked_readings
+from caretbench.suites.c3bench.build.variants.variant_trials import effect_in_text, reference_faults, trial_faults
+from caretbench.suites.c3bench.implementations.features import FeatureRule
+from caretbench.suites.c3bench.implementations.quality import DEFAULT_LIMITS, AgreementLimits, quality_reject
+from caretbench.syntax.faults import is_well_formed_text
+from caretbench.syntax.parser import PythonPositions, python_module
 
 MAX_VARIANT_CHARACTERS = 20_000
-
-
-class ExaminedVariant(Row):
-    """Variant with its verdict: ``kept``, or the reason why it is not kept, with details.
-
-    ``requires`` and ``forbids`` are its predicate, empty if it has none.
-    """
-
-    context: str
-    name: str
-    origin: Origin
-    author: str
-    category: Category | None
-    instruction: str
-    text: str
-    place: str
-    verdict: Verdict
-    detail: str = ""
-    requires: tuple[str, ...] = ()
-    forbids: tuple[str, ...] = ()
 
 
 class Examination(NamedTuple):
@@ -221,3 +194,59 @@ def _distinct_rules(
             if rule is not None and rule.holds(own) and not any(one is not None and rule.holds(one) for one in others):
                 found[index] = rule
     return found
+
+
+_Place = tuple[int | str, str]
+"""Position of a parent before the middle, or its part of the file, and the field of the parent."""
+
+
+def misplaced(prefix: str, middle: str, suffix: str, reference: str, language: str) -> str:
+    """Return the reason why a middle does not fit into its place; empty if it does.
+
+    The program must parse where it does with the reference. In Python, the statements of the middle must belong to the
+    same lists as the reference's, and the statements behind it to the same ones as before.
+    """
+    if language != "python":
+        broken = not is_well_formed_text(prefix + middle + suffix, language)
+        return "does not parse" if broken and is_well_formed_text(prefix + reference + suffix, language) else ""
+    expected = _places(prefix, reference, suffix)
+    if expected is None:
+        return ""
+    found = _places(prefix, middle, suffix)
+    if found is None:
+        return "does not parse"
+    if not found[0] and expected[0]:
+        return "has no statement"
+    if found[0] - expected[0]:
+        return "leaves its place: a statement belongs to another block"
+    return "changes the place of what follows" if found[1] != expected[1] else ""
+
+
+def _places(prefix: str, middle: str, suffix: str) -> tuple[set[_Place], list[_Place]] | None:
+    """Return the places of the middle's outermost statements, and of the suffix's; None if the program is invalid."""
+    text = prefix + middle + suffix
+    module = python_module(text)
+    if module is None:
+        return None
+    position = PythonPositions(text)
+    start, end = len(prefix), len(prefix) + len(middle)
+    own: set[_Place] = set()
+    following: list[_Place] = []
+    waiting: list[tuple[ast.AST, int | str]] = [(module, -1)]
+    while waiting:
+        parent, parent_place = waiting.pop()
+        for field, value in ast.iter_fields(parent):
+            for child in value if isinstance(value, list) else [value]:
+                if not isinstance(child, ast.AST):
+                    continue
+                if not isinstance(child, ast.stmt):
+                    waiting.append((child, parent_place))
+                    continue
+                begin = position(child.lineno, child.col_offset)
+                part: int | str = begin if begin < start else "middle" if begin < end else "suffix"
+                if part == "middle" and parent_place != "middle":
+                    own.add((parent_place, field))
+                elif part == "suffix":
+                    following.append((parent_place, field))
+                waiting.append((child, part))
+    return own, sorted(following, key=str)

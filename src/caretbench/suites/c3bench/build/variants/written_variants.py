@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,9 +15,17 @@ from caretbench.files import DataError, describe_validation_error, replace_surro
 from caretbench.languages import languages
 from caretbench.problem import Provenance, Row
 from caretbench.suites.c3bench.build.variants.code_context import CodeContext, FunctionTest, Variant, function_tests
-from caretbench.suites.c3bench.build.variants.toml_positions import table_lines
-from caretbench.suites.c3bench.implementations.equivalents import FeatureRule
+from caretbench.suites.c3bench.implementations.features import FeatureRule
 from caretbench.suites.c3bench.implementations.rewrite import Category
+
+_TEXTS = re.compile(r'"""(?:\\.|[^\\])*?"""|' r"'''.*?'''|" r'"(?:\\.|[^"\\\n])*"|' r"'[^'\n]*'|" r"#[^\n]*", re.DOTALL)
+
+
+def table_lines(text: str, name: str) -> list[int]:
+    """Return the line of each header ``[[name]]``, from 1; headers inside of strings and comments do not count."""
+    plain = _TEXTS.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    parts = r"\s*\.\s*".join(re.escape(part) for part in name.split("."))
+    return [plain.count("\n", 0, match.end()) + 1 for match in re.finditer(rf"(?m)^[ \t]*\[\[\s*{parts}\s*\]\]", plain)]
 
 
 class WrittenImplementation(Row):

@@ -1,26 +1,18 @@
-"""Problems of both kinds, from equivalent implementations and from middles with a specification."""
+"""Problems of both kinds: from equivalent implementations, variants, and middles with a specification."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from caretbench.files import sha256_text
-from caretbench.problem import Caret, CriterionCheck, InlineSplice, PredicateCheck, Problem, ProgramCheck, Provenance
-from caretbench.suites.c3bench.checked_functions import CheckedFunction
+from caretbench.problem import Caret, Check, InlineSplice, Label, PredicateCheck, Problem, ProgramCheck, Provenance
+from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
+from caretbench.suites.c3bench.build.scale_middles import ScaleMiddle
+from caretbench.suites.c3bench.build.variants.code_context import CodeContext, Variant
 from caretbench.suites.c3bench.implementations.equivalents import Equivalent
-from caretbench.suites.c3bench.scale.scale_instructions import scale_instructions
-from caretbench.suites.c3bench.scale.scale_middles import ScaleMiddle
-
-SUITE = "c3bench"
-FEATURES_PREDICATE = "features"
-SCALE_PREDICATE = "scale"
-
-JUDGED = CriterionCheck(name="c3-instruction", maximum=1.0)
-"""Judged criterion of problems about the implementation, next to their predicates or in their place."""
-
-OTHER_VARIANT = "other_variant"
-"""Hidden field of a problem: the right answer to another instruction of its context."""
+from caretbench.suites.c3bench.measures import FEATURES_PREDICATE, JUDGED, OTHER_VARIANT, SCALE_PREDICATE, SUITE
+from caretbench.suites.c3bench.scale.scale_types import scale_instructions
 
 TextT = TypeVar("TextT")
 
@@ -107,3 +99,47 @@ def scale_problem(source: str, text: str, middle: ScaleMiddle, provenance: Prove
 def _chosen(texts: Sequence[TextT], key: str) -> TextT:
     """Return one of several texts, chosen by the hash of a key."""
     return texts[int(sha256_text(key), 16) % len(texts)]
+
+
+def variant_problems(contexts: Mapping[str, CodeContext], variants: Sequence[Variant]) -> list[Problem]:
+    """Return a problem for each kept variant; those of a context show the same text under different instructions.
+
+    Answers are run with the tests. A variant with a predicate has it as a second check; all have the judge's criterion.
+    """
+    return [_problem(contexts[one.context], one, _other_text(contexts[one.context], one, variants)) for one in variants]
+
+
+def _other_text(context: CodeContext, one: Variant, variants: Sequence[Variant]) -> str:
+    """Return the right answer to another instruction of the context; empty if it has no other one."""
+    texts = [each.text for each in variants if each.context == one.context]
+    number = texts.index(one.text)
+    texts += [each.text for each in context.others]
+    return next((text for text in texts[number + 1 :] + texts[:number] if text != one.text), "")
+
+
+def _problem(context: CodeContext, one: Variant, other: str) -> Problem:
+    checks: tuple[Check, ...] = (ProgramCheck(),)
+    if one.rule is not None:
+        arguments = {"requires": list(one.rule.requires), "forbids": list(one.rule.forbids)}
+        checks += (PredicateCheck(name=FEATURES_PREDICATE, arguments=arguments, counts=False),)
+    checks += (JUDGED,)
+    labels: dict[str, Label] = {
+        "task": "icc", "language": context.language, "category": one.category, "origin": one.origin,
+    }  # fmt: skip
+    if one.author:
+        labels["author"] = one.author
+    return Problem(
+        id=f"icc/{context.id}/{one.name}",
+        suite=SUITE,
+        shown=Caret(
+            language=context.language, prefix=context.prefix, suffix=context.suffix, instruction=one.instruction
+        ),
+        splice=context.splice,
+        reference=one.text,
+        checks=checks,
+        labels=labels,
+        cluster=context.cluster or context.id,
+        overlap_group=context.id,
+        provenance=context.provenance,
+        released={OTHER_VARIANT: other} if other else {},
+    )

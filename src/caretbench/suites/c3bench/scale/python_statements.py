@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from caretbench.suites.c3bench.scale.parsing.statements import CodeStatement, StatementView
+from caretbench.suites.c3bench.scale.statements import CodeStatement, StatementView
 from caretbench.syntax.parser import LINE_END, PythonPositions, python_module
 
 _KINDS: dict[type[ast.stmt], str] = {

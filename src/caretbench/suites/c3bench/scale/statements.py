@@ -1,18 +1,132 @@
-"""Statements, nodes and lines of code by tree-sitter, for all languages with a table of statements."""
+"""Statements of a completed file near the answer: tables of node types, positions, kinds, parents.
+
+Positions count characters. Tables of the languages' statements are ``languages/NAME/statements.toml``; statements,
+nodes and lines of code are found by tree-sitter in all languages that have one.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import tree_sitter
 
+from caretbench.languages import language, language_of_grammar
 from caretbench.languages.node_kinds import node_kinds
-from caretbench.suites.c3bench.scale.parsing.statement_table import StatementTable, statement_table
-from caretbench.suites.c3bench.scale.parsing.statements import CodeStatement, StatementView
+from caretbench.languages.table_reader import LanguageTable, read_table
 from caretbench.syntax.faults import is_well_formed
-from caretbench.syntax.parser import CharacterOffsets, encode, has_error, parse
+from caretbench.syntax.parser import LINE_END, CharacterOffsets, encode, has_error, parse
+
+
+class StatementTable(LanguageTable):
+    """Node types of a grammar."""
+
+    comments: tuple[str, ...]
+    """Comments."""
+    opaque: tuple[str, ...]
+    """Tokens that contain other nodes: strings."""
+    lists: tuple[str, ...] = ()
+    """Nodes whose named children are statements."""
+    not_statements: tuple[str, ...] = ()
+    """Children of such nodes that are none."""
+    clauses: tuple[str, ...] = ()
+    """Clauses after a body: ``else``, ``catch``."""
+    wrappers: tuple[str, ...] = ()
+    """Statements whose kind is that of the declaration in them."""
+    bodies: tuple[str, ...] = ()
+    """Fields that contain the body of a compound statement."""
+    kinds: Mapping[str, tuple[str, ...]] = {}
+    """Statements by kind of block."""
+    nodes: Mapping[str, tuple[tuple[str, str], ...]] = {}
+    """Pairs of parent type and field (empty: any child) by class of node."""
+
+    def kind(self, node_type: str) -> str:
+        """Return the kind of block of a statement's node type; ``simple`` if it is none."""
+        return next((kind for kind, types in self.kinds.items() if node_type in types), "simple")
+
+
+@cache
+def statement_table(name: str) -> StatementTable:
+    """Return the table of a language, by name, alias or dialect.
+
+    Raises:
+        ValueError: the language has no such table.
+        KeyError: there is no such language.
+    """
+    table = read_table(language_of_grammar(name).name, "statements", StatementTable)
+    if table is None:
+        raise ValueError(f"{language(name).title}: Scale-Control Completion is not verified in this language")
+    return table
+
+
+class CodeStatement(NamedTuple):
+    """One statement.
+
+    ``keyword`` is its position without decorators; ``kind`` a kind of block, ``elif`` or ``simple``; ``parent`` the
+    index of the enclosing statement (-1: none), and ``branch`` the part of the parent that contains it: ``body``, or
+    the name of a clause. ``header_end`` is the end of a compound statement's header, ``body`` the span of its first
+    body: from the first to the last statement, or from brace to brace; both are None for simple statements. ``suite``
+    is the start of the list of statements that contains it, in languages with braces.
+    """
+
+    start: int
+    end: int
+    keyword: int
+    kind: str
+    parent: int
+    branch: str
+    asynchronous: bool = False
+    header_end: int | None = None
+    body: tuple[int, int] | None = None
+    suite: int = -1
+
+
+class StatementView(NamedTuple):
+    """Statements of a completed file that touch the answer, and their parents, in text order."""
+
+    text: str
+    parse_ok: bool
+    statements: Sequence[CodeStatement]
+    without_comments: Callable[[int, int], str]
+    """Returns the text between two positions outside of strings, without its comments."""
+    ends_line: Callable[[int], bool]
+    """Returns whether no bracket, string or statement is open at a position at a line's end."""
+    semicolon_ends_statement: bool = True
+    """True if a semicolon after a statement belongs to it, without being in its span."""
+
+    def roots(self, start: int, end: int) -> list[CodeStatement]:
+        """Return the statements that begin in a span while their parents begin outside of it.
+
+        Statements of a function that an expression in the span contains are none.
+        """
+        found = self.statements
+
+        def is_inside(one: CodeStatement) -> bool:
+            if one.parent < 0:
+                return False
+            parent = found[one.parent]
+            return start <= parent.keyword < end or (parent.kind == "simple" and start <= one.suite < end)
+
+        return [one for one in found if start <= one.keyword < end and not is_inside(one)]
+
+
+def column_at(text: str, position: int) -> int:
+    """Return the number of characters between a position and the start of its line, or a form feed in it."""
+    return position - max(text.rfind(mark, 0, position) for mark in "\n\r\f") - 1
+
+
+def has_blank_line(text: str, span: tuple[int, int]) -> bool:
+    """Return whether a span contains a blank line: from line start to line end, or between two of its line ends."""
+    lines = LINE_END.split(text[slice(*span)])
+    first = int(column_at(text, span[0]) > 0)
+    return any(not line.strip() for line in lines[first:-1])
+
+
+def first_reason(*cases: tuple[object, str]) -> str:
+    """Return the text of the first case that is true; empty if none is."""
+    return next((text for holds, text in cases if holds), "")
 
 
 class ParsedFile(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import tree_sitter
 
 from caretbench.languages.node_kinds import node_kinds
-from caretbench.suites.c3bench.scale.parsing.tree_statements import ParsedFile
+from caretbench.suites.c3bench.scale.statements import ParsedFile
 from caretbench.syntax.parser import CharacterOffsets, encode
 
 _BRACKETS = {"(": ")", "[": "]", "{": "}"}

@@ -1,0 +1,279 @@
+"""Functions with tests: from rows of known layouts, and from pairs of Python files.
+
+Layouts of rows are HumanEval-Infilling, DevBench's release and SAFIM. Of a pair, ``check_NAME.py`` has a function
+``check_FUNCTION(candidate)`` for each tested function of ``NAME.py``. The program of a function contains the imports of
+its file and the definitions that it refers to.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from caretbench.files import DataError, describe_validation_error, read_lines
+from caretbench.languages import language_of_grammar
+from caretbench.problem import Provenance
+from caretbench.syntax.parser import PythonPositions, python_module
+
+
+class CheckedFunction(NamedTuple):
+    """A function in a program, and the text that defines ``check(candidate)``, its tests."""
+
+    id: str
+    entry_point: str
+    text: str
+    test: str
+    provenance: Provenance
+
+
+class _FunctionRow(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    task_id: str
+    entry_point: str
+    prompt: str
+    canonical_solution: str
+    test: str
+    suffix: str = ""
+
+
+def read_functions(path: Path, provenance: Provenance) -> list[CheckedFunction]:
+    """Return the functions of a JSONL file (``.gz`` too), each once; its first row counts.
+
+    A row's program is ``prompt + canonical_solution + suffix``; its function is named by ``task_id`` without the first
+    part and without the part of a single middle: ``HumanEval/0`` of ``SingleLineInfilling/HumanEval/0/L0``.
+
+    Raises:
+        DataError: a row lacks a field; the message has file and line.
+    """
+    found: dict[str, CheckedFunction] = {}
+    for number, value in read_lines(path):
+        function = function_of_row(value, f"{path}:{number}", provenance)
+        found.setdefault(function.id, function)
+    return list(found.values())
+
+
+def function_of_row(value: Mapping[str, Any], place: str, provenance: Provenance) -> CheckedFunction:
+    """Return the function of one row; ``place`` is its file and line.
+
+    Raises:
+        DataError: the row lacks a field.
+    """
+    try:
+        row = _FunctionRow.model_validate_json(json.dumps(value), strict=True)
+    except ValidationError as error:
+        raise DataError(f"{place}: {describe_validation_error(error)}") from None
+    text = row.prompt + row.canonical_solution + row.suffix
+    return CheckedFunction(_function_id(row.task_id), row.entry_point, text, row.test, provenance)
+
+
+def _function_id(task_id: str) -> str:
+    parts = task_id.split("/")
+    if len(parts) > 2 and parts[0].endswith("Infilling"):
+        return "/".join(parts[1:3])
+    return task_id
+
+
+CHECKS_PREFIX = "check_"
+
+
+def unpaired_functions(text: str, checks: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of the functions without a check, and of the checks without a function, in order."""
+    names, checking = _function_names(text), _function_names(checks)
+    tested = {one.removeprefix(CHECKS_PREFIX) for one in checking if one.startswith(CHECKS_PREFIX)}
+    unchecked = tuple(one for one in names if one not in tested)
+    unknown = (one for one in checking if one.startswith(CHECKS_PREFIX))
+    return unchecked, tuple(one for one in unknown if one.removeprefix(CHECKS_PREFIX) not in names)
+
+
+def _function_names(text: str) -> list[str]:
+    module = python_module(text)
+    return [] if module is None else [one.name for one in module.body if isinstance(one, ast.FunctionDef)]
+
+
+def paired_functions(identity: str, text: str, checks: str, provenance: Provenance) -> Iterator[CheckedFunction]:
+    """Yield the tested functions of a file; nothing if one of the two texts does not parse.
+
+    Args:
+        identity: Name of the file in problems.
+        text: Text of the file.
+        checks: Text of the file with the checks.
+        provenance: Origin.
+    """
+    module, checking = python_module(text), python_module(checks)
+    if module is None or checking is None:
+        return
+    functions = {one.name for one in module.body if isinstance(one, ast.FunctionDef)}
+    for one in checking.body:
+        if isinstance(one, ast.FunctionDef) and one.name.removeprefix(CHECKS_PREFIX) in functions:
+            name = one.name.removeprefix(CHECKS_PREFIX)
+            if name != one.name:
+                test = f"{_reduced(checks, checking, one.name)}\n\ncheck = {one.name}\n"
+                stem = PurePosixPath(identity).with_suffix("")
+                yield CheckedFunction(f"{stem}/{name}", name, _reduced(text, module, name), test, provenance)
+
+
+def _reduced(text: str, module: ast.Module, name: str) -> str:
+    """Return a program with one function of a module: imports, what the function refers to, and the function."""
+    needed = _needed(module, name)
+    used = {one.id for statement in needed for one in ast.walk(statement) if isinstance(one, ast.Name)}
+    position = PythonPositions(text)
+    parts = []
+    for one in module.body:
+        if one in needed or (isinstance(one, ast.Import | ast.ImportFrom) and _imports(one, used)):
+            line = min([one.lineno, *(each.lineno for each in getattr(one, "decorator_list", ()))])
+            end = position(one.end_lineno or line, 0)
+            parts.append((one, text[position(line, 0) : end] + text[end:].split("\n", 1)[0]))
+    return _joined(parts)
+
+
+def _needed(module: ast.Module, name: str) -> set[ast.stmt]:
+    """Return the definitions of a module that a function refers to, the function among them."""
+    defined: dict[str, list[ast.stmt]] = {}
+    for one in module.body:
+        for found in _defined(one):
+            defined.setdefault(found, []).append(one)
+    needed: set[ast.stmt] = set()
+    waiting = list(defined[name])
+    while waiting:
+        statement = waiting.pop()
+        if statement not in needed:
+            needed.add(statement)
+            names = {one.id for one in ast.walk(statement) if isinstance(one, ast.Name)}
+            waiting += [each for found in sorted(names & defined.keys()) for each in defined[found]]
+    return needed
+
+
+def _imports(statement: ast.Import | ast.ImportFrom, used: set[str]) -> bool:
+    if isinstance(statement, ast.ImportFrom) and (statement.module == "__future__" or statement.names[0].name == "*"):
+        return True
+    return any((one.asname or one.name).partition(".")[0] in used for one in statement.names)
+
+
+def _joined(parts: list[tuple[ast.stmt, str]]) -> str:
+    text = ""
+    before: ast.stmt | None = None
+    for one, part in parts:
+        if before is not None:
+            apart = isinstance(one, _DEFINITIONS) or isinstance(before, _DEFINITIONS)
+            same = isinstance(one, ast.Import | ast.ImportFrom) == isinstance(before, ast.Import | ast.ImportFrom)
+            text += "\n\n\n" if apart else "\n" if same else "\n\n"
+        text += part
+        before = one
+    return text + "\n"
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def _defined(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement of a module binds or changes; an import alone is looked at by itself."""
+    if isinstance(statement, _DEFINITIONS):
+        yield statement.name
+        return
+    if isinstance(statement, ast.Import | ast.ImportFrom) or _is_main_guard(statement):
+        return
+    for one in ast.walk(statement):
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
+            yield one.id
+        elif isinstance(one, ast.Subscript | ast.Attribute) and isinstance(one.value, ast.Name):
+            if isinstance(one.ctx, ast.Store) or isinstance(statement, ast.Expr):  # TABLE["a"] = 1, TABLE.update(…)
+                yield one.value.id
+        elif isinstance(one, ast.Import | ast.ImportFrom):  # below try or if
+            yield from ((each.asname or each.name).partition(".")[0] for each in one.names)
+
+
+def _is_main_guard(statement: ast.stmt) -> bool:
+    test = statement.test if isinstance(statement, ast.If) else None
+    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
+
+
+_HOLE = re.compile(r"\{\{\s*completion\s*\}\}")
+_HUMANEVAL = frozenset({"task_id", "entry_point", "prompt", "canonical_solution", "test"})
+_DEVBENCH = frozenset({"prefix", "golden_completion", "suffix", "assertions"})
+_SAFIM = frozenset({"task_id", "lang", "eval_prompt", "ground_truth"})
+
+LAYOUTS = {"HumanEval-Infilling": _HUMANEVAL, "DevBench": _DEVBENCH, "SAFIM": _SAFIM}
+"""Fields that tell the layouts of rows apart."""
+
+
+class ProgramRow(NamedTuple):
+    """Complete program of a row, its language, and its tests: a text with assertions, empty if there are none."""
+
+    id: str
+    language: str
+    text: str
+    tests: str = ""
+
+
+def layout_of(row: Mapping[str, Any]) -> str | None:
+    """Return the name of a row's layout; None if it is none of these."""
+    return next((name for name, fields in LAYOUTS.items() if fields <= row.keys()), None)
+
+
+def program_row(row: Mapping[str, Any], layout: str, default_language: str) -> ProgramRow:
+    """Return the program of a row of DevBench's or SAFIM's layout.
+
+    Raises:
+        ValueError: a field has another type, the language is unknown, or the row has no hole.
+    """
+    names = LAYOUTS[layout]
+    wrong = sorted(name for name in names if not isinstance(row[name], str))
+    if wrong:
+        raise ValueError(f"{wrong[0]}: expected a text")
+    if layout == "SAFIM":
+        before, hole, after = _split(row["eval_prompt"])
+        if not hole:
+            raise ValueError("eval_prompt: no {{completion}}")
+        name = str(row["lang"])
+        return ProgramRow(str(row["task_id"]), _language(name), before + row["ground_truth"] + after)
+    name = str(row.get("language") or default_language)
+    text = f"{row['prefix']}{row['golden_completion']}{row['suffix']}"
+    return ProgramRow(str(row.get("id") or row.get("testcase_id") or ""), _language(name), text, row["assertions"])
+
+
+def _split(text: str) -> tuple[str, bool, str]:
+    parts = _HOLE.split(text, maxsplit=1)
+    return parts[0], len(parts) == 2, parts[-1]
+
+
+def _language(name: str) -> str:
+    try:
+        return language_of_grammar(name.lower()).name
+    except KeyError:
+        raise ValueError(f"unknown language {name!r}") from None
+
+
+def checked_function(program: ProgramRow, provenance: Provenance) -> CheckedFunction | None:
+    """Return the function that the assertions of a Python program call; None if they use anything else of it.
+
+    The assertions become the body of a function ``check`` whose parameter has the function's name.
+    """
+    module, tests = python_module(program.text), python_module(program.tests)
+    if program.language != "python" or module is None or tests is None or not tests.body:
+        return None
+    functions = {one.name for one in module.body if isinstance(one, ast.FunctionDef)}
+    names = {one.id for one in ast.walk(tests) if isinstance(one, ast.Name)}
+    defined = {
+        name
+        for one in module.body
+        for name in ([one.name] if isinstance(one, ast.FunctionDef | ast.ClassDef) else _targets(one))
+    }
+    used = names & defined
+    if len(used) != 1 or not used <= functions:
+        return None
+    (name,) = used
+    body = "\n".join(f"    {line}" if line.strip() else line for line in program.tests.strip("\n").split("\n"))
+    return CheckedFunction(program.id, name, program.text, f"def check({name}):\n{body}\n", provenance)
+
+
+def _targets(statement: ast.stmt) -> set[str]:
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return {(one.asname or one.name).partition(".")[0] for one in statement.names}
+    return {one.id for one in ast.walk(statement) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}

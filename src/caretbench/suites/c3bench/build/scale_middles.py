@@ -1,0 +1,326 @@
+"""Middles of source files for SCC: their specifications, the six wrong answers to reject, and which of them are used.
+
+Middles are spans, runs of lines, and statement blocks. Without the six wrong answers a verdict means nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from caretbench.languages import language_of_grammar
+from caretbench.suites.c3bench.build.balance import balanced_choice
+from caretbench.suites.c3bench.build.build_folder import Reject, SourceText
+from caretbench.suites.c3bench.build.implementation_contexts import LINE_SHARE
+from caretbench.suites.c3bench.scale.answer_checks import count_in_unit
+from caretbench.suites.c3bench.scale.node_spans import node_spans
+from caretbench.suites.c3bench.scale.python_statements import python_statements
+from caretbench.suites.c3bench.scale.scale_types import NODE_CLASSES, ScaleSpecification
+from caretbench.suites.c3bench.scale.statements import (
+    CodeStatement,
+    ParsedFile,
+    StatementView,
+    column_at,
+    tree_statements,
+)
+from caretbench.suites.c3bench.scale.verifier import verify
+from caretbench.syntax.parser import encode
+
+_PROSE = "This completes the code as requested."
+_OTHER_BLOCKS = {"python": "while False:\n{margin}    pass", "": "while (false) {{\n{margin}  break;\n{margin}}}"}
+_OTHER_IF = {"python": "if False:\n{margin}    pass", "": "if (false) {{\n{margin}}}"}
+_EMPTY_STATEMENT = {"python": "pass", "": "{ }"}
+
+
+def wrong_answers(prefix: str, reference: str, suffix: str, specification: ScaleSpecification) -> Mapping[str, str]:
+    """Return six answers by name that write too little, too much, or something else.
+
+    They are ``empty``, ``next_sibling`` (the reference and what follows it), ``without_last_line``, ``twice``,
+    ``other_kind`` and ``prose`` (the reference and a sentence).
+    """
+    caret = column_at(prefix, len(prefix))
+    at_line_start = not prefix[len(prefix) - caret :].strip()
+    own = re.match(r"[ \t]*", reference.lstrip("\n"))
+    margin = prefix[len(prefix) - caret :] if caret and at_line_start else own[0] if own and at_line_start else ""
+    outer = _line_margin(prefix) if specification.header_in_prefix else margin
+    lead = "" if caret else outer
+    ended = reference if reference.endswith("\n") else reference + "\n"
+    return {
+        "empty": "",
+        "next_sibling": f"{ended}{outer}{_next_line(suffix, specification.language)}\n",
+        "without_last_line": _without_last_line(reference),
+        "twice": f"{ended}{margin if caret else ''}{reference}" if at_line_start else reference * 2,
+        "other_kind": lead + _other_kind(specification, outer) + ("\n" if reference.endswith("\n") else ""),
+        "prose": f"{ended}{margin}{_PROSE}\n",
+    }
+
+
+def _line_margin(prefix: str) -> str:
+    """Return the indentation of the last line of a text that is not blank."""
+    line = prefix.rstrip().rpartition("\n")[2]
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _next_line(suffix: str, language: str) -> str:
+    """Return the first line of the suffix that is one simple statement; an empty statement if none is."""
+    found = (line.strip() for line in suffix.split("\n") if line.strip())
+    text = next(found, "")
+    simple = bool(re.match(r"[\w.]+ = |return\b|[\w.]+\(.*\)", text)) and text[-1] not in "([{,\\:"
+    return text if simple else _of(_EMPTY_STATEMENT, language)
+
+
+def _without_last_line(text: str) -> str:
+    lines = text.rstrip().split("\n")
+    return "\n".join(lines[:-1]) + "\n" if len(lines) > 1 else ""
+
+
+def _other_kind(specification: ScaleSpecification, margin: str) -> str:
+    templates = _OTHER_IF if specification.node == "while" else _OTHER_BLOCKS
+    text = _of(templates, specification.language).format(margin=margin)
+    if specification.kind == "lines" and specification.n == text.count("\n") + 1:
+        empty = _of(_EMPTY_STATEMENT, specification.language)
+        text += f"\n{margin}{empty}"
+    return text
+
+
+def _of(texts: Mapping[str, str], language: str) -> str:
+    return texts.get(language_of_grammar(language).name, texts[""])
+
+
+_LINE_RUNS = (3, 4, 5)
+_BLOCKS = frozenset({"for", "while", "if", "try", "with", "function"})
+
+
+class ScaleMiddle(NamedTuple):
+    """Span of a file that is a reference of its specification; ``type`` is the paper's type of problem."""
+
+    start: int
+    end: int
+    type: str
+    specification: ScaleSpecification
+
+
+def scale_middles(text: str, language: str) -> list[ScaleMiddle]:
+    """Return all middles of a file whose specifications hold for the reference and reject the six wrong answers.
+
+    Empty if the file does not parse.
+    """
+    return [middle for middle in proposed_middles(text, language) if rejects_wrong_answers(text, middle)]
+
+
+def proposed_middles(text: str, language: str) -> list[ScaleMiddle]:
+    """Return all middles of a file with their specifications, before any is tried; empty if it does not parse."""
+    parsed = ParsedFile.of("", text, "", language)
+    is_python = language_of_grammar(language).name == "python"
+    view = python_statements(text, 0, len(text)) if is_python else tree_statements(parsed)
+    if not view.parse_ok:
+        return []
+    return [*_blocks(view, language), *_line_runs(view, parsed), *_spans(view, parsed)]
+
+
+def rejects_wrong_answers(text: str, middle: ScaleMiddle) -> bool:
+    """Return whether a specification holds for the reference and rejects the six wrong answers, even if lenient."""
+    prefix, reference, suffix = text[: middle.start], text[middle.start : middle.end], text[middle.end :]
+    if not verify(prefix, reference, suffix, middle.specification).ok:
+        return False
+    lenient = middle.specification.model_copy(update={"level": "lenient"})
+    wrong = wrong_answers(prefix, reference, suffix, middle.specification).values()
+    return not any(verify(prefix, answer, suffix, lenient).ok for answer in wrong)
+
+
+def _whole_lines(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """Return the span of the lines that contain a span; None if they contain something else."""
+    first = start - column_at(text, start)
+    last = text.find("\n", end)
+    last = len(text) if last < 0 else last + 1
+    if text[first:start].strip() or text[end:last].strip().strip(";"):
+        return None
+    return first, last
+
+
+def _blocks(view: StatementView, language: str) -> Iterator[ScaleMiddle]:
+    """Yield statements and bodies; a body has its number of lines too, since repeated it would be a body as well."""
+    for one in view.statements:
+        if one.kind not in _BLOCKS:
+            continue
+        block = ScaleSpecification.of({"language": language, "kind": "block", "node": one.kind})
+        span = _whole_lines(view.text, one.start, one.end)
+        if span is not None:
+            column = column_at(view.text, one.keyword)
+            yield ScaleMiddle(*span, "block", block.model_copy(update={"column": column}))
+        inner = _body_lines(view, one)
+        if inner is not None:
+            body = block.model_copy(update={"header_in_prefix": True, "n": 1})
+            count = _count(view.text, inner, body)
+            if count is not None and count <= max(_LINE_RUNS):
+                yield ScaleMiddle(*inner, "block", body.model_copy(update={"n": count}))
+
+
+def _count(text: str, span: tuple[int, int], specification: ScaleSpecification) -> int | None:
+    """Return the number of lines of a span in the unit of a specification."""
+    return verify(text[: span[0]], text[span[0] : span[1]], text[span[1] :], specification).count
+
+
+def _body_lines(view: StatementView, statement: CodeStatement) -> tuple[int, int] | None:
+    if statement.body is None:
+        return None
+    start, end = statement.body
+    text = view.text
+    if text[start] == "{":
+        start, end = start + 1, end - 1
+        start, end = start + len(text[start:end]) - len(text[start:end].lstrip()), len(text[:end].rstrip())
+    return _whole_lines(text, start, end) if start < end else None
+
+
+def _line_runs(view: StatementView, parsed: ParsedFile) -> Iterator[ScaleMiddle]:
+    """Yield runs of whole statements of one list that have three to five lines of code."""
+    by_list: dict[tuple[int, str], list[CodeStatement]] = {}
+    for one in view.statements:
+        by_list.setdefault((one.parent, one.branch), []).append(one)
+    for statements in by_list.values():
+        for index, first in enumerate(statements):
+            for last in statements[index:]:
+                span = _whole_lines(view.text, first.start, last.end)
+                if span is None or view.text.count("\n", *span) > 2 * max(_LINE_RUNS):
+                    break
+                yield from _run(view, span, statements[index : statements.index(last) + 1], parsed)
+
+
+def _run(
+    view: StatementView, span: tuple[int, int], statements: list[CodeStatement], parsed: ParsedFile
+) -> Iterator[ScaleMiddle]:
+    first, last = (len(encode(view.text[:position])) for position in span)
+    for unit in ("code_line", "physical_line", "statement"):
+        count = len(statements)
+        if unit != "statement":
+            count = count_in_unit(view, span, unit, lambda: parsed._replace(start=first, end=last))
+        if count in _LINE_RUNS:
+            lines = ScaleSpecification(language=parsed.language, kind="lines", n=count, unit=unit)
+            yield ScaleMiddle(*span, "multi_line", lines)
+            return
+
+
+def _spans(view: StatementView, parsed: ParsedFile) -> Iterator[ScaleMiddle]:
+    text = view.text
+    for node in sorted(NODE_CLASSES):
+        for start, end in node_spans(parsed, node):
+            if "\n" in text[start:end] or not text[start - column_at(text, start) : start].strip():
+                continue
+            rest = text[end : text.find("\n", end)]
+            if rest.strip(" ;,"):
+                specification = ScaleSpecification.of({"language": parsed.language, "kind": "span_node", "node": node})
+                yield ScaleMiddle(start, end, "span", specification)
+            else:
+                specification = ScaleSpecification(language=parsed.language, kind="span_rest_of_line")
+                yield ScaleMiddle(start, end + len(rest.rstrip()), "span", specification)
+
+
+LINES_TYPE = "multi_line"
+"""Type of problems whose middle is a run of lines."""
+
+
+class ScaleCandidate(NamedTuple):
+    """Middle of a file with its specification."""
+
+    file: SourceText
+    middle: ScaleMiddle
+
+    @property
+    def key(self) -> str:
+        """Identifier: file and span."""
+        return f"{self.file.id}/{self.middle.start}-{self.middle.end}"
+
+    @property
+    def form(self) -> str:
+        """Kind of the specification in detail: node, number of lines, body or statement."""
+        wanted = self.middle.specification
+        return f"{wanted.kind}-{wanted.node}-{wanted.n}-{wanted.header_in_prefix}"
+
+
+def scale_candidates(
+    files: Sequence[SourceText],
+    max_share: float,
+    per_file: int,
+    seed: int,
+    progress: Callable[[int], None] = lambda _count: None,
+) -> tuple[list[ScaleCandidate], list[Reject]]:
+    """Return at most ``per_file`` middles of each file, and the reasons why others are not used.
+
+    The types of a file take turns, then forms of the specification. A span has one problem: the first of its
+    specifications, blocks before runs of lines before parts of lines. Specifications are tried until enough of them
+    reject the six wrong answers; the rest is not tried.
+    """
+    found, rejects = [], []
+    for file in files:
+        counts: Counter[tuple[str, str]] = Counter()
+        proposed = _proposed(file, max_share, counts)
+        queue = balanced_choice(
+            proposed, None, lambda one: one.key, (lambda one: one.middle.type, lambda one: one.form), seed
+        )
+        kept: list[ScaleCandidate] = []
+        for position, one in enumerate(queue):
+            if len(kept) == per_file:
+                counts["not_tried", f"the file has {per_file} already"] = len(queue) - position
+                break
+            if rejects_wrong_answers(file.text, one.middle):
+                kept.append(one)
+            else:
+                counts["accepts_wrong", "the specification fails the reference, or accepts a wrong answer"] += 1
+        if not queue:
+            counts["no_middle", "no middle with a specification"] += 1
+        found += kept
+        rejects += [
+            Reject(stage="middle", place=file.id, reason=reason, detail=detail, count=count)
+            for (reason, detail), count in counts.items()
+        ]
+        progress(1)
+    return found, rejects
+
+
+def _proposed(file: SourceText, max_share: float, counts: Counter[tuple[str, str]]) -> list[ScaleCandidate]:
+    """Return the middles of a file that are short enough, one for each span; count the others."""
+    spans: dict[tuple[int, int], ScaleCandidate] = {}
+    for middle in proposed_middles(file.text, file.language):
+        length = middle.end - middle.start
+        if length > max_share * (len(file.text) - length):
+            counts["long", f"longer than {max_share:.0%} of the text around it"] += 1
+        elif (middle.start, middle.end) in spans:
+            counts["same_span", "another specification has the same answer"] += 1
+        else:
+            spans[middle.start, middle.end] = ScaleCandidate(file, middle)
+    return list(spans.values())
+
+
+def chosen_middles(candidates: Sequence[ScaleCandidate], limit: int | None, seed: int) -> list[ScaleCandidate]:
+    """Return a balanced choice: three of ten are runs of lines, the others parts of lines and blocks in equal numbers.
+
+    Within a type, languages take turns, then forms of the specification, then files.
+    """
+    queues = {
+        name: balanced_choice(
+            [one for one in candidates if one.middle.type == name], None, lambda one: one.key,
+            (lambda one: one.file.language, lambda one: one.form, lambda one: one.file.id), seed,
+        )
+        for name in sorted({one.middle.type for one in candidates})
+    }  # fmt: skip
+    wanted = _quotas({name: len(queue) for name, queue in queues.items()}, limit)
+    return [one for name, queue in queues.items() for one in queue[: wanted[name]]]
+
+
+def _quotas(supply: dict[str, int], limit: int | None) -> dict[str, int]:
+    """Return how many middles of each type are used: shares that the scarcest type allows, or ``limit`` in total."""
+    nodes = [name for name in supply if name != LINES_TYPE]
+    share = {name: LINE_SHARE if name == LINES_TYPE else (1 - LINE_SHARE) / max(len(nodes), 1) for name in supply}
+    if len(share) == 1:
+        share = dict.fromkeys(share, 1.0)
+    total = min((count / share[name] for name, count in supply.items()), default=0)
+    if limit is not None:
+        total = min(total, limit)
+    exact = {name: round(total * share[name], 6) for name in supply}
+    wanted = {name: int(count) for name, count in exact.items()}
+    rest = int(total + 1e-6) - sum(wanted.values())
+    for name in sorted(exact, key=lambda one: wanted[one] - exact[one])[:rest]:
+        wanted[name] += 1
+    return {name: min(supply[name], count) for name, count in wanted.items()}
