@@ -28,6 +28,8 @@ from caretbench.syntax.documentation import comment_marks
 from caretbench.syntax.source import grammar_of
 
 _SEED: Final = 0
+# A description has a few paragraphs. All comments of a large patch would lower its precision, and so make the baseline
+# weaker than a reader's first try.
 _COMMENTS: Final = 12
 """Maximum number of added comments in a copied description."""
 
@@ -53,6 +55,7 @@ def _best_choice(attack: Attack) -> Callable[[Problem, Question], str]:
         repository = str(problem.labels.get("repository", ""))
         found = attack(AttackQuestion(query_text(problem), shown.choices, repository, problem.cluster))
         rounded = [round(number, 9) for number in found]  # ties within rounding: the first one
+        # The first of ties, since a baseline answers with one letter; the leak report shares the credit among them.
         return LETTERS[rounded.index(max(rounded))]
 
     return write

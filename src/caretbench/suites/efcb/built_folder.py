@@ -51,7 +51,10 @@ class Leak(Row):
     @property
     def exceeds_limit(self) -> bool:
         """Return whether a limit is exceeded."""
+        # Position and length are balanced by construction, whatever the number of questions. A learned attacker of a
+        # small tier would fail builds by luck.
         tested = self.family == "shape" or not self.has_too_few_questions
+        # A deviation of exactly three standard errors is within the limit on every machine.
         return self.kind == "limit" and tested and self.deviation > self.allowed + 1e-9
 
 
@@ -82,6 +85,8 @@ class BuiltFolder:
             DataError: there are none, because the build is unfinished or failed; or a row is wrong.
         """
         if not self.problems_path.exists():
+            # Both cases leave the same files, and the remedies are opposite: one build is to be run again, the other
+            # never gets further.
             why = (
                 "the leak report stopped the build; see leaks.jsonl"
                 if any(leak.exceeds_limit for leak in self.read_leaks())

@@ -37,6 +37,8 @@ def balanced_positions(
     members: dict[str, list[str]] = defaultdict(list)
     for key in sorted(groups):
         members[groups[key]].append(key)
+    # A group of two questions has no full block. If each drew its own permutation, a letter could be right in as many
+    # questions more than another as there are groups.
     around = seeded_random(seed, purpose, "left over").sample(range(value_count), value_count)
     taken = 0
     found: dict[str, int] = {}
@@ -109,6 +111,8 @@ _MARK = re.compile(
     r"|<\|end\|>",
     re.IGNORECASE,
 )
+# Base models and some servers leave the marks of the chat template around the letter, which would then be no line of
+# its own.
 _SPECIAL = re.compile(r"<\|[a-z_]+\|>|</?(?:answer|final|s)>", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[ \t]*[\w+-]*[ \t]*$", re.MULTILINE)
 _EMPHASIS = re.compile(r"[*`]+|__")
@@ -141,10 +145,12 @@ def parse_strictly(text: str | None) -> ChoiceAnswer:
     said = remove_reasoning(text or "")
     if said is None:
         return ChoiceAnswer(None, "unfinished_reasoning")
+    # "**B**" alone in a line is the most common form of chat models: without its marks it is a letter alone.
     said = _EMPHASIS.sub("", _FENCE.sub("", _SPECIAL.sub("", said))).strip()
     if not said:
         return ChoiceAnswer(None, "empty")
     letters = {found["letter"] for form in _FORMS for found in form.finditer(said)}
+    # "A or B" names two. To take the first or the last would score a guess that the model did not make.
     if len(letters) == 1:
         return ChoiceAnswer(LETTERS.index(letters.pop()))
     return ChoiceAnswer(None, "several_letters" if letters else "no_letter")
@@ -162,6 +168,8 @@ def remove_reasoning(text: str) -> str | None:
             if not thinking:
                 said.append(text[position : mark.start()])
             thinking = True
+        # Templates that put the start mark into the prompt leave an answer with an end mark alone: all text before it
+        # is reasoning.
         elif thinking or mark["end"]:
             if not thinking:
                 said.clear()
@@ -173,6 +181,7 @@ def parse_as_released(text: str | None) -> ChoiceAnswer:
     """Return the letter at the start of an answer, as the released code does: "A patch that" gives A."""
     if not text:
         return ChoiceAnswer(None, "empty")
+    # The release is scored by the basic match of OpenAI's evals: the answer starts with the letter.
     place = LETTERS.find(text[0])
     return ChoiceAnswer(place) if place >= 0 else ChoiceAnswer(None, "no_letter")
 

@@ -94,6 +94,8 @@ def _corrected(easy: N, hard: N, masked: N, reverse: N, hallucination: N, floor:
     Guessing and copying give 0 in these three tasks. A perfect model stays below 1 by a fifth of the floor.
     """
     easy, hard = ((easy - CHANCE_ACCURACY) / (1 - CHANCE_ACCURACY), (hard - CHANCE_ACCURACY) / (1 - CHANCE_ACCURACY))
+    # A judge that sees the whole patch of the release rates copied context: returning it without the marks is .927
+    # alike to the reference.
     return _published(easy, hard, masked - floor, reverse, hallucination)
 
 
@@ -150,6 +152,8 @@ def _resampled(tables: Sequence[_Table], weighting: Weighting, seed: int, resamp
     step = max(1, _BATCH_NUMBERS // sum(sizes))
     for start in range(0, resamples, step):
         count = min(step, resamples - start)
+        # Counts of a resample, not the pull requests themselves: a repository's resample is then one product of
+        # matrices.
         drawn = [generator.multinomial(size, np.full(size, 1 / size), size=count).astype(np.float64) for size in sizes]
         yield _means(tables, drawn, weighting)
 
@@ -159,6 +163,7 @@ def _interval(value: float, draws: Floats, units: int, confidence: float, *, sha
         return Interval(math.nan, math.nan, "undefined", "one pull request has no spread")
     warning = f"only {units} pull requests: the interval may be too narrow" if units < MIN_CLUSTERS else None
     low, high = map(float, np.nanquantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2]))
+    # Draws of the same shares differ in the last digits of their sums.
     equal = high - low <= 1e-12
     if share and (units < MIN_CLUSTERS or (equal and value in (0.0, 1.0))):
         # Equal shares have no spread to resample, and few units too little: see intervals.bootstrap_mean.
@@ -206,6 +211,8 @@ def _means(tables: Sequence[_Table], weights: Sequence[Floats], weighting: Weigh
     counts = np.stack([weight @ table.counts for table, weight in zip(tables, weights, strict=True)])
     if weighting == "micro":
         return _ratio(sums.sum(axis=0), counts.sum(axis=0))
+    # The averages of the paper are over repositories without weights. By problems they differ by at most .005 of the
+    # range: MPR-Gen of Llama is 7.23 and 7.27 of 10.
     means = _ratio(sums, counts)
     return _ratio(np.nansum(means, axis=0), (~np.isnan(means)).sum(axis=0))
 

@@ -42,6 +42,7 @@ def tokenize(line: str) -> list[str]:
 def code_lines(text: str) -> Iterator[str]:
     """Yield the code lines of a rendered patch without diff marks; titles, hunk headers and separators are excluded."""
     for line in text.split("\n"):
+        # The line between two files begins like a removed line.
         if line[:1] in {"+", "-", " "} and line != "---":
             yield line[1:]
 
@@ -62,6 +63,8 @@ class QuestionNgrams:
 
     def log_likelihoods(self, texts: Iterable[Iterable[str]]) -> list[float]:
         """Return the natural log probability of each group of lines."""
+        # Only lines that differ are scored. In naive edits this alone finds .65 (two words exchanged) to .77 (three
+        # exchanged names) of 150 questions of tailscale.
         return [sum(map(self._log_likelihood, lines)) for lines in texts]
 
     def _log_likelihood(self, line: str) -> float:
@@ -102,6 +105,8 @@ Attack = Callable[[AttackQuestion], Sequence[float]]
 """A function that returns a score for each choice; the highest is its answer."""
 
 _DIGITS: Final = 9
+# Three standard errors of guessing are .13 with 100 questions, so that an attack that is right in .38 is noticed; with
+# 30 it could be right in .48 and pass.
 MIN_QUESTIONS: Final = 100
 """Minimum number of questions of a tier that can be tested."""
 
@@ -120,6 +125,7 @@ def choice_credit(scores: Sequence[float], correct: int) -> float:
 
     Scores are rounded to nine digits first, so that results are the same on every machine.
     """
+    # Sums of floats differ in their last digits between machines, and an exact comparison would break ties there.
     rounded = [float(f"{value:.{_DIGITS}g}") for value in scores]
     tied = [value == max(rounded) for value in rounded]
     return tied[correct] / sum(tied)
@@ -173,6 +179,7 @@ def floor_credits(problems: Iterable[Problem]) -> dict[str, dict[str, float]]:
     """Return the credit of each floor for each choice problem, by attack and problem id."""
     asked = {
         problem.id: found
+        # Word frequencies are those of a repository's choices, in the order in which they are met.
         for problem in sorted(problems, key=lambda problem: problem.id)
         if (found := to_attack_question(problem)) is not None
     }

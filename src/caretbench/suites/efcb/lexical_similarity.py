@@ -24,6 +24,8 @@ Scores = npt.NDArray[np.float64]
 PatchIndices = npt.NDArray[np.int64]
 Scorer = Literal["tfidf", "bm25"]
 
+# With words split like this TF-IDF finds .741 of the released questions by the description and .906 by title and
+# description: whole identifiers seldom occur in prose.
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _END_OF_FILE = "\n---\n"
 _SURROGATES: Final = range(0xD800, 0xE000)
@@ -52,6 +54,8 @@ class PatchCorpus:
         from scipy.sparse import csr_array  # 0.3 s of CPU: only who compares words needs it
 
         self._counts = csr_array((values, columns, starts), shape=(len(texts), len(vocabulary)))
+        # Products of vectors add up in the order of the columns. Sorted, the sums are the same for every order of the
+        # words in a patch.
         self._counts.sort_indices()
         self._holders = np.bincount(columns, minlength=len(vocabulary)).astype(float)
 
@@ -75,6 +79,8 @@ class PatchCorpus:
     @cached_property
     def _weights(self) -> csr_array:
         """BM25 weight of each word in each patch."""
+        # Lucene's form is never negative; Robertson's own is for a word in more than half of the patches, so that a
+        # patch would lose by containing it.
         rarity = np.log1p((len(self) - self._holders + 0.5) / (self._holders + 0.5))
         lengths = np.asarray(self._counts.sum(axis=1)).ravel()
         mean = lengths.mean() if lengths.any() else 1.0
@@ -165,6 +171,8 @@ def word_distances(texts: Sequence[str]) -> Scores:
     spelled = ["".join(map(letters.__getitem__, text.split())) for text in texts]
     square = np.zeros((len(texts), len(texts)))
     for (row, one), (column, other) in combinations(enumerate(spelled), 2):
+        # An edit distance finds ways around an exchange of two words (one inserted here, one dropped there), so that
+        # another choice becomes the centre than by counting places.
         distance = (Hamming if len(one) == len(other) else Levenshtein).distance(one, other)
         square[row, column] = square[column, row] = distance
     return square
@@ -188,6 +196,8 @@ class _WordCharacters(dict[str, str]):
 def file_titles(text: str) -> list[str]:
     """Return the titles of a rendered patch's files; the title of a renamed file has both paths."""
     blocks = text.split(_END_OF_FILE)
+    # A removed line `--` is `---` in a patch, like the line between two files: what follows it is no title, but lines
+    # of a hunk.
     return [title for title in (block.split("\n", 1)[0] for block in blocks) if title and title[0] not in "+-@\\ "]
 
 

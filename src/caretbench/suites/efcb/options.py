@@ -23,7 +23,10 @@ EasyTier = Literal["random", "matched", "adversarial", "resistant"]
 class EfcbProfile(ProfileRules):
     """Rules of EFCB's profiles: construction of questions, and parsing of answers."""
 
+    # A policy that truncates code would cut descriptions, patches and single letters; the suite parses its answers
+    # itself.
     policy = ProfileRule("Default truncation policy", paper="raw", default="raw")
+    # Of 1,161 released descriptions 109 have only references or trailers, and 36 have fewer than 20 characters.
     cleans_descriptions = ProfileRule(
         "Description of a change",
         paper=False,
@@ -47,16 +50,20 @@ class EfcbProfile(ProfileRules):
     choice_queries = ProfileRule[tuple[QueryVariant, ...]](
         "Query variants of choices", paper=("description_only", "title_and_description"), default=(DEFAULT_VARIANT,)
     )
+    # In the release the choice that is most similar to the others is right in 98.7 % of GMCQ-Hard, without a look at
+    # the question.
     balanced_choices = ProfileRule(
         "Selection of choices",
         paper=False,
         default=True,
         said=("at random, as released", "balanced against attacks that do not understand"),
     )
+    # A whole patch is mostly copied: without the marks of its masks it is .927 alike to the released reference.
     asks_whole_patch = ProfileRule(
         "Requested answer in MPR-Gen", paper=True, default=False, said=("the whole patch", "the hidden lines")
     )
     refuses_leaks = ProfileRule("Builds with exceeded leak limits refused", paper=False, default=True)
+    # A sentence that begins with the article "A" is an answer to the released scorer.
     strict_parsing = ProfileRule(
         "Letter of an answer to a choice",
         paper=False,
@@ -66,6 +73,8 @@ class EfcbProfile(ProfileRules):
     scored_problems = ProfileRule[Mapping[str, Mapping[str, str]]](
         "Problems in the score",
         paper={EASY_TASK: {"tier": "random", "query": "description_only"}, HARD_TASK: {"query": "description_only"}},
+        # Of random sets TF-IDF finds .96 by title and description, of matched ones .89 (150 changes of tailscale).
+        # Lines beside their removed form are nearly given away: copying those reaches .494.
         default={EASY_TASK: {"tier": "matched"}, MASKED_TASK: {"tier": "added"}},
         said=(
             "GMCQ-Easy at random and GMCQ-Hard, both by the description alone; all others",

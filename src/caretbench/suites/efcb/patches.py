@@ -76,12 +76,14 @@ def parse_hunks(patch: str, *, truncated: bool = False) -> tuple[Hunk, ...]:
     """
     if not patch:
         return ()
+    # ``splitlines`` would also end lines at form feeds and U+2028, which occur within lines of real files.
     lines = (patch[:-1] if patch.endswith("\n") else patch).split("\n")
     hunks: list[Hunk] = []
     index = 0
     while index < len(lines):
         header = _HEADER.fullmatch(lines[index])
         if header is None:
+            # Records of other tools may be cut in mid-line: what is left of a header is no hunk.
             if truncated and hunks and index == len(lines) - 1:
                 break
             raise DataError(f"line {index + 1} of the patch: expected a hunk, found {lines[index][:80]!r}")
@@ -114,6 +116,7 @@ def _find_end(lines: Sequence[str], start: int, header: re.Match[str]) -> int | 
         if old < 0 or new < 0:
             raise DataError(f"line {index + 1} of the patch: the hunk is longer than its header states")
         index += 1
+    # Git's note about a missing line feed at the end of a file follows the last line, and no header counts it.
     if index < len(lines) and lines[index].startswith("\\"):
         index += 1
     return index

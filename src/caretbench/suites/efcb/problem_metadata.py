@@ -54,6 +54,7 @@ def main_language(rendered: RenderedPatch) -> str:
     changed: Counter[str] = Counter()
     for file in rendered.files:
         changed[file_language(file.path)] += file.additions + file.deletions
+    # Changed texts and data would otherwise decide the language of a change of code that comes with a long table.
     known = {name: lines for name, lines in changed.items() if name != OTHER_LANGUAGE}
     return min(known, key=lambda name: (-known[name], name), default=OTHER_LANGUAGE)
 
@@ -71,6 +72,7 @@ def patch_labels(repository: str, rendered: RenderedPatch, task: str, tier: str)
     return labels | ({"tier": tier} if tier else {})
 
 
+# The version is hashed into every id, so that results of other questions never meet under one id.
 VERSION: Final = 2
 """Version of the construction of problems; changes of shown or drawn contents need a new one, and give new ids."""
 
@@ -79,6 +81,7 @@ _DIGITS: Final = 10
 
 def seeded_random(seed: int, purpose: str, item: str) -> random.Random:
     """Return the generator of one purpose and item."""
+    # One generator that is handed on would give an item other draws as soon as a change before it is filtered out.
     return random.Random(int(sha256_text(str(seed), purpose, item), 16))  # noqa: S311 - draws, keeps no secret
 
 

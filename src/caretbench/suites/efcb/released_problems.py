@@ -119,6 +119,7 @@ def _repository_files(folder: Path) -> Iterator[ReleasedFile]:
 def _version_order(path: Path) -> tuple[tuple[int, ...], str]:
     found = [_VERSION.fullmatch(part) for part in path.parts]
     numbers = [tuple(map(int, version[1].split("."))) for version in found if version]
+    # By numbers: as texts, v0.10 would precede v0.9.
     return (numbers[-1] if numbers else (), str(path))
 
 
@@ -150,6 +151,7 @@ def _messages(value: dict[str, Any]) -> tuple[ReleasedMessage, ReleasedMessage]:
 
 
 def _message(value: Any, role: str) -> ReleasedMessage:
+    # Rows in the order user, system would show the question as a system message, and its instruction as the question.
     if isinstance(value, dict) and value.get("role", role) != role:
         raise ValueError(f"a message has the role {value['role']!r}, expected {role!r}: the order is system, user")
     text = value.get("content") if isinstance(value, dict) else value
@@ -325,9 +327,12 @@ class _RowProblems:
         row = self._row
         task = EASY_TASK if self._file.kind == "mcq_easy" else HARD_TASK
         letter = row.ideal.strip()
+        # As texts, "" and "AB" are both in "ABCD".
         if letter not in LETTERS or len(letter) != 1:
             raise ValueError(f"'ideal' is {letter[:40]!r}, expected one letter of {', '.join(LETTERS)}")
         texts = split_choices(row.user)
+        # In 379 of 1,161 questions of GMCQ-Hard some choices are the same text, in 39 all four; the letter of the
+        # release is that of the first copy.
         correct = LETTERS.index(letter)
         question = Question(text=INSTRUCTION + texts.description, choices=texts.choices, messages=row.messages)
         more: dict[str, Label] = {"query": _QUERY, "rotation": 0.0}
@@ -342,6 +347,7 @@ class _RowProblems:
         texts = split_masked_patch(row.user)
         shown = ContextFile(path=PATCH_FILE, text=texts.patch)
         question = Question(text=whole_patch_request() + texts.description, context=(shown,), messages=row.messages)
+        # The reference of a released row is the whole patch. The hidden lines are what it has between the shown ones.
         before, _, after = (part.rstrip() for part in texts.patch.partition(MASK_PLACEHOLDER))
         whole = row.ideal.replace("\r\n", "\n").rstrip()
         more: dict[str, Label] = {"whole_patch": "yes"}
@@ -358,6 +364,7 @@ class _RowProblems:
         question = Question(
             text=DESCRIPTION_INSTRUCTION, context=(ContextFile(path=PATCH_FILE, text=patch),), messages=row.messages
         )
+        # Reverse-QA-Hallu has no data of its own: the 5,512 questions of the release are 4,351 prompts.
         told = parse_description(row.ideal)
         first = self._problem(REVERSE_TASK, "", question, JUDGE_CRITERIA["reverse-qa"], patch, {})
         first = first.model_copy(update={"released": {"title": told.title, "description": told.body}})
@@ -383,6 +390,7 @@ class _RowProblems:
         file, row = self._file, self._row
         key = sha256_text(patch_key(patch))[:_DIGITS]
         self._seen[key] += 1
+        # A change that was merged twice, into two branches for example, has one patch and is two pull requests.
         number = f"-{self._seen[key]}" if self._seen[key] > 1 else ""
         version = file.version or _UNKNOWN_VERSION
         shared = patch_labels(file.repository, parse_rendered_patch(patch), task, tier)

@@ -114,6 +114,7 @@ class Efcb(Suite):
         Judges would otherwise rate copied context and fences. Under the paper profile, and if the whole patch is
         requested, they see the raw answer, as in the published scores.
         """
+        # The published judges saw the raw answer, fences and repeated context included, and rated those, too.
         if rules_of(profile).judged_as_it_came or problem.labels.get("tier") == WHOLE_PATCH_TIER:
             return text
         if problem.label("task") == MASKED_TASK and isinstance(problem.shown, Question) and problem.shown.context:
@@ -138,6 +139,7 @@ class Efcb(Suite):
             return value
         try:
             return language(value).name
+        # Labels of changes name languages that the package has no folder for, such as Kotlin.
         except KeyError:
             return value
 

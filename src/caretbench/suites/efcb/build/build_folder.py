@@ -62,13 +62,18 @@ class EfcbFolder(BuiltFolder):
 
         A build that fails before mining anything leaves neither an empty file nor a new folder.
         """
+        # A mistyped source must leave the disk as it was, with all parents that the build has made.
         absent = [position for position in (self.path, *self.path.parents) if not position.exists()]
         self.path.mkdir(parents=True, exist_ok=True)
+        # Runs read `problems.jsonl` alone. Left there during a build, it would belong to other changes than the
+        # manifest.
         self.problems_path.unlink(missing_ok=True)
         try:
             yield
         except BaseException:
             with contextlib.suppress(OSError):
+                # Mining opens the file before it reads the first commit; with changes in it the next build resumes from
+                # there.
                 if not self.pull_requests_path.stat().st_size:
                     self.pull_requests_path.unlink()
             with contextlib.suppress(OSError):
@@ -90,6 +95,8 @@ class EfcbFolder(BuiltFolder):
         write_rows(self.leaks_path, leaks)
         write_rows(self.candidates_path, problems)
         write_atomically(self.manifest_path, manifest.model_dump_json(indent=2) + "\n")
+        # Last, and only after everything that explains it: a kill before this line leaves a folder that `load` calls
+        # unfinished.
         if usable:
             write_rows(self.problems_path, problems)
 
@@ -148,6 +155,8 @@ class EarlierBuild(NamedTuple):
             DataError: with the number of problems and both values of each option that differs.
         """
         wanted = {"profile": profile, "seed": seed, **user_options}
+        # Other options give other ids and draws. To replace a set that was already run would make its stored results
+        # belong to nothing.
         there = {"profile": self.manifest.profile, "seed": self.manifest.seed, **self.manifest.options}
         other = [
             f"{_NAMES.get(name, f'--{name}')} {_format(there.get(name))} there, {_format(wanted.get(name))} here"

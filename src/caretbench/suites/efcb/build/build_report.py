@@ -131,6 +131,7 @@ def _leak_rows(leaks: Sequence[Leak], parts: Sequence[_Part]) -> Iterator[tuple[
     high = _highest_features(leaks)
     for leak in leaks:
         feature = leak.family == "feature" and leak.kind == "limit"
+        # There are over 100 counts in each direction: all of them would bury the others.
         if feature and leak.attack not in high and not leak.exceeds_limit:
             continue
         row = found.setdefault((leak.kind, leak.attack), {})
@@ -143,6 +144,7 @@ def _leak_rows(leaks: Sequence[Leak], parts: Sequence[_Part]) -> Iterator[tuple[
 
 def _stacked_headings(parts: Sequence[_Part]) -> list[tuple[str, ...]]:
     """Return column headings as lines of one word each, to keep columns narrow."""
+    # The query is a word of the heading only where a tier has two; the columns would not fit into a terminal otherwise.
     several = {part[:2] for part in parts if sum(part[:2] == other[:2] for other in parts) > 1}
     heads = [" ".join(part if part[:2] in several else part[:2]).replace("_", " ").split() for part in parts]
     height = max(map(len, heads))
@@ -208,6 +210,8 @@ def missing_description_notes(
     failed: dict[tuple[str, str], list[str]] = defaultdict(list)
     for one in built.filter_result.rejected:
         failed[one.repo, one.merge_sha].append(one.reason)
+    # The description of a merged pull request is at GitHub, not in git: duckdb's 5,486 merge commits have its title
+    # alone.
     alone = [pull for pull in pulls if failed.get(pull.key) == [_NO_DESCRIPTION] and pull.source == "git"]
     hosts = {facts.repo: facts.host for facts in repositories}
     totals = Counter(pull.repo for pull in pulls)

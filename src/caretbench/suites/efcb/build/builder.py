@@ -58,6 +58,7 @@ OPTIONS: Final = (
 )  # fmt: skip
 """Options of ``caretbench build efcb``."""
 
+# GitHub's own limits for names of owners and repositories; what is longer is a mistyped path.
 _GITHUB_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
 
 
@@ -86,6 +87,8 @@ class BuildSources:
                 kind = "clones"
             elif path.is_file():
                 kind = "records"
+            # `data/changes.jsonl` has the form of OWNER/NAME. Where no such file exists, it is a mistyped path, not a
+            # repository.
             elif _GITHUB_NAME.fullmatch(source) and not source.endswith((".jsonl", ".gz")):
                 kind = "hosted"
             else:
@@ -124,6 +127,8 @@ class MiningSession:
             try:
                 read()
             except DataError as error:
+                # One unreadable clone of ten must not cost the work on the others; where it is the only one, nothing is
+                # left to build from.
                 if len(reading) == 1:
                     raise
                 self.progress.note(f"skipped: {error}")
@@ -139,6 +144,8 @@ class MiningSession:
 
         def report(state: MiningProgress) -> None:
             nonlocal last
+            # With a limit mining ends before the last commit, and a bar that counts all of them would stop in the
+            # middle.
             wanted = state.total if period.limit is None else min(state.total, max(period.limit, state.processed))
             self.progress(f"commits of {path.name}", state.processed - last, wanted)
             last = state.processed
@@ -147,6 +154,8 @@ class MiningSession:
         name, note = mined.repository.repo, self.progress.note
         for reason, count in mined.skipped_by_reason.items():
             note(f"{name}: {count} commits without a change: {reason.replace('_', ' ')}")
+        # Draws depend on the repository's name: without its owner the same clone gives other questions than one with a
+        # remote.
         if mined.repository.organization == UNKNOWN_ORGANIZATION:
             note(
                 f"{path}: no remote, and the folder's name has no owner: the organisation of {name} is unknown. To "

@@ -59,11 +59,13 @@ def render_patch(pull: PullRequest, *, include_generated: bool = False) -> Rende
         RenderedFile(
             path=file.path,
             title=f"{file.old_path} => {file.path}" if file.old_path and file.old_path != file.path else file.path,
+            # Carriage returns at line ends would be a difference between choices that no reader sees.
             hunks=file.patch.replace("\r\n", "\n").removesuffix("\n"),
             additions=file.additions,
             deletions=file.deletions,
         )
         for file in pull.files
+        # A binary file or a pure rename has a path and no line to ask about.
         if file.patch.strip()
         and not file.binary
         # Records from elsewhere may not mark generated files.
@@ -74,6 +76,8 @@ def render_patch(pull: PullRequest, *, include_generated: bool = False) -> Rende
 
 # Prefixes that name the changed place: `ipn/store, util/{a,b}: fix`, `fix(core): …`, `[docs] …`.
 _WHERE = re.compile(r"^\s*(?:\[[^\]\n]{1,60}\]\s*)*(?:[^\s:,]+(?:,\s*[^\s:,]+){0,7}\s*:(?=\s))?\s*")
+# The last form is a commit's hash. It needs a digit, since `defaced` and `effaced` are words of seven letters from a to
+# f.
 _REFERENCE = re.compile(
     r"(?:\b[\w.-]+/[\w.-]+)?#\d+\b|\bGH-\d+\b|\b[A-Z][A-Z0-9]+-\d+\b|\b(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b"
 )
@@ -116,6 +120,8 @@ def _both(_: PullRequest, title: str, description: str) -> str:
 
 
 def _scrubbed(pull: PullRequest, title: str, description: str) -> str:
+    # The place in front of a title names the changed folder: words of the title among the paths find .96 of random
+    # choices (150 changes of tailscale).
     title = _WHERE.sub("", title, count=1)
     text = _REFERENCE.sub("", _URL.sub("", f"{title.strip()}\n\n{description}"))
     named = _FileNames(pull)
@@ -136,6 +142,7 @@ class _FileNames:
 
     def contains(self, word: str) -> bool:
         """Return whether a word names a file, or a folder with a slash in it."""
+        # Markdown and punctuation around a path are no part of its name.
         bare = word.strip(":*_!?").removeprefix("./").rstrip(":./!?")
         path = PurePosixPath(bare)
         return (

@@ -176,8 +176,11 @@ def build_problems(
         problems += made
         rejected += refused
         progress("tasks built", 1, None)
+    # The same bytes for every order of sources, so that two builds can be compared by their hash.
     problems.sort(key=lambda problem: problem.id)
     rejected.sort(key=lambda one: (one.task, one.tier, one.repo, one.merge_sha, one.reason))
+    # The report takes a third of a build. The starter set is built at first use, while its user waits, and goes
+    # without.
     leaks = leak_report(problems, pulls) if with_leak_report else []
     return BuiltProblems(options, filtered, (*problems,), (*rejected,), (*leaks,))
 
@@ -186,6 +189,8 @@ def _build_task(
     task: str, pulls: Sequence[PullRequest], records: Sequence[PullRequest], options: EfcbOptions, readers: FileReaders
 ) -> tuple[list[Problem], list[RejectedChange]]:
     common = options.model_dump()
+    # Of all mined changes, not of the accepted ones: a form shows by its repetition, and filters remove most of the
+    # repetitions.
     form = repository_templates(records)
     if task == EASY_TASK:
         easy = EasyOptions.model_validate(common)

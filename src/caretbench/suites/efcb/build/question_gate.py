@@ -20,9 +20,12 @@ from caretbench.suites.efcb.floors import MIN_QUESTIONS
 from caretbench.suites.validity import ResumableGate, Validity
 
 Measure = Callable[[Problem, str | None], Mapping[str, float]]
+# The shown patch without its masks reaches .897 of the whole patch under `paper`: those questions stay, for comparison,
+# and what is copied nearly in full goes.
 _FLOOR: Final = 0.9
 _BEST: Final = ("edit_similarity", "chrf")
 _MADE_UP: Final = "names_unsupported"
+# A name that no repository has, in a form that a reader takes for a function.
 _NOWHERE: Final = "unheardOfHelper93"
 
 
@@ -37,6 +40,8 @@ class QuestionGate(ResumableGate):
         """Yield the gate's verdict on each problem, in order."""
         first: dict[tuple[str, ...], str] = {}
         for problem in all_problems or problems:
+            # The first of equal questions stays, in the order of all problems, so that a gate of a part decides as one
+            # of the whole.
             first.setdefault(_shown(problem), problem.id)
         sizes = Counter(map(_tier, all_problems or problems))
         shortcuts = _shortcuts(all_problems or problems) if problems else {}
@@ -67,6 +72,7 @@ class QuestionGate(ResumableGate):
                 yield f"reference_fails: {problem.reference!r} is not taken for the right choice"
             if self._right(problem, ""):
                 yield "answerable_without_answer: the empty answer is right"
+            # The release has questions in which two choices are the same text: 33 % of its GMCQ-Hard.
             wrong = [letter for letter in LETTERS[: len(shown.choices)] if letter != problem.reference]
             if any(self._right(problem, letter) for letter in wrong):
                 yield "wrong_passes: another letter is right, too"
@@ -114,6 +120,7 @@ def _shortcuts(problems: Sequence[Problem]) -> dict[tuple[str, ...], list[str]]:
 
 
 def _doubts(problem: Problem, size: int) -> Iterator[str]:
+    # No attack can be tested, so nothing is known against the question, and nothing for it.
     if size < MIN_QUESTIONS and any(isinstance(check, ChoiceCheck) for check in problem.checks):
         tier = " ".join(part for part in _tier(problem)[:2] if part)
         yield f"too_small_to_test: {tier} has {size} questions; attacks are tested with {MIN_QUESTIONS}"

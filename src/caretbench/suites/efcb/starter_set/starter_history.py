@@ -255,6 +255,8 @@ def read_history() -> list[HistoryState]:
     """
     tree = _last_tree()
     states: list[HistoryState] = []
+    # The last state is that of the sample projects, so each change is undone from there: a later edit of a sample
+    # cannot leave an older state behind.
     for change in reversed(read_history_changes()):
         states.append(HistoryState(change, _shown(tree)))
         try:
@@ -302,6 +304,7 @@ def read_files(folder: Traversable) -> FileTree:
 
 def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
     for entry in folder.iterdir():
+        # Compiled files differ by interpreter, and the texts are part of the set's cache key.
         if entry.name == "__pycache__":
             continue
         if entry.is_dir():
@@ -318,6 +321,7 @@ def _before(after: FileTree, change: HistoryChange) -> FileTree:
     tree = dict(after)
     for edit in change.edits:
         text = _file(tree, edit.path)
+        # An edit that matches twice would undo something else, and give the history another diff than its description.
         if text.count(edit.after) != 1:
             raise DataError(f"{edit.path}: {edit.after!r} occurs {text.count(edit.after)} times")
         tree[edit.path] = text.replace(edit.after, edit.before)

@@ -72,7 +72,9 @@ def write_repository(target: Path, *, bare: bool = False) -> str:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise DataError(f"{target}: is no empty folder")
     target.mkdir(parents=True, exist_ok=True)
+    # Templates of the machine's git would add hooks and settings to the folder.
     _git(target, "init", "--quiet", "--initial-branch=main", "--template=", *(["--bare"] if bare else []))
+    # One process for the whole history; `git commit` would take several for each of its commits.
     _git(target, "fast-import", "--quiet", stdin=b"".join(_stream(make_commits(read_history()))))
     if not bare:
         _git(target, "reset", "--quiet", "--hard")
@@ -129,6 +131,7 @@ def _stream(made: list[StarterCommit]) -> Iterator[bytes]:
         yield b"data %d\n%s\n" % (len(message), message)
         for kind, parent in zip(("from", "merge"), commit.parents, strict=False):
             yield f"{kind} :{parent + 1}\n".encode()
+        # Each commit states all of its files, so that a renamed file leaves no copy.
         yield b"deleteall\n"
         for path, text in sorted(commit.tree.items()):
             data = text.encode()
@@ -142,6 +145,7 @@ def _git(folder: Path, *arguments: str, stdin: bytes = b"") -> str:
         raise MachineError("git is missing: the starter set of efcb is a repository that it writes; install git")
     # Settings of the user, of the machine and of a calling git are ignored.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    # A user whose git makes SHA-256 repositories would get other commits, and so other problems.
     environment |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_DEFAULT_HASH": "sha1"}
     done = subprocess.run(
         [program, *arguments], cwd=folder, input=stdin, capture_output=True, check=False, env=environment
@@ -164,10 +168,6 @@ def main(arguments: list[str]) -> int:
         return 1
     sys.stdout.write(f"{arguments[0]}: {STARTER_REPOSITORY_NAME}, at {head}\n")
     return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
 
 
 _DIGITS: Final = 12
@@ -208,3 +208,7 @@ def _digits() -> str:
         text for folder in _MADE_OF for path, text in read_files(package / folder).items() for text in (path, text)
     ]
     return sha256_text(*versions().values(), *parts)[:_DIGITS]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

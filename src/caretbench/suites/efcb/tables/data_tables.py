@@ -60,6 +60,8 @@ def _repositories(problems: Sequence[Problem], facts: Mapping[str, KnownReposito
     for repository, tasks in sorted(changes.items()):
         spoken = {name: len(clusters) for name, clusters in languages[repository].items()}
         known = facts.get(repository)
+        # Texts and data without a language are `other`, which names no repository, even where they are most of its
+        # changes.
         most = min(spoken, key=lambda name: (name == "other", -spoken[name], name))
         main = path_languages().get((known and known.primary_language) or most)
         counts = sorted({len(clusters) for clusters in tasks.values()})

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 _NUMBERS: Final = {MASKED_TASK: 5, EASY_TASK: 6, HARD_TASK: 7, REVERSE_TASK: 8, HALLUCINATION_TASK: 9}
 _RESAMPLES: Final = 2000
+# What a judge leaves out is not drawn at random, so a mean of the rest estimates nothing.
 _MIN_COVERAGE: Final = 0.98  # as for every run; reports and judges define it in their own rooms
 _OPINION: Final = "No judge was validated against people unless the section on judges says so."
 _FAILED_CONTROLS: Final = f"{FAILED_CONTROLS_MARK}: a judge did not pass its controls."
@@ -117,6 +118,7 @@ def _score_table(
     basis: ScoreBasis,
 ) -> Table:
     def whole(estimate: Estimate | None, name: str) -> str:
+        # The number would be the judge's preference, on a scale that looks like a measurement.
         if estimate is not None and refused[name]:
             return f"withheld\n{'; '.join(dict.fromkeys(refused[name].values()))}"
         if estimate is None or covered[name] >= _MIN_COVERAGE:
@@ -281,6 +283,7 @@ def choice_tables(
         _choice_row(model, part, _question_rows(model, part), (there[part], asked[part]), floors, seed)
         for model in models
         for part in sorted(part for part in there if part[0] in (EASY_TASK, HARD_TASK))
+        # Baselines such as `copy` answer no choices, and a line of dashes for each would hide the models.
         if model.name not in BASELINES or _question_rows(model, part)
     ]
     if rows:
@@ -344,6 +347,7 @@ def _spread(value: str, interval: Interval) -> str:
 
 def _clusters(lines: Sequence[ResultRow]) -> list[str]:
     """Return the cluster of each row: the set of its choices, else its pull request."""
+    # The four questions of a set share their choices, so their answers depend on each other.
     return [str(line.get(CHOICE_SET_LABEL) or line["cluster"]) for line in lines]
 
 
@@ -367,6 +371,7 @@ def _accuracy_text(lines: Sequence[ResultRow], seed: int) -> str:
 
 def _skill(accuracy: float, floor: float | None) -> str:
     found = None if floor is None else skill(accuracy, floor)
+    # Above a floor of .95 a model that is always wrong has a skill of -19.
     return NO_VALUE if found is None else f"{found:.3f}" if found >= -1 else "< -1"
 
 
@@ -375,5 +380,6 @@ def _consistency(lines: Sequence[ResultRow]) -> str:
     by_question: dict[tuple[str, int], list[bool]] = defaultdict(list)
     for line in lines:
         by_question[str(line["cluster"]), int(line["sample"])].append(bool(line["passed"]))
+    # Questions that are asked in one order say nothing about consistency.
     several = [found for found in by_question.values() if len(found) > 1]
     return format_mean((float(all(found) or not any(found)) for found in several), 3)

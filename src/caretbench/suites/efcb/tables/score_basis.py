@@ -55,8 +55,10 @@ def group_by_model(results: pl.DataFrame, problems: Mapping[str, Problem], profi
     for row in results.iter_rows(named=True):
         if row["profile"] == profile:
             problem = problems[row["problem_id"]]
+            # A measured value wins over a label of the same name, and a missing one leaves the label.
             labels = {name: value for name, value in problem.labels.items() if name not in row or row[name] is None}
             by_model[row["model"], row["parameters"]].append({**row, **labels})
+    # The same model at two temperatures would otherwise be two rows of one name.
     several = {name for name, _ in by_model if sum(name == other for other, _ in by_model) > 1}
     names = ["", *BASELINES]
     order = sorted(by_model, key=lambda key: names.index(key[0]) if key[0] in names else 0)
@@ -92,6 +94,7 @@ class ScoreBasis(NamedTuple):
     def of(cls, profile: Profile, problems: Mapping[str, Problem]) -> ScoreBasis:
         """Return the basis of a run's problems under a profile."""
         released = any(RELEASE_LABEL in problem.labels for problem in problems.values())
+        # The release has no `matched` or `added`: by the tiers of `default` it would have no score.
         return cls(profile, efcb_profile(PROFILES[0] if released else profile).scored_problems, released)
 
     def labels(self, task: str) -> Mapping[str, str]:
@@ -108,6 +111,8 @@ def counted_outcomes(model: ModelRows, basis: ScoreBasis, copied: Mapping[str, f
                 if line["passed"] is not None:
                     yield ProblemOutcome(*where, float(line["passed"]))
             elif (value := line.get("judged")) is not None:
+                # The judge's rating of the baseline `copy` is on the judge's scale; without it, the similarity of
+                # copying stands in for it.
                 copying = copied.get(line["problem_id"], MAX_JUDGED_SCORE * float(line.get("floor") or 0.0))
                 yield ProblemOutcome(*where, float(value), copying if task == MASKED_TASK else 0.0)
 
@@ -124,6 +129,7 @@ def lowest_coverage(model: ModelRows, basis: ScoreBasis, problems: Mapping[str, 
         )
         value = "passed" if task in (EASY_TASK, HARD_TASK) else "judged"
         there = {line["problem_id"] for line in model.select(task, **counted) if line.get(value) is not None}
+        # The lowest of the tasks: 98 % over all of them could hide a task of which half is missing.
         shares += [len(there) / wanted] if wanted else []
     return min(shares, default=0.0)
 

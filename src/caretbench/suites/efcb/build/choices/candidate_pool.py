@@ -32,7 +32,10 @@ from caretbench.suites.efcb.lexical_similarity import PatchCorpus, Scorer, Score
 from caretbench.suites.efcb.options import EasyTier, efcb_profile
 from caretbench.suites.efcb.problem_metadata import main_language, seeded_random
 
+# Costs of a block against its window of 2 × 1,250 changes are 5.6 MB; those of all pairs of tailscale's 11,116 would be
+# 1 GB.
 _BLOCK: Final = 256
+# More than the 40 partners that a set is ever tried with, since others take some of them first.
 _NEAREST_COUNT: Final = 64
 # Cost if two changes share no folder, or have different languages; similarities are 0 to 1.
 _MISMATCH_COST: Final = 0.25
@@ -72,6 +75,7 @@ class CandidatePool:
         own = bisect_left(self._firsts, self._first_of[self.texts[correct]])
         others = range(len(self._firsts) - 1)
         drawn = generator.sample(others, min(WRONG_CHOICE_COUNT, len(others)))
+        # Draws skip changes with the text of another: of two choices with one text neither would be wrong.
         return tuple(self._firsts[position + (position >= own)] for position in drawn)
 
     def build_sets(
@@ -140,12 +144,14 @@ class _SetSearch:
         if tier in ("adversarial", "resistant"):
             self._tfidf = pool.corpus.query_vectors(texts, "tfidf")
             self._bm25 = pool.corpus.query_vectors(texts, "bm25")
+            # A text may share no word with its own patch; rivals are measured relative to this score.
             self._own = np.maximum(pool.corpus.own_scores(self._tfidf, "tfidf"), 1e-9)
         self._near = self._nearest_partners()
 
     def relations(self) -> SetRelations:
         """Return the relations for building sets."""
         near = self._near.__getitem__
+        # In this tier a partner must be a rival, and only the nearest ones are.
         partners = near if self._tier == "resistant" else self.partners
         return SetRelations(len(self._pool.pulls), near, partners, self._fair, self._set_costs, self._draws)
 
@@ -180,6 +186,7 @@ class _SetSearch:
             for index, row in zip(block, costs, strict=True):
                 partners = self.partners(int(index))
                 partners = partners[np.isfinite(row[partners - low])]
+                # Rounded, because the last digits of products differ between machines, and with them the order of ties.
                 order = np.argsort(np.round(row[partners - low], 9), kind="stable")
                 found.append(partners[order[:_NEAREST_COUNT]])
         return found
@@ -207,6 +214,7 @@ class _SetSearch:
         corpus = self._pool.corpus
         forth = corpus.pairwise_scores(self._tfidf, left, right, "tfidf") / self._own[left][:, None]
         back = corpus.pairwise_scores(self._tfidf, right, left, "tfidf").T / self._own[right][None, :]
+        # Bounded, since a single rival with ten times the score would decide the whole set against three moderate ones.
         costs: Scores = -np.minimum(forth, 2.0) - np.minimum(back, 2.0)
         return costs
 
@@ -253,5 +261,7 @@ class _SetSearch:
             own = np.einsum("nii->ni", square)
             best = np.where(np.eye(CHOICE_COUNT, dtype=bool), -np.inf, square).max(axis=2)
             hits = (best <= own * _CLEAR_RATIO).sum(axis=1)
+            # Word overlap may find one of the four: only 25 of 150 changes of tailscale have a rival with a higher
+            # score among 2,500.
             costs[hits > 1] = _IMPOSSIBLE_COST
         return costs

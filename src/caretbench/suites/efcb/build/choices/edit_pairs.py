@@ -57,6 +57,7 @@ def balance_items(
             before = chosen.get(item)
             if before is not None:
                 loads.subtract(enumerate(before))
+            # Ties go to the smallest vector, so that the result does not depend on the order in which pairs were found.
             best = min(candidates[item], key=lambda vector: (load(vector), vector))
             if before is not None and load(best) >= load(before):
                 best = before
@@ -101,6 +102,7 @@ def _balance_group(
         gap = max((max(load) - min(load) for load in loads), default=0)
         if gap <= 1:
             return chosen
+        # Items with few candidates among equals first: the others may still change to a value that is rare.
         worst = sorted(chosen, key=lambda item: (-_excess(loads, chosen[item]), len(left[item]), drawn[item]))
         for item in worst[: max(1, gap // _EXCLUSION_DIVISOR)]:
             del left[item]
@@ -120,6 +122,7 @@ def _excess(loads: list[list[int]], vector: FeatureVector) -> float:
     return sum(load[value] - sum(load) / len(load) for load, value in zip(loads, vector, strict=True))
 
 
+# Features of an edit cost more than the edit itself, and at most 16 edits of a change are kept.
 MAX_EDITS: Final = 150
 """Maximum number of edits examined for each change."""
 RANK_SCORERS: Final = ("shipped", "judge", "linear_here", "trees_here", "combined")
@@ -166,6 +169,7 @@ def select_edits(
     edits = patch.draw_edits(generator, MAX_EDITS)
     passed: list[PatchEdit] = []
     rows: list[FloatArray] = [np.zeros((0, len(FEATURE_NAMES)))]
+    # Cheap, and first: without two lines to change no question is possible, whatever the attackers keep.
     if not _have_separate_lines(edits):
         return SelectedEdits((), rows[0], 0)
     for start in range(0, len(edits), _BATCH_SIZE):
@@ -234,6 +238,8 @@ def _propose_pairs(passed: Sequence[ScoredEdit], generator: random.Random) -> It
     """Yield pairs on different lines, a few of each two groups, so that rare ranks are tried as often."""
     kinds: dict[tuple[bool, ...], list[ScoredEdit]] = defaultdict(list)
     for one in passed:
+        # Pairs drawn from all edits alike would seldom have the rare ranks, and these decide how many questions the
+        # balance keeps.
         kinds[tuple(score > 0 for score in one.scores)].append(one)
     both = list(combinations_with_replacement(sorted(kinds), 2))
     generator.shuffle(both)
@@ -249,6 +255,8 @@ def _correct_ranks(first: ScoredEdit, second: ScoredEdit, generator: random.Rand
     found = []
     for one, other in zip(first.scores, second.scores, strict=True):
         ahead = [-one, -other, -one - other]
+        # A scorer that cannot tell two choices apart gives both the same rank; always the better one would look like a
+        # bias.
         found.append(sum(score > 0 or (score == 0 and generator.random() < 0.5) for score in ahead))
     return tuple(found)
 

@@ -61,10 +61,13 @@ def balance_sets(sets: Sequence[ChoiceSet], ranks_of: Callable[[ChoiceSet], SetR
             entry for ranks in kept.values() for vector in ranks for entry in enumerate(vector[:_BALANCED_SCORERS])
         )
         share = float(len(kept))  # a quarter of four questions each
+        # Exactly equal ranks would cost most of a small tier; one standard error is a third of what the leak report
+        # allows.
         slack = math.sqrt(share * (1 - 1 / CHOICE_COUNT))
         excess = {entry: load - share for entry, load in loads.items() if load > share + slack}
         if not excess:
             break
+        # By the sum of its excesses, and by its members among equals: the order of the sets must not decide.
         worst = max(
             kept,
             key=lambda choice_set: (
@@ -138,6 +141,7 @@ def easy_questions(
     drawn: dict[EasyTier, list[_DrawnQuestion]] = {}
     rejected: list[RejectedChange] = []
     for tier in options.selected_tiers:
+        # The release draws any three other changes of the repository, also parts of the same work.
         draw = _draw_in_sets if options.rules.balanced_choices else _draw_as_released
         drawn[tier], refused = draw(pools, queries_by_change, tier, options)
         rejected += refused
@@ -174,6 +178,7 @@ def _question_key(one: _DrawnQuestion, tier: EasyTier) -> str:
 def _make_question(one: _DrawnQuestion, tier: EasyTier, place: int, options: EasyOptions) -> EasyQuestion:
     pool, pull = one.pool, one.pool.pulls[one.correct]
     wrong = list(one.wrong)
+    # Sets are sorted by the time of the merges: in that order, the position of a wrong choice would tell its age.
     seeded_random(options.seed, f"{TASK} {tier} order", f"{pull.repo} {pull.merge_sha}").shuffle(wrong)
     text = one.queries[0].text
     tfidf, bm25 = pool.corpus.tfidf(text), pool.corpus.bm25(text)

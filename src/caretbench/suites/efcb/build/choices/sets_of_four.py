@@ -25,6 +25,8 @@ from caretbench.suites.efcb.patches import RenderedPatch
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
+# The three nearest changes as wrong choices made the right one the longest in 5 % and the shortest in 2 % of the
+# questions; bounds that hold for each pair of a set favour none of its four.
 MAX_RATIO: Final = 2.0
 """Maximum ratio of characters, of files and of hunks (one added to both) of two choices."""
 MAX_ADDED_SHARE_DIFFERENCE: Final = 0.35
@@ -81,6 +83,8 @@ class PairFairness:
         lines = self._lines[left] - self._lines[right]
         characters = self._characters[left] - self._characters[right]
         found: Mask = (
+            # Otherwise one would be the longest by lines and the other by characters, and an attack by either would
+            # find a bias in one of them.
             (lines * characters >= 0)
             & _within_ratio(self._lines, left, right, self._most_lines)
             & _within_ratio(self._characters, left, right, MAX_RATIO)
@@ -121,6 +125,7 @@ def _find_related(shown: Sequence[RenderedPatch], links: Sequence[ChangeReferenc
         _positions_by_value(one.references for one in links),
         _positions_by_value(one.own_names for one in links),
     )
+    # Parts of one work share their words and may both fit the text; equal titles up to numbers are parts of a series.
     same = [
         *_positions_by_value([patch.text] for patch in shown).values(),
         *_positions_by_value([one.title_words] if one.title_words else [] for one in links).values(),
@@ -149,6 +154,8 @@ def _positions_by_value(values: Iterable[Iterable[Hashable]]) -> dict[Hashable, 
 Costs = npt.NDArray[np.float64]
 ChoiceSet = tuple[int, ...]
 
+# 14 partners make 364 sets of three, 40 make 9,880: the second number is tried only for changes that find none among
+# the first.
 _FIRST_PARTNERS: Final = 14
 _MORE_PARTNERS: Final = 40
 # Maximum number of sets tried for a leftover change.
@@ -188,6 +195,7 @@ def build_sets_of_four(relations: SetRelations) -> list[ChoiceSet]:
     free = np.ones(relations.change_count, dtype=bool)
     partners = [relations.fair_partners(index) for index in range(relations.change_count)]
     found: list[ChoiceSet] = []
+    # Whoever has many partners finds a set later, too; the other order leaves most of the others alone.
     order = sorted(range(relations.change_count), key=lambda index: (len(partners[index]), relations.tie_order[index]))
     for index in order:
         if free[index] and (four := _cheapest_set_with(index, partners[index], free, relations)):
@@ -245,6 +253,7 @@ def _repair_sets(
                     found.append(four)
                     free[[index, *four]] = False
                     break
+            # The search for one leftover would otherwise go through all sets of the repository, for one more question.
             if not free[index] or tried >= _MAX_REPAIR_TRIES:
                 break
     return found

@@ -57,6 +57,7 @@ def _table() -> _Table:
 
 
 def _language(grammar: str) -> str:
+    # One language with two grammars: its table would otherwise be written twice.
     return "typescript" if grammar == "tsx" else grammar
 
 
@@ -96,6 +97,7 @@ def is_framework_function(name: str) -> bool:
 def have_same_meaning(one: str, other: str, grammar: str) -> bool:
     """Return whether two functions do nearly the same: ``toBe``, ``toEqual``; ``Error``, ``Errorf``."""
     shorter, longer = sorted((one, other), key=len)
+    # Variants of one function: both give the same result for most arguments, so that neither choice is wrong.
     if re.fullmatch(
         re.escape(shorter) + r"(f|ln|w|Sync|Async|_async|_sync|All|s|Context|Unsafe|Internal|Impl)?", longer
     ):
@@ -147,6 +149,7 @@ def is_text_for_people(node: tree_sitter.Node) -> bool:
     for around in ancestors(node):
         if _ANNOTATIONS.search(around.type):
             return True
+        # A text within a function that a log call contains, as a callback, is code again.
         if around.type in kinds.functions:
             return False
         if around.type in kinds.throws:
@@ -187,6 +190,7 @@ def is_symmetric_pair(one: tree_sitter.Node, other: tree_sitter.Node, grammar: s
     """
     kinds = node_kinds()
     for around in ancestors(one):
+        # The innermost node around both decides; an outer call has both in one argument.
         if not _contains(around, other):
             continue
         if (
@@ -196,6 +200,7 @@ def is_symmetric_pair(one: tree_sitter.Node, other: tree_sitter.Node, grammar: s
         ):
             return True
         for call in (around, *ancestors(around)):
+            # Calls around a statement do not take the operands of an expression in it.
             if _STATEMENTS.search(call.type):
                 return False
             if call.type in kinds.calls and is_symmetric_call(callee_of(call), grammar):
@@ -209,6 +214,7 @@ def is_symmetric_pair(one: tree_sitter.Node, other: tree_sitter.Node, grammar: s
 def _in_commutative_chain(around: tree_sitter.Node, one: tree_sitter.Node, other: tree_sitter.Node) -> bool:
     """Return whether two nodes are operands of one chain of a commutative operator."""
     sign = operator_of(around)
+    # `"a" + "b"` is another text than `"b" + "a"`.
     if sign not in _COMMUTATIVE or (sign == "+" and "string" in f"{one.type} {other.type}"):
         return False
     for node in (one, other):
@@ -256,6 +262,7 @@ _COMPARISONS: Final = re.compile(r"\s(?:===|!==|==|!=|<=|>=|<|>|is)\s")
 _BEFORE: Final = re.compile(r"(?:^|\s)(?:if|elif|while|until|return|unless|when|assert|=|:=|=>|\?|:)\s|!(?!=)|[,;{]\s")
 _ASSERTED: Final = re.compile(r"assert|expect|require|should|must|verify|check|equal", re.IGNORECASE)
 _TEST_PATH: Final = re.compile(r"(^|[/._-])(tests?|specs?|__tests__|testing)([/._-]|$)|Tests?\.\w+$", re.IGNORECASE)
+# Assertions stand below what they check, in most tests within a few lines.
 _NEAR: Final = 4
 _COPIED: Final = 3
 _EMPTY_TEST: Final = re.compile(
@@ -276,6 +283,7 @@ _ROOM: Final = re.compile(
 def count_repeated_operands(line: str) -> int:
     """Return the number of operators in a line with the same operand on both sides."""
     found = 0
+    # `a == b && b` repeats `b` for the eye, but not as operands of one operator.
     for operators, others in ((_LOGIC, None), (_COMPARISONS, _LOGIC)):
         for part in others.split(line) if others else [line]:
             sides = operators.split(part)
@@ -326,6 +334,7 @@ def repeats_label(lines: Sequence[str], position: int, after: str) -> bool:
     depth = _indentation(after)
     for step in (-1, 1):
         row = position + step
+        # Labels of inner blocks are deeper, and those of the block around end the search.
         while 0 <= row < len(lines) and (not lines[row].strip() or _indentation(lines[row]) >= depth):
             other = _LABEL.match(lines[row])
             if other is not None and other[1] == label[1] and _indentation(lines[row]) == depth:
@@ -351,6 +360,7 @@ def is_unobservable(line: str, start: int, old_text: str) -> bool:
 def are_asserted_together(lines: Sequence[str], position: int, one: str, other: str) -> bool:
     """Return whether an assertion near a line contains both names."""
     words = [re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)") for name in (one, other)]
+    # Two variables that an assertion expects to be equal may be exchanged without a change of the result.
     near = range(max(0, position - _NEAR), min(len(lines), position + _NEAR + 1))
     return any(
         row != position and _ASSERTED.search(lines[row]) and all(word.search(lines[row]) for word in words)
@@ -363,6 +373,8 @@ def is_empty_loop_test(lines: Sequence[str], position: int) -> bool:
     found = _EMPTY_TEST.search(lines[position])
     if found is None:
         return False
+    # A loop over an empty collection does nothing, so that a test for emptiness before it has no effect to be wrong
+    # about.
     name = re.escape(found[1] or found[2])
     loop = re.compile(rf"\bfor\b.*(?<![\w.]){name}(?![\w.(])|\b{name}\.(?:forEach|each|map|iter)\b")
     return any(loop.search(line) for line in lines[position + 1 : position + _NEAR])

@@ -36,6 +36,8 @@ from caretbench.suites.efcb.build.edits.patch_parts import (
 from caretbench.suites.efcb.patches import RenderedPatch
 from caretbench.syntax.parser import encode, error_count
 
+# `depth = depth` is never written by people, so it would be told without reading the question. The guard costs 3 of 73
+# questions.
 _BESIDE_ITSELF: Final = re.compile(
     r"(?<![\w.$])([A-Za-z_$][\w.$]*)\s*(?:[-+*/%<>=!&|^:,]{1,3}|\b(?:and|or|is|in)\b)\s*\1(?![\w$(\[]|\s*(?:\.|->|::))"
 )
@@ -88,6 +90,8 @@ class EditablePatch:
         found: list[PatchEdit] = []
         names = sorted(kinds)
         while names and len(found) < limit:
+            # One of each kind in turn: a patch has far more pairs of names than operators, and most questions would be
+            # about names.
             for name in tuple(names):
                 drawn = self._next_valid(kinds[name])
                 if drawn is None:
@@ -109,6 +113,8 @@ class EditablePatch:
     def _possible_edits(self, generator: random.Random) -> Iterator[PatchEdit]:
         sound = []
         for unit in self._units:
+            # Names and operators of a tree with errors are guesses: an edit of them may be no change of the program at
+            # all.
             if unit.part.syntax_error_count and not unit.part.is_whole_file:
                 self.refusals["broken_surroundings"] += 1
             else:
@@ -128,12 +134,15 @@ class EditablePatch:
         )
         before, after = self.changed_lines(edit)
         if edit.kind.startswith(("swap-", "arguments")):
+            # Two names that occur once each, exchanged, are the same program under other names: both choices would be
+            # right.
             if self._renames(unit, edit):
                 return "one_occurrence_each"
             if sorted(map(collapse_whitespace, before)) == sorted(
                 map(collapse_whitespace, after)
             ) or _swaps_unordered_parts(unit, edit):
                 return "without_order"
+        # Compared with the line before the edit: `x == x` may have been there, as a test for NaN.
         if _count_repeated_neighbours(after) != _count_repeated_neighbours(before):
             return "beside_itself"
         guard = self._line_guard(unit, edit)
@@ -141,6 +150,7 @@ class EditablePatch:
             return guard
         hunk = unit.part.hunks[unit.hunk_number(Occurrence(*edit.replacements[0]))]
         if (
+            # The edit undoes the change, and the removed line that is shown would say so.
             not hunk.removed.isdisjoint(map(collapse_whitespace, after))
             or self._new_side(unit, hunk.lines, edit) == hunk.old_text
         ):
@@ -165,6 +175,7 @@ class EditablePatch:
                 return "repeated_label"
             if _LITERAL.fullmatch(old_text):
                 function = unit.function_text(one.line)
+                # Another value of test data leaves a correct test, as long as no assertion expects the old one.
                 if is_test_code(self.rendered.files[one.file].path, function) and not is_asserted(
                     old_text, function, own
                 ):
@@ -174,6 +185,7 @@ class EditablePatch:
     def copies_line(self, edits: Sequence[PatchEdit]) -> bool:
         """Return whether edits make a line equal to one of the three above or below."""
         edited = self._edited_lines(edits)
+        # Lines that repeat a neighbour look like a slip of the editor, whatever they do.
         for file in {file for file, _ in edited}:
             positions = [number for where, number in edited if where == file]
             shown = [(number, line) for number, line in enumerate(self._lines[file]) if line[:1] in (" ", "+")]
@@ -277,6 +289,7 @@ class EditablePatch:
         ours, theirs = _replaced_texts(one), _replaced_texts(other)
         if ours == theirs:
             return True
+        # After a consistent renaming two choices are the same program, and one of them would be a second right answer.
         literals = {position: value for unit in self._units for position, value in unit.literals_by_position.items()}
         if any(
             position not in literals and all(position not in unit.names_by_position for unit in self._units)

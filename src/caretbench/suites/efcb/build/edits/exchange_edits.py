@@ -37,6 +37,7 @@ _WORDS: Final = {"local": "variable", "constructor": "type"}
 _DONE: Final = frozenset({"object", "indexed", "arith+", "arith-", "arith*", "arith/", "arith%", "cmp", "index"})
 _VARIABLES: Final = ("local", "parameter", "constant")
 _MOST_NAMES: Final = 8
+# 200 names of one kind, a generated table for example, make 19,900 pairs; each costs a look at both trees.
 _MOST_PAIRS: Final = 20_000
 
 
@@ -67,6 +68,7 @@ def name_replacements(unit: ParsedPart, refused: Counter[str], generator: random
         position = one.occurrence
         if position is None or _is_fixed(one):
             continue
+        # Go and Rust refuse or warn about a variable that nothing uses, and everywhere it is what a reader sees first.
         if unit.use_counts[one.entity] < 2 and one.role in ("local", "parameter", "key"):
             refused["left_unused"] += 1
             continue
@@ -119,6 +121,7 @@ def _kind_guard(unit: ParsedPart, one: PatchNameUse, kind: str, entity: Hashable
     if one.kind and kind:
         if one.kind == kind and (one.kind.startswith("type:") or one.role not in ("method", "function")):
             return None
+        # Both kinds are known and differ. With a kind that is only known by its context, the uses decide.
         if {_kind_prefix(one.kind), _kind_prefix(kind)} <= {"type", "literal"}:
             return "other_kind"
     return None if _is_enum_member(unit, one) or _has_shared_uses(unit, one, entity) else "other_kind"
@@ -135,6 +138,7 @@ def _call_guard(unit: ParsedPart, one: PatchNameUse, arguments: tuple[str, ...],
         return "other_arguments"
     if arguments and not _have_same_signature(unit, one, name):
         shapes = unit.argument_kinds[entity]
+        # A call with arguments of other types does not compile in these languages; in the others it may even pass.
         if arguments not in shapes and (unit.static or not any(_have_same_kinds(arguments, shape) for shape in shapes)):
             return "other_arguments"
     return None
@@ -232,6 +236,7 @@ def _alias_guard(unit: ParsedPart, one: PatchNameUse, name: str) -> str | None:
 
 def _is_captured(unit: ParsedPart, one: PatchNameUse, seen: Declaration) -> bool:
     """Return whether a reassigned variable would be used in an inner function, which Java forbids."""
+    # Java's lambdas take only variables that are never assigned again.
     if unit.part.grammar != "java" or (seen.role, seen.scope_start, seen.name) not in unit.assigned_entities:
         return False
     inner = unit.kinds.anonymous_functions | unit.kinds.type_bodies
@@ -245,6 +250,7 @@ def _is_fixed(one: PatchNameUse) -> bool:
 
 def draw_pairs(members: Sequence[T], limit: int, generator: random.Random) -> Iterator[tuple[T, T]]:
     """Yield all pairs, the earlier member first, or at most ``limit``, in drawn order."""
+    # Pairs are drawn by their numbers, since a list of all of them would be as long as the limit is meant to avoid.
     total = math.comb(len(members), 2)
     for number in generator.sample(range(total), min(total, limit)):
         earlier, later = pair_at(number)
@@ -330,6 +336,7 @@ def _literal_swaps(
     for (unit, one), (elsewhere, other) in draw_pairs(members, _MOST_LITERAL_PAIRS, generator):
         if unit is not elsewhere or one.hunk != other.hunk or not _differ(one.occurrence.text, other.occurrence.text):
             continue
+        # Nothing in the patch says which of the two belongs where: both orders are plausible programs.
         if occurring[one.occurrence.text] == occurring[other.occurrence.text] == 1:
             refused["one_occurrence_each"] += 1
         elif is_symmetric_pair(one.node, other.node, unit.part.grammar):
@@ -357,6 +364,7 @@ def _literal_form(kind: str, written: str) -> str:
 
 
 def _differ(one: str, other: str) -> bool:
+    # `0xFF` and `0xff`, `1` and `1.0` are the same value.
     return one.casefold() != other.casefold() and _value(one) != _value(other)
 
 
@@ -372,6 +380,7 @@ def _is_not_value(node: tree_sitter.Node) -> bool:
     parent, kinds = node.parent, node_kinds()
     if parent is None or (parent.type in kinds.expression_statements and "string" in node.type):
         return True
+    # A text over several lines is documentation or a template, and one with braces may contain code.
     if "string" in node.type and (node.end_point.row != node.start_point.row or b"{" in (node.text or b"")):
         return True
     return any(

@@ -31,10 +31,12 @@ from caretbench.syntax.uses.identifiers import Identifier, Identifiers, identifi
 
 STATIC_LANGUAGES: Final = frozenset({"java", "csharp", "go", "typescript", "tsx", "cpp", "rust"})
 """Statically typed languages."""
+# Languages in which a field is used without `this`; in the others a bare name is a variable.
 _BARE_FIELDS: Final = frozenset({"java", "csharp", "cpp"})
 _SELF: Final = frozenset({"this", "self", "cls", "Self"})
 # Number of rows around the patch in which uses are collected.
 _WINDOW: Final = 400
+# A call of a capital name makes an object in Python, which has no keyword for it.
 _CONSTRUCTED: Final = frozenset({"python"})
 _Classified = tuple[str, Hashable, str, Declaration | None] | None
 
@@ -97,18 +99,22 @@ class ParsedPart:
     def occurrence_at(self, start: int, end: int) -> Occurrence | None:
         """Return the occurrence of some bytes in the patch; None if they are not in one line of it."""
         number = _row(self._starts, start)
+        # An edit replaces text within a line, so that the lines of the four choices stay the same number.
         if number != _row(self._starts, max(start, end - 1)):
             return None
         line = self.part.lines[number]
         if line == OUTSIDE_PATCH:
             return None
         first = self._starts[number]
+        # Positions of trees count bytes, those of edits characters, and the first character of a line is the mark of
+        # the diff.
         before = len(self.data[first:start].decode("utf-8", "surrogatepass")) + 1
         written = self.data[start:end].decode("utf-8", "surrogatepass")
         return Occurrence(self.part.file, line, before, before + len(written), written)
 
     def parse_with_rows(self, rows: Mapping[int, str]) -> tree_sitter.Tree:
         """Return the tree of the text with other rows, parsed incrementally."""
+        # A whole file is parsed again for each edit that is checked: tree-sitter then reads only what differs.
         tree = self.part.tree.copy()
         pieces, last, shift = [], 0, 0
         for row in sorted(rows):
@@ -165,6 +171,7 @@ class ParsedPart:
         """Return whether a node's outermost function, or all of a hunk, does not parse."""
         if not self.part.syntax_error_count:
             return False
+        # Of a hunk nobody knows where the function that has the error begins.
         if not self.part.is_whole_file:
             return True
         around = list(ancestors(node))
@@ -271,6 +278,7 @@ class ParsedPart:
             return self._classify_key(node, one)
         count = len(arguments_of(use.call) or ()) if use.call is not None else -1
         if use.call is not None and use.call.type in self.kinds.creations:
+            # The number of arguments is part of what is named: overloads take other ones.
             return "constructor", ("new", "", one.name, count), f"type:{one.name}", None
         if "type" in words or node.type in self.kinds.type_names | self.kinds.scope_names:
             return None
@@ -362,6 +370,7 @@ class ParsedPart:
         while waiting:
             node = waiting.pop()
             first, last = node.start_point.row, min(node.end_point.row, len(self.part.lines) - 1)
+            # Sums over the rows tell at once that a node has no added line; a file of 10,000 lines has a hunk of ten.
             if counts[last + 1] - counts[first] == 0:
                 continue
             yield node

@@ -108,6 +108,7 @@ def _operators(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]
     written = text(node)
     if sign in _BOUNDARIES:
         nearer, opposite = _BOUNDARIES[sign]
+        # Where both sides of the bound give the same result, `<=` is a second right answer.
         if not _CONTINUOUS.search(written) and not _selects_value(node, sides, unit.kinds):
             yield _change("boundary", token, nearer)
         yield _change("comparison", token, opposite)
@@ -116,10 +117,12 @@ def _operators(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]
     elif (
         sign in _LOGIC
         and _is_condition(unit, node)
+        # `x != null && x.ready` with `||` raises an error at once: no reader needs the description to refuse it.
         and not _second_needs_first(sides)
         and not _narrows_type(unit, node)
     ):
         yield _change("logic", token, _LOGIC[sign])
+    # Signs of texts, lists and dates mean something else, and `x + 0` is `x - 0`.
     elif sign in _SIGNS and all(_is_number(unit, side) and text(side) not in ("0", "0.0") for side in sides):
         one = any(text(side) == "1" for side in sides)
         yield _change("boundary" if one else "arithmetic", token, _SIGNS[sign])
@@ -138,6 +141,7 @@ def _negations(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]
     if inner is None or sign not in ("!", "n") or _narrows_type(unit, inner):
         return
     kinds = unit.kinds
+    # `!!x` makes a truth value of `x`, and a `!` that is alone in a statement has no effect.
     if node.parent is not None and node.parent.type in kinds.negations | kinds.calls | kinds.expression_statements:
         return
     word = "not" if sign == "n" else "!"
@@ -148,6 +152,7 @@ def _conditions(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts
     """Yield conditions with a ``not``; in Ruby ``unless`` for ``if`` and vice versa."""
     if unit.part.grammar == "ruby":
         token = next((child for child in node.children if child.type in ("if", "unless")), None)
+        # Ruby has no `unless` with an `elsif`, and style guides refuse one with an `else`.
         if token is not None and node.child_by_field_name("alternative") is None:
             yield _change("condition", token, "unless" if token.type == "if" else "if")
         return
@@ -168,6 +173,7 @@ def _branches(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]:
         return
     python = unit.part.grammar == "python"
     one, test, other = parts if python else (parts[1], parts[0], parts[2])
+    # `a != null ? a.name : ""` exchanged would be an error that shows without the description.
     if text(one) == text(other) or _narrows_type(unit, test) or _shares_names(test, (one, other)):
         return
     changes = ((one.start_byte, one.end_byte, text(other)), (other.start_byte, other.end_byte, text(one)))
@@ -188,6 +194,7 @@ def _returns(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]:
     told = next(
         (one.kind for one in unit.declaration_index.all if named is not None and one.start == named.start_byte), ""
     )
+    # A negated object, number or text is another type.
     if told in ("type:bool", "type:boolean"):
         yield _negated(unit, value)
 
@@ -281,6 +288,7 @@ def _name_token(callee: tree_sitter.Node, name: str, call: tree_sitter.Node) -> 
         if held is not None and node.start_byte >= held.start_byte:
             continue
         if not node.named_children and text(node) == name:
+            # The last token of the name is the called one: in `open.open()` the first is the receiver.
             found = node if found is None or node.start_byte > found.start_byte else found
         waiting.extend(node.named_children)
     return found
@@ -308,6 +316,7 @@ def _is_number(unit: ParsedPart, node: tree_sitter.Node) -> bool:
 
 def _is_condition(unit: ParsedPart, node: tree_sitter.Node) -> bool:
     """Return whether a value is used as a condition; elsewhere ``or`` selects a value."""
+    # In these languages `name or "guest"` gives a value, and `and` in its place gives one of another kind.
     if unit.part.grammar not in ("python", "javascript", "typescript", "tsx", "ruby"):
         return True
     kinds = unit.kinds

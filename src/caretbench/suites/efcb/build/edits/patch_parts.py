@@ -160,6 +160,7 @@ def _whole_file_part(
     file: int, grammar: str, text: str, hunks: Sequence[Hunk], firsts: Sequence[int]
 ) -> PatchPart | None:
     """Return the whole file; None if it is too large or another version than the patch's."""
+    # Generated tables and bundles: megabytes would be parsed for the two lines of a hunk.
     if len(text) > MAX_FILE_CHARACTERS:
         return None
     text = text.replace("\r\n", "\n")
@@ -169,6 +170,8 @@ def _whole_file_part(
         row = hunk.new_start - 1
         for offset, line in enumerate(hunk.lines):
             if line.mark in "+ ":
+                # Another version of the file: its rows are not those of the patch, and edits would fall into the wrong
+                # lines.
                 if row >= len(rows) or rows[row] != line.text:
                     return None
                 lines[row] = first + offset
@@ -202,6 +205,8 @@ def _surroundings(text: str, grammar: str) -> Iterator[tuple[str, str]]:
     """Yield possible code before and after a hunk, in lines of its own."""
     if grammar == "python":
         indents = [len(line) - len(line.lstrip()) for line in text.split("\n") if line.strip()]
+        # A hunk of Python that begins in a body parses after the heads of the blocks that it is in; their conditions do
+        # not matter.
         if indents and (indents[0] or min(indents)):
             steps = sorted({0, *(indent for indent in indents if indent < indents[0])})
             yield "".join(f"{' ' * step}if _:\n" for step in steps), ""
@@ -211,6 +216,8 @@ def _surroundings(text: str, grammar: str) -> Iterator[tuple[str, str]]:
         return
     open_, missing = _count_open_braces(text)
     closing = "\n" + "}" * open_ if open_ else ""
+    # A hunk may close braces that it does not open. Up to two more are tried: those of the function and of the type
+    # around it.
     for depth in range(missing, missing + 3):
         closed = closing + "\n" + "}" * (depth - missing) if depth > missing else closing
         if depth == 0:
@@ -224,6 +231,7 @@ def _surroundings(text: str, grammar: str) -> Iterator[tuple[str, str]]:
 def _count_open_braces(text: str) -> tuple[int, int]:
     """Return the number of braces that stay open, and of those closed without being opened."""
     depth = missing = 0
+    # Braces of strings and comments open nothing.
     for sign in re.sub(r"[^{}]", "", _TEXT.sub("", text)):
         depth += 1 if sign == "{" else -1
         if depth < 0:
