@@ -22,7 +22,7 @@ from caretbench import cli
 from caretbench.files import DataError
 from caretbench.models import ChatPrompt, ClientOptions, ModelRequest, Sampling
 from caretbench.problem import Usage
-from caretbench.reports.results.identity import selection_notes
+from caretbench.reports.results.run_settings import selection_notes
 from caretbench.reports.run_summary import load_run_folder
 from caretbench.runs.model_under_test import prompt_text
 from caretbench.runs.plans.config import RunConfig

@@ -8,16 +8,17 @@ from math import comb
 import pytest
 
 from caretbench.judging.criteria import criterion
-from caretbench.reports.judged.acceptance import (
+from caretbench.reports.judged.trust import (
     BAD_GRADER_ACCURACY,
     GOOD_GRADER_ACCURACY,
     MAX_FALSE_ACCEPTANCE,
     MAX_FALSE_REJECTION,
+    Calibration,
+    ControlRating,
     grader_acceptance,
     min_control_problems,
     min_correct_controls,
 )
-from caretbench.reports.judged.trust import Calibration, ControlRating
 
 DESCRIPTION, CLAIMS = criterion("efcb-description"), criterion("efcb-claims")
 SCORED, SAID = ("reference", "other-reference", "empty"), ("reference", "false-claim", "other-reference")

@@ -17,7 +17,7 @@ from caretbench.judging.question_controls import (
     question_controls,
 )
 from caretbench.problem import Problem
-from caretbench.reports.judged.answer_values import JudgedTexts, TextValue
+from caretbench.reports.judged.judged_answers import JudgedTexts, TextValue
 from caretbench.reports.judged.trust import calibration, consistency
 from tests.support.questions import CHANGES, question_problem
 

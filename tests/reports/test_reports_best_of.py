@@ -2,7 +2,7 @@
 
 from caretbench.problem import Score
 from caretbench.reports.frame import LoadedRun, build_frame
-from caretbench.reports.output.export import to_markdown
+from caretbench.reports.output.text_output import to_markdown
 from caretbench.reports.run_summary import summarise
 from tests.support.report_runs import make_problem
 

@@ -5,12 +5,12 @@ import polars as pl
 from caretbench.metrics.error_kinds.text_kinds import TEXT_KINDS
 from caretbench.problem import Completion, Score
 from caretbench.reports.frame import LoadedRun, build_frame, metric_columns
-from caretbench.reports.output.export import to_markdown
 from caretbench.reports.output.page import render_html
+from caretbench.reports.output.text_output import to_markdown
 from caretbench.reports.results.errors import error_columns
 from caretbench.reports.run_summary import summarise
-from caretbench.reports.sections.answer_charts import error_shares, outcome_shares
 from caretbench.reports.sections.errors import error_tables, error_titles
+from caretbench.reports.sections.section_charts import error_shares, outcome_shares
 from tests.support.report_runs import make_problem
 
 PROBLEMS = [make_problem("python", "c", number, labels={"language": "python", "mode": "infill"}) for number in range(5)]

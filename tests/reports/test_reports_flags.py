@@ -11,11 +11,10 @@ import pytest
 
 from caretbench.problem import Completion, Score
 from caretbench.reports.frame import LoadedRun, build_frame
-from caretbench.reports.output.export import to_csv, to_json, to_markdown
 from caretbench.reports.output.page import render_html
 from caretbench.reports.output.samples import pack_samples
-from caretbench.reports.output.terminal import print_summary
-from caretbench.reports.results.flags import FlaggedAnswers
+from caretbench.reports.output.text_output import print_summary, to_csv, to_json, to_markdown
+from caretbench.reports.results.problem_lists import FlaggedAnswers
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.summary import Summary
 from tests.support.report_runs import make_problem

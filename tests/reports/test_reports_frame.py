@@ -71,7 +71,7 @@ def test_a_run_is_read_from_its_folder(tmp_path) -> None:
     (tmp_path / "validity.jsonl").write_text(json.dumps({"problem_id": PROBLEM.id, "verdict": "valid"}) + "\n")
     run = load_run(tmp_path, [PROBLEM])
     assert run.frame["valid"].to_list() == [True]
-    assert run.completions == [completion]
+    assert [(row.key, row.text) for row in run.completions] == [(completion.key, "x")]
 
 
 def test_a_folder_without_manifest_says_so(tmp_path) -> None:

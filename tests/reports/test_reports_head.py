@@ -10,14 +10,12 @@ import pytest
 
 from caretbench.problem import Completion, Latency
 from caretbench.reports.frame import LoadedRun
-from caretbench.reports.head.findings import findings, head_sentences
+from caretbench.reports.head.head_texts import WIDTH, findings, head_sentences, interval_drawing, ranking_table
 from caretbench.reports.head.head_values import HeadPart
-from caretbench.reports.head.ranking import WIDTH, interval_drawing, ranking_table
-from caretbench.reports.output.export import to_markdown
 from caretbench.reports.output.page import render_html
-from caretbench.reports.output.rate_tables import main_table
-from caretbench.reports.output.terminal import print_summary, print_tables
+from caretbench.reports.output.text_output import print_summary, print_tables, to_markdown
 from caretbench.reports.run_summary import summarise
+from caretbench.reports.sections.rates import main_table
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import table_of
 from caretbench.suites.suite_types import DEFAULT_STRATIFICATION

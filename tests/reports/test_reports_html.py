@@ -17,13 +17,13 @@ from caretbench.reports import charts
 from caretbench.reports.compare import compare_runs
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.output import page as page_module
-from caretbench.reports.output.chart_legends import with_legend
 from caretbench.reports.output.page import manifest_facts, render_comparison, render_html, render_page
+from caretbench.reports.output.page_parts import with_legend
 from caretbench.reports.output.samples import pack_samples, to_script_json
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.section import Chart
-from caretbench.reports.sections import answer_charts, rate_charts
-from caretbench.reports.sections.answer_charts import NOT_THE_MODELS
+from caretbench.reports.sections import section_charts
+from caretbench.reports.sections.section_charts import NOT_THE_MODELS
 from caretbench.reports.summary import Summary
 from tests.support.report_runs import XSS, make_run, to_svg
 
@@ -113,10 +113,10 @@ def test_legends_are_outside_of_the_charts() -> None:
 def test_the_charts_draw_without_a_browser(summary: Summary) -> None:
     columns = summary.columns
     specs = [
-        rate_charts.rates_by_label(columns, "language"),
-        rate_charts.heat_map(columns[0]),
-        rate_charts.similarity_against_passing(columns),
-        answer_charts.status_shares(columns),
+        section_charts.rates_by_label(columns, "language"),
+        section_charts.heat_map(columns[0]),
+        section_charts.similarity_against_passing(columns),
+        section_charts.status_shares(columns),
     ]
     drawn = [to_svg(spec) for spec in specs if spec is not None]
     assert len(drawn) == 4
@@ -134,7 +134,7 @@ def test_a_label_named_if_is_drawn() -> None:
 @pytest.mark.parametrize("status", list(Status))
 def test_only_outcomes_that_the_machine_caused_have_their_own_colour(summary: Summary, status: Status) -> None:
     column = summary.columns[0].model_copy(update={"statuses": {status.value: 3}})
-    drawn = json.dumps(answer_charts.status_shares([column]))
+    drawn = json.dumps(section_charts.status_shares([column]))
     assert any(hatch in drawn for hatch in charts.HATCHES) == status.is_machine_fault
     assert (NOT_THE_MODELS in drawn) == status.is_machine_fault
 

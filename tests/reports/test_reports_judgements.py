@@ -14,16 +14,15 @@ from caretbench.judging.answers import answer_key, inserted_texts
 from caretbench.judging.caret_controls import caret_controls
 from caretbench.problem import Judgement
 from caretbench.reports.frame import LoadedRun
-from caretbench.reports.judged.caret_charts import overall_scores, score_map
-from caretbench.reports.judged.caret_tables import caret_score_tables
 from caretbench.reports.judged.carets import run_caret_scores
+from caretbench.reports.judged.score_tables import caret_score_tables
 from caretbench.reports.judged.scores import NOT_VALIDATED, CaretScores
 from caretbench.reports.judged.value_table import judged_caret_values
-from caretbench.reports.output.export import to_csv, to_json, to_markdown
 from caretbench.reports.output.page import render_html
-from caretbench.reports.output.terminal import plain_lines, summary_tables
-from caretbench.reports.published import compare_judge_scores
+from caretbench.reports.output.text_output import plain_lines, summary_tables, to_csv, to_json, to_markdown
 from caretbench.reports.run_summary import summarise
+from caretbench.reports.sections.published import compare_judge_scores
+from caretbench.reports.sections.section_charts import overall_scores, score_map
 from caretbench.reports.summary import Summary
 from caretbench.runs.judging.ratings import HumanRating
 from tests.support.published_papers import small_paper

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from caretbench.reports.results.model_variants import ModelVariant, model_order, model_variants, variant_titles
+from caretbench.reports.results.run_settings import ModelVariant, model_order, model_variants, variant_titles
 
 
 def manifest(*entries: tuple[str, str, dict[str, Any]]) -> dict[str, Any]:

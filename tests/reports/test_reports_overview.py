@@ -10,8 +10,15 @@ from urllib.parse import unquote
 import pytest
 
 from caretbench.reports.head.head_values import RankedModel
-from caretbench.reports.overview.overview_output import number_table, overview_title, rows_table
-from caretbench.reports.overview.overview_values import Overview, OverviewSuite, overview_of, run_folders
+from caretbench.reports.overview import (
+    Overview,
+    OverviewSuite,
+    number_table,
+    overview_of,
+    overview_title,
+    rows_table,
+    run_folders,
+)
 from caretbench.reports.run_summary import load_run_folder, summarise_run
 from caretbench.reports.summary import Summary
 from tests.reports.test_reports_html import CHROMIUM, needs_browser

@@ -9,16 +9,16 @@ from caretbench.metrics.intervals import Interval, plus_minus
 from caretbench.problem import Completion, Score
 from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.frame import LoadedRun, build_frame
-from caretbench.reports.output.export import to_csv, to_markdown
 from caretbench.reports.output.page import render_html
-from caretbench.reports.results.model_variants import variant_titles
+from caretbench.reports.output.text_output import to_csv, to_markdown
 from caretbench.reports.results.paper_intervals import paper_interval_estimates, paper_table_layouts
 from caretbench.reports.results.post_processing import step_examples
+from caretbench.reports.results.run_settings import variant_titles
 from caretbench.reports.run_summary import breakdown_labels, summarise_run
-from caretbench.reports.sections import rate_charts
+from caretbench.reports.sections import section_charts
 from caretbench.reports.sections.paper_layouts import paper_intervals_table, paper_tables
 from caretbench.reports.sections.policies import policies_table
-from caretbench.reports.sections.rate_charts import heat_map
+from caretbench.reports.sections.section_charts import heat_map
 from caretbench.reports.strata import strata_of
 from caretbench.suites.simcopilot.suite import SimCopilot
 from caretbench.suites.suite_types import PaperTable
@@ -82,7 +82,7 @@ def test_the_page_holds_the_policies_and_a_figure_for_each_language(monkeypatch:
     found = run()
     summary = summarise_run(found, [("mode", "block")])
     assert "Python: pass@1 by mode and constructs" not in render_html(summary, found, samples=0)  # too few problems
-    monkeypatch.setattr(rate_charts, "MIN_TESTED", 1)
+    monkeypatch.setattr(section_charts, "MIN_TESTED", 1)
     page = render_html(summary, found, samples=0)
     assert 'id="policies"' in page
     assert "Python: pass@1 by mode and constructs" in page

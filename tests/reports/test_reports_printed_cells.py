@@ -8,9 +8,8 @@ import pytest
 
 from caretbench.problem import Problem, Score
 from caretbench.reports.frame import LoadedRun, build_frame
-from caretbench.reports.printed_cells import printed_cells, printed_rates
 from caretbench.reports.run_summary import summarise_run
-from caretbench.reports.sections.paper_layouts import paper_tables
+from caretbench.reports.sections.paper_layouts import paper_tables, printed_cells, printed_rates
 from caretbench.suites import load_suite
 from caretbench.suites.simcopilot.suite import RELEASED
 from tests.support.make_problem import make_problem

@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from caretbench.reports.frame import LoadedRun
-from caretbench.reports.output.export import to_markdown
-from caretbench.reports.output.terminal import print_summary
-from caretbench.reports.published import compare_with_published
+from caretbench.reports.output.text_output import print_summary, to_markdown
 from caretbench.reports.results.published_numbers import published_names, published_numbers
 from caretbench.reports.run_summary import summarise
-from caretbench.reports.sections.published import PublishedSection, published_tables
+from caretbench.reports.sections.published import PublishedSection, compare_with_published, published_tables
 from caretbench.reports.summary import Summary
 from tests.support.published_papers import published_folder, small_paper
 from tests.support.report_runs import make_run

@@ -10,10 +10,9 @@ import pytest
 
 from caretbench.problem import Completion, MissingSample
 from caretbench.reports.frame import LoadedRun, build_frame
-from caretbench.reports.output.export import to_csv, to_json, to_markdown
-from caretbench.reports.output.terminal import print_summary, summary_tables
+from caretbench.reports.output.text_output import print_summary, summary_tables, to_csv, to_json, to_markdown
+from caretbench.reports.results.answer_counts import recordings
 from caretbench.reports.results.errors import error_columns
-from caretbench.reports.results.recordings import recordings
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.tables import rate_field, table_of
 from tests.support.report_runs import make_problem, score

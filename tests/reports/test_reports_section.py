@@ -4,7 +4,7 @@ from caretbench.reports.frame import LoadedRun
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.section import PagePart, PageSource, Section, groups
-from caretbench.reports.sections.registry import SECTIONS, csv_sections, page_sections, text_sections
+from caretbench.reports.section_registry import SECTIONS, csv_sections, page_sections, text_sections
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import ReportTable, table_of
 from tests.support.report_runs import make_run

@@ -7,12 +7,12 @@ import pytest
 
 from caretbench.problem import Score
 from caretbench.reports.frame import LoadedRun, build_frame
-from caretbench.reports.output.export import to_csv, to_markdown
 from caretbench.reports.output.page import render_html
-from caretbench.reports.output.rate_tables import stratum_table
+from caretbench.reports.output.text_output import to_csv, to_markdown
 from caretbench.reports.run_summary import summarise
-from caretbench.reports.sections import rate_charts
-from caretbench.reports.sections.rate_charts import rates_by_label
+from caretbench.reports.sections import section_charts
+from caretbench.reports.sections.rates import stratum_table
+from caretbench.reports.sections.section_charts import rates_by_label
 from caretbench.reports.strata import has_verdicts, strata_of
 from caretbench.reports.summary import Summary
 from caretbench.suites.suite_types import DEFAULT_STRATIFICATION, Stratification
@@ -113,7 +113,7 @@ def test_every_form_shows_the_strata_in_their_order(monkeypatch: pytest.MonkeyPa
     assert crossed["labels"] == "constructs=if_body; distance=short"
     assert next(row for row in rows if row["scope"] == "language / constructs")["language"] == "python"
     assert rates_by_label(found.columns, "distance") is None  # no part has 20 problems
-    monkeypatch.setattr(rate_charts, "MIN_TESTED", 1)
+    monkeypatch.setattr(section_charts, "MIN_TESTED", 1)
     spec = rates_by_label(found.columns, "distance")
     assert spec is not None
     assert [one["mark"]["type"] for one in spec["layer"]] == ["rule", "point"]

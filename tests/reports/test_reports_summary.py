@@ -8,8 +8,7 @@ import pytest
 
 from caretbench.problem import Score
 from caretbench.reports.frame import LoadedRun, build_frame
-from caretbench.reports.output.export import to_csv, to_json, to_markdown
-from caretbench.reports.output.terminal import print_summary, summary_tables
+from caretbench.reports.output.text_output import print_summary, summary_tables, to_csv, to_json, to_markdown
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.summary import RateCell, Summary
 from tests.support.report_runs import make_problem, make_run

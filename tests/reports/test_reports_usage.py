@@ -8,10 +8,9 @@ import pytest
 
 from caretbench.files import write_rows
 from caretbench.problem import Completion, Latency, MissingSample, Score, Usage
-from caretbench.reports.output.export import to_csv, to_json, to_markdown
 from caretbench.reports.output.page import render_html
-from caretbench.reports.output.terminal import summary_tables
-from caretbench.reports.results.usage import model_usage
+from caretbench.reports.output.text_output import summary_tables, to_csv, to_json, to_markdown
+from caretbench.reports.results.answer_counts import model_usage
 from caretbench.reports.run_summary import load_run_folder, summarise_run
 from caretbench.reports.summary import Summary
 from caretbench.runs.run_folder import DataInfo, Manifest, ModelInfo, RunFolder

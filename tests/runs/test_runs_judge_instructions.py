@@ -19,7 +19,7 @@ from caretbench.people.review.run_items import run_items
 from caretbench.problem import Completion, Score
 from caretbench.reports.judged.carets import folder_caret_scores
 from caretbench.reports.run_summary import load_run_folder, summarise_run
-from caretbench.reports.sections.registry import SECTIONS
+from caretbench.reports.section_registry import SECTIONS
 from caretbench.runs.judging.ratings import HumanRating
 from caretbench.runs.run_folder import DataInfo, Manifest, ModelInfo, RunFolder
 from caretbench.suites.base import Suite

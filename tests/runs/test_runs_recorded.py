@@ -14,8 +14,7 @@ from caretbench import RunConfig, files, judge, report, score
 from caretbench.extraction.policies import POLICIES
 from caretbench.models import ModelRequest
 from caretbench.problem import Completion, Score
-from caretbench.reports.output.export import to_csv, to_json, to_markdown
-from caretbench.reports.output.terminal import print_summary
+from caretbench.reports.output.text_output import print_summary, to_csv, to_json, to_markdown
 from caretbench.reports.run_summary import load_run_folder, write_html
 from caretbench.runs.judging.plan import JudgingConfig
 from caretbench.runs.run_folder import RunFolder

@@ -10,7 +10,7 @@ import pytest
 from caretbench.files import read_rows
 from caretbench.problem import Problem
 from caretbench.reports.frame import LoadedRun, build_frame, read_verdicts
-from caretbench.reports.notes import older_gate_warnings
+from caretbench.reports.sections.rates import older_gate_warnings
 from caretbench.suites.validity import GATE_VERSION, ResumableGate, Validity
 from tests.support.make_problem import MakeProblem
 

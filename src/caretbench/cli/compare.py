@@ -52,8 +52,8 @@ def compare(
     from caretbench.reports.compare import compare_runs
     from caretbench.reports.output.comparison import comparison_tables
     from caretbench.reports.output.page import render_comparison
-    from caretbench.reports.output.terminal import print_tables
-    from caretbench.reports.results.identity import ALIGNABLE, Alignable
+    from caretbench.reports.output.text_output import print_tables
+    from caretbench.reports.results.run_settings import ALIGNABLE, Alignable
     from caretbench.reports.run_summary import breakdown_labels, load_run_folder, suite_stratification
     from caretbench.suites import suite_of_run
 

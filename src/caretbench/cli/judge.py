@@ -175,12 +175,11 @@ def _finish(
     plan: JudgingPlan, results: Mapping[str, Mapping[str, JudgingResult]], *, html: bool, as_json: bool
 ) -> None:
     from caretbench.people.strengths.report_sections import whole_summary
-    from caretbench.reports.judged.answer_tables import answer_score_tables
     from caretbench.reports.judged.answers import control_failures, control_warnings, folder_answer_scores
-    from caretbench.reports.judged.caret_tables import caret_score_tables
     from caretbench.reports.judged.carets import folder_caret_scores
     from caretbench.reports.judged.decisions import decision_failures, decision_warnings
-    from caretbench.reports.output import terminal
+    from caretbench.reports.judged.score_tables import answer_score_tables, caret_score_tables
+    from caretbench.reports.output.text_output import print_tables
     from caretbench.reports.run_summary import load_run_folder, write_html
 
     keys = {part.criterion.key for part in plan.parts}
@@ -189,8 +188,8 @@ def _finish(
     if as_json:
         print_json([entry.model_dump(mode="json") | {"validity": entry.validity} for entry in (*sections, *answers)])
     else:
-        terminal.print_tables([table for section in sections for table in caret_score_tables(section)])
-        terminal.print_tables([table for section in answers for table in answer_score_tables(section)])
+        print_tables([table for section in sections for table in caret_score_tables(section)])
+        print_tables([table for section in answers for table in answer_score_tables(section)])
     if html and plan.folder.scores_path.exists():
         run = load_run_folder(plan.folder.path)
         path = write_html(plan.folder.path, run, whole_summary(run))

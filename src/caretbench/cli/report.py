@@ -66,7 +66,7 @@ def report(
     """
     from caretbench.errors import check_file_is_writable
     from caretbench.people.strengths.report_sections import whole_summary
-    from caretbench.reports.overview.overview_values import run_folders
+    from caretbench.reports.overview import run_folders
     from caretbench.reports.run_summary import breakdown_labels, load_run_folder, write_html
 
     if form not in _FORMATS:
@@ -114,9 +114,8 @@ def _report_printed(model: str | None, *, form: str, page: Path | None) -> None:
     """Print the strengths of a model by the printed tables of DevBench's paper; write the page if ``page`` names it."""
     from caretbench.files import write_atomically
     from caretbench.people.strengths import printed_strengths
-    from caretbench.reports.output.export import table_to_markdown
     from caretbench.reports.output.page import render_page
-    from caretbench.reports.output.terminal import print_tables
+    from caretbench.reports.output.text_output import print_tables, table_to_markdown
 
     if model is None:
         raise ValueError("RUN is missing: name the folder of a run, or only --strengths MODEL for printed tables")
@@ -139,16 +138,16 @@ def _report_printed(model: str | None, *, form: str, page: Path | None) -> None:
 
 def print_summary(summary: Summary, *, form: str, published: bool = False) -> None:
     """Print a summary in one of the formats."""
-    from caretbench.reports.output import export, terminal
+    from caretbench.reports.output import text_output
 
     if form == "json":
-        sys.stdout.write(export.to_json(summary) + "\n")
+        sys.stdout.write(text_output.to_json(summary) + "\n")
     elif form == "csv":
-        sys.stdout.write(export.to_csv(summary))
+        sys.stdout.write(text_output.to_csv(summary))
     elif form == "markdown":
-        sys.stdout.write(export.to_markdown(summary, published=published) + "\n")
+        sys.stdout.write(text_output.to_markdown(summary, published=published) + "\n")
     else:
-        terminal.print_summary(summary, published=published)
+        text_output.print_summary(summary, published=published)
 
 
 def _report_suites(root: Path, folders: list[Path], *, form: str, page: Path | None, samples: int | None) -> None:
@@ -169,21 +168,20 @@ def show_overview(
     root: Path, summaries: Mapping[Path, Summary], *, form: str, page: Path | None = None, html: bool = True
 ) -> None:
     """Print the overview of several suites in one of the formats, and write its page."""
-    from caretbench.reports.output.export import to_csv
-    from caretbench.reports.overview import overview_output
-    from caretbench.reports.overview.overview_values import overview_of
+    from caretbench.reports import overview
+    from caretbench.reports.output.text_output import to_csv
 
-    found = overview_of(root, summaries, page)
+    found = overview.overview_of(root, summaries, page)
     if form == "json":
         sys.stdout.write(found.model_dump_json(indent=2) + "\n")
     elif form == "csv":
         sys.stdout.write(to_csv(*summaries.values()))
     elif form == "markdown":
-        sys.stdout.write(overview_output.overview_to_markdown(found) + "\n")
+        sys.stdout.write(overview.overview_to_markdown(found) + "\n")
     elif form == "terminal":
-        overview_output.print_overview(found)
+        overview.print_overview(found)
     if html:
-        path = overview_output.write_overview(found, root, page)
+        path = overview.write_overview(found, root, page)
         if form == "terminal":
             print_line(f"\nreport: {path}")
 

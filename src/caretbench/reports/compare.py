@@ -12,7 +12,8 @@ from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.head.measured_parts import MeasuredPart, judged_parts, part_tests
 from caretbench.reports.report_source import ReportSource
-from caretbench.reports.results.identity import (
+from caretbench.reports.results.paired_models import ComparisonRow, ModelRates, PairedTest, adjusted_rows, model_rates
+from caretbench.reports.results.run_settings import (
     Alignable,
     IncomparableError,
     check_comparable,
@@ -20,7 +21,6 @@ from caretbench.reports.results.identity import (
     identity_of,
     selection_notes,
 )
-from caretbench.reports.results.paired_models import ComparisonRow, ModelRates, PairedTest, adjusted_rows, model_rates
 from caretbench.reports.strata import has_verdicts, strata_of
 from caretbench.suites.base import Suite
 from caretbench.suites.suite_types import DEFAULT_STRATIFICATION, Stratification

@@ -11,9 +11,9 @@ from caretbench.problem import Problem
 from caretbench.reports.frame import LoadedRun, load_run
 from caretbench.reports.judged.answers import control_failures, coverage_warnings
 from caretbench.reports.judged.decisions import decision_failures
-from caretbench.reports.notes import older_gate_warnings
 from caretbench.reports.report_source import ReportSource
-from caretbench.reports.sections.registry import SECTIONS, text_sections
+from caretbench.reports.section_registry import SECTIONS, text_sections
+from caretbench.reports.sections.rates import older_gate_warnings
 from caretbench.reports.summary import Summary
 from caretbench.runs.judging.result import REQUIRED_COVERAGE
 from caretbench.runs.run_folder import RunFolder

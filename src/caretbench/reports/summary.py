@@ -10,16 +10,13 @@ from pydantic import Field, JsonValue
 from caretbench.reports.estimates import ReportedNumber, ReportValue, SimilarityCorrelation
 from caretbench.reports.head.head_values import ReportHead
 from caretbench.reports.judged.scores import AnswerScores, CaretScores
-from caretbench.reports.results.bias_rows import GeneratorBias
-from caretbench.reports.results.compared_parts import ComparedPart
+from caretbench.reports.results.answer_counts import ModelUsage, Recording
 from caretbench.reports.results.errors import ErrorColumn
-from caretbench.reports.results.flags import FlaggedAnswers
 from caretbench.reports.results.paper_intervals import PaperTableLayout
 from caretbench.reports.results.post_processing import BestOfThree
-from caretbench.reports.results.problem_lists import DiscordantCase, ExcludedProblems
-from caretbench.reports.results.recordings import Recording
-from caretbench.reports.results.strength_values import ModelStrengths
-from caretbench.reports.results.usage import ModelUsage
+from caretbench.reports.results.problem_lists import DiscordantCase, ExcludedProblems, FlaggedAnswers
+from caretbench.reports.results.published_numbers import ComparedPart
+from caretbench.reports.results.strengths import GeneratorBias, ModelStrengths
 
 
 class RateCell(ReportValue):

@@ -5,7 +5,7 @@ from caretbench.files import DataError
 from caretbench.people.releases.holdout_gap import HoldoutReport, holdout_report
 from caretbench.problem import Score
 from caretbench.reports.frame import LoadedRun, build_frame
-from caretbench.reports.results.identity import IncomparableError
+from caretbench.reports.results.run_settings import IncomparableError
 from tests.support.report_runs import make_problem
 
 PROBLEMS = [make_problem(language, "api_usage", number) for language in ("python", "java") for number in range(100)]

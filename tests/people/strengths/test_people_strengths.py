@@ -19,10 +19,10 @@ from caretbench.people.strengths.field_rates import rates_of
 from caretbench.people.strengths.strength_sentences import strength_sentences
 from caretbench.problem import Completion, Problem, Score
 from caretbench.reports.frame import LoadedRun, build_frame
-from caretbench.reports.output.export import to_json, to_markdown
 from caretbench.reports.output.page import render_html
+from caretbench.reports.output.text_output import to_json, to_markdown
 from caretbench.reports.results.paired_models import ModelRates
-from caretbench.reports.results.strength_values import ModelStrengths
+from caretbench.reports.results.strengths import ModelStrengths
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.summary import Summary
 from caretbench.suites.suite_types import DEFAULT_STRATIFICATION

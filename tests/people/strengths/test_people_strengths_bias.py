@@ -11,9 +11,9 @@ import pytest
 from benchmarks.generator_bias import Setting, simulated
 from caretbench.problem import Problem, Score
 from caretbench.reports.frame import LoadedRun, build_frame
-from caretbench.reports.output.export import to_csv, to_markdown
 from caretbench.reports.output.page import render_html
-from caretbench.reports.results.bias_rows import GeneratorBias
+from caretbench.reports.output.text_output import to_csv, to_markdown
+from caretbench.reports.results.strengths import GeneratorBias
 from caretbench.reports.run_summary import summarise
 from tests.support.report_runs import make_problem
 

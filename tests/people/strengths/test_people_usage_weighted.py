@@ -11,7 +11,7 @@ from caretbench.errors import DataError
 from caretbench.files import write_rows
 from caretbench.people.strengths.usage_weighted import with_usage_table
 from caretbench.problem import Completion, Score
-from caretbench.reports.output.export import to_markdown
+from caretbench.reports.output.text_output import to_markdown
 from caretbench.reports.run_summary import load_run_folder, summarise_run
 from caretbench.runs.run_folder import DataInfo, Manifest, ModelInfo, RunFolder
 from caretbench.suites.usage_weights import Weights

@@ -8,8 +8,8 @@ import pytest
 
 from caretbench.extraction.policies import policy
 from caretbench.reports.frame import load_run
-from caretbench.reports.published import compare_with_published
 from caretbench.reports.run_summary import summarise
+from caretbench.reports.sections.published import compare_with_published
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
 from caretbench.runs.score import ScoringStage
 from caretbench.suites import load_suite

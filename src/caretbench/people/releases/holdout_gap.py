@@ -17,8 +17,8 @@ from caretbench.people.study_statistics.unpaired_groups import (
 )
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import LoadedRun
-from caretbench.reports.results.identity import check_comparable
 from caretbench.reports.results.paired_models import model_rates
+from caretbench.reports.results.run_settings import check_comparable
 
 
 class HoldoutRow(ReportValue):

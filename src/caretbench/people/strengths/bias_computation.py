@@ -21,8 +21,8 @@ from caretbench.people.study_statistics.generator_bias import (
 )
 from caretbench.problem import Problem
 from caretbench.reports.report_source import ReportSource
-from caretbench.reports.results.bias_rows import BiasRow, GeneratorBias, OwnFamilyProblem
 from caretbench.reports.results.paired_models import ModelRates, model_rates
+from caretbench.reports.results.strengths import BiasRow, GeneratorBias, OwnFamilyProblem
 
 FAMILY_LABEL = "generator_family"
 """Label with the family of the model that wrote a problem."""

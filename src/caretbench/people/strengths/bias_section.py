@@ -8,7 +8,7 @@ from typing import Any
 from caretbench.people.strengths.bias_computation import generator_bias
 from caretbench.people.strengths.sentence_parts import p_words, points_interval, points_range
 from caretbench.reports.report_source import ReportSource
-from caretbench.reports.results.bias_rows import BiasRow, GeneratorBias
+from caretbench.reports.results.strengths import BiasRow, GeneratorBias
 from caretbench.reports.section import Line, PageBlock, PagePart, PageSource, Section, SectionPositions
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import FieldValues, ReportTable, number_field, table_of, text_field

@@ -24,7 +24,7 @@ from caretbench.people.study_statistics.item_difficulty import (
 from caretbench.reports.estimates import ReportedNumber, mean_estimate
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.paired_models import MIN_TESTED, ModelRates, model_rates
-from caretbench.reports.results.strength_values import LanguageNumbers
+from caretbench.reports.results.strengths import LanguageNumbers
 
 EMPTY = "empty"
 """Baseline whose rate is the floor of a language."""

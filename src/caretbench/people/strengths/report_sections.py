@@ -8,7 +8,7 @@ from caretbench.people.strengths.bias_section import GeneratorBiasSection
 from caretbench.people.strengths.strengths_section import StrengthsSection
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.run_summary import summarise_run
-from caretbench.reports.sections.registry import add_sections
+from caretbench.reports.section_registry import add_sections
 from caretbench.reports.summary import Summary
 
 

@@ -8,7 +8,7 @@ from caretbench.metrics.paired import NOT_DISTINGUISHABLE, without_difference
 from caretbench.people.strengths.field_rates import field_title
 from caretbench.people.strengths.sentence_parts import capitalised, joined_names, p_words, size_interval
 from caretbench.people.strengths.strength_tests import TestedStrengths
-from caretbench.reports.results.strength_values import PASSES, SIMILARITY, PartContrast, StrengthTest
+from caretbench.reports.results.strengths import PASSES, SIMILARITY, PartContrast, StrengthTest
 
 
 def strength_sentences(model: str, tested: TestedStrengths) -> Iterator[str]:

@@ -14,7 +14,6 @@ from caretbench.people.strengths.field_rates import Opponents, opponents
 from caretbench.people.study_statistics.part_contrast import log_odds_contrast, on_both_scales, part_contrast
 from caretbench.reports.head.measured_parts import judged_parts, part_tests
 from caretbench.reports.report_source import ReportSource
-from caretbench.reports.results.identity import identity_of
 from caretbench.reports.results.paired_models import (
     MIN_TESTED,
     ComparisonRow,
@@ -23,7 +22,8 @@ from caretbench.reports.results.paired_models import (
     paired_tests,
     with_result,
 )
-from caretbench.reports.results.strength_values import PASSES, SIMILARITY, PartContrast, StrengthTest
+from caretbench.reports.results.run_settings import identity_of
+from caretbench.reports.results.strengths import PASSES, SIMILARITY, PartContrast, StrengthTest
 from caretbench.reports.strata import SEPARATOR, Stratum, strata_of
 from caretbench.reports.tables import display_label, display_stratum
 

@@ -12,7 +12,7 @@ from caretbench.people.strengths.sentence_parts import number_range, points_rang
 from caretbench.people.strengths.strength_sentences import contrast_side, strength_sentences
 from caretbench.people.strengths.strength_tests import tested_strengths
 from caretbench.reports.report_source import ReportSource
-from caretbench.reports.results.strength_values import PASSES, LanguageNumbers, ModelStrengths, StrengthTest
+from caretbench.reports.results.strengths import PASSES, LanguageNumbers, ModelStrengths, StrengthTest
 from caretbench.reports.section import PageBlock, PagePart, PageSource, Section, SectionPositions
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import (

@@ -2,16 +2,216 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
-from caretbench.reports.head.head_computation import report_head
-from caretbench.reports.head.head_values import ReportHead
-from caretbench.reports.head.reading_warnings import reading_warnings
+import polars as pl
+
+from caretbench.judging.answers import REFERENCE
+from caretbench.metrics.paired import is_decidable
+from caretbench.profiles import PROFILES
+from caretbench.reports.estimates import ReportedNumber, pass_at_1
+from caretbench.reports.frame import GROUP
+from caretbench.reports.head.head_values import HeadDifference, HeadPart, RankedModel, ReportHead
+from caretbench.reports.head.measured_parts import MeasuredPart, measured_parts, part_tests
 from caretbench.reports.output.comparison import comparison_table
 from caretbench.reports.report_source import ReportSource
+from caretbench.reports.results.answer_counts import ModelUsage, model_usage
+from caretbench.reports.results.paired_models import ComparisonRow, ModelRates, adjusted_rows
+from caretbench.reports.results.problem_lists import ExcludedProblems, excluded_ids
+from caretbench.reports.results.run_settings import identity_of
 from caretbench.reports.section import PageBlock, PagePart, PageSource, Section
-from caretbench.reports.summary import Summary
+from caretbench.reports.summary import Column, Summary, headline_columns
+from caretbench.runs.judging.result import REQUIRED_COVERAGE
+
+Rates = Mapping[str, ModelRates]
+"""Rates of models and baselines by title."""
+
+
+def report_head(source: ReportSource) -> ReportHead | None:
+    """Return the head of a run's report; None if it has no number to rank models by."""
+    identity = identity_of(source.run)
+    columns = headline_columns(source.columns, identity["profile"], identity["policy"])
+    parts = measured_parts(source, columns)
+    if not parts:
+        return None
+    names = [column.model for column in columns]
+    rates: list[Rates] = [{one.name: one for one in part.rates(names)} for part in parts]
+    rankings = [_ranking(source, columns, part, known) for part, known in zip(parts, rates, strict=True)]
+    pairs = _pairs(parts, rankings, rates, source.seed)
+    found = zip(parts, rankings, pairs, rates, strict=True)
+    return ReportHead(
+        parts=tuple(_head_part(*values, source.seed, several=len(parts) > 1) for values in found if values[1]),
+        without_score=source.missing_score,
+        failed=tuple(
+            f"{column.title} {column.coverage:.1%}"
+            for column in columns
+            if not column.baseline and column.coverage is not None and column.coverage < REQUIRED_COVERAGE
+        ),
+    )
+
+
+def _ranking(
+    source: ReportSource, columns: Sequence[Column], part: MeasuredPart, rates: Rates
+) -> tuple[RankedModel, ...]:
+    """Return the models and baselines with a number, the best first; equal ones in the order of the columns."""
+    run = source.run
+    usage = {(one.model, one.parameters): one for one in model_usage(run.completions, run.missing, run.manifest)}
+    models = [set(rates[one.title].rates["problem_id"]) for one in columns if not one.baseline and one.title in rates]
+    shared = set().union(*models)
+    found = []
+    for column in columns:
+        number = _number(source, column, part, shared if column.baseline else set())
+        if number is not None:
+            spent = usage.get((column.model, column.parameters))
+            first, last = (spent.first_token, spent.last_token) if spent else (None, None)
+            found.append(
+                RankedModel(
+                    title=column.title,
+                    baseline=column.baseline,
+                    knows_answer=column.baseline and column.model == REFERENCE,
+                    estimate=number,
+                    first_token_s=first and first.median_s,
+                    last_token_s=last and last.median_s,
+                )
+            )
+    return tuple(sorted(found, key=lambda entry: (-entry.estimate.value, entry.baseline)))
+
+
+def _number(source: ReportSource, column: Column, part: MeasuredPart, shared: set[str]) -> ReportedNumber | None:
+    """Return the number of a column on a part: the report's own where it has one.
+
+    A baseline answers all problems. Where the models have fewer (a recording of a part, a run that goes on), its number
+    is over those that some model has (``shared``), so that the list compares like with like.
+    """
+    if part.measure.similarity is not None:
+        return column.overall.similarity.get(part.measure.similarity)
+    judged = part.run.frame.filter(
+        pl.col("passed").is_not_null(),
+        ~pl.col("problem_id").is_in(list(excluded_ids(source.excluded, column.profile))),
+        *(pl.col(name) == getattr(column, name) for name in GROUP),
+    )
+    is_whole = not shared or shared.issuperset(judged["problem_id"])
+    if part.problems is None and not part.own and is_whole:
+        return column.overall.pass_at.get(1)
+    if not is_whole:
+        judged = judged.filter(pl.col("problem_id").is_in(list(shared)))
+    if part.problems is not None:
+        judged = judged.filter(pl.col("problem_id").is_in(list(part.problems)))
+    return None if judged.is_empty() else pass_at_1(judged, column.profile, source.seed)
+
+
+def _pairs(
+    parts: Sequence[MeasuredPart], rankings: Sequence[Sequence[RankedModel]], rates: Sequence[Rates], seed: int
+) -> list[tuple[ComparisonRow, ...]]:
+    """Return the tests of all pairs of models by part, the better one first, corrected together."""
+    by_part = []
+    for part, ranking, known in zip(parts, rankings, rates, strict=True):
+        models = [known[entry.title] for entry in ranking if not entry.baseline]
+        by_part.append(list(part_tests(part, combinations(models, 2), seed)))
+    rows = iter(adjusted_rows([test for tests in by_part for test in tests]))
+    return [tuple(next(rows) for _ in tests) for tests in by_part]
+
+
+def _head_part(
+    part: MeasuredPart,
+    ranking: Sequence[RankedModel],
+    pairs: Sequence[ComparisonRow],
+    rates: Rates,
+    seed: int,
+    *,
+    several: bool,
+) -> HeadPart:
+    models = [entry.title for entry in ranking if not entry.baseline]
+    floors = [entry.title for entry in ranking if entry.baseline and not entry.knows_answer]
+    baseline = None
+    others = [found for title in models[1:] if (found := _difference(models[0], title, pairs))]
+    if models and floors:
+        rows = adjusted_rows(list(part_tests(part, [(rates[models[0]], rates[title]) for title in floors], seed)))
+        found = _difference(models[0], floors[0], rows)
+        baseline = found and found.model_copy(update={"baseline": True})
+    return HeadPart(
+        measure=part.measure,
+        labels=part.labels,
+        title=part.title,
+        heading=part.label if several else part.title,
+        ranking=tuple(ranking),
+        nearest=next((found for found in others if found.distinguishable), None),
+        undecided=tuple(found.other for found in others if not found.distinguishable and is_decidable(found.groups)),
+        too_few_groups=min((found.groups for found in others if not is_decidable(found.groups)), default=None),
+        baseline=baseline,
+        pairs=tuple(pairs),
+    )
+
+
+def _difference(best: str, other: str, rows: Sequence[ComparisonRow]) -> HeadDifference | None:
+    """Return the difference of the best model to another one, from the row of both; None without a test."""
+    for row in rows:
+        if {row.first, row.second} == {best, other}:
+            turned = row.second == best
+            low, high = (row.high, row.low) if turned else (row.low, row.high)
+            sign = -1.0 if turned else 1.0
+            return HeadDifference(
+                other=other,
+                difference=sign * row.difference,
+                low=None if low is None else sign * low,
+                high=None if high is None else sign * high,
+                distinguishable=row.distinguishable,
+                groups=row.groups,
+                problems=row.problems,
+            )
+    return None
+
+
+MIN_STOPPED = 0.2
+"""Minimum share of answers stopped by the token limit that is worth a warning."""
+
+_CAUSES = 3
+"""Maximum number of causes in the warning about excluded problems."""
+
+
+def reading_warnings(summary: Summary) -> Iterator[str]:
+    """Yield the warnings about the whole run: not executed, scored as in a paper, excluded problems, token limit."""
+    if summary.head is not None and any(part.measure.similarity for part in summary.head.parts):
+        yield (
+            "The programs were not run, so there is no pass rate: models are ranked by similarity to the reference. "
+            "`caretbench score` without --no-execute runs them."
+        )
+    if summary.manifest.get("profile") == PROFILES[0]:
+        yield (
+            f"Scored under the profile {PROFILES[0]}: as the paper's released code scores, its mistakes included. "
+            f"--profile {PROFILES[-1]} is the one to believe."
+        )
+    yield from _excluded(summary.excluded, str(summary.manifest.get("profile")), summary.problems)
+    yield from _stopped(summary.usage)
+
+
+def _excluded(excluded: Sequence[ExcludedProblems], profile: str, problems: int) -> Iterator[str]:
+    found = [entry for entry in excluded if entry.profile == profile]
+    if found:
+        count = sum(len(entry.problems) for entry in found)
+        yield f"{count} of {problems} problems are excluded from all rates: {_causes(found)}."
+
+
+def _causes(found: Sequence[ExcludedProblems]) -> str:
+    """Return the most frequent causes, without what they are about: ``missing dependency (9), no toolchain (2)``."""
+    counts: Counter[str] = Counter()
+    for entry in found:
+        counts[entry.cause.partition(":")[0]] += len(entry.problems)
+    shown = [f"{cause} ({count})" for cause, count in counts.most_common(_CAUSES)]
+    more = len(counts) - len(shown)
+    return ", ".join(shown) + (f" and {more} more {'cause' if more == 1 else 'causes'}" if more else "")
+
+
+def _stopped(usage: Sequence[ModelUsage]) -> Iterator[str]:
+    for entry in usage:
+        if entry.stopped_by_length is not None and entry.stopped_by_length >= MIN_STOPPED:
+            yield (
+                f"{entry.title}: {entry.stopped_by_length:.0%} of the answers were stopped by the token limit, and may "
+                "be cut off. --max-tokens raises it."
+            )
 
 
 class HeadSection(Section):

@@ -16,12 +16,25 @@ from caretbench.judging.answers import TextOf, plain_answer
 from caretbench.judging.question_controls import HALLUCINATIONS
 from caretbench.profiles import PROFILES, profile_named
 from caretbench.reports.frame import LoadedRun, missing_judgement_counts
-from caretbench.reports.judged.acceptance import Acceptance, State, known_criterion, rejection_line, run_acceptance
-from caretbench.reports.judged.answer_values import JudgedTexts, mean_parts
 from caretbench.reports.judged.instance_means import Instances, MissingCounts, grader_counts, grader_human_agreement
-from caretbench.reports.judged.judged_answers import ALL_GRADERS, JudgedAnswers, RatedAnswer, grader_title
+from caretbench.reports.judged.judged_answers import (
+    ALL_GRADERS,
+    JudgedAnswers,
+    JudgedTexts,
+    RatedAnswer,
+    grader_title,
+    mean_parts,
+)
 from caretbench.reports.judged.scores import AnswerScoreColumn, AnswerScores, GraderHumanAgreement, GraderTrust
-from caretbench.reports.judged.trust import calibration, consistency
+from caretbench.reports.judged.trust import (
+    Acceptance,
+    State,
+    calibration,
+    consistency,
+    known_criterion,
+    rejection_line,
+    run_acceptance,
+)
 from caretbench.runs.judging.ratings import HumanRating, rated_score_names, ratings_of_criterion, read_ratings
 from caretbench.runs.judging.result import REQUIRED_COVERAGE
 from caretbench.runs.run_folder import ModelInfo, RunFolder

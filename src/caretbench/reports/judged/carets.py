@@ -47,7 +47,7 @@ from caretbench.reports.judged.scores import (
     GraderPair,
     JudgedCell,
 )
-from caretbench.reports.results.model_variants import model_order, variant_titles
+from caretbench.reports.results.run_settings import model_order, variant_titles
 from caretbench.runs.judging.ratings import HumanRating, ratings_of_criterion, read_ratings
 from caretbench.runs.run_folder import RunFolder
 from caretbench.runs.verdict import passed_by_completion

@@ -16,7 +16,6 @@ from caretbench.judging.answers import answer_key
 from caretbench.judging.caret_controls import INSTRUCTION_CONTROLS, REFERENCE
 from caretbench.metrics.agreement.coefficients import krippendorff_alpha
 from caretbench.problem import Judgement
-from caretbench.reports.judged.acceptance import Acceptance, State, acceptance_of, rejection_line
 from caretbench.reports.judged.scores import (
     CaretScores,
     ControlDecisions,
@@ -24,7 +23,7 @@ from caretbench.reports.judged.scores import (
     GraderDecisions,
     RoundDecisions,
 )
-from caretbench.reports.judged.trust import Calibration, ControlRating
+from caretbench.reports.judged.trust import Acceptance, Calibration, ControlRating, State, acceptance_of, rejection_line
 from caretbench.runs.judging.ratings import HumanRating
 
 Decision = tuple[bool, bool]

@@ -1,20 +1,202 @@
-"""Judged answers of a run: one row for each completion and criterion, for suites and reports."""
+"""Judged answers of a run: values by answer and grader, and one row for each completion and criterion.
+
+A value is the mean over the repeats, and over graders if all of them judged the answer. For a criterion in two steps it
+is the share of the repeats in which the answer contains a hallucination: a statement that neither patch nor author
+supports, or that one of them contradicts. A repeat in which a statement was not judged is omitted. An answer without
+statements counts as a hallucination (:func:`hallucination`), since it is no truthful description.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from caretbench.judging.aggregation import GraderKey
-from caretbench.judging.answers import TextOf, answer_texts, plain_answer
+from caretbench.judging.aggregation import GraderKey, TextKey
+from caretbench.judging.answers import TextOf, answer_key, answer_texts, plain_answer
 from caretbench.judging.criterion_choice import criteria_for
+from caretbench.judging.parsing import claims_in
 from caretbench.problem import AnyCompletion, Judgement, Problem, Profile
 from caretbench.reports.frame import model_titles
-from caretbench.reports.judged.answer_values import JudgedTexts, TextValue, read_judged_texts
+from caretbench.runs.judging.two_step_judging import EMPTY_ANSWER, FIRST_STEP_FIELD
 from caretbench.runs.run_folder import ModelInfo, RunFolder
 from caretbench.suites import baselines_of_run
+
+FALSE_LABELS: Final = ("unsupported", "contradicted")
+"""Labels of statements that are hallucinations."""
+
+VALUE_RULE_VERSION: Final = "judged-answers@2"
+"""Version of the rule from judgements to values. 2: an answer without a statement has the value 1, not 0."""
+
+
+def hallucination(counts: Mapping[str, float]) -> float:
+    """Return 1 if an answer contains a hallucination, else 0; ``counts`` are the numbers of ``claims`` and of labels.
+
+    An answer without a statement gets 1. With 0, a silent model would be the most truthful one; without a value, a
+    model would be measured only on the patches that it chose to describe.
+    """
+    return float(not counts["claims"] or any(counts.get(label, 0.0) > 0 for label in FALSE_LABELS))
+
+
+class TextValue(NamedTuple):
+    """Values of one answer by one grader: one per repeat, and the mean of every part.
+
+    ``parts`` are the sub-scores; for a criterion in two steps, the numbers of statements (``claims``) by label.
+    """
+
+    by_repeat: Mapping[int, float]
+    parts: Mapping[str, float]
+
+    @property
+    def value(self) -> float:
+        """Mean over the repeats."""
+        return math.fsum(self.by_repeat.values()) / len(self.by_repeat)
+
+    @property
+    def says_nothing(self) -> bool:
+        """Return whether no statement was found in the answer in any repeat."""
+        return self.parts.get("claims") == 0.0
+
+    @property
+    def claim_rate(self) -> float | None:
+        """Share of the statements that are hallucinations; None without statements."""
+        if not self.parts.get("claims"):
+            return None
+        return math.fsum(self.parts.get(label, 0.0) for label in FALSE_LABELS) / self.parts["claims"]
+
+
+_NO_CLAIMS: Final = {"claims": 0.0} | dict.fromkeys(FALSE_LABELS, 0.0)
+EMPTY_ANSWER_VALUE: Final = TextValue({0: hallucination(_NO_CLAIMS)}, _NO_CLAIMS)
+"""Value of the empty answer for criteria about statements, for which no judge is called."""
+
+
+class JudgedTexts(NamedTuple):
+    """All answers that were judged by one criterion, with the criterion's settings."""
+
+    criterion: str
+    form: str
+    maximum: float
+    two_steps: bool
+    graders: Mapping[GraderKey, Mapping[TextKey, TextValue]]
+    second: Mapping[GraderKey, tuple[str, ...]]
+    """Parameters of the second steps of a grader."""
+
+    def value(self, grader: GraderKey | None, text: TextKey) -> TextValue | None:
+        """Return a grader's value of an answer; for grader None the mean of all graders, if all judged it."""
+        if self.two_steps and text[1] == EMPTY_ANSWER:
+            return EMPTY_ANSWER_VALUE
+        if grader is not None:
+            return self.graders[grader].get(text)
+        found = [texts[text] for texts in self.graders.values() if text in texts]
+        return _mean_of_graders(found) if found and len(found) == len(self.graders) else None
+
+
+def read_judged_texts(judgements: Iterable[Judgement], graders: Sequence[ModelInfo]) -> tuple[JudgedTexts, ...]:
+    """Return the judged answers by criterion; texts at carets are skipped.
+
+    A criterion without any value is included, to make this visible. A grader without any value is ignored in means. The
+    graders' settings contain the scales and the links between first and second steps.
+    """
+    rows: dict[tuple[str, str], list[Judgement]] = defaultdict(list)
+    for row in judgements:
+        if row.values:
+            rows[row.grader, row.parameters].append(row)
+    second: dict[GraderKey, tuple[str, ...]] = defaultdict(tuple)
+    for info in graders:
+        if FIRST_STEP_FIELD in info.settings:
+            second[info.model, str(info.settings[FIRST_STEP_FIELD])] += (info.parameters,)
+    found: dict[str, dict[GraderKey, Mapping[TextKey, TextValue]]] = defaultdict(dict)
+    silent: dict[str, dict[GraderKey, Mapping[TextKey, TextValue]]] = defaultdict(dict)
+    settings: dict[str, Mapping[str, Any]] = {}
+    for info in graders:
+        key = (info.model, info.parameters)
+        if info.settings.get("subject") != "answer":
+            continue
+        name = str(info.settings["criterion"])
+        if key not in rows:
+            silent[name][key] = {}
+            settings.setdefault(name, info.settings)
+            continue
+        settings[name] = info.settings
+        if "then" in info.settings:
+            # The last one, where the prompt of the second step has changed.
+            verdicts = [row for after in second[key][-1:] for row in rows[info.model, after]]
+            found[name][key] = _two_steps(rows[key], verdicts)
+        else:
+            found[name][key] = _one_step(rows[key], info.settings)
+    found = silent | found
+    return tuple(
+        JudgedTexts(name, str(info["form"]), _maximum(info), "then" in info, dict(sorted(found[name].items())), second)
+        for name, info in sorted(settings.items())
+    )
+
+
+def _maximum(settings: Mapping[str, Any]) -> float:
+    tops: Mapping[str, float] = settings["scores"]
+    if "then" in settings:
+        return 1.0  # hallucination or none
+    if overall := settings.get("overall"):
+        return math.fsum(tops[name] for name in overall) / len(overall)
+    return math.fsum(tops.values())
+
+
+def _one_step(rows: Iterable[Judgement], settings: Mapping[str, Any]) -> dict[TextKey, TextValue]:
+    overall: Sequence[str] = settings.get("overall") or ()
+    gathered: dict[TextKey, dict[int, Judgement]] = defaultdict(dict)
+    for row in rows:
+        gathered[row.problem_id, row.answer][row.repeat] = row
+
+    def value(values: Mapping[str, float]) -> float:
+        if overall:
+            return math.fsum(values[name] for name in overall) / len(overall)
+        return math.fsum(values.values())
+
+    return {
+        text: TextValue(
+            {repeat: round(value(row.values), 9) for repeat, row in sorted(repeats.items())},
+            mean_parts([row.values for row in repeats.values()]),
+        )
+        for text, repeats in gathered.items()
+    }
+
+
+def _two_steps(first: Iterable[Judgement], second: Iterable[Judgement]) -> dict[TextKey, TextValue]:
+    labels = {(row.problem_id, row.answer, row.repeat): row.values for row in second}
+    verdicts: dict[TextKey, dict[int, Mapping[str, float]]] = defaultdict(dict)
+    for row in first:
+        claims = claims_in(row.text)
+        found = [labels.get((row.problem_id, answer_key(claim), row.repeat)) for claim in claims]
+        known = [label for label in found if label is not None]
+        if len(known) < len(claims):
+            continue  # one that is missing may be the false one
+        names = dict.fromkeys([*FALSE_LABELS, *(name for label in known for name in label)])
+        counts = {name: math.fsum(label.get(name, 0.0) for label in known) for name in names}
+        verdicts[row.problem_id, row.answer][row.repeat] = {"claims": float(len(claims))} | counts
+    return {
+        text: TextValue(
+            {repeat: hallucination(counts) for repeat, counts in sorted(repeats.items())},
+            mean_parts(list(repeats.values())),
+        )
+        for text, repeats in verdicts.items()
+    }
+
+
+def mean_parts(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean of every part; a missing part counts as 0."""
+    names = dict.fromkeys(name for entry in values for name in entry)
+    return {name: math.fsum(entry.get(name, 0.0) for entry in values) / len(values) for name in names}
+
+
+def _mean_of_graders(values: Sequence[TextValue]) -> TextValue:
+    """Return the mean value of several graders, whose values take the place of repeats."""
+    if len(values) == 1:
+        return values[0]
+    return TextValue(
+        {place: entry.value for place, entry in enumerate(values)}, mean_parts([entry.parts for entry in values])
+    )
+
 
 ALL_GRADERS: Final = "all graders"
 

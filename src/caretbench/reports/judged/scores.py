@@ -9,8 +9,8 @@ from typing import Literal
 from pydantic import Field
 
 from caretbench.reports.estimates import ReportedNumber, ReportValue
-from caretbench.reports.judged.acceptance import ACCEPTANCE_VERSION, State
-from caretbench.reports.judged.answer_values import VALUE_RULE_VERSION
+from caretbench.reports.judged.judged_answers import VALUE_RULE_VERSION
+from caretbench.reports.judged.trust import ACCEPTANCE_VERSION, State
 from caretbench.runs.judging.result import REQUIRED_COVERAGE
 
 NOT_VALIDATED = "not validated against people"

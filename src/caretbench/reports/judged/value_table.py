@@ -12,10 +12,10 @@ from caretbench.judging.criterion_choice import criteria_for
 from caretbench.problem import Caret
 from caretbench.profiles import profile_named
 from caretbench.reports.frame import LoadedRun
-from caretbench.reports.judged.acceptance import withheld_by_criterion
 from caretbench.reports.judged.decisions import refusal_lines
 from caretbench.reports.judged.judged_answers import JudgedAnswers
 from caretbench.reports.judged.scores import CaretScores
+from caretbench.reports.judged.trust import withheld_by_criterion
 
 KEY = ("problem_id", "model", "parameters", "sample")
 

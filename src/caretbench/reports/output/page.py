@@ -21,13 +21,12 @@ from caretbench.files import cache_folder, write_atomically
 from caretbench.page_scripts import token_diff_script
 from caretbench.reports.compare import ComparisonReport
 from caretbench.reports.frame import LoadedRun
-from caretbench.reports.head.footer import footer_line
-from caretbench.reports.output.chart_legends import with_legend
+from caretbench.reports.head.head_texts import footer_line
 from caretbench.reports.output.comparison import comparison_tables
-from caretbench.reports.output.page_head import PageHead, page_head
+from caretbench.reports.output.page_parts import PageHead, page_head, with_legend
 from caretbench.reports.output.samples import DEFAULT_LIMIT, pack_samples, to_script_json
 from caretbench.reports.section import Chart, ColumnGroup, PageBlock, PagePart, PageSource, groups
-from caretbench.reports.sections.registry import HEAD, SECTIONS, page_sections
+from caretbench.reports.section_registry import HEAD, SECTIONS, page_sections
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import ReportTable
 

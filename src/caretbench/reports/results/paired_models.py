@@ -11,9 +11,14 @@ import polars as pl
 from caretbench.metrics.paired import Comparison, compare, is_decidable, with_holm, without_difference
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import LoadedRun
-from caretbench.reports.results.identity import IncomparableError, identity_of, settings_of
-from caretbench.reports.results.model_variants import model_order, variant_titles
 from caretbench.reports.results.problem_lists import excluded_ids, find_excluded_problems
+from caretbench.reports.results.run_settings import (
+    IncomparableError,
+    identity_of,
+    model_order,
+    settings_of,
+    variant_titles,
+)
 from caretbench.reports.strata import SEPARATOR, Stratum
 
 PASSED = "passed"

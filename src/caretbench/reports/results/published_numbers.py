@@ -1,16 +1,22 @@
-"""Published numbers of the papers' tables, and the names that a paper uses for models, metrics, labels and tables."""
+"""Published numbers of the papers' tables with the names that papers use, and how much of each part a run has.
+
+Like is compared with like: a number is compared only if the run has all problems and samples that it is about.
+"""
 
 from __future__ import annotations
 
 import csv
 import tomllib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any
 
+from caretbench.problem import Problem
 from caretbench.reports.estimates import ReportValue
+from caretbench.reports.frame import LoadedRun
 from caretbench.suites import load_suite as find_suite
 from caretbench.suites import suite_names
 
@@ -104,3 +110,77 @@ def _bound(row: Mapping[str, str], name: str) -> float | None:
 def _folder(name: str) -> Traversable:
     own = find_suite(name).published_folder if name in suite_names() else None
     return own or resources.files("caretbench.reports").joinpath("published")
+
+
+class ComparedPart(ReportValue):
+    """Part of a paper's problems, and the number of ``problems`` that a run has all samples of one model for.
+
+    ``stratum`` and ``label`` are as printed; ``expected`` is the number of problems in the paper's data, None if the
+    run is about a selection of other data.
+    """
+
+    model: str
+    parameters: str
+    stratum: str
+    label: str
+    problems: int
+    expected: int | None
+    samples: int
+    """Number of samples of a problem that the paper has, else the largest in the run."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether the run has what the paper's number is about."""
+        return self.problems == self.expected
+
+
+def compared_parts(run: LoadedRun, suite: str) -> tuple[ComparedPart, ...]:
+    """Return the parts of every model of the run that the paper has numbers for; none without published numbers."""
+    models = printed_models(suite)
+    keys = {(row.model, row.parameters) for row in run.completions if row.model.lower() in models}
+    parts = dict.fromkeys((number.stratum, number.label) for number in published_numbers(suite))
+    return tuple(
+        part for key in sorted(keys) for part in _parts_of_model(run, suite, key, parts, samples_of(run, suite, key))
+    )
+
+
+def samples_of(run: LoadedRun, suite: str, key: tuple[str, str]) -> int:
+    """Return the number of samples of a problem that the paper has; by default the largest one of this model."""
+    stated = published_names(suite).get("samples")
+    counts = Counter(row.problem_id for row in run.completions if (row.model, row.parameters) == key)
+    return int(stated) if stated else max(counts.values())
+
+
+def _parts_of_model(
+    run: LoadedRun, suite: str, key: tuple[str, str], parts: Collection[tuple[str, str]], samples: int
+) -> Iterator[ComparedPart]:
+    rows = [row for row in run.completions if (row.model, row.parameters) == key]
+    counts = Counter(row.problem_id for row in rows)
+    # A stored error message stands for all samples of its request.
+    complete = {row.problem_id for row in rows if row.error or counts[row.problem_id] == samples}
+    for stratum, label in parts:
+        held = {problem.id for problem in run.problems if _is_part(problem, suite, stratum, label)}
+        yield ComparedPart(
+            model=key[0],
+            parameters=key[1],
+            stratum=stratum,
+            label=label,
+            problems=len(held & complete),
+            expected=_expected_problems(run, suite, stratum, label, len(held)),
+            samples=samples,
+        )
+
+
+def _is_part(problem: Problem, suite: str, stratum: str, label: str) -> bool:
+    value = problem.labels.get(stratum)
+    values = value if isinstance(value, list) else [value]
+    return label == WHOLE or any(same_label(suite, stratum, str(one), label) for one in values)
+
+
+def _expected_problems(run: LoadedRun, suite: str, stratum: str, label: str, held: int) -> int | None:
+    """Return the size of a part in the paper's data; where it is not stated, the run must have all of its data."""
+    sizes: Mapping[str, int] = published_names(suite).get("problems", {})
+    if sizes:
+        return sizes[WHOLE if label == WHOLE else stratum]
+    data = run.manifest.get("data") or {}
+    return held if data.get("selected") == data.get("problems") else None

@@ -49,12 +49,12 @@ class ErrorsSection(Section):
 
     def group_charts(self, group: ColumnGroup) -> Iterable[Chart]:
         """Return shares of all answers and of the failures."""
-        from caretbench.reports.sections import answer_charts  # only pages have charts
+        from caretbench.reports.sections import section_charts  # only pages have charts
 
         errors, titles = group.summary.errors, error_titles(group.columns)
-        outcomes = answer_charts.outcome_shares(errors, titles)
+        outcomes = section_charts.outcome_shares(errors, titles)
         yield Chart("outcomes", "Outcomes of all answers", outcomes)
-        yield Chart("errors", "Failures by outcome", answer_charts.error_shares(errors, titles))
+        yield Chart("errors", "Failures by outcome", section_charts.error_shares(errors, titles))
 
 
 def error_titles(columns: Sequence[Column]) -> Mapping[tuple[str, ...], str]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from caretbench.reports.judged.answer_tables import answer_score_tables
 from caretbench.reports.judged.answers import answer_scores_of, control_warnings, coverage_warnings
-from caretbench.reports.judged.caret_tables import caret_score_tables
-from caretbench.reports.judged.decision_tables import SOURCES
 from caretbench.reports.judged.decisions import decision_warnings
+from caretbench.reports.judged.score_tables import SOURCES, answer_score_tables, caret_score_tables
 from caretbench.reports.judged.scores import NOT_VALIDATED, SIMULATED, AnswerScores, CaretScores, DecisionAgreement
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.section import Chart, Line, PageBlock, PagePart, PageSource, Section, SectionPositions
@@ -71,7 +69,7 @@ def _block(entry: CaretScores | AnswerScores, charts: Sequence[Chart], tables: S
 
 
 def _charts(number: int, judged: CaretScores) -> list[Chart]:
-    from caretbench.reports.judged.caret_charts import overall_scores, score_map  # only pages have charts
+    from caretbench.reports.sections.section_charts import overall_scores, score_map  # only pages have charts
 
     drawn = {
         "Judge scores, all instances": overall_scores(judged),

@@ -1,13 +1,18 @@
-"""Sections of tables in the layout of a paper: rates with the paper's ±, and its rows and columns."""
+"""Sections of tables in the layout of a paper: rates with its ±, its rows and columns, and its printed cells."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 
 from caretbench.metrics.intervals import Interval, plus_minus
+from caretbench.problem import Problem
 from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.results.paper_intervals import BOOTSTRAP, PARAMETRIC, WILSON, PaperTableLayout, PrintedRate
+from caretbench.reports.results.published_numbers import published_file, published_names
 from caretbench.reports.section import ColumnGroup, Section
+from caretbench.reports.strata import PRESET
 from caretbench.reports.summary import Column, RateCell
 from caretbench.reports.tables import (
     FieldValues,
@@ -24,6 +29,42 @@ from caretbench.reports.tables import (
     rate_field,
     table_of,
 )
+from caretbench.suites.suite_types import PaperTable
+
+_DOUBTFUL = "doubtful"
+"""Status of cells that contradict others of the same paper."""
+
+
+@cache
+def printed_rates(suite: str) -> tuple[PrintedRate, ...]:
+    """Return the printed rates of a suite's paper, in printed order; none without a table ``printed`` of its names."""
+    return tuple(_rates(suite)) if suite and "printed" in published_names(suite) else ()
+
+
+def printed_cells(suite: str, problems: Iterable[Problem], table: PaperTable) -> tuple[PrintedRate, ...]:
+    """Return the printed cells to show in a table: those of its tables, if they are about the run's problems."""
+    if not table.printed or not all(problem.id.startswith(table.printed_for) for problem in problems):
+        return ()
+    names = [name.removesuffix(PRESET) for name in table.labels]
+    return tuple(rate for rate in printed_rates(suite) if rate.table in table.printed and [*rate.labels] == names)
+
+
+def _rates(suite: str) -> Iterator[PrintedRate]:
+    names = published_names(suite)["printed"]
+    for row in csv.DictReader(published_file(suite).read_text("utf-8").splitlines()):
+        if not row["model"] or row["suite"] != suite or row["metric"] != names["metric"] or row["status"] == _DOUBTFUL:
+            continue
+        printed = dict(part.split("=", 1) for part in row["subset"].split(";"))
+        labels = {
+            ours: names["values"].get(printed[theirs], printed[theirs])
+            for theirs, ours in names["labels"].items()
+            if theirs in printed
+        }
+        margin = float(row["margin_95"]) if row["margin_95"] else None
+        yield PrintedRate(
+            table=row["table"], model=row["model"], labels=labels, value=float(row["value"]), margin=margin
+        )
+
 
 _CAPTION = (
     "± as in the paper, which assumes independent problems; ± 0.0 means that all passed, or none. The number of "
@@ -93,7 +134,7 @@ def paper_tables(columns: Sequence[Column], forms: Sequence[PaperTableLayout]) -
 def _models_across(columns: Sequence[Column], form: PaperTableLayout) -> ReportTable | None:
     names = ordered_names(columns, form.stratum)
     cells = [{display_name(cell): cell for cell in column.strata.get(form.stratum, ())} for column in columns]
-    rows: list[FieldValues] = [(name, *(_rate(by_name.get(name)) for by_name in cells)) for name in names]
+    rows: list[FieldValues] = [(name, *(_rate_field(by_name.get(name)) for by_name in cells)) for name in names]
     note = next((note for column in columns if (note := column.strata_notes.get(form.stratum))), "")
     head = form.stratum.replace("_", " ").capitalize()
     printed = {model: _printed_by_name(form, model) for model in _printed_models(form)}
@@ -135,7 +176,7 @@ def _parts_across(columns: Sequence[Column], form: PaperTableLayout) -> ReportTa
         (
             *((below,) if labels else ()),
             column.title,
-            *(_rate(by_row[below].get(column.title, {}).get(across)) for across in heads),
+            *(_rate_field(by_row[below].get(column.title, {}).get(across)) for across in heads),
         )
         for below in sorted(by_row, key=str.lower)
         for column in columns
@@ -164,8 +205,8 @@ def _table(form: PaperTableLayout, heads: Sequence[str], rows: Sequence[FieldVal
     return table if any(field.estimate for row in table.rows for field in row) else None
 
 
-def _rate(cell: RateCell | None) -> TableField:
-    printed = _printed(cell)
+def _rate_field(cell: RateCell | None) -> TableField:
+    printed = _paper_rate(cell)
     if cell is None or printed is None:
         return number_field(None)
     field = number_field(printed.value, _plus_minus(printed), f"n = {printed.problems}")
@@ -177,7 +218,7 @@ def _with_bounds(estimate: ReportedNumber) -> TableField:
     return number_field(estimate.value, _plus_minus(estimate), f"{low:.1f} to {high:.1f}")
 
 
-def _printed(cell: RateCell | None) -> ReportedNumber | None:
+def _paper_rate(cell: RateCell | None) -> ReportedNumber | None:
     return cell.paper_intervals.get(PARAMETRIC) if cell is not None else None
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from caretbench.reports.output.rate_tables import main_table
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.post_processing import STEPS, TITLE, best_of_three, step_examples
 from caretbench.reports.section import Chart, PageBlock, PagePart, PageSource, Section, SectionPositions, groups
 from caretbench.reports.sections.errors import error_tables, error_titles
+from caretbench.reports.sections.rates import main_table
 from caretbench.reports.summary import RateCell, Summary
 from caretbench.reports.tables import (
     FieldValues,
@@ -47,7 +47,7 @@ class PoliciesSection(Section):
         found = super().blocks(shown)
         if not found:
             return []
-        from caretbench.reports.sections.rate_charts import policy_charts  # only pages have charts
+        from caretbench.reports.sections.section_charts import policy_charts  # only pages have charts
 
         drawn = policy_charts(summary.columns, summary.main).items()
         charts = [Chart(str(number), title, spec) for number, (title, spec) in enumerate(drawn)]

@@ -1,33 +1,192 @@
-"""Sections of rates: pass rates, strata, statuses and similarities under one profile and policy."""
+"""Sections of rates under one profile and policy: pass rates, strata, statuses and similarities."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import polars as pl
 
-from caretbench.reports.estimates import ReportedNumber
-from caretbench.reports.frame import GROUP, LABELS
-from caretbench.reports.notes import coverage_warnings, interval_notes, parameter_difference_notes
-from caretbench.reports.output.rate_tables import main_table, status_table, stratum_table
-from caretbench.reports.printed_cells import printed_cells
-from caretbench.reports.report_source import ReportSource
-from caretbench.reports.results.paper_columns import paper_tables_in
+from caretbench.reports.estimates import ReportedNumber, SimilarityCorrelation
+from caretbench.reports.frame import GROUP, LABELS, LoadedRun
+from caretbench.reports.report_source import ReportSource, paper_tables_in
+from caretbench.reports.results.run_settings import differences, settings_of
 from caretbench.reports.section import Chart, ColumnGroup, Line, Section, SectionPositions
+from caretbench.reports.sections.paper_layouts import printed_cells
 from caretbench.reports.strata import stratum_name
-from caretbench.reports.summary import Column, RateCell, Summary
+from caretbench.reports.summary import Column, ColumnPart, RateCell, Summary
 from caretbench.reports.tables import (
+    FieldValue,
+    FieldValues,
     ReportTable,
+    TableField,
+    display_name,
     display_stratum,
     existing_tables,
     headline_title,
     models_in,
+    number_field,
+    ordered_names,
     pass_columns,
+    rate_field,
+    score_field,
+    share_field,
     strata_names,
+    table_of,
+    title_field,
 )
+from caretbench.runs.judging.result import REQUIRED_COVERAGE
+from caretbench.suites.validity import GATE_VERSION
+
+
+def main_table(columns: Sequence[Column]) -> ReportTable:
+    """Return the main table: pass rates on all problems, on valid ones, and net of the empty answer; coverage.
+
+    It has a row for each part that the suite keeps apart.
+    """
+    most = max((max(column.overall.pass_at, default=1) for column in columns), default=1)
+    parted = any(column.parts for column in columns)
+    heads = ["Model", *(["Part"] if parted else []), "Samples", "pass@1"] + ([f"pass@{most}"] if most > 1 else [])
+    valid = any(column.valid is not None for column in columns)
+    net = any(column.net_of_empty is not None for column in columns)
+    heads += ["pass@1, valid problems", "pass@1, net of empty", "Problems", "Excluded", "Coverage"]
+    rows = []
+    for column, part in _column_parts(columns):
+        row: list[FieldValue] = [
+            title_field(column.title, baseline=column.baseline),
+            *([part.title] if parted else []),
+            column.samples,
+            rate_field(part.overall.pass_at.get(1)),
+        ]
+        row += [rate_field(part.overall.pass_at.get(most))] if most > 1 else []
+        row += [_part_rate(part.valid), _part_rate(part.net_of_empty)]  # columns without values are omitted
+        rows.append([*row, part.overall.problems, part.overall.excluded, share_field(column.coverage)])
+    caption = (
+        "95% intervals are below the rates. Excluded: problems that no rate counts. Coverage: share of the other "
+        "answers that have a verdict. Baselines need no model: reference = the known right answer, empty = nothing, "
+        "stub = the least valid code, copy-context = copied lines."
+    )
+    caption += f" pass@{most}: share of problems of which any of {most} answers passes." if most > 1 else ""
+    caption += " Valid problems: those that the gate has found fit." if valid else ""
+    caption += " Net of empty: without the problems that an empty answer passes." if net else ""
+    caption += " Parts are not averaged; the coverage is that of all parts." if parted else ""
+    return table_of("Pass rates", heads, rows, caption)
+
+
+def _column_parts(columns: Sequence[Column]) -> Iterator[tuple[Column, Column | ColumnPart]]:
+    """Yield each column with its numbers; where the suite keeps parts apart, part by part."""
+    yield from ((column, column) for column in columns if not column.parts)
+    for place in range(max(len(column.parts) for column in columns)):
+        yield from (
+            (column, column.parts[place])
+            for column in columns
+            if place < len(column.parts) and column.parts[place].overall.pass_at
+        )
+
+
+def _part_rate(cell: RateCell | None) -> TableField | None:
+    if cell is None or 1 not in cell.pass_at:
+        return None
+    field = rate_field(cell.pass_at[1])
+    # Its number of problems is another one than the row's, so it is always shown.
+    return field.model_copy(update={"note": f"{field.note}, {cell.pass_at[1].problems} problems", "problems": None})
+
+
+def stratum_table(columns: Sequence[Column], stratum: str) -> ReportTable | None:
+    """Return the headline number by one label or two, a column for each model; baselines only without models.
+
+    None if the problems do not have the label.
+    """
+    judged = models_in(columns)
+    names = ordered_names(judged, stratum)
+    if not names:
+        return None
+    by_name = [{display_name(cell): cell for cell in column.strata.get(stratum, ())} for column in judged]
+    rows: list[FieldValues] = [
+        (
+            name,
+            max(cells[name].problems if name in cells else 0 for cells in by_name),
+            *(
+                _headline_field(column, cells[name]) if name in cells else None
+                for column, cells in zip(judged, by_name, strict=True)
+            ),
+        )
+        for name in names
+    ]
+    heads = (stratum.replace("_", " ").capitalize(), "Problems", *(column.title for column in judged))
+    title = f"{headline_title(judged)} by {stratum.replace('_', ' ')}"
+    caption = next((note for column in judged if (note := column.strata_notes.get(stratum))), "")
+    return table_of(title, heads, rows, caption)
+
+
+def _headline_field(column: Column, cell: RateCell) -> TableField:
+    number = column.headline_of(cell)
+    return rate_field(number) if column.overall.pass_at else score_field(number, 3)
+
+
+def status_table(columns: Sequence[Column]) -> ReportTable | None:
+    """Return the numbers of completions by status."""
+    judged = [column for column in columns if column.statuses]
+    statuses = sorted({status for column in judged for status in column.statuses})
+    if not statuses:
+        return None
+    rows: list[FieldValues] = [
+        (title_field(column.title, baseline=column.baseline), *(column.statuses.get(status, 0) for status in statuses))
+        for column in judged
+    ]
+    heads = ("Model", *(status.replace("_", " ") for status in statuses))
+    return table_of("Completions by status", heads, rows)
+
+
+def older_gate_warnings(run: LoadedRun) -> Iterator[str]:
+    """Yield a warning if verdicts come from an older version of the gate."""
+    if run.older_verdicts:
+        yield (
+            f"{run.older_verdicts} problems were validated by an older version of the gate (current: {GATE_VERSION}). "
+            f"Run `caretbench validate {run.manifest.get('suite')}`, then score the run again."
+        )
+
+
+def coverage_warnings(columns: Sequence[Column]) -> Iterator[str]:
+    """Yield a warning for each column in which too few answers have a verdict."""
+    for column in columns:
+        if column.coverage is not None and column.coverage < REQUIRED_COVERAGE:
+            yield (
+                f"{column.title} ({column.profile}): coverage {column.coverage:.1%} is below {REQUIRED_COVERAGE:.0%}; "
+                "the run has failed, and its rates are not reliable."
+            )
+
+
+def parameter_difference_notes(columns: Sequence[Column], manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the differences in settings between columns of the same model."""
+    by_model = sorted(columns, key=lambda column: (column.profile, column.model, column.policy))
+    for first, second in pairwise(by_model):
+        if first.model != second.model or first.parameters == second.parameters:
+            continue
+        one = settings_of(manifest, first.model, first.parameters)
+        other = settings_of(manifest, second.model, second.parameters)
+        if one is not None and other is not None and (found := differences(one, other, clients=True)):
+            yield f"{first.title} and {second.title} had different settings: {'; '.join(found)}."
+
+
+def interval_notes(columns: Sequence[Column]) -> Iterator[str]:
+    """Yield a note on many strata, and the warnings of the intervals."""
+    if any(len(cells) > 1 for column in columns for cells in column.strata.values()):
+        count = max(sum(len(cells) for cells in column.strata.values()) for column in columns)
+        yield (
+            f"Each 95% interval is for one row. With {count} breakdowns per model, about one in twenty is off by "
+            "chance. To say that two rows differ, use `caretbench compare`, which corrects for this (Holm)."
+        )
+    warnings = {
+        estimate.warning
+        for column in columns
+        for estimate in column.overall.pass_at.values()
+        if estimate.warning is not None
+    }
+    yield from sorted(warnings)
+
 
 HEAT_MAPS = 12
 """Maximum number of heat maps: one a model, best first."""
@@ -92,16 +251,16 @@ class StrataSection(Section):
 
     def group_charts(self, group: ColumnGroup) -> Iterator[Chart]:
         """Yield points by single labels, and by three or more."""
-        from caretbench.reports.sections import rate_charts  # only pages have charts
+        from caretbench.reports.sections import section_charts  # only pages have charts
 
         for columns in group.measured_columns:
             measure = headline_title(columns)
             for name in strata_names(columns):
-                spec = rate_charts.rates_by_label(columns, name)
+                spec = section_charts.rates_by_label(columns, name)
                 yield Chart(f"{measure}-{name}", f"{measure} by {display_stratum(name)}", spec)
             for name in strata_names(columns, crossed=True):
                 if name.count(" / ") > 1:
-                    for title, found in rate_charts.multi_label_charts(columns, name).items():
+                    for title, found in section_charts.multi_label_charts(columns, name).items():
                         yield Chart(f"{name}-{title}", title, found)
 
 
@@ -114,7 +273,7 @@ class StatusesSection(Section):
 
     def group_charts(self, group: ColumnGroup) -> Iterator[Chart]:
         """Yield shares of the statuses."""
-        from caretbench.reports.sections.answer_charts import status_shares  # only pages have charts
+        from caretbench.reports.sections.section_charts import status_shares  # only pages have charts
 
         yield Chart("status", "Completions by status", status_shares(group.columns))
 
@@ -124,7 +283,7 @@ class HeatMapsSection(Section):
 
     def group_charts(self, group: ColumnGroup) -> Iterator[Chart]:
         """Yield a map for each stratum and model."""
-        from caretbench.reports.sections.rate_charts import heat_map  # only pages have charts
+        from caretbench.reports.sections.section_charts import heat_map  # only pages have charts
 
         strata, measured = group.summary.heat_maps, group.measured_columns
         number = max(1, HEAT_MAPS // max(1, len(strata) * len(measured)))
@@ -179,3 +338,53 @@ def _estimates(cell: RateCell) -> Iterator[tuple[str, ReportedNumber]]:
     for method, estimate in cell.paper_intervals.items():
         yield f"pass@1 ({method})", estimate
     yield from cell.similarity.items()
+
+
+class SimilarityMeansSection(Section):
+    """Section of mean similarities to the reference."""
+
+    group_block = "after"
+
+    def group_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
+        """Return one table, if the scores have similarities."""
+        return existing_tables([similarity_table(group.columns)])
+
+
+class SimilarityAgainstPassingSection(Section):
+    """Section of similarity against pass rate, cell by cell; on the page only."""
+
+    def group_charts(self, group: ColumnGroup) -> Iterator[Chart]:
+        """Yield one chart of dots."""
+        from caretbench.reports.sections.section_charts import similarity_against_passing  # only pages have charts
+
+        spec = similarity_against_passing(group.columns)
+        yield Chart("similarity", "Similarity against pass rate", spec)
+
+
+def similarity_table(columns: Sequence[Column]) -> ReportTable | None:
+    """Return the table of mean similarities of one profile; None if the scores have none."""
+    titles: dict[str, str] = {}
+    for column in columns:
+        titles |= column.similarity_titles
+    if not titles:
+        return None
+    rows: list[FieldValues] = [
+        (
+            title_field(column.title, baseline=column.baseline),
+            column.completions,
+            max((found.problems for found in column.overall.similarity.values()), default=0),
+            *(score_field(column.overall.similarity.get(name), 3) for name in titles),
+            _correlation_field(column.correlation),
+        )
+        for column in columns
+    ]
+    heads = ("Model", "Completions", "Problems", *titles.values(), "r with pass rate")
+    caption = "Over all problems, excluded ones too. r: Pearson, over problems, of cosine and share of passes."
+    return table_of("Similarity to the reference", heads, rows, caption)
+
+
+def _correlation_field(found: SimilarityCorrelation | None) -> TableField:
+    if found is None:
+        return number_field(None)
+    field = number_field(found.pearson, f"{found.pearson:.2f}", f"p = {found.p_value:.2g}")
+    return field.model_copy(update={"problems": found.problems})

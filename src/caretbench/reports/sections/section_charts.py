@@ -1,13 +1,19 @@
-"""Charts of pass rates: points by label, policies next to each other, heat maps."""
+"""Charts of the sections: rates by label, policies, heat maps, outcomes, and judge scores, as in the papers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from caretbench.judging.aggregation import TOTAL
 from caretbench.metrics.correlation import pearson
+from caretbench.metrics.error_kinds.kind_table import NO_ERROR, error_kind_title
 from caretbench.reports.charts import (
+    HATCHES,
+    OURS,
+    SERIES,
     SOFT,
+    STATUS_ORDER,
     Spec,
     field,
     finished_spec,
@@ -16,15 +22,20 @@ from caretbench.reports.charts import (
     model_colour,
     name_axis,
     names_in_order,
+    outcome_colour,
     points_with_intervals,
     share_axis,
+    stacked_shares,
     tooltips,
 )
 from caretbench.reports.charts import heat_map as heat_map_of
+from caretbench.reports.judged.scores import CaretScores
+from caretbench.reports.results.errors import ErrorColumn, outcomes_present
 from caretbench.reports.results.paired_models import MIN_TESTED
 from caretbench.reports.summary import Column, RateCell
 from caretbench.reports.tables import (
     display_label,
+    display_labels,
     display_name,
     display_stratum,
     headline_title,
@@ -132,8 +143,8 @@ def heat_map(column: Column, stratum: str = "language / category") -> Spec | Non
         for cell, shown in zip(cells, names, strict=True)
         if (number := column.headline_of(cell))
     ]  # fmt: skip
-    down = _in_order((cell.order[:-1], " / ".join(shown[:-1])) for cell, shown in zip(cells, names, strict=True))
-    across = _in_order((cell.order[-1:], shown[-1]) for cell, shown in zip(cells, names, strict=True))
+    down = _names_by_index((cell.order[:-1], " / ".join(shown[:-1])) for cell, shown in zip(cells, names, strict=True))
+    across = _names_by_index((cell.order[-1:], shown[-1]) for cell, shown in zip(cells, names, strict=True))
     words = {"orient": "bottom", "labelAngle": 0, "labelFontSize": 11, "labelExpr": _SPLIT}
     base = {
         "x": names_in_order("across", across, title=None, axis=words | {"ticks": False, "domain": False}),
@@ -146,7 +157,7 @@ def heat_map(column: Column, stratum: str = "language / category") -> Spec | Non
     )
 
 
-def _in_order(values: Iterable[tuple[tuple[int, ...], str]]) -> list[str]:
+def _names_by_index(values: Iterable[tuple[tuple[int, ...], str]]) -> list[str]:
     """Return each text once, sorted by index, then by the alphabet."""
     return list(dict.fromkeys(text for _, text in sorted(set(values), key=lambda pair: (pair[0], pair[1].lower()))))
 
@@ -199,3 +210,166 @@ def _finest(column: Column) -> Sequence[RateCell]:
         if column.strata.get(stratum):
             return column.strata[stratum]
     return ()
+
+
+NOT_THE_MODELS = "not the model's fault"
+"""Mark of the statuses whose cause is the machine."""
+
+
+_FORMER = {"left_out": "excluded"}
+"""Names of statuses in rows of earlier versions."""
+
+
+def status_title(status: str) -> str:
+    """Return the name of a status in charts; statuses that are the machine's fault are marked."""
+    name = _FORMER.get(status, status).replace("_", " ")
+    return f"{name} ({NOT_THE_MODELS})" if outcome_colour(status) in HATCHES else name
+
+
+def status_shares(columns: Sequence[Column]) -> Spec | None:
+    """Return a chart of each model's and baseline's statuses, as shares of all completions."""
+    shown = [column for column in columns if column.statuses]
+    present = {status for column in shown for status in column.statuses}
+    order = [status for status in map(str, STATUS_ORDER) if status in present] + sorted(
+        present - set(map(str, STATUS_ORDER))
+    )
+    rows = [
+        {
+            "model": column.title, "status": status_title(status), "place": order.index(status),
+            "count": count, "share": count / sum(column.statuses.values()),
+        }
+        for column in shown
+        for status, count in column.statuses.items()
+    ]  # fmt: skip
+    if not rows:
+        return None
+    scale = {"domain": [status_title(s) for s in order], "range": [outcome_colour(status) for status in order]}
+    bar = names_in_order("model", [column.title for column in shown], title=None, axis=name_axis())
+    part = field("status:N", title=None, scale=scale, legend={})
+    chart = stacked_shares(rows, bar, part, "share of completions")
+    return finished_spec(chart, {"step": 30}, "Completions by status")
+
+
+def error_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]) -> Spec | None:
+    """Return a chart of the outcomes of failed answers: a bar for each model, language and mode.
+
+    None if nothing failed.
+    """
+    shown = _titled_columns(columns, titles)
+    outcomes = [name for name in outcomes_present(tuple(shown.values())) if name != NO_ERROR]
+    rows = []
+    for key, column in shown.items():
+        for part in column.parts:
+            counts = {name: count for name, count in part.by_outcome().items() if name != NO_ERROR}
+            failed = sum(counts.values())
+            rows += [
+                {
+                    "bar": f"{titles[key]}, {display_labels(part.labels)}", "outcome": error_kind_title(name),
+                    "count": count, "place": outcomes.index(name), "share": count / failed,
+                }
+                for name, count in counts.items()
+                if count
+            ]  # fmt: skip
+    if not rows:
+        return None
+    return _stacked(rows, outcomes, "share of failures", "Shares of outcomes in failed answers")
+
+
+def outcome_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]) -> Spec | None:
+    """Return a chart of the shares of all outcomes of each model, passes included (like the paper's Figure 8).
+
+    None if there are no verdicts.
+    """
+    shown = _titled_columns(columns, titles)
+    outcomes = outcomes_present(tuple(shown.values()))
+    rows = []
+    for key, column in shown.items():
+        total = sum(part.total for part in column.parts)
+        for place, name in enumerate(outcomes):
+            count = sum(part.by_outcome().get(name, 0) for part in column.parts)
+            if count:
+                rows.append(
+                    {
+                        "bar": titles[key], "outcome": error_kind_title(name), "count": count, "place": place,
+                        "share": count / total,
+                    }
+                )  # fmt: skip
+    if not rows:
+        return None
+    return _stacked(rows, outcomes, "share of all answers", "Shares of outcomes of all answers")
+
+
+def _titled_columns(
+    columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]
+) -> dict[tuple[str, ...], ErrorColumn]:
+    """Return the columns with a title, in the order of the titles."""
+    known = {column.key: column for column in columns}
+    return {key: known[key] for key in titles if key in known}
+
+
+def _stacked(rows: Sequence[Mapping[str, Any]], outcomes: Sequence[str], axis: str, description: str) -> Spec:
+    """Return stacked bars of shares, one colour for each outcome."""
+    names = [error_kind_title(name) for name in outcomes]
+    colours = [outcome_colour(name) for name in outcomes]
+    bar = field("bar:N", sort=None, title=None, axis=name_axis())
+    part = field("outcome:N", sort=names, scale={"domain": names, "range": colours}, legend={})
+    chart = stacked_shares(rows, bar, part, axis)
+    return finished_spec(chart, {"step": 24}, description)
+
+
+def overall_scores(judged: CaretScores) -> Spec | None:
+    """Return every model's score with its 95 % interval, best first; None if no model was judged."""
+    rows = [
+        {
+            "model": column.title,
+            "score": column.overall.scores[TOTAL].value,
+            "low": column.overall.scores[TOTAL].low,
+            "high": column.overall.scores[TOTAL].high,
+            "instances": column.overall.scores[TOTAL].problems,
+            "kind": "baseline" if column.baseline else "model",
+        }
+        for column in judged.columns
+    ]
+    if not rows:
+        return None
+    rows.sort(key=lambda row: -float(str(row["score"])))
+    order = [str(row["model"]) for row in rows]
+    base = {
+        "y": field("model:N", sort=order, title=None, axis=name_axis()),
+        "tooltip": tooltips({"model": "N", "instances": "Q"}, ("score", "low", "high"), ".2f"),
+    }
+    x = field("score:Q", title=f"judge score ({judged.validity})", scale={"domain": [0, judged.maximum]})
+    kinds = {"domain": ["model", "baseline"], "range": [SERIES[0], OURS]}
+    bars = points_with_intervals(rows, base, x, field("kind:N", scale=kinds, legend=None))
+    return finished_spec(bars, {"step": 26}, f"Judge scores with 95% intervals, {judged.criterion}, {judged.validity}")
+
+
+def score_map(judged: CaretScores) -> Spec | None:
+    """Return a heat map of scores: language and category as rows, models as columns."""
+    rows = [
+        {
+            "part": " / ".join(display_label(name, value) for name, value in cell.labels.items()),
+            "model": column.title,
+            "score": cell.scores[TOTAL].value,
+            "share": cell.scores[TOTAL].value / judged.maximum,
+            "low": cell.scores[TOTAL].low,
+            "high": cell.scores[TOTAL].high,
+            "instances": cell.scores[TOTAL].problems,
+        }
+        for column in judged.columns
+        if not column.baseline
+        for cell in column.strata.get("language / category", ())
+    ]
+    if not rows:
+        return None
+    models = list(dict.fromkeys(str(row["model"]) for row in rows))
+    parts = sorted({str(row["part"]) for row in rows}, key=str.lower)
+    names = {"orient": "top", "labelAngle": 0 if len(models) < 5 else -40, "ticks": False, "domain": False}
+    base = {
+        "x": field("model:N", sort=models, title=None, axis=names),
+        "y": field("part:N", sort=parts, title=None, axis=name_axis(260)),
+        "tooltip": tooltips({"part": "N", "model": "N", "instances": "Q"}, ("score", "low", "high"), ".2f"),
+    }
+    fields = heat_map_of(rows, base, "share", field("score:Q", format=".1f"), "instances", 11)
+    description = f"Judge scores by language, category and model, {judged.criterion}, {judged.validity}"
+    return finished_spec(fields, {"step": 34}, description)

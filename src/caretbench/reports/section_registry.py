@@ -6,18 +6,22 @@ from collections.abc import Iterator
 
 from caretbench.reports.head.head_section import HeadSection
 from caretbench.reports.section import Section
+from caretbench.reports.sections.answer_counts import RecordingsSection, UsageSection
 from caretbench.reports.sections.errors import ErrorsSection
-from caretbench.reports.sections.flags import FlagsSection
 from caretbench.reports.sections.judged import JudgeScoresSection
-from caretbench.reports.sections.lists import DiscordantSection, ExcludedProblemsSection
+from caretbench.reports.sections.lists import DiscordantSection, ExcludedProblemsSection, FlagsSection
 from caretbench.reports.sections.paper_layouts import PaperIntervalsSection, PaperTablesSection
 from caretbench.reports.sections.policies import PoliciesSection
 from caretbench.reports.sections.published import PublishedSection
-from caretbench.reports.sections.rates import HeatMapsSection, PassRatesSection, StatusesSection, StrataSection
-from caretbench.reports.sections.recordings import RecordingsSection
-from caretbench.reports.sections.similarity import SimilarityAgainstPassingSection, SimilarityMeansSection
+from caretbench.reports.sections.rates import (
+    HeatMapsSection,
+    PassRatesSection,
+    SimilarityAgainstPassingSection,
+    SimilarityMeansSection,
+    StatusesSection,
+    StrataSection,
+)
 from caretbench.reports.sections.suite_tables import SuiteTablesSection
-from caretbench.reports.sections.usage import UsageSection
 
 HEAD = HeadSection()
 """Section that the outputs show first."""

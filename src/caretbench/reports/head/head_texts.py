@@ -1,17 +1,30 @@
-"""Sentences of a report's head, made by rules from the tests: the best model, and the ones not distinguishable."""
+"""Texts of a report's head, made by rules from the tests: sentences, ranked list, and the last line of the report."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 
+from caretbench.execution.execution_types import RunCosts
 from caretbench.metrics.paired import is_decidable
 from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.head.head_values import HeadDifference, HeadMeasure, HeadPart, RankedModel, ReportHead
+from caretbench.reports.summary import Summary
+from caretbench.reports.tables import (
+    FieldValue,
+    ReportTable,
+    TableField,
+    digits_field,
+    rate_field,
+    score_field,
+    table_of,
+    title_field,
+)
 
 NO_NUMBER = "No answer has a number to rank models by."
 """Sentence of a report without a head."""
 
-_NAMED = 3
+_MAX_NAMED = 3
 """Maximum number of models that a sentence names."""
 
 
@@ -105,7 +118,71 @@ def _not_distinguishable(titles: Sequence[str]) -> str:
 
 def _names(titles: Sequence[str]) -> str:
     shown = list(titles)
-    if len(titles) > _NAMED:
-        shown[_NAMED - 1 :] = [f"{len(titles) - _NAMED + 1} others"]
+    if len(titles) > _MAX_NAMED:
+        shown[_MAX_NAMED - 1 :] = [f"{len(titles) - _MAX_NAMED + 1} others"]
     *others, last = shown
     return f"{', '.join(others)} and {last}" if others else last
+
+
+WIDTH = 41
+"""Number of characters of a drawn interval."""
+
+
+def ranking_table(part: HeadPart, *, drawn: bool = False) -> ReportTable:
+    """Return the ranked list of a part, with a drawing of each interval if ``drawn``."""
+    timed = any(entry.last_token_s is not None for entry in part.ranking)
+    heads = ["Model", part.measure.title, "Problems"]
+    heads += ["First token (s)", "Answer (s)"] if timed else []
+    heads += [f"0{' ' * (WIDTH - 2)}1"] if drawn else []
+    rows: list[list[FieldValue]] = []
+    for entry in part.ranking:
+        row: list[FieldValue] = [
+            title_field(entry.title, baseline=entry.baseline), number_of(part, entry), entry.estimate.problems,
+        ]  # fmt: skip
+        row += [digits_field(entry.first_token_s), digits_field(entry.last_token_s)] if timed else []
+        rows.append([*row, *([interval_drawing(entry.estimate)] if drawn else [])])
+    title = f"Models by {part.measure.title}"
+    return table_of(f"{part.title}: {title}" if part.title else title, heads, rows, part.measure.about)
+
+
+def number_of(part: HeadPart, entry: RankedModel) -> TableField:
+    """Return the number of a model with its interval."""
+    return rate_field(entry.estimate) if part.measure.similarity is None else score_field(entry.estimate, 3)
+
+
+def interval_drawing(number: ReportedNumber) -> str:
+    """Return a number from 0 to 1 and its interval, drawn on a line of :data:`WIDTH` characters."""
+    line = [" "] * WIDTH
+    low, high = _place(number.value if number.low is None else number.low), _place(number.high or number.value)
+    line[low : high + 1] = "-" * (high - low + 1)
+    line[low] = line[high] = "|"
+    line[_place(number.value)] = "o"
+    return "".join(line).rstrip()
+
+
+def _place(value: float) -> int:
+    return round(min(1.0, max(0.0, value)) * (WIDTH - 1))
+
+
+_TITLES = {"caretbench": "CaretBench", "python": "Python"}
+
+
+def footer_line(summary: Summary) -> str:
+    """Return the date of the report, what its numbers are made with, and where the run's time went."""
+    costs = summary.manifest.get("costs")
+    took = f" {RunCosts.model_validate(costs).sentence()}" if costs else ""
+    return f"{datetime.now(UTC).date().isoformat()}: {'; '.join(_facts(summary))}.{took}"
+
+
+def _facts(summary: Summary) -> Iterator[str]:
+    manifest = summary.manifest
+    versions = manifest.get("versions")
+    if isinstance(versions, Mapping):
+        yield ", ".join(f"{_TITLES.get(name, name)} {version}" for name, version in versions.items())
+    data = manifest.get("data")
+    if isinstance(data, Mapping):
+        yield f"data {data.get('name')} {str(data.get('hash'))[:8]}"
+    for name in ("profile", "policy"):
+        if manifest.get(name):
+            yield f"{name} {manifest[name]}"
+    yield f"seed of the bootstrap {summary.seed}"
