@@ -25,6 +25,7 @@ class PinnedFile(NamedTuple):
 
     def is_at(self, path: Path) -> bool:
         """Return whether the content of the file at ``path`` is the pinned one."""
+        # A tree of git names files by the hash of a blob, SHA-1 over a header and the content; it has no other hash.
         if self.git_blob:
             data = path.read_bytes()
             return hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest() == self.git_blob
@@ -50,6 +51,7 @@ def copy_file(pinned: PinnedFile, source: Path, folder: Path) -> None:
         raise DataError(f"{origin}: its SHA-256 is not that of the pinned revision; get that revision")
     part = folder / f"{pinned.path}.part"
     part.parent.mkdir(parents=True, exist_ok=True)
+    # Copied under another name first: a kill in between leaves no half file under the final one.
     part.write_bytes(origin.read_bytes())
     part.replace(folder / pinned.path)
 
@@ -94,15 +96,18 @@ def download_file(
     with httpx.Client(timeout=_TIMEOUT_S, follow_redirects=True) as client:
         for attempt in range(_TRIES):
             if attempt:
+                # 2, 4 and 8 s: servers that refuse for their load mostly answer after some seconds.
                 pause(2.0**attempt)
             try:
                 _download(client, address, part, pinned.size, progress)
             except httpx.HTTPError as error:
+                # The message goes to the terminal and to logs: an address may hold the password of a private index.
                 reason = f"{type(error).__name__}: {error}".replace(address, without_password(address))
                 continue
             if pinned.is_at(part):
                 part.replace(folder / pinned.path)
                 return
+            # A wrong file is not resumed: the range of the next try would only be appended to it.
             part.unlink()
             reason = "its SHA-256 is not that of the pinned revision"
     raise DataError(f"{without_password(address)}: not downloaded ({reason}); run the same command again, {remedy}")
@@ -113,6 +118,7 @@ def _download(client: object, url: str, part: Path, size: int, progress: Callabl
 
     assert isinstance(client, httpx.Client)  # noqa: S101 - httpx is imported only where it is needed
     there = part.stat().st_size if part.exists() else 0
+    # Already as long as the file should be, and yet not verified: wrong from the beginning.
     if there >= size:
         part.unlink(missing_ok=True)
         there = 0

@@ -17,7 +17,8 @@ _CAUSES: Final[Mapping[int, str]] = {
     errno.EDQUOT: "the disk quota is used up",
     errno.EISDIR: "a folder, not a file",
     errno.ENOTDIR: "a file, not a folder",
-    errno.EEXIST: "a file, not a folder",  # as folders are made
+    # `mkdir` says so where a file has the name of the folder that should be made.
+    errno.EEXIST: "a file, not a folder",
 }
 _BLOCK: Final = bytes(4096)
 """Content that a full disk does not take; an empty file needs no space."""
@@ -99,7 +100,8 @@ def write_trial_file(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=place) as file:
             file.write(_BLOCK)
     except OSError as error:
-        refused = errno.EROFS if error.errno == errno.ENOENT else error.errno  # the file systems of the kernel
+        # The file systems of the kernel (/proc, /sys) say that there is no such file, although the folder is there.
+        refused = errno.EROFS if error.errno == errno.ENOENT else error.errno
         raise OSError(refused, error.strerror, str(place)) from error
 
 

@@ -46,8 +46,10 @@ def lock_file(file: OpenFile | int, *, shared: bool = False, wait: bool = True) 
     """
     descriptor = file if isinstance(file, int) else file.fileno()
     if sys.platform == "win32":
+        # Windows locks exclude readers as well: a shared lock would hinder those whom it should admit.
         if shared:
             return
+        # `locking` locks from the current position, so that is moved there and back.
         position = os.lseek(descriptor, 0, os.SEEK_CUR)
         os.lseek(descriptor, _FAR, os.SEEK_SET)
         try:
@@ -93,6 +95,7 @@ def locked_folder(folder: Path) -> Iterator[None]:
         except OSError as error:
             if error.errno not in _HELD:
                 raise
+            # flock's own error has no path, and Windows has another class for it.
             raise BlockingIOError(error.errno, error.strerror, str(folder)) from error
         yield
     finally:

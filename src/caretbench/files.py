@@ -51,6 +51,7 @@ def cache_folder() -> Path:
     if chosen:
         return Path(chosen).expanduser()
     home = Path.home()
+    # Programs of root run as another user, who cannot pass a home such as /root with mode 0700.
     if hasattr(os, "geteuid") and os.geteuid() == 0 and not home.stat().st_mode & stat.S_IXOTH:
         return Path("/var/cache/caretbench")
     return home / ".cache" / "caretbench"
@@ -108,13 +109,17 @@ def _write_parts(path: Path, parts: Iterable[bytes]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         descriptor, name = tempfile.mkstemp(prefix=_PARTIAL, dir=path.parent)
-    except OSError as error:  # names the temporary file
+    # The error names the temporary file, which tells a user nothing: name the file that should be written.
+    except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.writelines(parts)
             stream.flush()
+            # Without it, a crash of the machine may leave the new name with an empty file, on file systems that store
+            # names before contents.
             os.fsync(stream.fileno())
+        # mkstemp makes files for their owner alone; results are read by others, too, as other new files.
         Path(name).chmod(0o644)
         try:
             Path(name).replace(path)
@@ -143,6 +148,7 @@ def read_lines(
         try:
             yield number, _json_object(path, number, raw, keep_surrogates=keep_surrogates)
         except _NotJsonError:
+            # A writer ends each row with a line feed, so only a line without one can be torn by a kill.
             if allow_partial_last_line and not raw.endswith(b"\n"):
                 return
             raise
@@ -157,7 +163,8 @@ def _raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
             yield from ((number, raw) for number, raw in enumerate(stream, start=1) if raw.strip())
-    except (OSError, EOFError, zlib.error) as error:  # the last two: a compressed file that is cut or damaged
+    # The last two come from a compressed file that is cut or damaged.
+    except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise DataError(f"{path}: cannot be read ({reason})") from None
 
@@ -165,9 +172,11 @@ def _raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 def _json_object(path: Path, number: int, raw: bytes, *, keep_surrogates: bool) -> dict[str, Any]:
     try:
         value = json.loads(raw)
+        # Almost no line has one: the search of bytes spares the others a walk over all their texts.
         if _SURROGATE.search(raw):
             value = join_surrogates(value) if keep_surrogates else replace_surrogates(value)
-    except (ValueError, RecursionError) as error:  # no JSON, too deep, too long a number
+    # No JSON; nested deeper than Python's stack; or a number of more than 4,300 digits, which Python refuses.
+    except (ValueError, RecursionError) as error:
         remedy = "save the file as UTF-8" if isinstance(error, UnicodeError) else "repair or remove this line"
         raise _NotJsonError(f"{path}:{number}: not JSON ({error}); {remedy}") from None
     if not isinstance(value, dict):
@@ -181,7 +190,7 @@ def replace_surrogates(value: ValueT) -> ValueT:
     Raises:
         ValueError: the value is nested too deep.
     """
-    converted: ValueT = _converted(value, "replace")
+    converted: ValueT = _convert_surrogates(value, "replace")
     return converted
 
 
@@ -191,11 +200,11 @@ def join_surrogates(value: ValueT) -> ValueT:
     Raises:
         ValueError: the value is nested too deep.
     """
-    converted: ValueT = _converted(value, "surrogatepass")
+    converted: ValueT = _convert_surrogates(value, "surrogatepass")
     return converted
 
 
-def _converted(value: Any, errors: str) -> Any:
+def _convert_surrogates(value: Any, errors: str) -> Any:
     def convert(part: Any) -> Any:
         if isinstance(part, str):
             return part if _is_encodable(part) else part.encode("utf-16", "surrogatepass").decode("utf-16", errors)
@@ -332,6 +341,7 @@ class RowAppender:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         while True:
+            # Unbuffered: what `append` has written is in the file, also if the process is killed at once.
             self._stream = path.open("ab+", buffering=0)
             try:
                 lock_file(self._stream, wait=False)
@@ -340,13 +350,15 @@ class RowAppender:
                 raise DataError(f"{path}: another caretbench is writing this file; wait for it or stop it") from None
             if path.exists() and os.path.samestat(os.fstat(self._stream.fileno()), path.stat()):
                 break
-            self._stream.close()  # the file was replaced between opening and locking it
+            # The file was replaced between opening and locking it: rows would go to a file without a name.
+            self._stream.close()
         self._repair()
 
     def _repair(self) -> None:
         size = self._stream.seek(0, os.SEEK_END)
         position = size
         while position > 0:
+            # A row may be longer than one step backwards: the search goes on until a line feed, or the beginning.
             start = max(0, position - 65536)
             self._stream.seek(start)
             newline = self._stream.read(position - start).rfind(b"\n")
@@ -372,8 +384,11 @@ class RowAppender:
             end = self._stream.seek(0, os.SEEK_END)
             try:
                 while view:
+                    # The system may take less than all at once, near the end of a disk or after a signal.
                     view = view[self._stream.write(view) or 0 :]
             except OSError as error:
+                # On a full disk a part of the rows is there: cut off, so that the next run asks for them all and no key
+                # is there twice.
                 with contextlib.suppress(OSError):
                     self._stream.truncate(end)
                 raise OSError(error.errno, error.strerror, str(self.path)) from error

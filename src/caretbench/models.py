@@ -23,6 +23,7 @@ class Sampling(Row):
     ``max_tokens`` is never left to a provider (some take 1, some endlessly many).
     """
 
+    # Servers of one's own have defaults from 1 token to no limit at all, so that two runs could not be compared.
     max_tokens: int = Field(default=800, ge=1)
     temperature: float | None = Field(default=0.2, ge=0)
     top_p: float | None = Field(default=1.0, gt=0, le=1)

@@ -45,7 +45,8 @@ class PluginError(UsageError):
 
 def one_line(error: BaseException) -> str:
     """Return an error of foreign code as one line: its type and its message, of wrong fields their names."""
-    from pydantic import ValidationError  # only where something failed: help and completion do without it
+    # Only where something failed: the help and completion of the shell do without pydantic.
+    from pydantic import ValidationError
 
     from caretbench.files import describe_validation_error
 
@@ -86,6 +87,7 @@ class Plugin(NamedTuple):
             raise self.error("it has no version and no source file to take a hash of; give it a version")
         digest = hashlib.sha256()
         for path in sorted(str(file) for file in files):
+            # Hashes of fixed length: two files never give the bytes of one.
             digest.update(hashlib.sha256(Path(path).read_bytes()).digest())
         return digest.hexdigest()[:_DIGITS]
 
@@ -141,7 +143,7 @@ def installed_plugins(
     Raises:
         PluginError: a name is wrong, and there is no ``on_error``.
     """
-    found, errors = _installed(group, frozenset(reserved_names), tuple(sys.path))
+    found, errors = _find_installed(group, frozenset(reserved_names), tuple(sys.path))
     if errors and on_error is None:
         raise errors[0]
     for error in errors:
@@ -162,13 +164,13 @@ def load_plugin(
     Raises:
         PluginError: It cannot be loaded, or a name clashes.
     """
-    known, errors = _installed(group, frozenset(reserved_names), tuple(sys.path))
+    known, errors = _find_installed(group, frozenset(reserved_names), tuple(sys.path))
     if errors and not ignore_other_errors:
         raise errors[0]
     if name in reserved_names:
         return None
     if _PLACE.fullmatch(name):
-        return _at(name)
+        return _load_at(name)
     found = known.get(name)
     if found is None:
         return None
@@ -179,16 +181,19 @@ def load_plugin(
         raise plugin.error(f"cannot be loaded: {one_line(error)}") from error
 
 
-def _at(place: str) -> Plugin:
+def _load_at(place: str) -> Plugin:
     """Return the object at ``module:object``. The working folder is searched last, to hide no module."""
     module_name, _, path = place.partition(":")
     here = str(Path.cwd())
+    # A console script has its own folder first on the path, and not the folder in which the user stands.
     if here not in sys.path and "" not in sys.path:
         sys.path.append(here)
     plugin = Plugin(place, None, module_name, f"module {module_name}")
     try:
         module = import_module(module_name)
+    # A module may call sys.exit when it is imported; that must not end a run without a word.
     except (Exception, SystemExit) as error:
+        # The plug-in itself, or a package around it, is missing; a module that it imports is its own fault.
         if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
             raise plugin.error(_not_found(error.name or module_name, here)) from None
         raise plugin.error(f"cannot be imported: {one_line(error)}") from error
@@ -214,7 +219,7 @@ def _not_found(module: str, here: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def _installed(
+def _find_installed(
     group: PluginGroup, reserved_names: frozenset[str], _path: tuple[str, ...]
 ) -> tuple[MappingProxyType[str, EntryPoint], tuple[PluginError, ...]]:
     """Return the usable entry points of a group by name, and the errors of the others (``_path``: cache key)."""
@@ -247,6 +252,7 @@ def _distribution(point: EntryPoint) -> str:
 def _file_of(module: str) -> Path | None:
     """Return the file of a loaded module, unless it belongs to CaretBench or to Python."""
     root = module.partition(".")[0]
+    # A hash of these would change with every release of Python or of CaretBench, and with it all keys.
     if root in sys.stdlib_module_names or root in {"caretbench", "__main__"}:
         return None
     file = getattr(sys.modules.get(module), "__file__", None)

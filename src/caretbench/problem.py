@@ -98,6 +98,7 @@ class InlineSplice(Row):
 
     def program(self, answer: str) -> str:
         """Return the whole program with ``answer`` in its place; U+FFFD replaces lone surrogates, as in any file."""
+        # A model that is cut off within a character leaves half a surrogate pair, which no file in UTF-8 can hold.
         return replace_surrogates(self.before + answer + self.after)
 
 
@@ -125,6 +126,8 @@ class FileSplice(Row):
         """Return the file with ``answer`` in the place of the span; ValueError where the file is shorter than that."""
         if self.end > len(original):
             raise ValueError(f"{self.path} has {len(original)} bytes; the span ends at {self.end}")
+        # Models answer with line feeds, whatever the file has: mixed line ends would change more of the
+        # file than was asked for.
         text = answer.replace("\r\n", "\n").replace("\n", self.newline)
         return original[: self.start] + replace_surrogates(text).encode() + original[self.end :]
 
@@ -170,7 +173,8 @@ class TestsCheck(Row):
     ``reference_s`` the CPU seconds that the reference took, from which limits follow.
     """
 
-    __test__ = False  # not a test itself
+    # pytest takes every class called Test… for one of its own.
+    __test__ = False
 
     kind: Literal["tests"] = "tests"
     command: tuple[str, ...]
@@ -321,7 +325,8 @@ class Completion(Row):
 
     schema_version: Literal[1] = SCHEMA_VERSION
     problem_id: str
-    model: ModelName = Field(pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")  # names are printed: no control characters
+    # Names are printed to terminals: a control character could hide or forge what stands around it.
+    model: ModelName = Field(pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")
     parameters: str = "none"
     """Hash of the sampling and prompt settings; ``recorded`` or ``none`` if the answer was not requested here."""
     sample: int = Field(default=0, ge=0, lt=1 << 31)

@@ -19,9 +19,9 @@ PROFILES: Final[tuple[Profile, ...]] = get_args(Profile)
 """The names of all profiles."""
 
 
-def _words(value: object) -> str:
+def _describe_value(value: object) -> str:
     if isinstance(value, tuple | list):
-        return ", ".join(map(_words, value))
+        return ", ".join(map(_describe_value, value))
     return {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else str(value)
 
 
@@ -42,7 +42,7 @@ class ProfileRule(Generic[T]):
         self.about = about
         self.by_suite = by_suite
         self.values: Mapping[Profile, T] = {"paper": paper, "default": default}
-        self.said = said or (_words(paper), _words(default))
+        self.said = said or (_describe_value(paper), _describe_value(default))
 
     @overload
     def __get__(self, profile: None, owner: type[ProfileRules]) -> ProfileRule[T]: ...
@@ -62,6 +62,7 @@ class ProfileRules:
     def __init_subclass__(cls) -> None:
         """Raise TypeError where a class has rules of all suites that a suite cannot replace."""
         common = ProfileRules.rules()
+        # The report and the executor read these without a suite: a suite's own value would be ignored there, silently.
         wrong = [name for name in vars(cls) if name in common and not common[name].by_suite]
         if wrong:
             raise TypeError(f"{cls.__qualname__}: the rules {', '.join(wrong)} are the same for all suites")
@@ -151,6 +152,7 @@ class ProfileRules:
     def rules(cls) -> dict[str, ProfileRule[object]]:
         """Return all rules by name, those of all suites first."""
         found: dict[str, ProfileRule[object]] = {}
+        # Base classes first, so that a suite's own rule replaces the common one of its name.
         for base in reversed(cls.__mro__):
             found |= {name: value for name, value in vars(base).items() if isinstance(value, ProfileRule)}
         return found

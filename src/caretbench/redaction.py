@@ -13,7 +13,8 @@ from caretbench.files import read_packaged_toml
 REDACTED = "[redacted]"
 
 _SECRET_NAME = re.compile(r"(?:^|_)(?:API)?(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)(?:_|$)", re.IGNORECASE)
-_SHORTEST = 8  # shorter values occur by chance in ordinary text
+# Shorter values occur by chance in ordinary text: a variable TOKEN=on would redact the word everywhere.
+_MIN_SECRET_CHARACTERS = 8
 
 
 class SecretShape(NamedTuple):
@@ -68,15 +69,18 @@ def secret_values(environment: Mapping[str, str] | None = None) -> tuple[str, ..
     values = {
         value.strip()
         for name, value in variables.items()
-        if is_secret_name(name) and len(value.strip()) >= _SHORTEST and not os.path.isabs(value.strip())  # noqa: PTH117
+        # A path (GOOGLE_APPLICATION_CREDENTIALS) names a file of secrets, and is none itself.
+        if is_secret_name(name) and len(value.strip()) >= _MIN_SECRET_CHARACTERS and not os.path.isabs(value.strip())  # noqa: PTH117
     }
     return tuple(sorted(values, key=lambda value: (-len(value), value)))
 
 
 def redact(text: str) -> str:
     """Return ``text`` without the keys of the environment, and without texts in the shape of a key or a password."""
+    # First, since a key of the environment may have no shape that a pattern knows.
     for value in secret_values():
         text = text.replace(value, REDACTED)
+    # A search for a fixed part comes first: most texts have none, and the patterns are slow.
     folded = text.casefold()
     for shape, replacement in _replacements():
         if shape.may_occur(folded):

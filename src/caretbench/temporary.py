@@ -33,13 +33,15 @@ def temporary_folder(purpose: str, place: Path | None = None) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{purpose}-", dir=place, ignore_cleanup_errors=True) as name:
             yield Path(name)
         return
+    # Who is killed cannot clean up; the next run does it before it needs the space.
     remove_leftover_folders(place)
     while True:
         made = tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{purpose}-", dir=place, ignore_cleanup_errors=True)
         held = _lock(made.name)
         if held is not None:
             break
-        made.cleanup()  # another run has removed it before it was locked
+        # Another run took the new folder for a leftover, and removed it before it was locked here.
+        made.cleanup()
     try:
         yield Path(made.name)
     finally:
@@ -74,8 +76,11 @@ def _lock(place: str) -> int | None:
         folder = _open_folder(place)
     except FileNotFoundError:
         return None
+    # Shared locks do not exclude each other; `remove_leftover_folders` wants the exclusive one and fails as long as one
+    # is held.
     lock_file(folder, shared=True)
     with contextlib.suppress(FileNotFoundError):
+        # The lock may have been taken on a folder that was removed meanwhile, and its name given to another one.
         if os.path.samestat(os.fstat(folder), os.stat(place)):  # noqa: PTH116 - a text, as tempfile gives it
             return folder
     os.close(folder)
@@ -86,4 +91,5 @@ def _open_folder(place: Path | str) -> int:
     """Return a descriptor of a folder that is no link; OSError on Windows, which has none."""
     if sys.platform == "win32":
         raise OSError(f"{place}: no descriptors of folders on Windows")
+    # O_NOFOLLOW: a link of such a name, made by another user in a shared folder, would let its target be removed.
     return os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

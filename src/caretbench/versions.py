@@ -17,6 +17,7 @@ _FORMER_TEXT = re.compile(r"\Agolden(?: answer)?(?=[_: ]|\Z)|(?<=\Aextraction_ch
 
 def versions() -> dict[str, str]:
     """Return the versions of the software that computes the numbers."""
+    # Imported late: `caretbench --help` needs no version, and has to take less than 0.3 s.
     from importlib.metadata import version
 
     return {"caretbench": version("caretbench"), "python": platform.python_version()}

@@ -171,7 +171,7 @@ def test_the_end_of_what_it_complained_about_is_told_without_keys(
 
 
 def test_a_program_that_never_stops_writing(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("caretbench.inspect.providers.command.LARGEST_OUTPUT", 1 << 20)
+    monkeypatch.setattr("caretbench.inspect.providers.command.MAX_OUTPUT_BYTES", 1 << 20)
     assert "more than 1 MiB" in str(failing(program("while True: sys.stdout.write('x' * 65536)")))
 
 

@@ -438,7 +438,7 @@ def test_a_redirection_is_not_followed_with_the_key() -> None:
 
 
 def test_an_endless_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("caretbench.inspect.providers.completion_server.LARGEST_ANSWER", 1 << 20)
+    monkeypatch.setattr("caretbench.inspect.providers.completion_server.MAX_ANSWER_BYTES", 1 << 20)
     with ModelServer([Behaviour(text="x" * (2 << 20))] * 2) as server:
         for stream in (True, False):
             error = failing(endpoint(server, "openai", stream=stream))

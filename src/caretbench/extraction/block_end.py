@@ -47,6 +47,7 @@ def without_prefix_repetition(text: str, surroundings: Surroundings) -> str:
     before = [line.strip() for line in whole if line.strip()]
     lines = text.split("\n")
     filled = [number for number, line in enumerate(lines) if line.strip()]
+    # The longest repetition first: of a shorter one, a part would stay in the answer.
     for count in range(min(len(filled), len(before) + bool(begun)), 0, -1):
         head = [lines[number].strip() for number in filled[:count]]
         shown = before[len(before) - count + bool(begun) :] if count > bool(begun) else []
@@ -57,7 +58,8 @@ def without_prefix_repetition(text: str, surroundings: Surroundings) -> str:
             continue
         opens = shown[-1].endswith((":", "{")) and _has_word(shown[-1])
         if head == shown and (_is_distinctive(shown) or opens) and len(filled) > count:
-            if caret_line:  # the caret's line has its indentation already
+            # The caret's line has its indentation already: with that of the answer it would have it twice.
+            if caret_line:
                 rest[0] = rest[0].removeprefix(caret_line)
             return "\n".join(rest)
     return text
@@ -91,6 +93,7 @@ def without_suffix_repetition(text: str, surroundings: Surroundings) -> str:
             continue
         if not tries:
             return text
+        # Each candidate costs two parses of the whole program, so their number is bounded as that of cuts.
         tries -= 1
         cut = with_final_newline("\n".join(lines[: filled[start - 1] + 1]), surroundings)
         if surroundings.parses_with(cut):
@@ -116,10 +119,12 @@ def _columns(surroundings: Surroundings) -> list[int]:
     *whole, caret_line = surroundings.before.split("\n")
     last = next((line for line in reversed(whole) if line.strip()), "")
     following = next((line for line in surroundings.after.split("\n")[1:] if line.strip()), "")
+    # Four blanks, as PEP 8 has it. A wrong guess is only one candidate more, since the program must parse with it.
     unit = 4
     opens = last.rstrip().endswith(":")
     columns = [len(caret_line)] if caret_line else []
     columns += [_margin(last) + unit] if opens else [_margin(last)]
+    # A block may also go on at the column of the next line, or end one level further out.
     columns += [_margin(following), _margin(last) + unit, max(0, _margin(last) - unit)]
     return list(dict.fromkeys(columns))
 
@@ -164,7 +169,8 @@ def _open_brackets(tree: tree_sitter.Tree, end: int) -> list[str]:
 
 def _follow(stack: list[str], token: tree_sitter.Node) -> None:
     if token.start_byte == token.end_byte:
-        return  # a missing token that the parser inserted
+        # A missing token that the parser inserted: the text has no such bracket.
+        return
     if token.type in _CLOSERS:
         stack.append(token.type)
     elif stack and token.type == _CLOSERS[stack[-1]]:
@@ -180,6 +186,7 @@ def _closing_end(text: str, surroundings: Surroundings) -> int | None:
     depth = len(stack)
     if not depth:
         return None
+    # In the header of an `if` or `for` the construct ends behind its body, not at the bracket that closes the header.
     in_header = stack[-1] == "("
     offsets = CharacterOffsets(text)
     for token, following in zip(tokens, _following_types(tokens), strict=True):
@@ -228,6 +235,8 @@ def _clause_end(text: str, surroundings: Surroundings) -> int | None:
     for number, line in enumerate(text.split("\n")):
         word = line.strip().partition(" ")[0].rstrip(":")
         leaves = bool(line.strip()) and _margin(line) <= column and word not in _CONTINUES
+        # A line at the margin within brackets or a string is no end: the header of an `elif` over several lines lost
+        # its last line once.
         if number and leaves and number not in continued:
             return position - 1
         position += len(line) + 1
@@ -285,9 +294,12 @@ def balance_brackets(text: str, surroundings: Surroundings) -> str:
 
     The text is returned unchanged if the program is well formed, if the suffix is hidden, or if nothing helps.
     """
+    # With a hidden suffix nothing can be counted: brackets that are open at the caret are closed by a text that is not
+    # shown.
     if surroundings.language == "python" or not surroundings.after.strip() or surroundings.parses_with(text):
         return text
     cuts = _cuts_at_brackets(text, surroundings)
+    # The last bracket first: it keeps most of the answer.
     for candidate in islice(cuts, max_cuts(len(surroundings.program(text)))):
         if candidate.strip() and surroundings.parses_with(candidate):
             return candidate

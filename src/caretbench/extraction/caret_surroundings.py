@@ -47,9 +47,11 @@ class Surroundings(NamedTuple):
 
 def within_literal(tree: tree_sitter.Tree, position: int) -> bool:
     """Return whether byte ``position`` is inside a string or comment."""
+    # From the byte before: at the end of a literal the smallest node after the position is the next token.
     node = tree.root_node.descendant_for_byte_range(max(0, position - 1), position)
     while node is not None:
-        ends_line = "comment" in node.type and node.end_byte == position  # a line comment continues until a newline
+        # A line comment goes on until a newline, so the position at its end is inside of it too.
+        ends_line = "comment" in node.type and node.end_byte == position
         inside = node.start_byte < position < node.end_byte or (node.start_byte < position and ends_line)
         is_literal = any(word in node.type for word in _LITERAL)
         if inside and is_literal and not (ends_line and text_of(node).endswith(("*/", "\n"))):
@@ -61,5 +63,6 @@ def within_literal(tree: tree_sitter.Tree, position: int) -> bool:
 def caret_in_literal(surroundings: Surroundings, text: str) -> bool:
     """Return whether the caret is inside a string or comment, where prose and fences are valid content."""
     position = len(encode(surroundings.before))
+    # The answer itself may close the literal, or break the parse: any of the three trees may show what the caret is in.
     trees = (parse(surroundings.program(middle), surroundings.language) for middle in (text, "\n", ""))
     return any(within_literal(tree, position) for tree in trees)

@@ -45,7 +45,8 @@ def without_reasoning(text: str, surroundings: Surroundings) -> str:
     """Return the text without reasoning at its beginning."""
     if "<" not in text or not (_REASONING.match(text) or _REASONING_END.search(text)):
         return text
-    head = text[:MAX_TEXT_CHARACTERS]  # what follows decides nothing, and takes long to parse
+    # What follows decides nothing, and takes long to parse: reasoning may have 400,000 characters.
+    head = text[:MAX_TEXT_CHARACTERS]
     if caret_in_literal(surroundings, head):
         return text
     start = 0
@@ -54,21 +55,24 @@ def without_reasoning(text: str, surroundings: Surroundings) -> str:
     rest = text[start:].lstrip("\r\n") if start else text
     end = _REASONING_END.search(text) if rest == text else None
     if end is not None and (head != text or not surroundings.parses_with(text)):
-        rest = text[end.end() :].lstrip("\r\n")  # some chat templates put the opening tag into the prompt
+        # Some chat templates put the opening tag into the prompt, so that the answer has the closing one alone.
+        rest = text[end.end() :].lstrip("\r\n")
     return rest
 
 
 def _is_prose(line: str) -> bool:
     """Return whether a line is clearly chatter, by its first words, its end, and no mark of code."""
     line = line.strip().lstrip("*_> ")
+    # A single word cannot be told from code by its first words alone; these three are taken for chatter.
     if line.lower() in {"sure!", "certainly!", "absolutely!"}:
         return True
     ends_well = line.rstrip("*_ ").endswith((":", ".", "!"))
+    # A line of one word, `here` or `completion`, may be a name.
     begins_so = len(line.split()) >= 2 and _CHATTER.match(line) is not None
     return ends_well and begins_so and not _CODE_MARKS.search(line)
 
 
-def _blocks(text: str, fences: list[re.Match[str]]) -> list[_Block]:
+def _fenced_blocks(text: str, fences: list[re.Match[str]]) -> list[_Block]:
     """Return the fenced blocks; a closing fence has at least as many marks and no word, and the last may be open."""
     found: list[_Block] = []
     opening: re.Match[str] | None = None
@@ -90,13 +94,14 @@ def _names_language(word: str, language: str) -> bool:
         return False
 
 
-def _chosen(text: str, fences: list[re.Match[str]], language: str) -> str:
+def _choose_code(text: str, fences: list[re.Match[str]], language: str) -> str:
     """Return the code of the first block in the language or without a language, else of the first block."""
     head = text[: fences[0].start()]
     first_closes = len(fences) % 2 == 1 and not fences[0]["word"] and head.strip()
     if first_closes and not any(_is_prose(line) for line in head.splitlines()):
-        return head  # the prompt ended inside a fence, which the model closed
-    found = _blocks(text, fences)
+        # The prompt ended inside a fence, which the model closed: what is before the only mark is the answer.
+        return head
+    found = _fenced_blocks(text, fences)
     return next((block.code for block in found if _names_language(block.word, language)), found[0].code)
 
 
@@ -122,6 +127,7 @@ def _byte_positions(text: str, fences: list[re.Match[str]], surroundings: Surrou
 
 def _without_fences(text: str, surroundings: Surroundings) -> str:
     fences = list(_FENCE.finditer(text)) if "```" in text else []
+    # In a string or comment a fence may be content: Markdown in a docstring.
     if not fences or (not _is_one_block(text, fences, surroundings.language) and caret_in_literal(surroundings, text)):
         return text
     if text[: fences[0].start()].strip():
@@ -130,7 +136,8 @@ def _without_fences(text: str, surroundings: Surroundings) -> str:
         tree = parse(surroundings.program(text), surroundings.language)
         if all(within_literal(tree, position) for position in _byte_positions(text, fences, surroundings)):
             return text
-    code = _chosen(text, fences, surroundings.language)
+    code = _choose_code(text, fences, surroundings.language)
+    # The line feed before the closing fence belongs to the fence, unless the suffix goes on at the beginning of a line.
     return code if surroundings.needs_newline else code.removesuffix("\n")
 
 
@@ -140,6 +147,8 @@ def _without_chatter(text: str, surroundings: Surroundings) -> str:
     if first is None or not _is_prose(lines[first]):
         return text
     rest = "".join(lines[first + 1 :])
+    # A first line that parses with the program is code, whatever its words; the only line of an answer is never
+    # removed.
     if not rest.strip() or caret_in_literal(surroundings, text) or surroundings.parses_with(text):
         return text
     return rest[rest.rfind("\n", 0, len(rest) - len(rest.lstrip())) + 1 :]
@@ -180,6 +189,7 @@ def strip_released_fence(text: str) -> str:
         return text
     lines = text.strip().split("\n")
     for number, line in enumerate(lines[1:], start=1):
+        # The released code looked for exactly this line: a closing fence with blanks and a word does not end its block.
         if line.strip() == "```":
             return "\n".join(lines[1:number])
     return text

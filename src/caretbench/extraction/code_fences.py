@@ -18,6 +18,7 @@ def closed_fences(text: str, opening: re.Pattern[str] = OPENING_FENCE) -> list[s
     found: list[str] = []
     content: list[str] | None = None
     for line in text.split("\n"):
+        # A state per line, and no search by expression: 40 KB of opened fences took such a search 10 s.
         if content is None:
             content = [] if opening.fullmatch(line) else None
         elif _CLOSING.fullmatch(line):

@@ -48,6 +48,7 @@ def tokens_between(tree: tree_sitter.Tree, start: int, end: int) -> Iterator[tre
         node = open_nodes.pop()
         if node.end_byte <= start or node.start_byte >= end:
             continue
+        # Brackets within a string are text, and interpolated ones would be counted.
         if node.child_count == 0 or node.type == "string":
             if node.start_byte >= start:
                 yield node
@@ -68,10 +69,12 @@ def dedent_position(text: str, surroundings: Surroundings, tokens: list[tree_sit
     depth = 0
     row = -1
     for token in tokens:
+        # Lines within brackets may be indented as they like.
         if token.start_point.row != row and depth == 0:
             row = token.start_point.row
             position = offsets.characters(token.start_byte - offset)
             line_start = text.rfind("\n", 0, position) + 1
+            # Only a line's first token tells its indentation.
             if line_start and not text[line_start:position].strip() and position - line_start < margin:
                 return line_start - 1
         depth += (token.type in {"(", "[", "{"}) - (token.type in {")", "]", "}"})
@@ -115,6 +118,8 @@ def _candidates(ends: list[int], size: int) -> list[int]:
     most = max_cuts(size)
     if len(ends) <= most:
         return ends[::-1]
+    # Three quarters of the tries go to the first lines, where the right cut usually is; the rest is spread over what
+    # follows.
     dense = most * 3 // 4
     later = ends[dense:]
     step = -(-len(later) // (most - dense))
@@ -166,8 +171,10 @@ def without_suffix_overlap(text: str, surroundings: Surroundings) -> str:
     following = [line.strip() for line in surroundings.after.split("\n") if line.strip()]
     lines = text.split("\n")
     filled = [number for number, line in enumerate(lines) if line.strip()]
+    # One line at least stays, so that the answer does not become blank.
     for count in range(min(len(filled) - 1, len(following)), 0, -1):
         tail = [lines[number].strip() for number in filled[-count:]]
+        # A line of brackets alone repeats by chance: `}` ends the answer and begins the suffix in many programs.
         if tail == following[:count] and any(character.isalnum() for line in tail for character in line):
             return with_final_newline("\n".join(lines[: filled[-count - 1] + 1]), surroundings)
     return text

@@ -90,11 +90,14 @@ class Policy:
 def _apply(policy: Policy, text: str, surroundings: Surroundings) -> ExtractedText:
     """Return the extracted text; cached, since samples of one problem are often equal."""
     done: list[str] = []
+    # 46 shapes of texts are tested to take time that grows linearly up to this length.
     if refusal := length_refusal(text, MAX_RAW_CHARACTERS):
         return ExtractedText("", (refusal,))
     if _takes_too_much(policy, text, surroundings):
         return ExtractedText("", (_UNPARSABLE,))
     for name, step in (*CLEANING_STEPS, *policy.steps) if policy.cleans else policy.steps:
+        # Only reasoning may be longer than an answer; the other steps take time that grows with the text, and what is
+        # too long is refused below.
         if step is not without_reasoning and len(text) > MAX_TEXT_CHARACTERS:
             break
         shorter = step(text, surroundings)
@@ -108,13 +111,15 @@ def _apply(policy: Policy, text: str, surroundings: Surroundings) -> ExtractedTe
 
 def _takes_too_much(policy: Policy, text: str, surroundings: Surroundings) -> bool:
     """Return whether to parse a text, or what remains of it without reasoning, takes more than the limits."""
-    if _is_costly(text[:MAX_TEXT_CHARACTERS], surroundings):  # no more is parsed
+    # No step parses more than this beginning.
+    if _is_costly(text[:MAX_TEXT_CHARACTERS], surroundings):
         return True
     rest = without_reasoning(text, surroundings) if policy.cleans else text
     return rest != text and len(rest) <= MAX_TEXT_CHARACTERS and _is_costly(rest, surroundings)
 
 
 def _is_costly(text: str, surroundings: Surroundings) -> bool:
+    # Both are parsed by steps: the text alone for its brackets, the program for its faults.
     return takes_too_much(text, (text, surroundings.program(text)), surroundings.language)
 
 
@@ -251,6 +256,8 @@ def _of_plugin(plugin: Plugin) -> Policy:
     value = plugin.value
     if isinstance(value, Policy):
         steps = tuple((done, _Guarded(plugin, step)) for done, step in value.steps)
+        # Under the name that the user wrote, which is stored in every score: another plug-in's Policy may have the same
+        # name.
         return replace(value, name=plugin.name, version=plugin.version_of(value), steps=steps)
     if not callable(value) or isinstance(value, type):
         raise plugin.error(
@@ -273,6 +280,7 @@ class _Guarded:
             shorter = self.step(text, surroundings)
         except Exception as error:
             raise self.plugin.error(f"failed on a text of {len(text)} characters: {one_line(error)}") from error
+        # None, for a step without a `return`, would be taken for an answer without text.
         if not isinstance(shorter, str):
             raise self.plugin.error(f"returned {shorter!r:.80} instead of a text")
         return shorter

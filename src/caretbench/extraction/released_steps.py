@@ -36,7 +36,7 @@ _CODE_LINE = re.compile(
 )
 _ENGLISH_START = re.compile(r"^\s*[A-Z][a-z']*\b|^\s*(?:the|this|that|it|we|you|i|note|here|in|to|and|so)\b")
 _SYMBOLS = re.compile(r"[^\w\s]")
-_MOST_WORDS, _FEWEST_SYMBOLS = 4, 2
+_MAX_PROSE_WORDS, _MIN_CODE_SYMBOLS = 4, 2
 
 
 def clean_as_released(text: str, surroundings: Surroundings) -> str:
@@ -47,12 +47,15 @@ def clean_as_released(text: str, surroundings: Surroundings) -> str:
     entry = language_named(surroundings.language)
     words = "|".join(re.escape(word) for word in (entry.name, entry.fence, *entry.aliases))
     fenced = re.search(rf"```(?:{words})[ \t]*\n(.*?)```", text, re.DOTALL | re.IGNORECASE)
+    # A block that names another language is passed over, as is one without a name: the released pattern wanted the
+    # name.
     if fenced is not None:
         return fenced[1].removesuffix("\n")
     marked = _MARKED.search(text)
     if marked is not None:
         return marked[1]
-    closed = text.rfind(_THOUGHT_END) + len(_THOUGHT_END)  # a search after the last end would take quadratic time
+    # A search for `<think>` behind the last end would take quadratic time.
+    closed = text.rfind(_THOUGHT_END) + len(_THOUGHT_END)
     rest = _without_comments(_THOUGHT.sub("", text[:closed]) + text[closed:], surroundings.language)
     lines = [line for line in rest.split("\n") if line.strip() and not line.strip().startswith("```")]
     return "\n".join(line for line in lines if _CODE_LINE.search(line) and not _is_prose(line))
@@ -68,8 +71,8 @@ def _without_comments(text: str, language: str) -> str:
 
 
 def _is_prose(line: str) -> bool:
-    few_symbols = len(_SYMBOLS.findall(line)) < _FEWEST_SYMBOLS
-    return len(line.split()) > _MOST_WORDS and few_symbols and bool(_ENGLISH_START.match(line))
+    few_symbols = len(_SYMBOLS.findall(line)) < _MIN_CODE_SYMBOLS
+    return len(line.split()) > _MAX_PROSE_WORDS and few_symbols and bool(_ENGLISH_START.match(line))
 
 
 # --- the second step: trimming ----------------------------------------------------------------------------------
@@ -96,14 +99,17 @@ def trim_as_released(text: str, surroundings: Surroundings) -> str:
     known = set(ours)
     start = next((ours.index(line) + 1 for line in reversed(before) if line in known), 0)
     end = next((ours.index(line) for line in after if line in known), len(ours))
-    start, end = _nearly(ours, before, after, start, end)
+    start, end = _move_to_similar_lines(ours, before, after, start, end)
+    # The released code finds both places apart; where the suffix's line comes first, it kept the beginning.
     if start > end:
         start = 0
     kept = lines[start:end]
     return "\n".join(kept) if any(line.strip() for line in kept) else text
 
 
-def _nearly(ours: Sequence[str], before: Sequence[str], after: Sequence[str], start: int, end: int) -> tuple[int, int]:
+def _move_to_similar_lines(
+    ours: Sequence[str], before: Sequence[str], after: Sequence[str], start: int, end: int
+) -> tuple[int, int]:
     for place in range(start, end):
         if any(_alike(ours[place], line) for line in before[-_COMPARED_LINES:]):
             start = place + 1
@@ -135,7 +141,7 @@ _COUNTERPARTS = {
 
 def repair_as_released(text: str, surroundings: Surroundings) -> str:
     """Return the text with the indentation of the prefix's last line (Python), or with balanced brackets (else)."""
-    return _reindented(text, surroundings) if surroundings.language == "python" else _balanced(text, surroundings)
+    return _reindent(text, surroundings) if surroundings.language == "python" else _balance(text, surroundings)
 
 
 def _indent(line: str) -> int:
@@ -147,7 +153,7 @@ def _first_word(line: str) -> str:
     return found[1] if found else ""
 
 
-def _target(first: str, whole: Sequence[str]) -> int:
+def _expected_column(first: str, whole: Sequence[str]) -> int:
     """Return the expected column of the first line."""
     filled = [line for line in whole if line.strip()]
     if not filled:
@@ -156,6 +162,8 @@ def _target(first: str, whole: Sequence[str]) -> int:
         if _first_word(line) in _COUNTERPARTS[_first_word(first)]:
             return _indent(line)
     recent = [_indent(line) for line in filled[-_LOOKED_BACK:]]
+    # The most frequent change of indentation of the last ten lines is taken for the unit, four blanks where there is
+    # none.
     steps = Counter(abs(b - a) for a, b in pairwise(recent) if a != b)
     unit = steps.most_common(1)[0][0] if steps else _USUAL_UNIT
     last = filled[-1]
@@ -164,31 +172,33 @@ def _target(first: str, whole: Sequence[str]) -> int:
     return max(0, _indent(last) - unit) if _first_word(last) in _LEAVES else _indent(last)
 
 
-def _reindented(text: str, surroundings: Surroundings) -> str:
+def _reindent(text: str, surroundings: Surroundings) -> str:
     *whole, caret_line = surroundings.before.split("\n")
     if caret_line.strip():
-        return text  # the released spans are whole lines
+        # The released spans are whole lines, so the released code met no caret within a line.
+        return text
     lines = (caret_line + text).split("\n")
     first = next((line for line in lines if line.strip()), None)
     if first is None:
         return text
-    by = _target(first, whole) - _indent(first)
+    by = _expected_column(first, whole) - _indent(first)
     moved = [" " * max(0, _indent(line) + by) + line.lstrip() if line.strip() else line for line in lines]
     return "\n".join(moved).removeprefix(caret_line)
 
 
-def _balanced(text: str, surroundings: Surroundings) -> str:
+def _balance(text: str, surroundings: Surroundings) -> str:
     program = surroundings.program(text)
+    # Counted in the whole text, brackets in strings and comments included: a fault of the released code.
     for opening, closing in _PAIRS:
         missing = program.count(opening) - program.count(closing)
         if missing > 0:
             text = text + "\n" + closing * missing
         elif missing < 0:
-            text = _stripped(text, closing, -missing)
+            text = _strip_closing(text, closing, -missing)
     return text
 
 
-def _stripped(text: str, closing: str, surplus: int) -> str:
+def _strip_closing(text: str, closing: str, surplus: int) -> str:
     """Return the text without ``surplus`` closing brackets at the ends of its lines, the last line first."""
     lines = text.split("\n")
     for number in range(len(lines) - 1, -1, -1):
@@ -235,6 +245,8 @@ def _last_block(text: str) -> str | None:
     place = text.find(_FENCE)
     while place >= 0:
         begin = text.find("\n", place + len(_FENCE)) + 1
+        # The released pattern wanted the closing fence at the beginning of a line; one within a line is a part of the
+        # block.
         end = text.find(f"\n{_FENCE}", begin) if begin else -1
         if end < 0:
             break

@@ -43,6 +43,7 @@ class ProbeItem(Row):
     @model_validator(mode="after")
     def _unguessable(self) -> ProbeItem:
         for answer, suffix in zip(self.answers, self.suffixes, strict=True):
+            # The item would prove nothing: the name could be copied from the prefix, or guessed without the suffix.
             if answer not in suffix or answer in self.prefix:
                 raise ValueError(f"{answer} must stand in its suffix, and not in the prefix")
         return self
@@ -129,10 +130,10 @@ class ProbeReport(Row):
         if self.evidence:
             lines += ["", "Evidence: the answer to each prefix, by what the suffix wants there"]
         for item in self.evidence:
-            lines.append(f"  {_shown(item.prefix[-40:])}")
+            lines.append(f"  {_quote(item.prefix[-40:])}")
             cases = [*zip(item.expected_names, item.answers, strict=True)]
             cases += [("(no suffix)", item.without)] if item.without is not None else []
-            lines += [f"    {expected_names:<14} {_shown(answer)}" for expected_names, answer in cases]
+            lines += [f"    {expected_names:<14} {_quote(answer)}" for expected_names, answer in cases]
         return "\n".join(lines) + "\n"
 
     def _served(self) -> str:
@@ -154,8 +155,8 @@ class ProbeReport(Row):
             ("stops", f"{self.ended} of {self.answered} answers ended within {MAX_TOKENS} tokens"),
             ("finish reason", reasons or "not reported"),
             ("usage", "reported" if self.usage else "not reported: tokens and cost will be unknown"),
-            ("temperature 0", _say(self.deterministic, "equal requests, equal answers", "answers differ")),
-            ("n per request", _say(self.several_per_request, "two samples by one request", "one at a time")),
+            ("temperature 0", _describe_flag(self.deterministic, "equal requests, equal answers", "answers differ")),
+            ("n per request", _describe_flag(self.several_per_request, "two samples by one request", "one at a time")),
             ("latency", latency),
         ]
 
@@ -168,14 +169,15 @@ _WARNINGS: Mapping[Verdict, str] = {
 }
 
 
-def _say(found: bool | None, yes: str, no: str) -> str:
+def _describe_flag(found: bool | None, yes: str, no: str) -> str:
     return "not known" if found is None else yes if found else no
 
 
-def _shown(text: str | None) -> str:
+def _quote(text: str | None) -> str:
     """Return a text of a model on one line, harmless for a terminal."""
     if text is None:
         return "-"
+    # What a model wrote may hold control characters of a terminal.
     quoted = json.dumps(text[:70], ensure_ascii=not text[:70].isprintable())
     return quoted + ("…" if len(text) > 70 else "")
 
@@ -187,11 +189,15 @@ def items() -> tuple[ProbeItem, ...]:
     return tuple(ProbeItem.model_validate(entry) for entry in tomllib.loads(text)["items"])
 
 
-_HONOURED = 0.5  # of the answers begin with the name that only the suffix tells
-_WITHOUT = 2  # prefixes are asked without a suffix too, for comparison
+# Of the answers begin with the name that only the suffix tells. Half is enough: no answer can guess one of these names.
+_HONOURED = 0.5
+# Number of prefixes that are asked without a suffix too, for comparison.
+_WITHOUT = 2
 _SAMPLING = Sampling(max_tokens=MAX_TOKENS, temperature=0.0, top_p=None, seed=None)
 _QUESTION = Question(text="How many elements has the list [1, 2, 3]?", choices=("2", "3"))
-_IGNORED = 0.8  # of the pairs of answers are equal, whatever the suffix
+# Share of the pairs of answers that are equal, whatever the suffix. A greedy answer may still differ by chance on a
+# busy server.
+_IGNORED = 0.8
 
 
 def probe(client: ModelClient, strategy: PromptStrategy) -> ProbeReport:
@@ -214,6 +220,7 @@ def probe(client: ModelClient, strategy: PromptStrategy) -> ProbeReport:
     first = requests[0]
     outcomes = list(client.submit([first]))
     failure = next((one for one in outcomes if isinstance(one, ModelFailure)), None)
+    # A server that is not there, or a wrong key, would fail the other requests in the same way.
     if failure is not None and failure.kind != "refused":
         return report.model_copy(update={"failure": failure.message, "asked": 1})
     # A refusal may be about the suffix: then the rest of the probe is about what remains.

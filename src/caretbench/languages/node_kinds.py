@@ -201,4 +201,5 @@ def node_kinds(grammar: str = "") -> NodeKinds:
                 known.update({kind: known.get(kind, frozenset()) | nodes for kind, nodes in kinds.items()})
             else:
                 merged.setdefault(role, {}).update(kinds)
+    # Each table was validated when it was read; a second validation of all of them would only cost time at start.
     return NodeKinds.model_construct(**merged)

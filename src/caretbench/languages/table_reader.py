@@ -19,6 +19,7 @@ _INHERITS = "inherits"
 class LanguageTable(BaseModel):
     """Base of the types of tables."""
 
+    # A misspelled field of a table would be ignored, and the language would silently lack what it says.
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
@@ -29,6 +30,7 @@ TableType = TypeVar("TableType", bound=LanguageTable)
 def language_folders() -> tuple[str, ...]:
     """Return the names of all folders that hold a language, in alphabetical order."""
     root = resources.files("caretbench.languages")
+    # `ecmascript` has queries that two languages share, and is no language: it has no such file.
     return tuple(sorted(entry.name for entry in root.iterdir() if entry.joinpath("language.toml").is_file()))
 
 

@@ -25,12 +25,13 @@ _STRING, _ARRAY = 8, 9
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 
 # Bounds that no real model comes near; they keep a broken count from being believed for minutes.
-_MOST_ENTRIES = 100_000
-_LONGEST_KEY = 65_535  # the format's own limit
-_LONGEST_STRING = 16 << 20
-_MOST_STRINGS = 8_000_000
-_MOST_NUMBERS = 16_000_000
-_MOST_DIMENSIONS = 8
+_MAX_ENTRIES = 100_000
+# The format's own limit.
+_MAX_KEY_BYTES = 65_535
+_MAX_STRING_BYTES = 16 << 20
+_MAX_STRINGS = 8_000_000
+_MAX_NUMBERS = 16_000_000
+_MAX_DIMENSIONS = 8
 
 # llama.cpp's file types, by number: which quantisation most tensors have.
 _FILE_TYPES = {
@@ -107,9 +108,9 @@ class GgufHeader:
         place = self._array(_TOKENS, _STRING)
         if place is None:
             return ()
-        with _opened(self.path, self.order) as reader:
+        with _open_reader(self.path, self.order) as reader:
             reader.seek(place.start)
-            return tuple(reader.string(_LONGEST_STRING) for _ in range(place.length))
+            return tuple(reader.string(_MAX_STRING_BYTES) for _ in range(place.length))
 
     @cached_property
     def special_tokens(self) -> frozenset[str]:
@@ -136,6 +137,7 @@ class GgufHeader:
         return {number for number, type_ in enumerate(self._token_types()) if type_ in types}
 
     def _texts(self, numbers: set[int]) -> frozenset[str]:
+        # The file may come from anywhere: a key may name a token that the vocabulary does not have.
         chosen = (self.tokens[number] for number in numbers if 0 <= number < len(self.tokens))
         return frozenset(text for text in chosen if text.strip())
 
@@ -143,7 +145,7 @@ class GgufHeader:
         place = self._array(_TOKEN_TYPES, 5)
         if place is None:
             return ()
-        with _opened(self.path, self.order) as reader:
+        with _open_reader(self.path, self.order) as reader:
             reader.seek(place.start)
             return reader.numbers("i", place.length)
 
@@ -158,36 +160,40 @@ def read_gguf(path: Path) -> GgufHeader:
     Raises:
         DataError: it cannot be read, is no GGUF file, or breaks off or contradicts itself within the head.
     """
-    with _opened(path, "<") as reader:
+    with _open_reader(path, "<") as reader:
         if reader.take(4) != b"GGUF":
             raise DataError(f"{path}: not a GGUF file (it does not start with GGUF)")
         version = reader.number("I")
-        if version & 0xFFFF == 0:  # written on a machine of the other byte order
+        # Versions are small: a number without low bits was written on a machine of the other byte order.
+        if version & 0xFFFF == 0:
             reader.order = ">"
             version = int.from_bytes(version.to_bytes(4, "little"), "big")
+        # Version 1 counts with 32 bits, and has not been written since 2023.
         if version not in (2, 3):
             raise DataError(f"{path}: GGUF version {version}; versions 2 and 3 can be read")
         tensors = reader.number("Q")
         count = reader.number("Q")
-        if count > _MOST_ENTRIES:
+        if count > _MAX_ENTRIES:
             raise reader.fault(f"claims {count} entries")
         values: dict[str, Scalar | ArrayPosition] = {}
         for _ in range(count):
-            key = reader.string(_LONGEST_KEY)
+            key = reader.string(_MAX_KEY_BYTES)
             values[key] = reader.value(reader.number("I"))
+        # Vocabulary and template are in the head, so a download that broke off would look whole until the engine loads
+        # it.
         _check_tensors(reader, tensors)
         return GgufHeader(path, values, reader.order, reader.length)
 
 
 def _check_tensors(reader: _Reader, count: int) -> None:
     """Refuse a file that ends before its last tensor begins (a download that broke off), or that lists none."""
-    if count > _MOST_ENTRIES:
+    if count > _MAX_ENTRIES:
         raise reader.fault(f"claims {count} tensors")
     last = -1
     for _ in range(count):
-        reader.string(_LONGEST_KEY)
+        reader.string(_MAX_KEY_BYTES)
         dimensions = reader.number("I")
-        if dimensions > _MOST_DIMENSIONS:
+        if dimensions > _MAX_DIMENSIONS:
             raise reader.fault(f"a tensor of {dimensions} dimensions")
         reader.numbers("Q", dimensions)
         reader.number("I")  # its type
@@ -219,6 +225,7 @@ class _Reader:
 
     def take(self, size: int) -> bytes:
         """Return the next ``size`` bytes."""
+        # Before the read: a broken length of terabytes would be allocated otherwise.
         if size > self.length - self.place:
             raise self.fault("it ends too early")
         data = self.stream.read(size)
@@ -238,6 +245,7 @@ class _Reader:
 
     def string(self, longest: int) -> str:
         """Return the next text; invalid UTF-8 becomes U+FFFD."""
+        # Texts of a file from anywhere need not be UTF-8, and are to be shown all the same.
         return self.take(self._string_size(longest)).decode("utf-8", "replace")
 
     def _string_size(self, longest: int) -> int:
@@ -249,7 +257,7 @@ class _Reader:
     def value(self, type_: int) -> Scalar | ArrayPosition:
         """Return the next value of the type; arrays are passed over."""
         if type_ == _STRING:
-            return self.string(_LONGEST_STRING)
+            return self.string(_MAX_STRING_BYTES)
         if type_ in _NUMBERS:
             value: Scalar = self.numbers(_NUMBERS[type_], 1)[0]
             return value
@@ -259,24 +267,28 @@ class _Reader:
         place = ArrayPosition(self.place, element, count)
         if element == _STRING:
             self.strings += count
-            if self.strings > _MOST_STRINGS or 8 * count > self.length - self.place:
+            # Each text has 8 bytes of length at least: a count beyond the file's end is found before the loop of
+            # millions begins.
+            if self.strings > _MAX_STRINGS or 8 * count > self.length - self.place:
                 raise self.fault(f"an array of {count} texts")
             for _ in range(count):
-                self.take(self._string_size(_LONGEST_STRING))
+                self.take(self._string_size(_MAX_STRING_BYTES))
         elif element in _NUMBERS:
             size = struct.calcsize(f"={_NUMBERS[element]}") * count
-            if count > _MOST_NUMBERS or size > self.length - self.place:
+            if count > _MAX_NUMBERS or size > self.length - self.place:
                 raise self.fault(f"an array of {count} numbers")
             self.seek(self.place + size)
-        else:  # arrays of arrays are allowed by the format and used by nobody
+        # Arrays of arrays are allowed by the format and used by nobody.
+        else:
             raise self.fault(f"an array of type {element}")
         return place
 
 
 @contextmanager
-def _opened(path: Path, order: str) -> Iterator[_Reader]:
+def _open_reader(path: Path, order: str) -> Iterator[_Reader]:
     try:
-        if not path.is_file():  # opening a pipe would wait for ever
+        # Opening a pipe would wait for ever.
+        if not path.is_file():
             raise DataError(f"{path}: {'not a file' if path.exists() else 'no such file'}")
         stream = path.open("rb")
     except (OSError, ValueError) as error:
@@ -296,20 +308,22 @@ def weights_sha256(path: Path) -> str:
     try:
         path = path.resolve()
         state = path.stat()
+        # A changed file has another time or size. Nanoseconds: a file may be written twice within a second.
         seen = {"path": str(path), "size": state.st_size, "changed_ns": state.st_mtime_ns}
         memory = cache_folder() / "models" / "hashes" / f"{sha256_text(str(path))[:32]}.json"
-        for known in _remembered(memory):
+        for known in _read_hash_entries(memory):
             if {key: known.get(key) for key in seen} == seen and isinstance(known.get("sha256"), str):
                 return str(known["sha256"])
         digest = sha256_file(path)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
-    with suppress(OSError):  # a cache that cannot be written costs time, nothing else
+    # A cache that cannot be written costs time, nothing else.
+    with suppress(OSError):
         write_atomically(memory, json.dumps({**seen, "sha256": digest}))
     return digest
 
 
-def _remembered(memory: Path) -> Iterator[dict[str, object]]:
+def _read_hash_entries(memory: Path) -> Iterator[dict[str, object]]:
     with suppress(OSError, ValueError):
         value = json.loads(memory.read_bytes())
         if isinstance(value, dict):

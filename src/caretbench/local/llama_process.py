@@ -21,10 +21,13 @@ _VERBOSITY = 1
 
 def _die_with(parent: int, stream: TextIO) -> NoReturn:
     """End this process when the parent's end of the pipe is closed, or the parent is another one."""
+    # Both signs are needed: a fork of the parent may hold the pipe open, and a parent that is gone leaves another
+    # parent.
     while os.getppid() == parent:
         ready, _, _ = select.select([stream], [], [], _LOOK_EVERY_S)
         if ready and not os.read(stream.fileno(), 4096):
             break
+    # Not sys.exit: the library's own threads would keep the process alive.
     os._exit(0)
 
 
@@ -34,23 +37,29 @@ def llama_parameters(request: dict[str, Any]) -> Any:
 
     chosen = xllamacpp.CommonParams()
     chosen.model.path = request["model"]
-    chosen.model_alias = {request["name"]}  # answers name the model so, not by its path
+    # Answers name the model so, not by its path, which may hold a user's name.
+    chosen.model_alias = {request["name"]}
     chosen.hostnames = ["127.0.0.1"]
     chosen.port = 0  # any free one
+    # Any program of this machine can reach the port.
     chosen.api_keys = [request["key"]]
     chosen.ui = False
+    # Both would show prompts and settings to who has the key; nothing here asks them.
     chosen.endpoint_slots = False
     chosen.endpoint_props = False
     chosen.offline = True
     chosen.verbosity = _VERBOSITY
     chosen.n_parallel = request["slots"]
     chosen.n_ctx = request["context_tokens"] * request["slots"]
-    chosen.fit_params = False  # would choose another context where memory is short
+    # It would choose a shorter context where memory is short, so that the same run would cut its prompts elsewhere.
+    chosen.fit_params = False
     chosen.cache_prompt = request["prompt_cache"]
+    # A cache of earlier prompts in memory changes greedy texts, as the slots' own does.
     chosen.cache_ram_mib = 0
     for processors in (chosen.cpuparams, chosen.cpuparams_batch):
         processors.n_threads = request["threads"]
-        processors.poll = 0  # a busy-waiting pool brings a shared machine to a halt
+        # A busy-waiting pool brings a shared machine to a halt.
+        processors.poll = 0
     # Missing request fields are neutral; llama.cpp would keep the 40 likeliest tokens above a probability.
     chosen.sampling.temp = 1.0
     chosen.sampling.top_k = 0

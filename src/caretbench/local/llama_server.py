@@ -34,9 +34,11 @@ DEFAULT_CONTEXT = 4096
 UNCUT_CONTEXT = 16_384
 """The same, where prompts cannot be shortened: four patches of 7,500 characters and an answer."""
 
-_START_TIMEOUT_S = 300.0  # large weights on a slow disk take minutes
+# Large weights on a slow disk take minutes.
+_START_TIMEOUT_S = 300.0
 _STOP_TIMEOUT_S = 5.0
-_RESTARTS = 1
+# A crash may be an accident; a second one is taken for a fault that a third start would not mend.
+_MAX_RESTARTS = 1
 _TAIL_LINES = 40
 _INSTALL = "models on this machine need an engine: pip install 'caretbench[local]'"
 
@@ -89,7 +91,10 @@ def server_settings(
     room = header.context_length or DEFAULT_CONTEXT
     wanted = UNCUT_CONTEXT if uncut else DEFAULT_CONTEXT
     context = context_tokens if context_tokens is not None else min(room, wanted)
+    # One core stays free: llama.cpp's threads spin while they wait, 53 tokens a second and core on an idle machine and
+    # under 1 on a busy one.
     count = threads if threads is not None else max(1, physical_cores() - 1)
+    # Each slot takes memory for a context of its own, also if no request ever uses it.
     slots = min(_SLOTS[mode], connections if connections is not None else _SLOTS[mode])
     for what, value in (("threads", count), ("context_tokens", context), ("connections", slots)):
         if value < 1:
@@ -109,10 +114,11 @@ def physical_cores() -> int:
             cores.add(tuple((place / name).read_text() for name in ("physical_package_id", "core_id")))
         except OSError:
             cores.add((str(number),))
-    return max(1, min(len(cores), _quota() or len(cores)))
+    # A container sees all processors of its machine, and may use the share of its quota.
+    return max(1, min(len(cores), _processor_quota() or len(cores)))
 
 
-def _quota() -> int | None:
+def _processor_quota() -> int | None:
     """Return the number of processors that a container may use, rounded up; None without a limit."""
     try:
         limit, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
@@ -181,7 +187,7 @@ class LlamaServer:
                 return self._url
             if self._closed:
                 raise MachineError(f"{self.path.name}: the model's server was stopped")
-            if self._starts > _RESTARTS:
+            if self._starts > _MAX_RESTARTS:
                 raise MachineError(f"{self.path.name}: the model's server crashed twice{self._last_words()}")
             self._starts += 1
             self._start()
@@ -189,8 +195,10 @@ class LlamaServer:
 
     def _start(self) -> None:
         engine_version()
-        read_gguf(self.path)  # a broken file is named in one line here; the library might crash
-        self._release()  # what is left of one that crashed
+        # A broken file is named in one line here; the library might crash on it.
+        read_gguf(self.path)
+        # What is left of one that crashed.
+        self._release()
         self._tail.clear()
         order = {
             "model": str(self.path),
@@ -202,7 +210,8 @@ class LlamaServer:
         process = subprocess.Popen(
             [sys.executable, "-m", "caretbench.local.llama_process"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-            start_new_session=True,  # Ctrl-C is for the parent, which ends the server when it has stored what came
+            # Ctrl-C is for the parent, which ends the server when it has stored what came.
+            start_new_session=True,
         )  # fmt: skip
         self._process = process
         _running.add(self)
@@ -211,7 +220,8 @@ class LlamaServer:
         assert process.stderr is not None  # noqa: S101
         self._listener = threading.Thread(target=self._listen, args=(process.stderr,), daemon=True)
         self._listener.start()
-        with suppress(OSError):  # it has ended already; its last output tells why
+        # It has ended already; its last output tells why.
+        with suppress(OSError):
             process.stdin.write(json.dumps(order) + "\n")
             process.stdin.flush()
         self._url = self._first_line(process, process.stdout)
@@ -245,6 +255,7 @@ class LlamaServer:
     def _last_words(self) -> str:
         """Return the server's last output, errors first, in one line."""
         lines = list(self._tail)
+        # `Error`, `error` and `failed`: the library writes what it does next to what went wrong.
         telling = [line for line in lines if "rror" in line or "failed" in line] or lines
         return ": " + " | ".join(telling[-3:]) if telling else ""
 
@@ -257,18 +268,21 @@ class LlamaServer:
 
     def _release(self) -> None:
         process, self._process = self._process, None
-        if process is None or os.getpid() != self._owner:  # a forked child does not own it
+        # A forked child has a copy of this object, and must not end the parent's server.
+        if process is None or os.getpid() != self._owner:
             return
         with suppress(OSError):
             if process.stdin is not None:
-                process.stdin.close()  # the end of its standard input ends it
+                # The end of its standard input ends it.
+                process.stdin.close()
         try:
             process.wait(_STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
         if self._listener is not None:
-            self._listener.join(_STOP_TIMEOUT_S)  # its last words are on their way
+            # Its last words are on their way, and tell why it crashed.
+            self._listener.join(_STOP_TIMEOUT_S)
 
 
 @atexit.register

@@ -28,7 +28,8 @@ def index_url(environment: Mapping[str, str] = os.environ) -> str:
     for variable in _VARIABLES:
         if environment.get(variable):
             name, named, url = environment[variable].partition("=")
-            return (url if named and "://" not in name else environment[variable]).rstrip("/")  # uv: name=URL
+            # uv writes `name=URL`; an address may hold a `=` of its own.
+            return (url if named and "://" not in name else environment[variable]).rstrip("/")
     for path in _configurations(environment):
         parser = configparser.RawConfigParser()
         try:
@@ -99,7 +100,9 @@ def package_files(project: str, *, index: str | None = None, remedy: str = "try 
         raise DataError(f"{shown}: the package index cannot be reached ({type(error).__name__}); {remedy}") from None
     if response.status_code != httpx.codes.OK:
         raise DataError(f"{shown}: the package index answers {response.status_code}; is the index right?")
+    # An index that does not know PEP 691 answers in HTML, whatever was asked for.
     read = _json_files if "json" in response.headers.get("content-type", "") else _html_files
+    # Links are relative to the page that answered, which may be another than the one asked, and end with a hash.
     return [file._replace(url=urldefrag(urljoin(str(response.url), file.url)).url) for file in read(response.text)]
 
 
@@ -109,6 +112,7 @@ def _json_files(text: str) -> Iterator[IndexFile]:
             url, size, hashes = str(file["url"]), file.get("size"), file.get("hashes") or {}
             digest = str(hashes.get("sha256", ""))
             yield IndexFile(_file_name(url), url, digest, size if isinstance(size, int) else 0)
+    # The index is not trusted: what has another form lists no files, and the caller names the page.
     except (ValueError, KeyError, TypeError, AttributeError):
         return
 

@@ -37,10 +37,12 @@ def parse_server_spec(spec: str, base_url: str | None = None) -> ServerSpec:
         ValueError: there is no address, there are two, or it is none.
     """
     name = spec.removeprefix(f"{SERVER}/")
+    # A name may hold an @ (a revision), and a URL as well (a user): the sign before a scheme is the right one.
     at = next((place for scheme in ("@http://", "@https://") if (place := name.find(scheme)) >= 0), name.rfind("@"))
     model, address = (name[:at], name[at + 1 :]) if at >= 0 else (name, "")
     if address and "://" not in address and not {":", "."} & set(address):
-        model, address = name, ""  # the sign is a part of the model's name
+        # Without a dot or a port it is no address: the sign is a part of the model's name.
+        model, address = name, ""
     if address and base_url and _root(address) != _root(base_url):
         raise ValueError(f"{spec}: the name has an address, and --base-url is another one; give one of them")
     address = address or base_url or ""
@@ -54,14 +56,17 @@ def _root(address: str) -> str:
     try:
         parts = urlsplit(address if "://" in address else f"http://{address}")
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:  # a port that is no number, half an IPv6 address
+    # A port that is no number, or half an IPv6 address.
+    except ValueError:
         valid = False
     if not valid:
         raise ValueError(f"{address} is no address of a server; write {FORM}")
+    # The address is stored in the manifest and shown in reports.
     if parts.username is not None or parts.query or parts.fragment:
         raise ValueError(
             f"{parts.hostname}: an address has no password, query or fragment; a key is set in {KEY_VARIABLE}"
         )
+    # llama.cpp's and Ollama's own endpoints are next to /v1, and not below it.
     path = parts.path.rstrip("/").removesuffix("/v1").rstrip("/")
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 

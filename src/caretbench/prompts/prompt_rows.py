@@ -26,6 +26,7 @@ def prompt_row(problem: Problem, requested: str = AUTO) -> dict[str, object]:
     """
     shown = problem.shown
     question = not isinstance(shown, Caret)
+    # `auto` chooses by the model, which is not known here; nearly every hosted model takes conversations.
     found = strategy(("question" if question else "chat") if requested == AUTO else requested)
     try:
         prompt = _render(problem, found)
@@ -52,5 +53,5 @@ def _render(problem: Problem, strategy: PromptStrategy) -> Prompt:
     if isinstance(problem.shown, Caret):
         return strategy.render(problem.shown, _WHOLE)
     if not isinstance(strategy, QuestionStrategy):
-        raise UnpromptableError(f"a question has no caret, and --prompt {strategy.name} wants one")
+        raise UnpromptableError(f"--prompt {strategy.name} needs a caret; this problem is a question")
     return strategy.render_question(problem.shown, _WHOLE)

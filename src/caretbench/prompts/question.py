@@ -131,6 +131,7 @@ def _check(question: Question) -> None:
 
 
 def _fits(text: str, budget: PromptBudget) -> None:
+    # A question without its last choice is another one, whose right answer may be gone.
     if budget.tokens is not None and (size := budget.count(text)) > budget.tokens:
         raise UnpromptableError(
             f"the question has {size} tokens, and there is room for {budget.tokens} (--context-tokens, "

@@ -58,6 +58,8 @@ class PluginStrategy(PromptStrategy):
             raise
         except Exception as error:
             raise self._plugin.error(f"failed to render a prompt: {one_line(error)}") from error
+        # The client was chosen by the kind that the plug-in stated; another one would fail there for every sample,
+        # without a word of the plug-in.
         if not isinstance(prompt, ChatPrompt | TextPrompt | FillPrompt) or prompt.kind != self.kind:
             raise self._plugin.error(f"gave {prompt!r:.80} where a prompt of kind {self.kind!r} is expected")
         return prompt
@@ -70,6 +72,7 @@ def plugin_strategy(plugin: Plugin) -> PluginStrategy:
         PluginError: It is no strategy.
     """
     value = plugin.value
+    # An entry point may name the class, a function that makes the strategy, or the strategy itself.
     if isinstance(value, type) or (callable(value) and not hasattr(value, "render")):
         try:
             value = value()
@@ -168,7 +171,7 @@ def strategy(name: str) -> PromptStrategy:
     requested, at, _ = name.partition("@")
     found: PromptStrategy | None
     if requested.startswith(_FIM):
-        found = _fim(requested)
+        found = _find_fim_strategy(requested)
     elif (plugin := load_plugin(STRATEGY_ENTRY_POINT_GROUP, requested, _TAKEN)) is not None:
         found = plugin_strategy(plugin)
     else:
@@ -180,7 +183,7 @@ def strategy(name: str) -> PromptStrategy:
     return found
 
 
-def _fim(name: str) -> FimStrategy | None:
+def _find_fim_strategy(name: str) -> FimStrategy | None:
     family, colon, requested = name.removeprefix(_FIM).partition(":")
     entry = fim_formats().get(family)
     if entry is None:
@@ -218,9 +221,10 @@ def choose(client: ModelClient, requested: str | None, *, questions: bool = Fals
             message names a valid choice.
     """
     if requested is None or requested == AUTO:
-        found = _automatic_question(client) if questions else _automatic(client)
+        found = _choose_for_questions(client) if questions else _choose_for_carets(client)
     else:
         found = strategy(requested)
+    # Before any request: otherwise each problem would be refused by itself.
     if questions is not isinstance(found, QuestionStrategy):
         asked = "questions" if questions else "places in programs"
         raise ValueError(f"--prompt {found.name} cannot be used here: the problems are {asked}")
@@ -234,7 +238,7 @@ def choose(client: ModelClient, requested: str | None, *, questions: bool = Fals
     return found
 
 
-def _automatic(client: ModelClient) -> PromptStrategy:
+def _choose_for_carets(client: ModelClient) -> PromptStrategy:
     if "text" not in client.accepts:
         return strategy("fill" if "fill" in client.accepts else "chat")
     tokens = client.special_tokens()
@@ -242,7 +246,9 @@ def _automatic(client: ModelClient) -> PromptStrategy:
     try:
         return strategy(f"fim/{format_for_model(name, tokens).name}")
     except ValueError as refusal:
-        probed = getattr(client, "probed", False)  # a probe found that the endpoint reads a suffix
+        # A probe found that the endpoint reads a suffix, so that a model without known sentinels need not be asked left
+        # to right.
+        probed = getattr(client, "probed", False)
         if tokens is not None and not (probed and "fill" in client.accepts):
             return strategy("left-to-right")
         if "fill" in client.accepts:
@@ -252,8 +258,9 @@ def _automatic(client: ModelClient) -> PromptStrategy:
         raise ValueError(f"{refusal}; give --prompt {_offers(client)}") from None
 
 
-def _automatic_question(client: ModelClient) -> PromptStrategy:
-    if client.name.startswith("command/"):  # a program that completes: conversations are for builds
+def _choose_for_questions(client: ModelClient) -> PromptStrategy:
+    # A program that completes knows prefix and suffix; conversations are for the models of builds.
+    if client.name.startswith("command/"):
         return strategy("question-fill")
     kinds = {"chat": "question", "text": "question-text", "fill": "question-fill"}
     return strategy(next((name for kind, name in kinds.items() if kind in client.accepts), "question"))

@@ -116,6 +116,7 @@ def fit_to_budget(parts: PromptParts, budget: PromptBudget, overhead: str = "") 
     if budget.tokens is None:
         return parts
 
+    # The binary searches count the same ends of a text again.
     @cache
     def size(text: str) -> int:
         return budget.count(text) if text else 0
@@ -126,9 +127,11 @@ def fit_to_budget(parts: PromptParts, budget: PromptBudget, overhead: str = "") 
     if rest >= 0:
         return parts._replace(files=_nearest_files(parts.files, size, rest))
 
+    # Rounded up: with room for one token, it belongs to the prefix.
     share = max(0, -(-room * PREFIX_SHARE[0] // PREFIX_SHARE[1]))
     prefix = _end_of(parts.prefix, prefix_size, size, max(share, room - suffix_size))
     suffix = _beginning_of(parts.suffix, suffix_size, size, room - size(prefix))
+    # A prompt without the text right before the caret would ask about another place.
     if (parts.prefix and not prefix) or not (prefix or suffix):
         raise UnpromptableError(
             f"no text at the caret fits: the budget is {budget.tokens} tokens, and "
@@ -153,8 +156,10 @@ def render_within_budget(parts: PromptParts, budget: PromptBudget, render: Calla
     overhead = render(PromptParts("", "", ())) if excess > 0 else ""
     while excess > 0:
         shorter = fit_to_budget(parts, PromptBudget(limit, budget.count), overhead)
-        if shorter == parts:  # the pieces fit, the whole does not
-            if limit < 0:  # pieces that count nothing by themselves fit everywhere
+        # The pieces fit, the whole does not: the room is made smaller by what is too much.
+        if shorter == parts:
+            # Pieces that count nothing by themselves fit everywhere, so the loop would not end.
+            if limit < 0:
                 raise UnpromptableError(
                     f"no text at the caret fits: the budget is {budget.tokens} tokens, and the rest of the prompt "
                     "takes them"

@@ -46,8 +46,10 @@ def worked_examples() -> Mapping[str, WorkedExample]:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, StrictUndefined  # imported late: it costs more than all the rest of this room
+    # Imported late: it costs more than all the rest of this room.
+    from jinja2 import Environment, StrictUndefined
 
+    # StrictUndefined: a misspelled name in a template would be an empty text in every prompt.
     return Environment(autoescape=False, undefined=StrictUndefined)  # noqa: S701  prompts are no HTML
 
 
@@ -83,6 +85,7 @@ def render_conversation(
     def rendered(parts: PromptParts) -> str:
         messages = fill_templates(name, values(parts))
         text = "\n".join(message.text for message in messages)
+        # The budget cuts texts; the messages of the one that fits are taken from here, and not rendered again.
         by_text[text] = messages
         return text
 
@@ -127,12 +130,14 @@ def caret_marker(caret: Caret, language: Language) -> str:
     It occurs once where it is put between prefix and suffix, across their ends too, and nowhere else.
     """
     opening, closing = language.block_comment or (language.line_comment, "")
+    # A text about CaretBench may hold the mark itself; a number makes it new.
     marks = (f"{opening}[CARET{f'-{number}' if number > 1 else ''}]{closing}" for number in count(1))
     return next(mark for mark in marks if _is_new(mark, caret))
 
 
 def _is_new(mark: str, caret: Caret) -> bool:
     program = caret.prefix + mark + caret.suffix
+    # The end of the prefix and the beginning of the mark may form a second one: `/*[CARET]*` before `/*[CARET]*/`.
     alone = program.find(mark) == len(caret.prefix) == program.rfind(mark)
     return alone and not any(mark in text for text in caret_texts(caret))
 

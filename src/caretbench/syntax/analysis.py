@@ -28,7 +28,8 @@ from caretbench.syntax.source import SourceFile, parse_file
 class TestConventions(LanguageTable):
     """Patterns of test files, classes, functions and calls of one language."""
 
-    __test__ = False  # pytest takes every class called Test… for one of its own
+    # pytest takes every class called Test… for one of its own.
+    __test__ = False
 
     paths: tuple[re.Pattern[str], ...]
     functions: tuple[re.Pattern[str], ...]
@@ -81,8 +82,10 @@ def is_test_scope(names: NameScope, source: SourceFile) -> bool:
     if not conventions.headers or not (is_function or names.kind in conventions.header_kinds):
         return False
     line = source.line_at(names.start)
+    # 400 bytes hold the attributes and modifiers of a declaration; a whole body need not be searched.
     header = [source.data[names.start : names.start + 400].decode("utf-8", "replace")]
-    while line > 1:  # decorators are above a function
+    # Decorators and attributes stand above a function, where the grammar may give them to another node.
+    while line > 1:
         line -= 1
         text = source.text(source.lines_of(line, line)).strip()
         if not text.startswith(conventions.header_marks):
@@ -111,6 +114,7 @@ test_calls.__test__ = False  # type: ignore[attr-defined]
 def parse_faults(root: tree_sitter.Node, source: SourceFile) -> tuple[ParseFault, ...]:
     """Return the parts of a file that do not fit the grammar, in text order."""
     found = []
+    # Subtrees without an error are not entered, so that a file that parses costs nothing.
     waiting = [root] if root.has_error else []
     while waiting:
         node = waiting.pop()
@@ -202,6 +206,7 @@ class FileAnalysis:
         """
         starts = self.source.line_starts
         line = self.source.line_at(position)
+        # Backwards from the position: the nearest comment decides, and files have thousands.
         before = bisect.bisect_right(self.comments, position, key=lambda comment: comment.start)
         for comment in (self.comments[n] for n in range(before - 1, -1, -1)):
             end = self.source.line_at(max(comment.end - 1, comment.start))
@@ -249,6 +254,7 @@ def analyse(sources: Iterable[SourceFile]) -> ProjectAnalysis:
         file = FileSymbols(source, tree.root_node)
         resolve_names(file)
         files.append(file)
+    # After all files are read: an import may lead to a file that comes later.
     project = ProjectNames(files)
     definitions = DefinitionTable(project.files)
     analyses = {}

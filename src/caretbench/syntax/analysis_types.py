@@ -115,7 +115,8 @@ class Reference(NamedTuple):
         if self.library:
             return None
         own = [found for found in self.reaching if found.path == self.path]
-        others = [found for found in own if found.span != self.span] or own  # `r += 1` defines what it uses
+        # `r += 1` defines what it uses: its own definition would be at distance 0.
+        others = [found for found in own if found.span != self.span] or own
         return min((abs(self.line - found.line) for found in others), default=None)
 
 
@@ -130,12 +131,14 @@ class SpanIndex:
     """Index of spans that are nested or disjoint. Results are indices of the sequence of spans."""
 
     def __init__(self, spans: Sequence[tuple[int, int]]) -> None:
+        # Of spans with one start the longer first, so that it becomes the parent.
         self._order = sorted(range(len(spans)), key=lambda index: (spans[index][0], -spans[index][1], index))
         self._starts = [spans[index][0] for index in self._order]
         self._ends = [spans[index][1] for index in self._order]
         self._parents: list[int] = []
         stack: list[int] = []
         for number, end in enumerate(self._ends):
+            # Spans are nested or disjoint: what ends before this one ends contains nothing that follows.
             while stack and self._ends[stack[-1]] < end:
                 stack.pop()
             self._parents.append(stack[-1] if stack else -1)

@@ -58,10 +58,12 @@ def _constructs(root: tree_sitter.Node, source: SourceFile) -> Iterator[tuple[Bl
             continue
         for node in nodes:
             kind: BlockKind = name  # type: ignore[assignment]
+            # `else if` is an `else` with an `if` in it for some grammars; it counts as one branch.
             if kind == "else_body" and node.id in elifs:
                 continue
             if kind in _ELIF and elifs and _is_elif(node, elifs):
                 kind = _ELIF[kind]
+            # Two patterns of a query may capture one node: a dictionary keeps it once, in order.
             chosen[kind, Span(node.start_byte, node.end_byte)] = None
     for match in matches(root, source.grammar, "blocks"):
         for name in match:
@@ -110,6 +112,8 @@ class _BlockBuilder:
         one = self.by_span.get(span)
         if one is None:
             at = bisect.bisect_left(self.lists, span.start, key=lambda other: other.span.start)
+            # The list of a body begins with it or right behind its opening token; four candidates spare a search of the
+            # file.
             near = self.lists[at : at + 4]
             one = next((other for other in near if other.statements and span.contains(other.span)), None)
         if one is None or not one.statements:
@@ -119,7 +123,8 @@ class _BlockBuilder:
     def make(self, kind: BlockKind, span: Span) -> Block:
         content, count = self.content(span)
         whole_statements = self.covers_statements(span)
-        if count == 0 and not whole_statements and kind in _BARE:  # a body of one statement without braces
+        # `if (a) b();`: the body of one statement without braces is no statement list of the grammar.
+        if count == 0 and not whole_statements and kind in _BARE:
             return self._block(kind, span, content, 1, True)
         return self._block(kind, span, content, count, whole_statements)
 
@@ -148,6 +153,7 @@ class _BlockBuilder:
         for number, span in enumerate(spans):
             yield self._block("statement", span, span, 1, True)
             count = len(spans) - number
+            # The last statement alone is a block of its own already; in a function its tail is a task of another kind.
             if number and (count > 1 or is_function):
                 tail = Span(span.start, end)
                 kind: BlockKind = "function_tail" if is_function else "statement_run"
@@ -214,6 +220,7 @@ class FileSizes:
     def cyclomatic(self, span: tuple[int, int]) -> int:
         """Return 1 + the number of decisions in a span."""
         starts, ends = self._decisions
+        # A decision that begins in the span may end behind it: only whole ones count.
         inside = range(bisect.bisect_left(starts, span[0]), bisect.bisect_left(starts, span[1]))
         return 1 + sum(ends[n] <= span[1] for n in inside)
 
@@ -224,6 +231,7 @@ class FileSizes:
             return BlockSize(0, 0, 1)
         lines = self._source.line_at(end - 1) - self._source.line_at(start) + 1
         node = self._tree.root_node.descendant_for_byte_range(start, end - 1)
+        # Without the semicolon after a single expression, as in stored labels.
         last = min(end, node.end_byte) if node is not None else end
         tokens = bisect.bisect_left(self._tokens, last) - bisect.bisect_left(self._tokens, start)
         return BlockSize(lines, max(0, tokens), self.cyclomatic(span))

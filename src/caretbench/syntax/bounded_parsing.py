@@ -65,6 +65,7 @@ class _ProbeProcess:
         """Return whether the texts are parsed within the limits."""
         line = json.dumps([language, texts]).encode() + b"\n"
         with self._lock:
+            # The process may have been killed while it was idle; a second one answers.
             return (self._answer(line) or self._answer(line)) == _PARSED
 
     def _answer(self, line: bytes) -> bytes:
@@ -100,6 +101,7 @@ _only: list[_ProbeProcess] = []
 
 def _probes() -> _ProbeProcess:
     """Return the probe of this process; a fork has another one than its parent."""
+    # A fork has its parent's pipes: both would read each other's answers.
     if not _only or _only[0].owner != os.getpid():
         _only[:] = [_ProbeProcess()]
         atexit.register(_only[0].close)
@@ -110,7 +112,8 @@ def main() -> None:
     """Answer for each line of standard input, ``[language, texts]``, whether the texts are parsed within the limits."""
     for line in sys.stdin.buffer:
         language, texts = json.loads(line)
-        grammar(language)  # loaded for all forks
+        # Loaded once here, and there for all forks.
+        grammar(language)
         if sys.platform == "win32":
             for text in texts:
                 parse(text, language)
@@ -133,11 +136,13 @@ def _parse_and_end(texts: Sequence[str], language: str) -> None:
 
             resource.setrlimit(resource.RLIMIT_AS, (PROBE_MB << 20, PROBE_MB << 20))
             resource.setrlimit(resource.RLIMIT_CPU, (PROBE_SECONDS, PROBE_SECONDS))
+            # A parse that is ended for its memory could leave a core file of up to 1 GB.
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         for text in texts:
             parse(text, language)
         os._exit(0)
     finally:
+        # Never back into the loop of the parent, whatever a parse raised.
         os._exit(1)
 
 
@@ -170,6 +175,7 @@ class SplicedTree(NamedTuple):
         """
         if has_error(self.tree) or max(program.count(b"#"), self.program.count(b"#")) >= LONG_RUN:
             return None
+        # Trees are shared by callers; an edit would move the positions of theirs.
         edited = self.tree.copy()
         edited.edit(
             self.start,

@@ -43,7 +43,8 @@ def is_header(line: str) -> bool:
     if not line.endswith((":", "{", "=>", ")")) or _CONTROL.match(line):
         return False
     if line.endswith(")") and not re.search(r"(?:^|\s)(?:def|func|function|fn|public|private|protected)\b", line):
-        return False  # a call
+        # `f(a)` and `if (a)` end as a header does; without a keyword of a declaration it is a call.
+        return False
     return _HEADER.search(line) is not None
 
 

@@ -56,19 +56,20 @@ def _kind(text: str, language: str) -> CommentKind:
 def comments_in(tree: tree_sitter.Tree, language: str) -> list[Comment]:
     """Return the comments and docstrings of a parsed program, in text order."""
     found = captures(tree.root_node, language, "comments")
-    everything = []
+    all_comments = []
     for node in found.get("comment", []):
         text = text_of(node)
         end = node.end_byte
-        if text.endswith(("\n", "\r")):  # some grammars count the line end to a line comment
+        # Some grammars count the line end to a line comment: positions and texts of all languages would differ.
+        if text.endswith(("\n", "\r")):
             text = text.rstrip("\r\n")
             end = node.start_byte + len(text.encode("utf-8", "surrogatepass"))
-        everything.append(Comment(kind=_kind(text, language), start=node.start_byte, end=end, text=text))
-    everything += [
+        all_comments.append(Comment(kind=_kind(text, language), start=node.start_byte, end=end, text=text))
+    all_comments += [
         Comment(kind="docstring", start=node.start_byte, end=node.end_byte, text=text_of(node))
         for node in found.get("docstring", [])
     ]
-    return sorted(everything, key=lambda comment: comment.start)
+    return sorted(all_comments, key=lambda comment: comment.start)
 
 
 def comments(text: str, language: str) -> list[Comment]:
@@ -161,7 +162,8 @@ def _sections(text: str) -> dict[str, list[str]]:
         elif is_numpy or (not underlined and _indent(line) <= margin):
             current = None
         else:
-            is_typed = underlined and _indent(line) == margin  # NumPy's ``name : type`` describes nothing yet
+            # NumPy's `name : type` describes nothing yet: the description is on the lines below.
+            is_typed = underlined and _indent(line) == margin
             current.append(line.split(":")[0] if is_typed else line)
     return bodies
 
@@ -222,7 +224,7 @@ class Documentation(Row):
         return len(_WORD.findall(self.text))
 
 
-def _own_name(node: tree_sitter.Node) -> str:
+def _declared_name(node: tree_sitter.Node) -> str:
     return text_of(node).replace("::", ".").strip("\"'`")
 
 
@@ -259,6 +261,7 @@ def _strip_marks(comment: str) -> str:
 def _docstring(node: Comment) -> str:
     try:
         value = ast.literal_eval(node.text)
+    # An f-string or a text from a broken program is no literal; its characters are the documentation all the same.
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         value = node.text.strip("\"'")
     lines = str(value).expandtabs().split("\n")
@@ -266,32 +269,35 @@ def _docstring(node: Comment) -> str:
     return "\n".join([lines[0].strip(), *(line[margin:].rstrip() for line in lines[1:])]).strip()
 
 
-def _before(anchor: int, source: bytes, everything: list[Comment], *, plain: bool) -> list[Comment]:
+def _comments_before(anchor: int, source: bytes, all_comments: list[Comment], *, plain: bool) -> list[Comment]:
     """Return the comments that end right before byte ``anchor``: one block comment, or consecutive line comments.
 
     If plain comments count (``plain``), a blank line ends the search.
     """
     run: list[Comment] = []
-    for comment in reversed([comment for comment in everything if comment.end <= anchor]):
+    for comment in reversed([comment for comment in all_comments if comment.end <= anchor]):
         if comment.kind == "docstring" or source[comment.end : anchor].strip():
             break
+        # A block comment is complete; only line comments are joined.
         if run and (comment.kind == "block" or run[0].kind == "block"):
             break
+        # In Go any comment documents, but not one with a blank line below it: so godoc reads them.
         if (run or plain) and source[comment.end : anchor].count(b"\n") > 1:
             break
         run.insert(0, comment)
         anchor = comment.start
+    # Ordinary comments above documentation are remarks.
     while run and not plain and not run[0].text.startswith(_FORMAL):
         run.pop(0)
     return run
 
 
-def _attached(
-    declaration: tree_sitter.Node, name: tree_sitter.Node, source: bytes, everything: list[Comment], language: str
+def _find_attached(
+    declaration: tree_sitter.Node, name: tree_sitter.Node, source: bytes, all_comments: list[Comment], language: str
 ) -> tuple[str, Comment, Comment] | None:
     """Return text, first and last comment of the documentation, or None."""
     body = declaration.child_by_field_name("body")
-    strings = [comment for comment in everything if comment.kind == "docstring"]
+    strings = [comment for comment in all_comments if comment.kind == "docstring"]
     if body is not None:
         for comment in strings:
             first = body.named_children[0] if body.named_children else None
@@ -301,9 +307,10 @@ def _attached(
                 return _docstring(comment), comment, comment
     plain = language_named(language).plain_documentation
     anchor = _anchor(declaration, node_kinds(language))
-    inside = [comment for comment in everything if anchor.start_byte <= comment.start < name.start_byte]
+    inside = [comment for comment in all_comments if anchor.start_byte <= comment.start < name.start_byte]
+    # JSDoc may be behind `export` and C++'s behind `template <…>`, within the declaration's own node.
     formal = [one for one in inside if one.text.startswith(_FORMAL) and one.kind != "docstring"]
-    run = formal[-1:] or _before(anchor.start_byte, source, everything, plain=plain)
+    run = formal[-1:] or _comments_before(anchor.start_byte, source, all_comments, plain=plain)
     if not run:
         return None
     return "\n".join(_strip_marks(comment.text) for comment in run).strip(), run[0], run[-1]
@@ -341,14 +348,14 @@ def documented_declarations(source: str, language: str, name: str = "") -> Itera
     found = sorted(
         ((match["declaration"][0], match["name"][0]) for match in declared), key=lambda pair: pair[0].start_byte
     )
-    names = {declaration.id: _own_name(node) for declaration, node in found}
+    names = {declaration.id: _declared_name(node) for declaration, node in found}
     wanted = name.replace("::", ".")
-    everything = comments_in(tree, language)
+    all_comments = comments_in(tree, language)
     for declaration, node in found:
-        path = _path(_own_name(node), declaration, names)
+        path = _path(_declared_name(node), declaration, names)
         if wanted and path != wanted and not path.endswith(f".{wanted}"):
             continue
-        attached = _attached(declaration, node, data, everything, language)
+        attached = _find_attached(declaration, node, data, all_comments, language)
         if attached is not None:
             text, first, last = attached
-            yield _own_name(node), Documentation(**read_tags(text)._asdict(), start=first.start, end=last.end)
+            yield _declared_name(node), Documentation(**read_tags(text)._asdict(), start=first.start, end=last.end)

@@ -20,13 +20,16 @@ def _badly_laid_out(body: tree_sitter.Node) -> bool:
     columns: set[int] = set()
     row = -1
     for statement in statements:
-        if statement.start_point.row != row:  # a statement after a semicolon shares the row of the one before
+        # A statement after a semicolon shares the row of the one before, and its column means nothing.
+        if statement.start_point.row != row:
             columns.add(statement.start_point.column)
         row = statement.end_point.row
     if len(columns) > 1:
         return True
     if body.parent is None:
         return columns != {0}
+    # The column of the statement around it: a header may go over several lines, and end in another column than it
+    # began.
     return columns.pop() <= _line_column(body.parent)
 
 

@@ -36,6 +36,7 @@ def without_long_comment_runs(source: bytes) -> bytes:
     All positions stay. Without this, 50,000 bytes of short comments take 3 s to parse. Lines with triple quotes may
     begin or end a string; they end a run.
     """
+    # Nearly all programs: they are not divided into lines at all.
     if source.count(b"#") < LONG_RUN:
         return source
     lines = source.split(b"\n")
@@ -44,6 +45,8 @@ def without_long_comment_runs(source: bytes) -> bytes:
         if number < len(lines) and _is_comment_or_blank(lines[number]):
             continue
         if number - start >= LONG_RUN:
+            # The first and the last lines stay comments, so that what is attached to a declaration or a caret is still
+            # there.
             for inner in range(start + 1, number - _KEPT_AT_END):
                 lines[inner] = b" " * len(lines[inner])
         start = number + 1
@@ -52,6 +55,7 @@ def without_long_comment_runs(source: bytes) -> bytes:
 
 def _is_comment_or_blank(line: bytes) -> bool:
     bare = line.strip()
+    # A line with triple quotes may begin or end a string: within one, the lines are no comments.
     return not bare or (bare.startswith(b"#") and b'"""' not in bare and b"'''" not in bare)
 
 
@@ -100,11 +104,13 @@ def grammar(language: str) -> tree_sitter.Language:
         KeyError: the table has no such language.
     """
     name = grammar_name(language)
+    # `cache` lets two threads load one grammar at the same time; one after the other, they share one object.
     with _loading:
         return _load(name)
 
 
 def _parser(language: str) -> tree_sitter.Parser:
+    # A parser keeps state while it parses: each thread has its own.
     parsers: dict[str, tree_sitter.Parser] = _local.__dict__.setdefault("parsers", {})
     parser = parsers.get(language)
     if parser is None:
@@ -217,9 +223,11 @@ LINE_END = re.compile(r"\r\n|\r|\n")
 def python_module(text: str) -> ast.Module | None:
     """Return the tree of a Python program; None if it does not parse."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # invalid escapes in strings are the program's business
+        # Invalid escapes in strings are the program's business; as errors they would stop a test run.
+        warnings.simplefilter("ignore")
         try:
             return ast.parse(text)
+        # ValueError: NUL bytes; the last two: expressions nested deeper than the parser's stack.
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
 
@@ -242,6 +250,8 @@ class PythonPositions:
         start = self.starts[min(line, len(self.starts)) - 1]
         if self._ascii:
             return start + column
+        # Columns of a line with several-byte text are computed once: lines of generated programs have thousands of
+        # nodes.
         if line != self._line:
             end = self.starts[line] if line < len(self.starts) else len(self.text)
             widths = (len(character.encode("utf-8", "surrogatepass")) for character in self.text[start:end])

@@ -65,6 +65,7 @@ class SourceFile:
         if named is None:
             raise DataError(f"{path}: no language has the suffix {PurePosixPath(path).suffix!r}")
         self.language = named
+        # UTF-16 text is full of NUL bytes, and is valid UTF-8 nevertheless where it is ASCII.
         if b"\0" in self.data:
             raise DataError(f"{path}: a binary file (or UTF-16 text), which is not analysed")
         try:
@@ -97,6 +98,7 @@ class SourceFile:
             starts.append(found + 1)
             position = found + 1
         if b"\r" in data:
+            # A CR alone ends a line in editors, and so for the people who look up a line by its number.
             alone = [i + 1 for i, byte in enumerate(data) if byte == 13 and data[i + 1 : i + 2] != b"\n"]
             starts = sorted({*starts, *alone})
         return starts
@@ -149,13 +151,15 @@ _EXPORT: Final = re.compile(
 
 
 def _blank(text: bytes) -> bytes:
+    # Line ends stay, and each byte becomes one blank, so that positions and lines are those of the file.
     return re.sub(rb"[^\r\n]", b" ", text)
 
 
 def mask_preprocessor(data: bytes) -> bytes:
     """Return the text with conditional directives, their later branches, and export macros replaced by blanks."""
     parts: list[bytes] = []
-    hidden: list[bool] = []  # per open condition: True once its first branch has ended
+    # Per open condition, True once its first branch has ended.
+    hidden: list[bool] = []
     position = 0
     for found in _DIRECTIVE.finditer(data):
         text = data[position : found.start()]
@@ -181,4 +185,5 @@ def parse_file(source: SourceFile) -> tree_sitter.Tree:
     if not language(source.language).preprocessed or (not tree.root_node.has_error and not _EXPORT.search(source.data)):
         return tree
     other = parse(mask_preprocessor(source.data), source.grammar)
+    # The first branch of each condition may be the wrong one: the file as it is stays where it parses better.
     return other if error_count(other) < error_count(tree) or _EXPORT.search(source.data) else tree

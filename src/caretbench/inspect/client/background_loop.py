@@ -69,6 +69,7 @@ class BackgroundLoop:
                 await asyncio.wait(tasks, timeout=_PATIENCE_S)
 
         if not self._loop.is_closed():
+            # Longer than the wait inside, so that its end is heard of.
             self.call(end(), _PATIENCE_S + 1)
 
     def close(self) -> None:
@@ -91,6 +92,7 @@ class BackgroundLoop:
         finally:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(_PATIENCE_S)
+            # A loop that still runs cannot be closed; the thread is a daemon and ends with the process.
             if not self._thread.is_alive():
                 self._loop.close()
 
@@ -103,7 +105,8 @@ async def await_future(future: Future[Result]) -> Result:
     """Await ``future`` and return its result; cancelling the caller does not cancel the work."""
     if future.done():
         return future.result()
-    limiter = _limiter(_waiters, math.inf)  # they only wait
+    # They only wait, so their number needs no limit; anyio's own is 40 threads.
+    limiter = _limiter(_waiters, math.inf)
     return await anyio.to_thread.run_sync(future.result, abandon_on_cancel=True, limiter=limiter)
 
 

@@ -45,6 +45,7 @@ def check_packages(spec: str, base_url: str | None, arguments: Mapping[str, Json
         MachineError: the package is not installed; the message names the remedy.
     """
     provider, _, name = spec.partition("/")
+    # A vLLM server that runs already has its own packages.
     elsewhere = base_url or os.environ.get("VLLM_BASE_URL") or "port" in arguments
     if provider.startswith("vllm") and elsewhere:
         return
@@ -80,6 +81,7 @@ def _json(path: Path) -> dict[str, JsonValue]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
+    # RecursionError: a file of nested brackets, from a folder of unknown origin.
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: cannot be read: {error}") from None
     return content if isinstance(content, dict) else {}
@@ -90,6 +92,7 @@ def _cached(name: str) -> Path | None:
     home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
     repository = Path(os.environ.get("HF_HUB_CACHE") or home / "hub") / f"models--{name.replace('/', '--')}"
     try:
+        # The cache keeps every revision that was ever loaded; `main` names the one that is loaded next.
         revision = (repository / "refs" / "main").read_text(encoding="utf-8").strip()
     except (OSError, ValueError):
         return None

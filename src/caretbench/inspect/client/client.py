@@ -44,7 +44,8 @@ class _Quiet(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             text = one_line(redact(record.getMessage()))
-        except (TypeError, ValueError):  # arguments that do not fit their format are the library's mistake
+        # Arguments that do not fit their format are the library's mistake, and no reason to end a request.
+        except (TypeError, ValueError):
             return
         _OURS.debug("%s: %s", record.name, text)
         if record.levelno >= logging.WARNING:
@@ -66,6 +67,7 @@ def silence_logs(listener: Listener) -> None:
             for name in _TALKATIVE:
                 logger = logging.getLogger(name)
                 _saved[name] = logger.propagate
+                # Through the root logger their texts would reach the terminal, between the lines of a run.
                 logger.propagate = False
                 logger.addHandler(_handler)
         _handler.listeners.append(listener)
@@ -86,13 +88,13 @@ def restore_logs(listener: Listener) -> None:
 
 
 class CallsInFlight:
-    """Calls of one ``submit``: waiting, in flight, completed."""
+    """Calls of one ``submit``: waiting, in calls, completed."""
 
     def __init__(self, background: BackgroundLoop, exchange: ModelCaller) -> None:
         self._background = background
         self._exchange = exchange
         self._tasks: Tasks = set()
-        self._landed: queue.SimpleQueue[tuple[ModelCall, asyncio.Task[CallOutcome]]] = queue.SimpleQueue()
+        self._completed: queue.SimpleQueue[tuple[ModelCall, asyncio.Task[CallOutcome]]] = queue.SimpleQueue()
         self._calls: list[ModelCall] = []
         self.waiting: deque[ModelCall] = deque()
 
@@ -104,7 +106,7 @@ class CallsInFlight:
     @property
     def idle(self) -> bool:
         """Return whether no completed call can be returned at once."""
-        return self._landed.empty()
+        return self._completed.empty()
 
     def add(self, request: ModelRequest) -> None:
         """Divide a request into calls (one for all samples, or one per sample) and queue them."""
@@ -119,7 +121,7 @@ class CallsInFlight:
         """Send the next waiting call."""
         call = self.waiting.popleft()
         self._calls.append(call)
-        self._background.start(self._tasks, self._exchange.ask(call), lambda task: self._landed.put((call, task)))
+        self._background.start(self._tasks, self._exchange.ask(call), lambda task: self._completed.put((call, task)))
 
     def next_completed(self) -> CallOutcome:
         """Wait until a call ends, and return its outcome."""
@@ -127,16 +129,18 @@ class CallsInFlight:
         self._calls.remove(call)
         outcome = task.result()
         if outcome.retryable:
+            # First in the queue: the other samples of their request are answered already.
             self.waiting.extendleft(ModelCall(call.request, (sample,)) for sample in reversed(outcome.retryable))
         return outcome
 
     def _wait_for_completed(self) -> tuple[ModelCall, asyncio.Task[CallOutcome]]:
         while True:
             with contextlib.suppress(queue.Empty):
-                return self._landed.get(timeout=1)  # without one, Windows hears of no Ctrl-C meanwhile
+                # With a limit, and again: without one, Windows hears of no Ctrl-C meanwhile.
+                return self._completed.get(timeout=1)
 
     def cancel_all(self, fault: RequestFault) -> Iterator[ModelFailure]:
-        """Cancel all calls; yield a failure for each call in flight or waiting."""
+        """Cancel all calls; yield a failure for each call in calls or waiting."""
         self.cancel()
         for call in [*self._calls, *self.waiting]:
             yield ModelFailure(
@@ -146,12 +150,12 @@ class CallsInFlight:
         self.waiting.clear()
 
     def cancel(self) -> None:
-        """Cancel the calls in flight, and wait until they have ended."""
+        """Cancel the calls in calls, and wait until they have ended."""
         if self._calls:
             self._background.cancel(self._tasks)
 
 
-_NOTICES = 20
+_MAX_NOTICES = 20
 _PATIENCE_S = 120.0
 
 
@@ -189,7 +193,8 @@ class InspectClient(ModelFacts):
         self._answered = False
         self._background: BackgroundLoop | None = None
         self._closed = False
-        self._warm = warm  # asked once before the model, so that what Inspect loads late is in no answer's latency
+        # Asked once before the model, so that what Inspect loads late is in no answer's latency.
+        self._warm = warm
         together = getattr(model.api, "several_per_request", provider.together)
         # The Responses API has no n: Inspect decides by the model's name whether it is taken.
         together = together and not getattr(model.api, "responses_api", None)
@@ -270,46 +275,50 @@ class InspectClient(ModelFacts):
             self._background = BackgroundLoop(f"caretbench {self.name}")
             if self._warm is not None:
                 self._background.call(self._warm.generate("", cache=False), _PATIENCE_S)
-        flight = CallsInFlight(self._background, self._exchange)
+        calls = CallsInFlight(self._background, self._exchange)
         try:
-            yield from self._fly(flight, iter(requests))
+            yield from self._send_all(calls, iter(requests))
         finally:
-            flight.cancel()
+            calls.cancel()
 
-    def _fly(self, flight: CallsInFlight, requests: Iterator[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
-        doubt: RequestFault | None = None  # it ends all, unless something under way is answered
+    def _send_all(self, calls: CallsInFlight, requests: Iterator[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
+        # It ends all requests, unless something under way is answered: a forbidden model fails them all, a forbidden
+        # text one.
+        pending_fault: RequestFault | None = None
         while True:
-            while flight.active < self._connections and flight.idle and (doubt is None):
-                if not flight.waiting:
+            # Answers that are there are given before the next request is taken: a caller may want to stop (its budget
+            # is spent).
+            while calls.active < self._connections and calls.idle and (pending_fault is None):
+                if not calls.waiting:
                     request = next(requests, None)
                     if request is None:
                         break
-                    if reason := self._unfit(request.prompt):
+                    if reason := self._unsendable_reason(request.prompt):
                         yield ModelFailure(
                             request_id=request.id, samples=request.samples, kind="unpromptable", attempts=0,
                             message=f"{self.name} {reason}",
                         )  # fmt: skip
                         continue
-                    flight.add(request)
-                flight.submit_next()
-            if not flight.active:
+                    calls.add(request)
+                calls.submit_next()
+            if not calls.active:
                 break
-            outcome = flight.next_completed()
+            outcome = calls.next_completed()
             self._answered = self._answered or bool(outcome.answers)
             yield from outcome.answers
             yield from outcome.failures
             if outcome.fault is not None and outcome.fault.other_requests_fail == "surely":
-                yield from flight.cancel_all(outcome.fault)
+                yield from calls.cancel_all(outcome.fault)
                 raise self._end(outcome.fault)
             if outcome.fault is not None and outcome.fault.other_requests_fail == "unless_answered":
-                doubt = outcome.fault
+                pending_fault = outcome.fault
             if self._answered:
-                doubt = None
-        if doubt is not None:
-            yield from flight.cancel_all(doubt)
-            raise self._end(doubt)
+                pending_fault = None
+        if pending_fault is not None:
+            yield from calls.cancel_all(pending_fault)
+            raise self._end(pending_fault)
 
-    def _unfit(self, prompt: Prompt) -> str | None:
+    def _unsendable_reason(self, prompt: Prompt) -> str | None:
         """Return the reason not to send ``prompt``; None if there is none."""
         if prompt.kind not in self.accepts:
             return f"takes prompts of the kind {' or '.join(sorted(self.accepts))}, not {prompt.kind}"
@@ -336,6 +345,7 @@ class InspectClient(ModelFacts):
         background = self._background or BackgroundLoop(f"caretbench {self.name}")
         try:
             background.call(_aclose(self._model))
+        # A provider may raise anything at its end; the answers are there, so it is a note.
         except Exception as error:
             self._notice(f"closing: {type(error).__name__}")
         finally:
@@ -349,10 +359,12 @@ class InspectClient(ModelFacts):
         self.close()
 
     def _notice(self, text: str) -> None:
-        if text not in self.notices and len(self.notices) < _NOTICES:
+        # A library may warn at each of thousands of requests; the first twenty different texts tell what is wrong.
+        if text not in self.notices and len(self.notices) < _MAX_NOTICES:
             self.notices.append(text)
 
 
 async def _aclose(model: Model) -> None:
-    async with model:  # its end closes the provider
+    # The end of this block closes the provider.
+    async with model:
         pass

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from inspect_ai.model import Model, ModelOutput
 
 _RESPONSES_S = 10.0
-_NO_KEY = "dry-run"  # a provider is not made without a key, and sends none before its first request
+# A provider is not made without a key, and sends none before its first request.
+_NO_KEY = "dry-run"
 _KEYLESS = ("gguf", "command", "mockllm")
 _CHECKPOINTS = ("hf/", "vllm/")
 
@@ -45,6 +46,8 @@ def open_client(spec: str, options: ClientOptions | None = None) -> InspectClien
     if not (name and slash and rest):
         raise ValueError(f"{spec!r} names no model: write PROVIDER/MODEL, for example openai/gpt-4o-mini")
     known = provider_facts(name)
+    # A model on this machine computes an answer again after a timeout, so its limit is longer; a limit of the user's
+    # wins.
     if known.timeout_s is not None and "timeout_s" not in options.model_fields_set:
         options = options.model_copy(update={"timeout_s": known.timeout_s})
     tokenizer = TokenizerFile(options.tokenizer) if options.tokenizer is not None else None
@@ -97,7 +100,8 @@ def _model(spec: str, base_url: str | None, arguments: dict[str, Any]) -> Model:
     model.api.retry_wait = wait_none  # type: ignore[method-assign] # we try again ourselves; the default one warns
     client: Any = getattr(model.api, "client", None)
     if isinstance(getattr(client, "max_retries", None), int):
-        client.max_retries = 0  # the library's own tries would neither be counted nor kept to our pauses
+        # The library's own tries would neither be counted nor kept to our pauses.
+        client.max_retries = 0
     return model
 
 
@@ -117,7 +121,9 @@ def _refuse_missing_responses(spec: str, model: Model, options: ClientOptions) -
             f"{address.rstrip('/')}/responses", json={}, timeout=_RESPONSES_S, trust_env=False
         ).status_code
     except httpx.HTTPError:
-        return  # the requests themselves will say what is wrong
+        # The requests themselves will say what is wrong.
+        return
+    # A server that has this API refuses an empty request with another status.
     if status in (404, 405, 501):
         raise ValueError(
             f"{spec}: {address} has no Responses API, by which this provider would ask"
@@ -159,7 +165,8 @@ def _loading() -> Iterator[None]:
         yield
     finally:
         if first:
-            gc.freeze()  # later collections leave these objects out
+            # Later collections leave these objects out.
+            gc.freeze()
             gc.enable()
 
 
@@ -168,6 +175,7 @@ def _one_clear_line(spec: str) -> Iterator[None]:
     """Turn an exception of a provider's constructor into an error that a user can fix."""
     try:
         yield
+    # Ours say already what to do.
     except (DataError, MachineError):
         raise
     except (ValueError, TypeError) as error:
@@ -179,6 +187,7 @@ def _one_clear_line(spec: str) -> Iterator[None]:
             text = f"there is no provider {name!r}{guess}; `caretbench models list` shows how models are named"
         raise ValueError(f"{spec}: {text}") from None
     except Exception as error:
+        # By name: the class is Inspect's, which need not be imported to name an error.
         if type(error).__name__ == "PrerequisiteError":
             raise MachineError(f"{spec}: {plain_message(getattr(error, 'message', error))}") from None
         raise MachineError(f"{spec}: {type(error).__name__}: {redact_line(str(error))}") from None
@@ -206,4 +215,5 @@ def _without_credentials(address: str) -> str:
 def _secrets(model: Model) -> tuple[str, ...]:
     """Return keys that are given as arguments, and are in no environment variable."""
     key = getattr(model.api, "api_key", None)
+    # A shorter one (`none`, `EMPTY` for vLLM) is no secret, and would be cut out of every message.
     return (key,) if isinstance(key, str) and len(key) >= 8 else ()

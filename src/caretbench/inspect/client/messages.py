@@ -12,16 +12,18 @@ if TYPE_CHECKING:
     from inspect_ai.model import ChatCompletionChoice, ChatMessage, GenerateConfig, ResponseSchema
 
 
-MOST_TOKENS = 20
+MAX_FIRST_TOKENS = 20
 """Number of the likeliest first tokens requested; many servers refuse more (vLLM's own limit)."""
 
-FEWEST_TOKENS = 5
+MIN_FIRST_TOKENS = 5
 """Number requested of a server that refuses the other one: OpenAI's limit at ``/completions``."""
 
 UNTOLD = "the provider told no log-probabilities of the first token; give --prompt question-text"
 
-_BLANKS = " \u0120\u2581"  # some servers give a vocabulary's own marks of a blank, those of GPT-2 and SentencePiece
-_ROUNDING = 1e-3  # a log-probability above zero by more is none
+# Some servers give a vocabulary's own marks of a blank, those of GPT-2 and SentencePiece.
+_BLANKS = " \u0120\u2581"
+# A log-probability above zero by more than rounding is none.
+_ROUNDING = 1e-3
 
 
 def letters_of(prompt: Prompt) -> tuple[str, ...]:
@@ -29,7 +31,7 @@ def letters_of(prompt: Prompt) -> tuple[str, ...]:
     return prompt.letters if isinstance(prompt, TextPrompt) else ()
 
 
-def first_token_settings(prompt: Prompt, tokens: int = MOST_TOKENS) -> dict[str, Any]:
+def first_token_settings(prompt: Prompt, tokens: int = MAX_FIRST_TOKENS) -> dict[str, Any]:
     """Return GenerateConfig fields that request first-token log-probabilities; empty for prompts without letters."""
     return {"max_tokens": 1, "logprobs": True, "top_logprobs": tokens} if letters_of(prompt) else {}
 
@@ -55,6 +57,7 @@ def letter_probabilities(
         return None
     drawn = probabilities.content[0]
     tokens = [(other.token, other.logprob) for other in drawn.top_logprobs or ()]
+    # Some servers list the likeliest tokens without the drawn one.
     if drawn.token not in dict(tokens):
         tokens.append((drawn.token, drawn.logprob))
     return log_probabilities(tokens, letters)
@@ -68,6 +71,7 @@ def log_probabilities(tokens: Iterable[tuple[str, float]], letters: Sequence[str
     parts: dict[str, list[float]] = {letter: [] for letter in letters}
     for token, value in tokens:
         letter = token.lstrip(_BLANKS)
+        # `A` and ` A` are two tokens and one letter: their probabilities are added.
         if letter in parts and value <= _ROUNDING:
             parts[letter].append(math.exp(value))
     sums = {letter: math.fsum(values) for letter, values in parts.items()}
@@ -78,6 +82,7 @@ def likeliest_letter(probabilities: Mapping[str, float]) -> str:
     """Return the letter of the highest probability. Ties return all letters, which no parser accepts as an answer."""
     best = max(probabilities.values())
     letters = [letter for letter, value in probabilities.items() if value == best]
+    # To take the first of equal ones would give position A the ties of all questions.
     return letters[0] if len(letters) == 1 else f"equally likely: {', '.join(letters)}"
 
 
@@ -112,7 +117,7 @@ def generate_config(
     samples: tuple[int, ...],
     connections: int,
     stop_texts: int | None = None,
-    first_tokens: int = MOST_TOKENS,
+    first_tokens: int = MAX_FIRST_TOKENS,
 ) -> GenerateConfig:
     """Return a GenerateConfig with every setting explicit. A single sample with a seed gets seed + its index.
 
@@ -125,6 +130,7 @@ def generate_config(
     alone = len(samples) == 1
     seed = sampling.seed
     if seed is not None and alone:
+        # Each sample has its own seed, so that it does not depend on how the samples are divided into requests.
         seed += samples[0]
     return GenerateConfig(
         **{"max_tokens": sampling.max_tokens} | first_token_settings(request.prompt, first_tokens),
@@ -134,10 +140,13 @@ def generate_config(
         stop_seqs=list(request.prompt.stop[:stop_texts]) or None,
         num_choices=None if alone else len(samples),
         response_schema=_schema(request.prompt),
+        # Inspect would try again in silence, and its tries would be in the latency.
         max_retries=0,
         max_connections=connections,
         adaptive_connections=False,
         batch=False,
+        # The file of completions is the cache: an answer out of another one would have no latency and no usage of its
+        # own.
         cache=False,
     )
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from caretbench.inspect.client.messages import (
-    FEWEST_TOKENS,
-    MOST_TOKENS,
+    MAX_FIRST_TOKENS,
+    MIN_FIRST_TOKENS,
     UNTOLD,
     cut_at_stop,
     generate_config,
@@ -31,7 +31,7 @@ from caretbench.problem import Latency, Usage
 if TYPE_CHECKING:
     from inspect_ai.model import Model, ModelOutput, StreamEvent
 
-_UNSTREAMED = 3
+_MIN_UNSTREAMED = 3
 """Calls of a model that never streamed, answered only without a stream, after which no stream is asked for."""
 
 _FINISH = {"stop": "stop", "max_tokens": "length", "model_length": "length"}
@@ -84,7 +84,7 @@ class ModelCaller:
     ) -> None:
         self.together = together
         self.stream = options.stream
-        self.first_tokens = MOST_TOKENS
+        self.first_tokens = MAX_FIRST_TOKENS
         self._streamed = False
         self._unstreamed = 0
         self._model = model
@@ -102,9 +102,10 @@ class ModelCaller:
             tokens = self.first_tokens
             fault = None
             try:
+                # Each try has the whole limit; a provider's own limit may be longer or none.
                 async with asyncio.timeout(self._options.timeout_s):
                     reply = await self._try(call, attempts, stream=stream)
-                outcome = self._settled(call, reply, attempts)
+                outcome = self._to_outcome(call, reply, attempts)
             except TimeoutError:
                 fault = RequestFault("timeout", f"no answer within {self._options.timeout_s:g} s", retryable=True)
             except Exception as error:
@@ -112,17 +113,19 @@ class ModelCaller:
             else:
                 self._learn(stream=stream, empty_stream=empty_stream)
                 return outcome
-            if tokens > FEWEST_TOKENS and _is_refusal_of_tokens(call, fault):
-                self.first_tokens = FEWEST_TOKENS
+            if tokens > MIN_FIRST_TOKENS and _is_refusal_of_tokens(call, fault):
+                self.first_tokens = MIN_FIRST_TOKENS
                 continue
             if fault.status in (400, 422) and len(call.samples) > 1:
-                self.together = False  # n may be what it does not take: asked singly, the provider will tell
+                # `n` may be what it does not take: asked singly, the provider will tell.
+                self.together = False
                 return CallOutcome(call, retryable=call.samples)
             if fault.status in (400, 422) and stream and "stream" in fault.message.lower():
                 self.stream = stream = False
                 continue
             if fault.ignored_streaming and stream:
-                stream, empty_stream = False, True  # the server may ignore the wish for a stream
+                # The server may ignore the wish for a stream: the answer is asked for once more without one.
+                stream, empty_stream = False, True
                 continue
             if not fault.retryable or attempts > self._options.max_retries:
                 failure = self._failure(call, call.samples, fault, attempts)
@@ -133,12 +136,14 @@ class ModelCaller:
         """Ask for no more streams where the model answers without them alone; an empty stream may be an accident."""
         self._streamed = self._streamed or stream
         self._unstreamed += empty_stream
-        if self._unstreamed >= _UNSTREAMED and not self._streamed:
+        if self._unstreamed >= _MIN_UNSTREAMED and not self._streamed:
             self.stream = False
 
     def _pause(self, call: ModelCall, fault: RequestFault, attempts: int) -> float:
         """Return seconds until the next try: the server's wish, or doubling times, spread so that tries differ."""
         limit = self._options.retry_wait_limit_s
+        # Not random: a repeated run waits as the first one did, and eight requests that failed together do not come
+        # back together.
         spread = zlib.crc32(f"{call.request.id} {call.samples} {attempts}".encode(errors="replace")) / 2**32
         doubling = self._options.retry_wait_s * 2.0 ** min(attempts - 1, 30) * (0.75 + spread / 2)
         return min(limit, max(doubling, fault.retry_after or 0.0))
@@ -162,13 +167,14 @@ class ModelCaller:
             cache=False,
             on_stream=on_stream if stream else None,
         )
-        told = (output.metadata or {}).get("caretbench_first_s")  # providers of ours measure it themselves
+        # Providers of ours read the stream themselves, so that Inspect sends no event for it.
+        told = (output.metadata or {}).get("caretbench_first_s")
         first = told if isinstance(told, float) else first
         latency = Latency(first_s=first, last_s=time.monotonic() - begin, attempts=attempts)
         request, response = _raw()
         return _Reply(output, _choices(response), bool(request.get("stream")), latency)
 
-    def _settled(self, call: ModelCall, reply: _Reply, attempts: int) -> CallOutcome:
+    def _to_outcome(self, call: ModelCall, reply: _Reply, attempts: int) -> CallOutcome:
         """Return the answers of a reply.
 
         Raises:
@@ -177,6 +183,7 @@ class ModelCaller:
         given = reply.output.choices[: len(call.samples)]
         if not given:
             raise BrokenAnswerError("the provider answered without a choice")
+        # Some servers accept `n` and answer once: the other samples are asked for one by one from now on.
         if len(given) < len(call.samples):
             self.together = False
         outcome = CallOutcome(call, retryable=call.samples[len(given) :])
@@ -199,7 +206,7 @@ class ModelCaller:
         """
         choice = reply.output.choices[index]
         raw = reply.choices[index] if index < len(reply.choices) else None
-        reason = _own_reason(raw, streamed=reply.streamed)
+        reason = _server_finish_reason(raw, streamed=reply.streamed)
         letters = letters_of(call.request.prompt)
         told = letter_probabilities(choice, letters, raw) if letters else None
         refusal = refusal_of(reply.output, choice.stop_reason, choice.message.text)
@@ -208,6 +215,7 @@ class ModelCaller:
         if refusal is not None:
             return RequestFault("refused", redact_line(refusal, self._secrets), retryable=False)
         text: str | None = choice.message.text
+        # No text at all and the empty text are scored differently under `paper`; Inspect makes both the empty one.
         if not text and _is_null(raw):
             text = None
         finish = _finish(choice.stop_reason, reason)
@@ -236,7 +244,7 @@ class ModelCaller:
         )
 
 
-def _own_reason(raw: object, *, streamed: bool) -> object:
+def _server_finish_reason(raw: object, *, streamed: bool) -> object:
     """Return the finish reason as the server spelled it, if any.
 
     Raises:
@@ -244,6 +252,7 @@ def _own_reason(raw: object, *, streamed: bool) -> object:
     """
     if not isinstance(raw, dict):
         return None
+    # A stream that breaks off is an answer to Inspect, with what came until then.
     if streamed and raw.get("finish_reason") is None:
         raise BrokenAnswerError("the stream ended before the answer was complete")
     return raw.get("finish_reason")
@@ -276,6 +285,7 @@ def _choices(response: dict[str, Any]) -> list[Any]:
     if not isinstance(choices, list):
         return []
     if all(isinstance(choice, dict) and isinstance(choice.get("index"), int) for choice in choices):
+        # Inspect sorts by index too: the raw choice and the parsed one must be of one sample.
         choices = sorted(choices, key=lambda choice: int(choice["index"]))
     return choices
 
@@ -301,6 +311,7 @@ def refusal_of(output: ModelOutput, stop_reason: str, text: str) -> str | None:
 def usage_of(output: ModelOutput, answers: int) -> Usage | None:
     """Convert Inspect's token counts, which exclude cached tokens, to our usage."""
     usage = output.usage
+    # Zeros stand for counts that the provider does not tell.
     if usage is None or not (usage.total_tokens or usage.input_tokens or usage.output_tokens):
         return None
     cached = usage.input_tokens_cache_read

@@ -14,7 +14,9 @@ from caretbench.errors import MachineError
 from caretbench.models import FailureKind
 from caretbench.redaction import redact
 
+# Statuses that speak of the request itself: it would be refused again.
 _REFUSED = frozenset({400, 413, 414, 422, 501})
+# Statuses below 500 that speak of the moment, and not of the request.
 _AGAIN = frozenset({408, 409, 421, 425, 429})
 _SHOWN = 400
 
@@ -68,6 +70,8 @@ def is_retryable_status(status: int) -> bool:
 
 def one_line(text: str, limit: int = 2 * _SHOWN) -> str:
     """Return ``text`` on one line without control characters, cut to ``limit`` characters."""
+    # Only the beginning is looked at: an error page may have megabytes. Control characters could hide text of a
+    # terminal.
     line = " ".join("".join(mark if mark.isprintable() else " " for mark in text[: 4 * limit]).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
@@ -106,6 +110,7 @@ def exception_chain(error: BaseException) -> Iterator[BaseException]:
     """Yield ``error`` and its chain of causes and contexts, the outermost first."""
     seen: set[int] = set()
     current: BaseException | None = error
+    # Libraries set a cause by hand, and a chain may lead back to its beginning.
     while current is not None and id(current) not in seen:
         seen.add(id(current))
         yield current
@@ -118,6 +123,8 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
     """Yield the links of the chain that are causes, not merely earlier exceptions."""
     for link in exception_chain(error):
         yield link
+        # A context is what was being handled when something else failed: a timeout of an earlier try says nothing about
+        # this one.
         if link.__cause__ is None and getattr(link, "last_attempt", None) is None:
             return
 
@@ -154,7 +161,8 @@ def classify_error(error: Exception, secrets: tuple[str, ...] = ()) -> RequestFa
     elif causes & _MISSING or code in _NO_MONEY:
         retryable, other_requests_fail = False, "surely"
     elif status is None and type(links[0]) is ValueError:
-        retryable = False  # Inspect's word on the request itself: it would be said again
+        # Inspect's word on the request itself: it would be said again.
+        retryable = False
     if status is None and (names & _UNREACHABLE or any(map(_is_unreachable, links))):
         other_requests_fail = "unless_answered"
     return RequestFault(
@@ -170,6 +178,7 @@ def classify_error(error: Exception, secrets: tuple[str, ...] = ()) -> RequestFa
 
 def redact_line(text: str, secrets: tuple[str, ...] = ()) -> str:
     """Return ``text`` in one line, without markup of terminals and without secrets."""
+    # Keys that were given as arguments are in no environment variable, by which `redact` knows the others.
     for secret in secrets:
         text = text.replace(secret, "[redacted]")
     return one_line(redact(text), 500)
@@ -188,7 +197,8 @@ def _retry_after(error: BaseException) -> float | None:
     try:
         return max(0.0, float(given)) if given is not None else None
     except (TypeError, ValueError):
-        return None  # a date: our own pauses serve as well
+        # A date: our own pauses serve as well.
+        return None
 
 
 def _is_unreachable(error: BaseException) -> bool:
@@ -209,6 +219,7 @@ def _said(links: list[BaseException], status: int | None) -> str:
     if isinstance(first, MachineError) or name == "PrerequisiteError":
         return words
     text = f"{name}: {words}" if words else name
+    # A provider's library met a body of another form: its KeyError says nothing to a user.
     if isinstance(first, (ValueError, TypeError, LookupError, AttributeError, AssertionError)):
         return f"what came is no answer in the provider's form ({text[:_MAX_QUOTED]})"
     return text

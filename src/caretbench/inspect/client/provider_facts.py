@@ -153,6 +153,7 @@ def check_access(spec: str, options: ClientOptions) -> None:
     if provider in CHECKPOINT_PROVIDERS:
         check_packages(spec, options.base_url, options.model_args)
     keys, instead = _endpoint_keys(name, options) if provider == "fim" else (_provider_keys(provider, name), "")
+    # An option of the provider may hold the key under any name, api_key or azure_ad_token.
     stated = any(part in argument for argument in options.model_args for part in _CREDENTIALS)
     stated = stated or any(map(os.environ.get, keys)) or name.split("/")[0] in _SERVICES
     # Inspect reads further variables from such a file.
@@ -189,10 +190,12 @@ def _endpoint_keys(name: str, options: ClientOptions) -> tuple[list[str], str]:
 
 def _check_address(spec: str, address: str) -> None:
     parts = urlsplit(address)
+    # An address elsewhere may be behind a proxy that only the request knows.
     if not is_loopback(address) or parts.hostname is None:
         return
     port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
+        # Before Inspect is loaded, which takes seconds.
         socket.create_connection((parts.hostname, port), _PATIENCE_S).close()
     except OSError as error:
         raise MachineError(

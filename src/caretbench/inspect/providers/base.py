@@ -60,6 +60,7 @@ class SingleTryAPI(ModelAPI):
 
     def current_key(self) -> str | None:
         """Return the key, or that of the first variable of the environment that has one, which may change meanwhile."""
+        # Read at each request: a key in the environment may be renewed during a run of hours.
         stated = (self.api_key, *map(os.environ.get, self.api_key_vars))
         return next((key.strip() for key in stated if key and key.strip()), None)
 

@@ -84,7 +84,9 @@ class CheckpointAPI(ModelAPI):
         api: Any = self._text if is_text else self._chat
         if api is None:
             raise RuntimeError(f"{self.model_name} was opened for a dry run")
-        if self.engine == "hf":  # it renders its prompt before it waits for anything
+        # Inspect's provider of Hugging Face has one template for all requests. It renders its prompt before it waits
+        # for anything, so the template cannot be another request's.
+        if self.engine == "hf":
             api.chat_template = _AS_IT_IS if is_text else None
         found: ModelOutput | tuple[ModelOutput | Exception, ModelCall] = await api.generate(
             input, tools, tool_choice, config

@@ -26,8 +26,9 @@ from caretbench.inspect.client.provider_errors import ProviderError
 from caretbench.inspect.providers.base import FILL_FIELDS, FINISH_REASONS, SingleTryAPI, chat_choice, parse_prompt
 from caretbench.inspect.providers.endpoint_shapes import StopReason
 
-_LAST_WORDS_S = 1.0  # a child may hold the pipes open after the program has ended
-_COMPLAINT = 2000
+# A child may hold the pipes open after the program has ended.
+_PIPES_OPEN_S = 1.0
+_MAX_STDERR_BYTES = 2000
 
 
 class ProcessResult(NamedTuple):
@@ -55,24 +56,30 @@ async def run_process(argv: Sequence[str], data: bytes, max_output: int) -> Proc
         OSError: it does not start.
     """
     process = await anyio.open_process(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        # A session of its own gives the program a process group, with which its children are killed.
+        argv,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
     )
-    output, stderr_tail = _Kept(max_output), _Kept(_COMPLAINT, tail=True)
+    output, stderr_tail = _LimitedBytes(max_output), _LimitedBytes(_MAX_STDERR_BYTES, tail=True)
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(_write, process.stdin, data)
             group.start_soon(_read, process.stdout, output, process)
             group.start_soon(_read, process.stderr, stderr_tail, process)
             await process.wait()
-            group.cancel_scope.deadline = anyio.current_time() + _LAST_WORDS_S
+            group.cancel_scope.deadline = anyio.current_time() + _PIPES_OPEN_S
     finally:
+        # A cancelled request must not leave the program running.
         with anyio.CancelScope(shield=True):
             _kill(process)
             await process.aclose()
     return ProcessResult(output.data, stderr_tail.data, process.returncode or 0, output.full)
 
 
-class _Kept:
+class _LimitedBytes:
     """Bytes up to a limit: the first ones, or the last ones (``tail``)."""
 
     def __init__(self, limit: int, *, tail: bool = False) -> None:
@@ -99,10 +106,11 @@ async def _write(stream: ByteSendStream | None, data: bytes) -> None:
         await stream.send(data)
         await stream.aclose()
     except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-        pass  # a program may answer without reading everything
+        # A program may answer without reading everything.
+        pass
 
 
-async def _read(stream: ByteReceiveStream | None, kept: _Kept, process: Process) -> None:
+async def _read(stream: ByteReceiveStream | None, kept: _LimitedBytes, process: Process) -> None:
     if stream is None:
         return
     try:
@@ -112,7 +120,8 @@ async def _read(stream: ByteReceiveStream | None, kept: _Kept, process: Process)
                 _kill(process)
                 return
     except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-        pass  # the pipe broke with the program: its exit status tells more
+        # The pipe broke with the program: its exit status tells more.
+        pass
 
 
 def _kill(process: Process) -> None:
@@ -123,7 +132,8 @@ def _kill(process: Process) -> None:
         else:
             os.killpg(process.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
-        pass  # nothing is left of it (macOS says so by EPERM where only a zombie is)
+        # Nothing is left of it. (macOS says so by EPERM where only a zombie is.)
+        pass
 
 
 def _signal_name(number: int) -> str:
@@ -136,7 +146,7 @@ def _signal_name(number: int) -> str:
 REQUEST_VERSION = 1
 """``schema_version`` of what the program reads."""
 
-LARGEST_OUTPUT = 8 << 20
+MAX_OUTPUT_BYTES = 8 << 20
 """Bytes of standard output; a program that writes more is stopped."""
 
 TRY_AGAIN = 75
@@ -186,7 +196,7 @@ class CommandAPI(SingleTryAPI):
         super().__init__(model_name, base_url=base_url, api_key=api_key, config=config)
         if ignored:
             raise ValueError(f"command/ knows no option {', '.join(sorted(ignored))}")
-        self.argv = _divided(model_name)
+        self.argv = _split_command(model_name)
 
     async def complete_once(self, messages: list[ChatMessage], config: GenerateConfig) -> tuple[ModelOutput, ModelCall]:
         """Run the program once."""
@@ -230,11 +240,12 @@ class CommandAPI(SingleTryAPI):
     async def _run(self, request: bytes) -> bytes:
         name = self.argv[0]
         try:
-            ran = await run_process(self.argv, request, LARGEST_OUTPUT)
+            ran = await run_process(self.argv, request, MAX_OUTPUT_BYTES)
         except OSError as error:
             raise ProviderError(f"{name} does not start: {error.strerror or error}") from None
+        # 8 MiB are far above any completion: the program loops.
         if ran.truncated:
-            raise ProviderError(f"{name} wrote more than {LARGEST_OUTPUT >> 20} MiB")
+            raise ProviderError(f"{name} wrote more than {MAX_OUTPUT_BYTES >> 20} MiB")
         if ran.status:
             said = ran.stderr_tail.decode("utf-8", "replace").strip()[-600:]
             raise ProviderError(
@@ -281,13 +292,14 @@ class CommandAPI(SingleTryAPI):
         )
 
 
-def _divided(line: str) -> list[str]:
+def _split_command(line: str) -> list[str]:
     try:
         argv = shlex.split(line)
     except ValueError as error:
         raise ValueError(f"command/{line}: not a command line: {error}") from None
     if not argv:
         raise ValueError("command/ needs a command line: command/'my-completer --stdin'")
+    # Once, before the first request, and not once for each sample.
     if shutil.which(argv[0]) is None:
         raise MachineError(f"command/{line}: there is no program {argv[0]} that can be run")
     return argv

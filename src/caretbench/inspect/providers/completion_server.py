@@ -23,7 +23,7 @@ from caretbench.inspect.providers.endpoint_shapes import AnswerPaths, EndpointSh
 from caretbench.local.server_spec import is_loopback
 from caretbench.redaction import REDACTED, redact
 
-LARGEST_ANSWER = 16 << 20
+MAX_ANSWER_BYTES = 16 << 20
 """Bytes of one answer, as sent; what is longer is no completion."""
 
 _END = b"[DONE]"
@@ -101,6 +101,7 @@ class AnswerAssembly:
         """
         if not isinstance(piece, dict):
             raise BrokenAnswerError("the server's answer is no JSON object")
+        # Some servers answer an error with status 200, or send one in mid-stream.
         if piece.get("error"):
             raise _provider_error(piece["error"])
         if isinstance(served := piece.get("model"), str) and served:
@@ -118,6 +119,7 @@ class AnswerAssembly:
         if not isinstance(entry, dict):
             raise BrokenAnswerError(f"the server's answer holds {type(entry).__name__} in place of a choice")
         index = value_at(entry, places.index)
+        # Servers with one answer per request send no index.
         number = index if isinstance(index, int) and not isinstance(index, bool) else position
         text, finish = value_at(entry, places.text), value_at(entry, places.finish)
         if text is not None and not isinstance(text, str):
@@ -157,10 +159,11 @@ class AnswerAssembly:
         choices = self.received_choices()
         if not choices:
             raise BrokenAnswerError("the server answered without any choice")
+        # A choice without text is an answer only if the server says that it ended so.
         if any(not choice.parts and choice.finish is None for choice in choices):
             raise BrokenAnswerError("the server answered with a choice that holds neither text nor an end")
         if (streamed or self._has_end) and not self.finished and not self.ended:
-            raise BrokenAnswerError("the server's answer ended before its end")
+            raise BrokenAnswerError("the stream ended early")
         return choices
 
 
@@ -194,7 +197,8 @@ def parse_json(data: bytes) -> JsonValue:
     """
     try:
         value: JsonValue = json.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError):  # a decoding error is a ValueError
+    # A decoding error is a ValueError; RecursionError comes of JSON that is nested too deep.
+    except (ValueError, RecursionError):
         raise BrokenAnswerError(f"the server's answer is no JSON: {data[:80]!r}") from None
     return value
 
@@ -213,6 +217,7 @@ class StreamSplitter:
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """Yield the events or lines that ``chunk`` completes."""
         first, *others = chunk.split(b"\n")
+        # Joined once per line: a long line in many small chunks would be copied for each of them.
         self._rest.append(first)
         for other in others:
             line = b"".join(self._rest).rstrip(b"\r")
@@ -231,7 +236,8 @@ class StreamSplitter:
                 yield line
         elif line.startswith(b"data:"):
             self._data.append(line[5:].removeprefix(b" "))
-        elif line.startswith(b"error:"):  # llama.cpp's older form
+        # llama.cpp's older form of an error within a stream.
+        elif line.startswith(b"error:"):
             self._data.append(b'{"error":' + line[6:] + b"}")
         elif not line and self._data:
             data, self._data = b"\n".join(self._data), []
@@ -256,16 +262,17 @@ class StreamReader:
         """
         self._bytes += len(chunk)
         check_size(self._bytes)
-        self._take(self._splitter.feed(chunk))
+        self._assemble(self._splitter.feed(chunk))
 
     def close(self) -> None:
         """Process the end of the stream."""
-        self._take(self._splitter.close())
+        self._assemble(self._splitter.close())
 
-    def _take(self, found: Iterator[bytes]) -> None:
+    def _assemble(self, found: Iterator[bytes]) -> None:
         for data in found:
             if self._shape.stream == "sse" and data.strip() == _END:
                 self._assembly.end()
+            # What comes behind the end is no part of the answer.
             elif not self._assembly.ended:
                 self._assembly.add(parse_json(data), self._chunk)
 
@@ -276,11 +283,12 @@ def check_size(size: int) -> None:
     Raises:
         ProviderError: they are.
     """
-    if size > LARGEST_ANSWER:
-        raise ProviderError(f"the server's answer has more than {LARGEST_ANSWER >> 20} MiB")
+    if size > MAX_ANSWER_BYTES:
+        raise ProviderError(f"the server's answer has more than {MAX_ANSWER_BYTES >> 20} MiB")
 
 
-_AFTER_THE_END_S = 2.0  # a server may leave the stream open after its last word
+# A server may leave the stream open after its last word: the answer is whole, and would be a timeout.
+_AFTER_THE_END_S = 2.0
 _CONNECT_S = 20.0
 _SILENCE_S = 600.0
 
@@ -318,6 +326,7 @@ class CompletionServer:
     def _headers(self) -> dict[str, str]:
         headers = {"User-Agent": "caretbench"}
         if key := self._key():
+            # A key with another character is a slip of the clipboard, which no header can hold.
             if not key.isascii() or not key.isprintable():
                 raise ProviderError("the key holds characters that no key has", kind="provider")
             headers[self._shape.key_header] = f"{self._shape.key_scheme} {key}".strip()
@@ -330,13 +339,17 @@ class CompletionServer:
 
     def _connections(self) -> httpx.AsyncClient:
         loop = anyio.lowlevel.current_token()
-        if self._client is None or self._loop != loop:  # connections belong to the loop that opened them
+        # Connections belong to the loop that opened them; Inspect may ask from another one.
+        if self._client is None or self._loop != loop:
             self._loop = loop
             self._client = httpx.AsyncClient(
+                # For a silent server; the limit of the client's options is mostly shorter, and ends the try first.
                 timeout=httpx.Timeout(_SILENCE_S, connect=_CONNECT_S, pool=None),
                 limits=httpx.Limits(max_connections=None, max_keepalive_connections=100),
-                trust_env=not is_loopback(self.address),  # a proxy has no way to this machine's own servers
-                follow_redirects=False,  # a key goes to no other address
+                # A proxy has no way to this machine's own servers.
+                trust_env=not is_loopback(self.address),
+                # A key goes to no other address.
+                follow_redirects=False,
             )
         return self._client
 
@@ -353,12 +366,12 @@ class CompletionServer:
         with self._provider_errors(url):
             async with self._connections().stream("POST", url, json=body, headers=self._headers()) as response:
                 if response.status_code != 200:
-                    raise await self._refusal(response)
-                streamed = not _is_one_piece(response)
+                    raise await self._refusal_error(response)
+                streamed = not _is_json_body(response)
                 if streamed:
                     first_s = await self._read(response, assembly, form, started)
                 else:
-                    assembly.add(parse_json(await _whole(response)), form.answer or self._shape.answer)
+                    assembly.add(parse_json(await _read_body(response)), form.answer or self._shape.answer)
         return EndpointAnswer(
             assembly.complete_choices(streamed=streamed),
             assembly.model,
@@ -378,8 +391,8 @@ class CompletionServer:
         with self._provider_errors(url):
             async with self._connections().stream(method, url, json=body, headers=self._headers()) as response:
                 if response.status_code != 200:
-                    raise await self._refusal(response)
-                return parse_json(await _whole(response))
+                    raise await self._refusal_error(response)
+                return parse_json(await _read_body(response))
 
     @contextmanager
     def _provider_errors(self, url: str) -> Iterator[None]:
@@ -393,7 +406,8 @@ class CompletionServer:
             ) from None  # fmt: skip
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise ProviderError(self._safe(f"{url} is no address: {error}"), kind="provider") from None
-        except httpx.HTTPError as error:  # no connection, or one that broke
+        # No connection, or one that broke.
+        except httpx.HTTPError as error:
             raise BrokenAnswerError(self._safe(f"{url} did not answer: {error or type(error).__name__}")) from None
 
     async def aclose(self) -> None:
@@ -417,9 +431,9 @@ class CompletionServer:
         reader.close()
         return first_s
 
-    async def _refusal(self, response: httpx.Response) -> ProviderError:
+    async def _refusal_error(self, response: httpx.Response) -> ProviderError:
         status = response.status_code
-        data = await _whole(response)
+        data = await _read_body(response)
         try:
             said = error_message(parse_json(data))
         except ProviderError:
@@ -443,12 +457,12 @@ def _check_address(address: str) -> None:
         raise ValueError(f"{redact(address)} is no address of a server: http://HOST:PORT or https://HOST")
 
 
-def _is_one_piece(response: httpx.Response) -> bool:
+def _is_json_body(response: httpx.Response) -> bool:
     kind = response.headers.get("content-type", "").split(";")[0].strip().lower()
     return bool(kind == "application/json")
 
 
-async def _whole(response: httpx.Response) -> bytes:
+async def _read_body(response: httpx.Response) -> bytes:
     parts: list[bytes] = []
     size = 0
     async for chunk in response.aiter_bytes():

@@ -111,6 +111,7 @@ class EndpointAPI(SingleTryAPI):
                 kind="unpromptable",
             )
         expected = config.num_choices or 1
+        # Status 422 tells the client to ask for the samples one by one.
         if expected > 1 and not self.several_per_request:
             raise ProviderError(
                 f"{self.shape.title} gives one answer per request: ask {expected} times", status_code=422
@@ -151,6 +152,7 @@ class EndpointAPI(SingleTryAPI):
         values = self._values(prompt, config)
         fill = self.shape.fill
         text = prompt.get("text")
+        # Some endpoints refuse an empty suffix; the same model completes the prefix at its other endpoint.
         if text is None and fill.empty_suffix == "text" and not prompt.get("suffix"):
             text = prompt.get("prefix") or ""
         if text is None:
@@ -183,6 +185,7 @@ class EndpointAPI(SingleTryAPI):
             usage=None
             if counts is None
             else ModelUsage(
+                # Inspect has cached tokens apart, the servers count them in.
                 input_tokens=max(counts.input - (counts.cached or 0), 0),
                 output_tokens=counts.output,
                 total_tokens=counts.input + counts.output,
@@ -194,6 +197,7 @@ class EndpointAPI(SingleTryAPI):
 
     def _warn(self, unsent: tuple[str, ...]) -> None:
         for name in set(unsent) - self._warned:
+            # Once for each name, and not once for each of thousands of requests.
             self._warned.add(name)
             logger.warning("%s has no place for %s: it is not sent", self.shape.title, name)
 

@@ -97,7 +97,8 @@ def _refusal_of(error: Any) -> ProviderError:
 
 
 _SILENCE_S = 600.0
-_COUNTED_TEXTS = 4096  # a text and its number of tokens: strategies count the same parts for every sample
+# Texts whose number of tokens is kept: strategies count the same parts for every sample.
+_COUNTED_TEXTS = 4096
 _STOP_REASONS: Mapping[str, Literal["stop", "max_tokens"]] = {"stop": "stop", "length": "max_tokens"}
 
 
@@ -135,7 +136,8 @@ class GgufAPI(SingleTryAPI):
         super().__init__(model_name, base_url=base_url, api_key=api_key, config=config)
         if ignored:
             raise ValueError(f"gguf/ knows no option {', '.join(sorted(ignored))}")
-        engine_version()  # without one, nothing else matters
+        # Without an engine, nothing else matters.
+        engine_version()
         path = find_weights(model_name)
         self.header = read_gguf(path)
         self._server = LlamaServer(
@@ -153,7 +155,7 @@ class GgufAPI(SingleTryAPI):
         self._client: httpx.AsyncClient | None = None
         self._loop: object = None
         self._counter: httpx.Client | None = None
-        self._count = lru_cache(maxsize=_COUNTED_TEXTS)(self._counted)
+        self._count = lru_cache(maxsize=_COUNTED_TEXTS)(self._count_tokens)
 
     # --- what our client asks -----------------------------------------------------------------------------------
 
@@ -187,7 +189,7 @@ class GgufAPI(SingleTryAPI):
         """Return the number of tokens of ``text`` by the model's own tokenizer, each sentinel as a single token."""
         return self._count(text)
 
-    def _counted(self, text: str) -> int:
+    def _count_tokens(self, text: str) -> int:
         url = self._server.ensure()
         if self._counter is None:
             self._counter = httpx.Client(timeout=60, trust_env=False)
@@ -207,6 +209,7 @@ class GgufAPI(SingleTryAPI):
             raise ProviderError("gguf/ gives one answer per request", kind="refused")
         path, body = self._request(messages, config)
         call = ModelCall.create(request=body, response=None)
+        # In a thread: the first call waits minutes until the model is loaded, and the loop serves others.
         url = await anyio.to_thread.run_sync(self._server.ensure)
         started = time.monotonic()
         answer = await self._ask(url + path, body, started)
@@ -275,12 +278,14 @@ class GgufAPI(SingleTryAPI):
 
     def _connections(self) -> httpx.AsyncClient:
         loop = anyio.lowlevel.current_token()
-        if self._client is None or self._loop != loop:  # connections belong to the loop that opened them
+        # Connections belong to the loop that opened them.
+        if self._client is None or self._loop != loop:
             self._loop = loop
             self._client = httpx.AsyncClient(
                 timeout=httpx.Timeout(_SILENCE_S, connect=20.0, pool=None),
                 limits=httpx.Limits(max_connections=None, max_keepalive_connections=self.slots),
-                trust_env=False,  # a proxy has no way to this machine's own server
+                # A proxy has no way to this machine's own server.
+                trust_env=False,
             )
         return self._client
 
@@ -301,8 +306,9 @@ class GgufAPI(SingleTryAPI):
             raise ProviderError(f"{self._name}: the model's server is silent", retryable=True, kind="timeout") from None
         except httpx.HTTPError as error:
             raise BrokenAnswerError(f"{self._name}: the model's server broke off ({type(error).__name__})") from None
+        # A server that crashes leaves a stream that ends like a whole one, but for its last event.
         if not answer.ended or answer.finish is None:
-            raise BrokenAnswerError(f"{self._name}: the answer ended before its end")
+            raise BrokenAnswerError(f"{self._name}: the stream ended early")
         return answer
 
     def _output(self, answer: GgufAnswer) -> ModelOutput:

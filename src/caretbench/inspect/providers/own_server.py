@@ -48,7 +48,7 @@ class OwnServerAPI(SingleTryAPI):
         spec = parse_server_spec(model_name, base_url)
         super().__init__(model_name, base_url=spec.root, api_key=api_key, api_key_vars=[KEY_VARIABLE], config=config)
         limits = ClientOptions.model_validate(options)
-        self.found = _findings(spec, self.current_key, limits, sends=sends)
+        self.found = _probe(spec, self.current_key, limits, sends=sends)
         self._root = spec.root
         self._is_context_chosen = limits.context_tokens is not None
         self._endpoints = {
@@ -94,10 +94,11 @@ class OwnServerAPI(SingleTryAPI):
 
     async def complete_once(self, messages: list[ChatMessage], config: GenerateConfig) -> tuple[ModelOutput, ModelCall]:
         """Send one request to the endpoint of its kind."""
-        kind = _kind(messages)
+        kind = _prompt_kind(messages)
         name: str | None = getattr(self.found, kind)
         if name is None:
             raise ProviderError(f"the server has no endpoint for {kind} prompts", kind="refused")
+        # Only the neutral value is left out: another one changes answers, and its refusal must be heard.
         if "top_p" in self.found.unsent and config.top_p == 1:
             config = config.model_copy(update={"top_p": None})
         endpoint = self._endpoints[name]
@@ -115,7 +116,7 @@ class OwnServerAPI(SingleTryAPI):
             await endpoint.aclose()
 
 
-def _findings(spec: ServerSpec, key: Callable[[], str | None], limits: ClientOptions, *, sends: bool) -> ServerFindings:
+def _probe(spec: ServerSpec, key: Callable[[], str | None], limits: ClientOptions, *, sends: bool) -> ServerFindings:
     try:
         return probe_server(spec, key, limits)
     except MachineError as error:
@@ -126,7 +127,7 @@ def _findings(spec: ServerSpec, key: Callable[[], str | None], limits: ClientOpt
         )
 
 
-def _kind(messages: Sequence[ChatMessage]) -> PromptKind:
+def _prompt_kind(messages: Sequence[ChatMessage]) -> PromptKind:
     metadata = messages[0].metadata or {} if len(messages) == 1 else {}
     if "prefix" in metadata:
         return "fill"

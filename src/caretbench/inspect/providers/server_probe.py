@@ -30,7 +30,7 @@ from caretbench.local.server_spec import KEY_VARIABLE, ServerSpec
 from caretbench.models import ClientOptions, PromptKind
 from caretbench.prompts.fim.families import fim_formats
 
-_LISTED = 8
+_MAX_LISTED = 8
 """Maximum number of models that a message names."""
 
 
@@ -121,8 +121,8 @@ def chosen_model(spec: ServerSpec, listed: Sequence[str]) -> str:
 
 
 def _listing(listed: Sequence[str]) -> str:
-    rest = f", and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
-    return f"(it lists {', '.join(one_line(name, 120) for name in listed[:_LISTED])}{rest})"
+    rest = f", and {len(listed) - _MAX_LISTED} more" if len(listed) > _MAX_LISTED else ""
+    return f"(it lists {', '.join(one_line(name, 120) for name in listed[:_MAX_LISTED])}{rest})"
 
 
 def _spellings(name: str) -> set[str]:
@@ -132,18 +132,20 @@ def _spellings(name: str) -> set[str]:
 
 _PREFIX = "def area(width, height):\n    return "
 _SUFFIX = "\n\nassert area(3, 4) == 12\nassert area(1, 9) == 9\nassert area(5, 5) == 25\nassert area(0, 7) == 0\n"
-_FEWEST_SUFFIX_TOKENS = 8
-_LONGEST_PAUSE_S = 5.0
+_MIN_SUFFIX_TOKENS = 8
+_MAX_PAUSE_S = 5.0
 _ABOUT_S = 10.0
 """Limit of a request about the server itself, and of every request after one that was not answered in time."""
 _ANSWER_S = 60.0
 """Limit of a request for one token, unless the user sets one; some servers load the model first."""
+# A failing server was once asked six times for each request, in silence.
 _RETRIES_WHILE_FAILING = 2
 _BUSY = (429, 503)
 """Statuses of a server that loads its model, or has too much to do."""
 _UNREACHABLE_TRIES = 2
 _WHOLE_PROBE_S = 900.0
-_TOKENIZED = "width * height"  # several tokens in any vocabulary
+# Several tokens in any vocabulary: a server that counts one for it has another endpoint at this path.
+_TOKENIZED = "width * height"
 
 Result = TypeVar("Result")
 
@@ -192,7 +194,8 @@ class _ServerProbe:
             name: CompletionServer(own_shape(name), own_address(name, spec.root), key)
             for name in ("openai", "llama-cpp", "ollama")
         }
-        self._about = self._servers["llama-cpp"]  # its address is the root
+        # The address of this shape is the root, at which questions about the server begin.
+        self._about = self._servers["llama-cpp"]
         self._found = ServerFindings(model="")
         self._failing = False
         """True if a request failed in all its tries, by the server's accident: the next ones are tried once."""
@@ -208,8 +211,9 @@ class _ServerProbe:
         try:
             models = await self._models()
             self._found = replace(self._found, model=chosen_model(self._spec, list(models)))
-            ollama = isinstance(value_at(await self._look("/api/version"), "version"), str)
-            await self._ways(ollama=ollama)
+            # Its /v1/completions puts the model's chat template around the text, so that another endpoint is asked.
+            ollama = isinstance(value_at(await self._fetch_or_none("/api/version"), "version"), str)
+            await self._find_endpoints(ollama=ollama)
             context = models.get(self._found.model) or (None if ollama else await self._context())
             tokens = None if ollama or not self._found.text else await self._special_tokens()
             return replace(self._found, context_tokens=context, special_tokens=tokens)
@@ -222,7 +226,7 @@ class _ServerProbe:
     async def _models(self) -> dict[str, int | None]:
         """Return the models that the server lists, with their context where it tells it."""
         try:
-            listed = await self._tried(lambda: self._about.fetch("/v1/models"), about=True)
+            listed = await self._send_with_retries(lambda: self._about.fetch("/v1/models"), about=True)
         except ProviderError:
             return {}
         entries = value_at(listed, "data") if isinstance(listed, dict) else None
@@ -234,9 +238,9 @@ class _ServerProbe:
 
     async def _context(self) -> int | None:
         """Return the context that llama.cpp or TGI tell of themselves."""
-        props = await self._look("/props")
+        props = await self._fetch_or_none("/props")
         found = _count(value_at(props, "default_generation_settings.n_ctx"))
-        return found or _count(value_at(await self._look("/info"), "max_total_tokens"))
+        return found or _count(value_at(await self._fetch_or_none("/info"), "max_total_tokens"))
 
     async def _special_tokens(self) -> frozenset[str] | None:
         """Return the sentinels that the server's tokenizer reads as one token; None if it tells none."""
@@ -255,27 +259,27 @@ class _ServerProbe:
     async def _tokens(self, text: str) -> int | None:
         ours: dict[str, JsonValue] = {"content": text, "add_special": False, "parse_special": True}
         theirs: dict[str, JsonValue] = {"model": self._found.model, "prompt": text, "add_special_tokens": False}
-        told = await self._look("/tokenize", {**ours, **theirs, "inputs": text})
+        told = await self._fetch_or_none("/tokenize", {**ours, **theirs, "inputs": text})
         tokens = told if isinstance(told, list) else value_at(told, "tokens")
         return len(tokens) if isinstance(tokens, list) else None
 
-    async def _look(self, path: str, body: Mapping[str, JsonValue] | None = None) -> JsonValue:
+    async def _fetch_or_none(self, path: str, body: Mapping[str, JsonValue] | None = None) -> JsonValue:
         """Return what the server says at a path, None if nothing."""
         try:
-            return await self._tried(lambda: self._about.fetch(path, body), about=True)
+            return await self._send_with_retries(lambda: self._about.fetch(path, body), about=True)
         except ProviderError:
             return None
 
     # --- what it answers ----------------------------------------------------------------------------------------
 
-    async def _ways(self, *, ollama: bool) -> None:
+    async def _find_endpoints(self, *, ollama: bool) -> None:
         openai = endpoint_shape("openai")
         text_shape = "ollama" if ollama else "openai"
         text_form = endpoint_shape(text_shape).text
         turns: list[JsonValue] = [{"role": "user", "content": "Write one word."}]
         text = await self._attempt(text_shape, text_form, {"text": _PREFIX})
         chat = await self._attempt("openai", openai.chat, {"messages": turns})
-        fill_shape, fill = await self._fill(text, ollama=ollama)
+        fill_shape, fill = await self._attempt_fill(text, ollama=ollama)
         outcomes = (("completions", text), ("chat", chat), ("FIM", fill))
         self._found = replace(
             self._found,
@@ -290,11 +294,12 @@ class _ServerProbe:
                 f"{self._spec.root} answers no request for {self._found.model} ({refusals}); {_remedy(errors)}"
             )
 
-    async def _fill(self, text: _Attempt, *, ollama: bool) -> tuple[str, _Attempt]:
+    async def _attempt_fill(self, text: _Attempt, *, ollama: bool) -> tuple[str, _Attempt]:
         """Return the shape of the endpoint for prefix and suffix, and its answer."""
         values: dict[str, JsonValue] = {"prefix": _PREFIX, "suffix": _SUFFIX}
         native = "ollama" if ollama else "llama-cpp"
         found = await self._attempt(native, endpoint_shape(native).fill, values)
+        # An endpoint for completions that does not answer a text will not answer one with a suffix.
         if found.answer or ollama or text.answer is None:
             return native, found
         found = await self._attempt("openai", endpoint_shape("openai").fill, values)
@@ -303,7 +308,8 @@ class _ServerProbe:
         counts, without = found.answer.counts, text.answer.counts
         if counts is None or without is None:
             return "openai", _Attempt(refusal="the server counts no tokens, so that the use of a suffix is not known")
-        if counts.input < without.input + _FEWEST_SUFFIX_TOKENS:
+        # The suffix has more tokens; a template around the prompt may cost a few.
+        if counts.input < without.input + _MIN_SUFFIX_TOKENS:
             return "openai", _Attempt(refusal="the suffix is dropped")
         return "openai", found
 
@@ -319,7 +325,7 @@ class _ServerProbe:
             left = {key: value for key, value in settings.items() if key not in self._found.unsent}
             body, _ = shape.body(form, {**left, **values}, stream=self._found.stream)
             try:
-                return _Attempt(await self._tried(lambda body=body: server.ask(form, body, 1)))  # type: ignore[misc]
+                return _Attempt(await self._send_with_retries(lambda body=body: server.ask(form, body, 1)))  # type: ignore[misc]
             except ProviderError as error:
                 said = error.message.lower()
                 if self._found.stream and error.status_code in (400, 422) and "stream" in said:
@@ -329,7 +335,7 @@ class _ServerProbe:
                 else:
                     return _Attempt(refusal=one_line(str(error), 200), error=error)
 
-    async def _tried(self, send: Callable[[], Awaitable[Result]], *, about: bool = False) -> Result:
+    async def _send_with_retries(self, send: Callable[[], Awaitable[Result]], *, about: bool = False) -> Result:
         """Return the outcome of a request, which is sent again after a server's accident.
 
         ``about``: it asks about the server itself, whose endpoints may answer even if this does not.
@@ -359,7 +365,7 @@ class _ServerProbe:
                 self._failing = self._failing or not about
                 raise error
             pause = max(min(self._options.retry_wait_s, 1.0) * 2.0 ** (tries - 1), fault.retry_after or 0.0)
-            await asyncio.sleep(min(pause, _LONGEST_PAUSE_S))
+            await asyncio.sleep(min(pause, _MAX_PAUSE_S))
 
     def _retries(self, error: ProviderError) -> int:
         """Return the number of tries after the first: many only while the server says that it is busy."""
@@ -389,4 +395,5 @@ def _remedy(errors: Sequence[ProviderError]) -> str:
 
 
 def _count(value: JsonValue) -> int | None:
+    # Some servers write 0 or -1 for a limit that they do not have.
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

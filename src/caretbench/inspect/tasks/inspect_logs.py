@@ -31,6 +31,7 @@ def is_log(path: Path) -> bool:
         return False
     with path.open("rb") as stream:
         head = stream.read(4096)
+    # The suffix may be anybody's; Inspect's files of this name are archives.
     if path.suffix == ".eval":
         return head.startswith(_ZIP)
     return path.suffix == ".json" and b'"eval"' in head and b'"version"' in head
@@ -60,7 +61,8 @@ class InspectLog:
         self._path = path
         try:
             self._header: EvalLog = read_eval_log(path, header_only=True)
-        except Exception as error:  # a damaged log raises whatever its parts raise
+        # A damaged log raises whatever its parts raise.
+        except Exception as error:
             raise DataError(f"{path}: not a log that Inspect can read ({type(error).__name__})") from None
         about = self._header.eval.metadata or {}
         if about.get("suite") != suite:
@@ -111,7 +113,8 @@ class InspectLog:
             raise DataError(f"{self._path}: the log is damaged ({type(error).__name__})") from None
 
     def _completion(self, identity: str, sample: EvalSample, stamp: Mapping[str, Any]) -> Completion:
-        from caretbench.inspect.client.model_caller import usage_of  # only logs need it
+        # Only the reading of logs needs it.
+        from caretbench.inspect.client.model_caller import usage_of
 
         output = sample.output
         settings = self._settings(stamp)
@@ -124,6 +127,7 @@ class InspectLog:
             problem_id=identity,
             model=self.model,
             parameters=parameters,
+            # Inspect counts epochs from 1.
             sample=sample.epoch - 1,
             text=output.completion,
             finish_reason=_finish_reason(output),

@@ -29,7 +29,7 @@ from caretbench.suites.suite_types import ProblemSet
 LANES = 2
 """Maximum number of parallel batches: a program that hangs in one does not delay all others."""
 
-SETTLING_S = 0.05
+BATCH_DELAY_S = 0.05
 """Seconds that a batch is left to fill."""
 
 
@@ -43,24 +43,25 @@ class _Waiting:
 class ProgramBatcher:
     """Collector of programs from concurrent callers that runs them in batches; equal programs run once."""
 
-    def __init__(self, executor: Callable[[], AnyExecutor], *, batch_delay_s: float = SETTLING_S) -> None:
+    def __init__(self, executor: Callable[[], AnyExecutor], *, batch_delay_s: float = BATCH_DELAY_S) -> None:
         self._make = executor
-        self._settling_s = batch_delay_s
+        self._batch_delay_s = batch_delay_s
         self._lock = threading.Lock()
         self._executor: AnyExecutor | None = None
         self._pending: list[_Waiting] = []
-        self._under_way: dict[str, Future[ExecutionResult]] = {}
+        self._in_flight: dict[str, Future[ExecutionResult]] = {}
         self._lanes = 0
 
     def submit(self, request: AnyRequest) -> Future[ExecutionResult]:
         """Return the future result of ``request``; the result does not contain the request's id."""
+        # Without the id, equal programs of different samples run once.
         key = sha256_text(repr(request.model_copy(update={"id": ""})))
         with self._lock:
-            future = self._under_way.get(key)
+            future = self._in_flight.get(key)
             if future is not None:
                 return future
             future = Future()
-            self._under_way[key] = future
+            self._in_flight[key] = future
             self._pending.append(_Waiting(key, request, future))
             if self._lanes < LANES:
                 self._lanes += 1
@@ -73,11 +74,12 @@ class ProgramBatcher:
         Raises:
             MachineError: they cannot; the message says what is missing.
         """
-        self._the_executor().isolation()
+        self._get_executor().isolation()
 
     def _lane(self) -> None:
         while True:
-            time.sleep(self._settling_s)
+            # Compilers serve many programs at once: samples that are scored together come within this time.
+            time.sleep(self._batch_delay_s)
             batch = self._take()
             if not batch:
                 return
@@ -106,15 +108,17 @@ class ProgramBatcher:
 
         fault: BaseException | None = None
         try:
-            for result in self._the_executor().submit(requests()):
+            for result in self._get_executor().submit(requests()):
                 self._settle(given[result.id], result)
-        except BaseException as error:  # whatever it is, those who wait must hear of it
+        # Whatever it is, those who wait must hear of it: a coroutine would wait for ever.
+        except BaseException as error:
             fault = error
         for waiting in (*batch, *given.values()):
+            # An executor that gives fewer results than requests would leave its callers waiting.
             if not waiting.future.done():
                 self._settle(waiting, fault or RuntimeError("the executor gave no result"))
 
-    def _the_executor(self) -> AnyExecutor:
+    def _get_executor(self) -> AnyExecutor:
         with self._lock:
             if self._executor is None:
                 self._executor = self._make()
@@ -122,14 +126,14 @@ class ProgramBatcher:
 
     def _settle(self, waiting: _Waiting, outcome: ExecutionResult | BaseException) -> None:
         with self._lock:
-            self._under_way.pop(waiting.key, None)
+            self._in_flight.pop(waiting.key, None)
         if isinstance(outcome, ExecutionResult):
             waiting.future.set_result(outcome)
         else:
             waiting.future.set_exception(outcome)
 
 
-LEFT_OUT = "left_out"
+EXCLUDED = "left_out"
 NO_ANSWER = "no_answer"
 
 
@@ -165,21 +169,21 @@ class InspectSuite:
         policy: Policy,
         profile: Profile,
         variants: Mapping[str, str],
-        gatherer: ProgramBatcher | None,
+        batcher: ProgramBatcher | None,
     ) -> None:
         self.suite = suite
         self.data = data
         self.policy = policy
         self.profile = profile
         self.variants = variants
-        self._gatherer = gatherer
+        self._batcher = batcher
         self._lock = threading.Lock()
         self._references: dict[str, Future[ExecutionResult]] = {}
 
     @property
     def executes(self) -> bool:
         """Return whether programs are run."""
-        return self._gatherer is not None
+        return self._batcher is not None
 
     def check(self) -> None:
         """Check that answers can be scored on this machine.
@@ -187,8 +191,8 @@ class InspectSuite:
         Raises:
             MachineError: no sandbox can be built.
         """
-        if self._gatherer is not None:
-            self._gatherer.check()
+        if self._batcher is not None:
+            self._batcher.check()
 
     @cached_property
     def problems(self) -> Mapping[str, Problem]:
@@ -218,7 +222,7 @@ class InspectSuite:
 
         None where nothing is run.
         """
-        if self._gatherer is None or not needs_execution(problem):
+        if self._batcher is None or not needs_execution(problem):
             return None
         with self._lock:
             future = self._references.get(problem.id)
@@ -228,7 +232,7 @@ class InspectSuite:
                     future = Future()
                     future.set_result(verdicts.result_without_program(problem))
                 else:
-                    future = self._gatherer.submit(request.model_copy(update={"is_reference": True}))
+                    future = self._batcher.submit(request.model_copy(update={"is_reference": True}))
                 self._references[problem.id] = future
             return future
 
@@ -245,7 +249,8 @@ class InspectSuite:
             numbers = dict(measured.values)
             if "passed" in numbers:
                 checks.append(numbers.pop("passed"))
-            numbers.pop("parses", None)  # reports count errors by it; it is no similarity
+            # Reports count errors by it; it is no similarity.
+            numbers.pop("parses", None)
             similarity |= numbers
         request = (
             self.suite.submitted_request(problem, text, self.profile, self.variants)
@@ -259,11 +264,11 @@ class InspectSuite:
 
     def start(self, prepared: PreparedAnswer, reference: ExecutionResult | None) -> Future[ExecutionResult] | None:
         """Start the answer's program, its CPU time bounded by the reference's; None if there is none."""
-        if self._gatherer is None or prepared.request is None:
+        if self._batcher is None or prepared.request is None:
             return None
         bounded = reference is not None and rules_of(self.profile).bounded_by_reference
         cpu_s = reference.cpu_s if reference is not None and bounded else None
-        return self._gatherer.submit(prepared.request.model_copy(update={"reference_cpu_s": cpu_s}))
+        return self._batcher.submit(prepared.request.model_copy(update={"reference_cpu_s": cpu_s}))
 
     def exclusion_cause(self, reference: ExecutionResult) -> str | None:
         """Return the cause for which a problem is excluded, by its reference's result; None if it is not."""
@@ -283,7 +288,7 @@ class InspectSuite:
         """Return the verdict on an answer, as computed by score stage and report."""
         values = prepared.similarity
         if exclusion is not None:
-            return AnswerVerdict(LEFT_OUT, None, True, values, {"cause": exclusion})
+            return AnswerVerdict(EXCLUDED, None, True, values, {"cause": exclusion})
         read = [CheckOutcome(counted=True, value=value) for value in prepared.checks]
         if not (self.executes and needs_execution(problem)):
             if not read or needs_execution(problem):
@@ -345,7 +350,7 @@ def cached_inspect_suite(
     loaded_suite = find_suite(suite)
     loaded = load_problems(loaded_suite, data)
     execute = execute and any(map(needs_execution, loaded.problems))
-    gatherer = ProgramBatcher(lambda: open_executor(workers, use_cache=use_cache)) if execute else None
+    batcher = ProgramBatcher(lambda: open_executor(workers, use_cache=use_cache)) if execute else None
     return InspectSuite(
-        loaded_suite, loaded, find_policy(policy or loaded_suite.rules(named).policy), named, dict(variants), gatherer
+        loaded_suite, loaded, find_policy(policy or loaded_suite.rules(named).policy), named, dict(variants), batcher
     )

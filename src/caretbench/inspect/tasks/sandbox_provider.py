@@ -135,7 +135,7 @@ class CaretbenchSandbox(SandboxEnvironment):
     async def task_init(cls, task_name: str, config: SandboxEnvironmentConfigType | None) -> None:
         """Check before the first sample that sandboxes can be created on this machine."""
         settings = sandbox_settings(config)
-        await _in_thread(lambda: _try_out(settings))
+        await _in_thread(lambda: _check_sandbox(settings))
 
     @override
     @classmethod
@@ -143,7 +143,7 @@ class CaretbenchSandbox(SandboxEnvironment):
         cls, task_name: str, config: SandboxEnvironmentConfigType | None, metadata: dict[str, str]
     ) -> dict[str, SandboxEnvironment]:
         settings = sandbox_settings(config)
-        return {"default": cls(await _in_thread(lambda: _built(settings)))}
+        return {"default": cls(await _in_thread(lambda: _build_sandbox(settings)))}
 
     @override
     @classmethod
@@ -179,6 +179,8 @@ class CaretbenchSandbox(SandboxEnvironment):
             )
         most = SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE
         limits = self._sandbox.limits.model_copy(
+            # Inspect wants the output up to its limit, and an error beyond it; a command that writes on without end is
+            # killed at twice that.
             update={"output_kb": math.ceil(most / 1024), "output_kill_mb": (2 * most >> 20) + 1}
         )
         stop = threading.Event()
@@ -192,8 +194,8 @@ class CaretbenchSandbox(SandboxEnvironment):
             wall_s=timeout,
             stop=stop,
         )
-        ran = await (_by_turns(work, stop) if concurrency else _in_thread(work, stop))
-        return _judged(ran, cmd, limits, timeout or limits.wall_s)
+        ran = await (_in_bounded_thread(work, stop) if concurrency else _in_thread(work, stop))
+        return _to_exec_result(ran, cmd, limits, timeout or limits.wall_s)
 
     @override
     async def write_file(self, file: str, contents: str | bytes) -> None:
@@ -228,16 +230,17 @@ class CaretbenchSandbox(SandboxEnvironment):
 # --- between Inspect and the sandbox ----------------------------------------------------------------------------------
 
 
-def _built(settings: SandboxSettings) -> PersistentSandbox:
+def _build_sandbox(settings: SandboxSettings) -> PersistentSandbox:
     return PersistentSandbox(settings.limits(), environment=settings.environment, read_only=settings.read_only)
 
 
-def _try_out(settings: SandboxSettings) -> None:
+def _check_sandbox(settings: SandboxSettings) -> None:
     gone = [place for place in settings.read_only.values() if not Path(place).exists()]
     if gone:
         raise DataError(f"{gone[0]}: not here, and the sandbox is to show it")
-    Sandbox().probe()  # tells what to install or to set
-    with _built(settings) as sandbox:
+    # It tells what to install or to set; the first command would only fail.
+    Sandbox().probe()
+    with _build_sandbox(settings) as sandbox:
         sandbox.run(["/bin/true"])
 
 
@@ -254,13 +257,13 @@ async def _in_thread(work: Callable[[], _T], stop: threading.Event | None = None
             stop.set()
 
 
-async def _by_turns(work: Callable[[], _T], stop: threading.Event) -> _T:
+async def _in_bounded_thread(work: Callable[[], _T], stop: threading.Event) -> _T:
     """Return the same, with bounded parallelism: processors are few."""
     async with concurrency("caretbench-sandbox", 4 * (os.cpu_count() or 1)):
         return await _in_thread(work, stop)
 
 
-def _judged(ran: SandboxResult, cmd: list[str], limits: Limits, wall_s: float) -> ExecResult[str]:
+def _to_exec_result(ran: SandboxResult, cmd: list[str], limits: Limits, wall_s: float) -> ExecResult[str]:
     """Return a command's result, or the exception that Inspect documents for it."""
     if ran.error is not None:
         raise SandboxUnavailableError(ran.error)
@@ -271,6 +274,7 @@ def _judged(ran: SandboxResult, cmd: list[str], limits: Limits, wall_s: float) -
             limit = SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE_STR
             raise OutputLimitExceededError(limit_str=limit, truncated_output=ran.stdout.text)
     stderr = ran.stderr.text
+    # Inspect documents PermissionError for a file that is not executable; a program may exit with 127 itself.
     if ran.exit_code == _NOT_STARTED and stderr == f"cannot start {cmd[0]}: Permission denied\n":
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), cmd[0])
     if ran.killed is not None:

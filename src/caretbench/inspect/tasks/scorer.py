@@ -138,15 +138,15 @@ def caret(
 async def _score(suite: InspectSuite, state: TaskState, stamp: Mapping[str, Any]) -> Score:
     """Return the score of one sample."""
     problem = suite.problem(str(state.sample_id))
-    reference = await _ran(suite.reference(problem))
+    reference = await _await_result(suite.reference(problem))
     exclusion = None if reference is None else suite.exclusion_cause(reference)
     # Every sample has every name: Inspect puts the values of an epoch next to those of the others.
     unknown = dict.fromkeys(await run_in_thread(lambda: suite.similarity_names), math.nan)
     if not state.output.choices or "missing" in stamp:
-        return _unanswered(suite, stamp, unknown, is_excluded=exclusion is not None)
+        return _score_unanswered(suite, stamp, unknown, is_excluded=exclusion is not None)
     prepared = await run_in_thread(lambda: suite.prepare(problem, state.output.completion))
     running = suite.start(prepared, reference) if exclusion is None else None
-    result = await _ran(running)
+    result = await _await_result(running)
     verdict = suite.verdict(problem, prepared, result, exclusion, reference)
     values = {
         PASSED: math.nan if verdict.passed is None else float(verdict.passed),
@@ -158,34 +158,34 @@ async def _score(suite: InspectSuite, state: TaskState, stamp: Mapping[str, Any]
         answer=prepared.text,
         explanation="\n".join([verdict.outcome, *(str(text) for text in said if text)]),
         reason=None if verdict.passed is not None else verdict.outcome,
-        metadata=_common(suite)
+        metadata=_common_metadata(suite)
         | {"outcome": verdict.outcome, "counted": verdict.passed is not None, "error_kinds": list(prepared.error_kinds)}
         | dict(verdict.details),
     )
 
 
-async def _ran(running: Future[ExecutionResult] | None) -> ExecutionResult | None:
+async def _await_result(running: Future[ExecutionResult] | None) -> ExecutionResult | None:
     if running is None:
         return None
     return await await_future(running)
 
 
-def _unanswered(
+def _score_unanswered(
     suite: InspectSuite, stamp: Mapping[str, Any], unknown: Mapping[str, float], *, is_excluded: bool
 ) -> Score:
     """Return the score of a sample without an answer: no verdict."""
-    from caretbench.inspect.tasks.inspect_suite import LEFT_OUT, NO_ANSWER
+    from caretbench.inspect.tasks.inspect_suite import EXCLUDED, NO_ANSWER
 
     kind = stamp.get("missing", NO_ANSWER)
     there = math.nan if is_excluded or not suite.executes else 0.0
     return Score(
         value={PASSED: math.nan, VERDICT: there} | dict(unknown),
         explanation=str(stamp.get("message") or "there is no answer"),
-        reason=LEFT_OUT if is_excluded else kind,
-        metadata=_common(suite) | {"outcome": kind, "counted": False},
+        reason=EXCLUDED if is_excluded else kind,
+        metadata=_common_metadata(suite) | {"outcome": kind, "counted": False},
     )
 
 
-def _common(suite: InspectSuite) -> dict[str, Any]:
+def _common_metadata(suite: InspectSuite) -> dict[str, Any]:
     first_lines = suite.suite.rules(suite.profile).first_lines
     return {"profile": suite.profile, "policy": suite.policy.key, "first_lines": first_lines}

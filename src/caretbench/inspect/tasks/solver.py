@@ -42,12 +42,13 @@ def ask(suite: str, data: str, asked: dict[str, Any], seed: int | None, scored: 
         seed: The first sample's seed; each further one's is one higher.
         scored: Parameters of the scorer, whose references start to run meanwhile.
     """
-    askings: dict[Model, ModelUnderTest] = {}  # a model's vocabulary is read once
+    # A model's vocabulary is read once, and not for each sample.
+    tested_models: dict[Model, ModelUnderTest] = {}
 
-    def asking_of(model: Model, *, questions: bool) -> ModelUnderTest:
-        if model not in askings:
-            askings[model] = _asking(model, suite, asked, questions=questions)
-        return askings[model]
+    def model_under_test(model: Model, *, questions: bool) -> ModelUnderTest:
+        if model not in tested_models:
+            tested_models[model] = _model_under_test(model, suite, asked, questions=questions)
+        return tested_models[model]
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         from inspect_ai.model import get_model
@@ -58,28 +59,29 @@ def ask(suite: str, data: str, asked: dict[str, Any], seed: int | None, scored: 
 
         tested_suite = inspect_suite(suite, data, **scored)
         problem = tested_suite.problem(str(state.sample_id))
-        tested_suite.reference(problem)  # runs while the model thinks
+        # It runs while the model thinks; its verdict is needed before the answer's.
+        tested_suite.reference(problem)
         model = get_model()
-        tested_model = await run_in_thread(lambda: asking_of(model, questions=tested_suite.asks_questions))
-        (wanted,) = await run_in_thread(lambda: list(tested_model.pending_samples([problem], {})))
+        tested_model = await run_in_thread(lambda: model_under_test(model, questions=tested_suite.asks_questions))
+        (pending,) = await run_in_thread(lambda: list(tested_model.pending_samples([problem], {})))
         names = ("budget", "client", *(name for name in CHOSEN_SETTINGS if name in tested_model.settings))
         stamp: dict[str, Any] = {
             "suite": suite, "data": data, "prompt": tested_model.strategy.key,
             **{name: tested_model.settings[name] for name in names},
         }  # fmt: skip
         state.metadata[STAMP] = stamp
-        if wanted.prompt is None:
-            stamp |= {"missing": "unpromptable", "message": wanted.fault}
+        if pending.prompt is None:
+            stamp |= {"missing": "unpromptable", "message": pending.fault}
             state.completed = True
             return state
-        state.messages = messages_of(wanted.prompt)
+        state.messages = messages_of(pending.prompt)
         last = state.messages[-1]
         # A provider sees messages, not samples; this also keeps the samples of a problem apart in Inspect's cache.
         last.metadata = (last.metadata or {}) | {"sample_id": problem.id, "epoch": state.epoch}
         limit = ModelFacts(model).stop_texts
-        chosen = _settings(wanted.prompt, limit, None if seed is None else seed + state.epoch - 1)
+        chosen = _settings(pending.prompt, limit, None if seed is None else seed + state.epoch - 1)
         state = await generate(state, tool_calls="none", **chosen)
-        refusal = _finished(state.output, wanted.prompt, limit)
+        refusal = _finish_answer(state.output, pending.prompt, limit)
         state.metadata[STAMP] = stamp | (
             {"answered": True} if refusal is None else {"missing": "refused", "message": refusal}
         )
@@ -88,7 +90,7 @@ def ask(suite: str, data: str, asked: dict[str, Any], seed: int | None, scored: 
     return solve
 
 
-def _asking(model: Model, suite: str, asked: Mapping[str, Any], *, questions: bool) -> ModelUnderTest:
+def _model_under_test(model: Model, suite: str, asked: Mapping[str, Any], *, questions: bool) -> ModelUnderTest:
     """Return the request settings of this model."""
     from caretbench.inspect.client.provider_facts import ModelFacts
     from caretbench.models import Sampling
@@ -117,9 +119,10 @@ def _settings(prompt: Prompt, limit: int | None, seed: int | None) -> dict[str, 
     return chosen if seed is None else chosen | {"seed": seed}
 
 
-def _finished(output: ModelOutput, prompt: Prompt, limit: int | None) -> str | None:
+def _finish_answer(output: ModelOutput, prompt: Prompt, limit: int | None) -> str | None:
     """Finish an answer as the prompt requires; return why there is none."""
-    if limit is not None and output.choices:  # the request had no room for the other texts at which it ends
+    # The request had no room for the other texts at which the answer ends.
+    if limit is not None and output.choices:
         output.message.content = output.completion = cut_at_stop(output.completion, prompt.stop[limit:])
     refusal = refusal_of(output, output.stop_reason, output.completion)
     letters = letters_of(prompt)

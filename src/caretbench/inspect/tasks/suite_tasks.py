@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
 
 _SCORER = "caret"
-_PER_CELL = Option("limit_per_cell", int, "", "suite", field="per_cell", replacement="per_cell", in_inspect=True)
 
 
 def inspect_task(name: str) -> Callable[..., Task]:
@@ -46,7 +44,7 @@ def inspect_task(name: str) -> Callable[..., Task]:
 
     made.__name__ = made.__qualname__ = name
     made.__doc__ = f"The suite {name} as a task; its parameters are in docs/reference/inspect.md."
-    parameters = [_parameter(option) for option in (*OPTIONS, _PER_CELL) if option.in_inspect]
+    parameters = [_parameter(option) for option in OPTIONS if option.in_inspect]
     made.__signature__ = inspect.Signature(parameters, return_annotation=Task)  # type: ignore[attr-defined] # read by Inspect
     made.__annotations__ = {entry.name: entry.annotation for entry in parameters} | {"return": Task}
     return cast("Callable[..., Task]", task(name=name)(made))
@@ -66,12 +64,7 @@ def _config(suite: str, parameters: Mapping[str, Any]) -> RunConfig:
     """Return the configuration of a task's parameters, without models, which Inspect has."""
     options: dict[str, Any] = {}
     for name, value in parameters.items():
-        if name == _PER_CELL.name:
-            if value is not None:
-                message = f"{name} is replaced by {_PER_CELL.replacement}; it works for one release more"
-                logging.getLogger("caretbench").warning("%s", message)
-                options[_PER_CELL.field] = value
-        elif OPTIONS_BY_NAME[name].value_type is StringList:
+        if OPTIONS_BY_NAME[name].value_type is StringList:
             options[name] = [value] if isinstance(value, str) else value
         else:
             options[name] = ",".join(map(str, value)) if isinstance(value, list) else value
@@ -80,6 +73,7 @@ def _config(suite: str, parameters: Mapping[str, Any]) -> RunConfig:
             "a task scores under one policy; score its log under others: caretbench score SUITE --completions LOG"
         )
     config = config_from_options(suite, options, models=[NamedModel("model", "inspect/model")])
+    # One log has one solver; two modes would be two series under one name.
     if len(config.models[0].instruction or ()) > 1:
         raise ValueError("a task asks in one mode of instruction; make a task for each mode")
     return config
@@ -155,7 +149,8 @@ def _refuse_unknown_format(
     try:
         model = get_model()
     except ValueError:
-        return  # no model yet: the task is only looked at
+        # No model yet: the task is only looked at.
+        return
     client = cast("ModelClient", ModelFacts(model))
     if fault := instruction_fault(choose(client, prompt, questions=questions), client, mode, problems):
         raise ValueError(fault)
@@ -183,6 +178,7 @@ def _viewer(similarities: Sequence[str]) -> ViewerConfig:
     columns += [TaskSamplesColumn(id=name, visible=False) for name in ("input", "target", "tokens", "duration")]
     similar = ScoreColorScale(palette="good-high", min=0, max=1)
     return ViewerConfig(
+        # Answers are texts of models: as Markdown they could load images from anywhere.
         trust_content=False,
         sample_score_view=SampleScoreView(default="grid"),
         task_samples_view=TaskSamplesView(

@@ -70,6 +70,7 @@ def detect_format(special_tokens: frozenset[str]) -> FimFormat | None:
     found = [
         entry for entry in fim_formats().values() if not entry.detected_as and tokens.issuperset(entry.identified_by)
     ]
+    # The tokens of one family may be among those of another: the one with the most of them is meant.
     return max(found, key=lambda entry: len(entry.identified_by), default=None)
 
 
@@ -81,7 +82,8 @@ def format_for_model(name: str, special_tokens: frozenset[str] | None) -> FimFor
     Raises:
         ValueError: There is no such format, or none is known; the message contains reason and remedy.
     """
-    entry = _named(name)
+    entry = _family_in_name(name)
+    # First, since such models have the tokens of their relatives without the training.
     if isinstance(entry, FamilyWithoutFim):
         raise ValueError(f"{name} cannot fill in the middle ({entry.title}): {entry.reason}")  # noqa: TRY004
     if special_tokens is None:
@@ -117,13 +119,15 @@ def known_sentinels() -> frozenset[str]:
     return frozenset(token for entry in fim_formats().values() for token in entry.identified_by)
 
 
-def _named(name: str) -> FimFormat | FamilyWithoutFim | None:
+def _family_in_name(name: str) -> FimFormat | FamilyWithoutFim | None:
     """Return the family in a model's name: the end after the last slash, whatever its case, ``-`` for ``_``."""
+    # Only the end: a folder or an organisation may have the name of another family.
     end = _plain(re.split(r"[/\\]", name.rstrip("/\\"))[-1])
     entries: list[FimFormat | FamilyWithoutFim] = [*fim_formats().values(), *families_without_fim().values()]
     fitting = [
         (len(pattern), pattern, entry) for entry in entries for pattern in entry.models if fnmatchcase(end, pattern)
     ]
+    # The longest pattern is the most specific: the name of a relative may contain that of its family.
     return max(fitting, key=lambda item: item[:2])[2] if fitting else None
 
 
@@ -154,16 +158,17 @@ def read_special_tokens(path: Path) -> frozenset[str]:
     files = [path / name for name in TOKENIZER_FILES if (path / name).is_file()] if path.is_dir() else [path]
     if not files:
         raise DataError(f"{path}: no {' and no '.join(TOKENIZER_FILES)} in this folder")
-    return frozenset(token for file in files for token in _tokens(file))
+    return frozenset(token for file in files for token in _read_tokens(file))
 
 
-def _tokens(file: Path) -> Iterator[str]:
+def _read_tokens(file: Path) -> Iterator[str]:
     try:
         content = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{file}: cannot be read as a tokenizer: {error}") from error
     if not isinstance(content, dict):
         raise DataError(f"{file}: does not hold a tokenizer: its top level is not an object")
+    # tokenizer_config.json has the added tokens in this form, tokenizer.json as a list.
     decoder = content.get("added_tokens_decoder")
     yield from _texts(content.get("added_tokens"))
     yield from _texts(list(decoder.values()) if isinstance(decoder, dict) else None)

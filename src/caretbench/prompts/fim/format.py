@@ -79,6 +79,7 @@ class FimFormat(_Entry):
             _check_names("file", self.file, _FILE_PIECES)
         for order, template in self.orders.items():
             _check_names(order, template, _TEXT_PIECES | self.pieces.keys())
+            # A family without a place for the suffix would be left-to-right under another name.
             if not all(template.count(f"{{{name}}}") == 1 for name in ("prefix", "suffix", "files")):
                 raise ValueError(f"{order} has to hold prefix, suffix and files, each once")
             if (template.index("{prefix}") < template.index("{suffix}")) != (order == "psm"):
@@ -135,6 +136,7 @@ class FimFormat(_Entry):
         template = self.orders.get(order or self.order)
         if template is None:
             raise ValueError(f"{self.name} has no order {order}; it has {', '.join(self.orders)}")
+        # The tokenizer reads a sentinel in the text as the real one: the model would fill in at another place.
         self._refuse_sentinels(prefix, suffix, path, repository, files)
         known = {"path": path or "", "repository_name": repository or ""}
         holds = {"files": bool(files), "path": bool(path), "repository": bool(files and repository)}
@@ -179,6 +181,7 @@ _NAME = re.compile(r"\{(\w+)\}")
 
 def _fill(template: str, values: Mapping[str, str]) -> str:
     """Return ``template`` with its names replaced, in one pass: values are not searched again."""
+    # In one pass: a program may hold {prefix} itself, and must not be filled in.
     return _NAME.sub(lambda match: values[match[1]], template)
 
 

@@ -51,6 +51,7 @@ class ControlFlow(ABC):
                 flow.set_current_block(flow.block(untaken))
                 self._visit(child)
                 ends.append(flow.current)
+                # Behind an `else` there is no way on which no branch was taken.
                 flow.set_current_block(flow.block() if part == "else" else flow.block(untaken))
             elif part == "elif":
                 self._branches(child, ends)
@@ -83,6 +84,7 @@ class ControlFlow(ABC):
         targets = [child for part, child in parts if part.startswith("target.")]
         if not is_post:
             self._visit_all(parts, {"condition"})
+        # Code behind `while True` is reached by `break` alone; otherwise no name would be certain to be defined there.
         endless = not targets and all(self._text(c).strip("() ") in {"True", "true", "1"} for c in conditions)
         leaving = [] if endless else [flow.current]
         flow.set_current_block(flow.block(flow.current))
@@ -120,6 +122,7 @@ class ControlFlow(ABC):
             flow.enter_try(last)
         caught = flow.block()
         if handlers:
+            # Any statement of the body may throw, so each definition in it may reach the handler.
             flow.enter_try(caught)
         for part, child in parts:
             if part == "body":
@@ -160,13 +163,15 @@ class ControlFlow(ABC):
                 self._visit(child)
         _, _, defaults = self._switches.pop()
         flow.link(flow.current, after)
+        # Without a default, no case may fit.
         if not defaults:
             flow.link(head, after)
         flow.breaks.pop()
         flow.set_current_block(after)
 
     def _case(self, node: tree_sitter.Node) -> None:
-        if not self._switches:  # only in text that does not parse
+        # Only in text that does not parse, a case stands outside of a switch.
+        if not self._switches:
             self._children(node)
             return
         flow = self.flow

@@ -211,6 +211,7 @@ class FileSymbols(ControlFlow):
                     self._types = ()
                 self._visit(child)
                 self._types = kept
+        # Reads before writes: in `x = x + 1` the right side uses the earlier definition.
         for child in targets:
             self._visit(child)
         for child in deferred:
@@ -251,7 +252,8 @@ class FileSymbols(ControlFlow):
         return use
 
     def _identifier(self, node: tree_sitter.Node) -> None:
-        if node.start_byte == node.end_byte:  # invented by the parser
+        # Invented by the parser, to go on after an error.
+        if node.start_byte == node.end_byte:
             return
         self.flow.add(self._use(node))
 
@@ -324,7 +326,8 @@ class FileSymbols(ControlFlow):
     def _target(self, node: tree_sitter.Node, part: str) -> None:
         """Record the targets of a write: names, also in patterns. In ``a[i]`` and ``a.b`` the object is read."""
         word = self.structure.get(node.id)
-        is_name = word is None and node.is_named and not node.child_count  # `#size`, `size` of a field
+        # `#size` and `size` of a field are no identifiers for the grammar.
+        is_name = word is None and node.is_named and not node.child_count
         if word == "identifier" or (part == "target.field" and is_name):
             if part in {"target.update", "target.delete"}:
                 self._identifier(node)
@@ -383,7 +386,8 @@ class FileSymbols(ControlFlow):
         self.scope, self.flow, self._types = outer, flow, types
         for child in names:
             self._outer_done.discard(child.id)
-            if inner.owner == inner.name:  # a constructor outside of its class, which has the name already
+            # A constructor outside of its class: the class has the name already.
+            if inner.owner == inner.name:
                 continue
             if kind in _OPENED:
                 self.opened[child.start_byte] = inner
@@ -420,6 +424,7 @@ class FileSymbols(ControlFlow):
             if child.id in self.marks["outer"]:
                 self._bases_in(child, inner)
                 self._visit(child)
+                # Defaults and annotations are evaluated outside; the walk inside must not count them twice.
                 self._outer_done.add(child.id)
             elif part in _DECLARED and inner.kind != "lambda":
                 inner.name = inner.name or self._text(child)

@@ -105,6 +105,7 @@ def _solve(block: list[FlowEvent], entry: int, own: DefinitionBits) -> None:
 def _members(bits: int, sites: list[DefinitionSite]) -> list[DefinitionSite]:
     found = []
     while bits:
+        # Only the set bits are visited: a state has as many bits as the function has definitions.
         lowest = bits & -bits
         found.append(sites[lowest.bit_length() - 1])
         bits ^= lowest
@@ -152,7 +153,8 @@ def find_variable(file: FileSymbols, name: str, scope: NameScope) -> Variable | 
         found = current.symbols.get(name)
         is_hidden = crossed and current.kind in CLASS_SCOPES and not file.rules.class_scope_visible
         if found is not None and (not is_hidden or (found.binding == "class" and file.rules.block_scopes)):
-            return found  # the parameters of a generic class are visible everywhere in it
+            # The parameters of a generic class are visible everywhere in it, also where its fields are not.
+            return found
         crossed = crossed or current.kind in FUNCTION_SCOPES
         current = current.parent
     return None
@@ -188,6 +190,7 @@ def resolve_names(file: FileSymbols) -> None:
     for site, scope, types in file.members:
         around = scope.enclosing_scope(CLASS_SCOPES)
         if around is not None:
+            # A field may be written by any method at any time: its flow is not computed.
             _declare(around, site, None, types).flow = None
     for use in file.uses:
         if not use.path:
@@ -202,7 +205,8 @@ def resolve_names(file: FileSymbols) -> None:
 def _variable(file: FileSymbols, use: NameUse) -> Variable | None:
     """Return the variable of a use that is not a member."""
     found = find_variable(file, use.key, use.scope)
-    if found is None and use.key != use.name:  # a method that was imported by its name
+    # Where methods are kept apart from variables, one that was imported by its name is found as a name.
+    if found is None and use.key != use.name:
         imported = find_variable(file, use.name, use.scope)
         return imported if imported is not None and imported.target is not None else None
     return found
@@ -229,7 +233,8 @@ def _declare_site(
 ) -> None:
     home = _declaring_scope(file, site, scope, part)
     if home is None or (home.kind in CLASS_SCOPES and site.key == home.name):
-        return  # a constructor has the name of its class, which is found around it
+        # A constructor has the name of its class, which is found around it.
+        return
     if part.startswith("target.") and target is None and site.binding == "local":
         site.binding = _BINDING_BY_SCOPE.get(home.kind, "local")
     elif site.binding == "function" and home.kind in CLASS_SCOPES:

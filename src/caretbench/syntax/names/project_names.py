@@ -34,6 +34,8 @@ class ModuleIndex:
         self._parts: dict[tuple[str, str], list[tuple[FileSymbols, Variable]]] = {}
         self._exports: dict[str, dict[str, Variable]] = {}
         self._reachable: dict[str, tuple[FileSymbols, ...]] = {}
+        # The shortest path first, so that `src/a.py` wins over `src/vendor/a.py`; then by name, so that the order of
+        # files does not matter.
         for file in sorted(files, key=lambda file: (len(file.source.path), file.source.path)):
             kind = file.rules.modules
             if kind == "dotted":
@@ -57,6 +59,7 @@ class ModuleIndex:
 
     def _add_to_package(self, file: FileSymbols) -> None:
         """Add a file's types to its package. All namespaces of C# count as one package."""
+        # C#'s namespaces span files and folders, and `using` names them without saying which types are meant.
         package = file.package if file.rules.modules == "package" else f"\0{_family(file)}"
         known = self._packages.setdefault(package, {})
         for name, variable in self.exported_names(file).items():
@@ -168,6 +171,7 @@ class ModuleIndex:
             return None
         target = posixpath.normpath(posixpath.join(posixpath.dirname(file.source.path), module))
         stem, dot, ending = target.rpartition(".")
+        # TypeScript imports `./file.js` where the project has `file.ts`.
         bare = stem if dot and ending in {"js", "mjs", "cjs", "jsx"} else target
         return next(
             (self._paths[path] for base in (target, bare) for end in _SCRIPTS if (path := base + end) in self._paths),
@@ -175,6 +179,7 @@ class ModuleIndex:
         )
 
 
+# Imports may form a circle, and so may base classes in a broken program.
 _MAX_HOPS = 8
 
 
@@ -201,14 +206,16 @@ class ProjectNames:
     def resolve_use(self, file: FileSymbols, use: NameUse) -> ResolvedName | None:
         """Return the target of a use; None if it is unknown or built in."""
         if use.path:
-            place = self._member_path(file, use)
+            resolved = self._resolve_member_path(file, use)
         elif use.variable is not None and not (use.variable.scope.parent is None and use.scope.in_separate_method()):
-            place = ResolvedName(file, use.variable)
+            resolved = ResolvedName(file, use.variable)
         else:
-            place = self._inherited(file, use) or (
-                ResolvedName(file, use.variable) if use.variable is not None else self._unimported(file, use.key)
+            resolved = self._find_inherited(file, use) or (
+                ResolvedName(file, use.variable)
+                if use.variable is not None
+                else self._resolve_unimported(file, use.key)
             )
-        return self._followed(place) if place else None
+        return self._follow_imports(resolved) if resolved else None
 
     def is_standard_library(self, file: FileSymbols, library: str) -> bool:
         """Return whether a library's name belongs to the language's standard library."""
@@ -218,18 +225,20 @@ class ProjectNames:
 
     # --- imports ------------------------------------------------------------------------------------------------
 
-    def _followed(self, place: ResolvedName) -> ResolvedName:
+    def _follow_imports(self, resolved: ResolvedName) -> ResolvedName:
         """Return the target after following imports."""
         for _ in range(_MAX_HOPS):
-            if place.variable is None or place.variable.target is None or place.file is None:
-                return place
-            following = self._imported(place.file, place.variable, place.variable.target, place.files_crossed)
+            if resolved.variable is None or resolved.variable.target is None or resolved.file is None:
+                return resolved
+            following = self._resolve_import(
+                resolved.file, resolved.variable, resolved.variable.target, resolved.files_crossed
+            )
             if following is None:
-                return place
-            place = following
-        return place
+                return resolved
+            resolved = following
+        return resolved
 
-    def _imported(
+    def _resolve_import(
         self, file: FileSymbols, variable: Variable, target: ImportTarget, files_crossed: int
     ) -> ResolvedName | None:
         name = target.module if target.symbol is None else f"{target.module}.{target.symbol}"
@@ -239,7 +248,7 @@ class ProjectNames:
                 return ResolvedName(None, None, name, files_crossed)
             other, first, rest = found
             start = ResolvedName(other, first, None, files_crossed + (other is not file))
-            return self._through(start, rest) or self._through(start, [*rest[:-1], f"{rest[-1]}()"])
+            return self._follow_members(start, rest) or self._follow_members(start, [*rest[:-1], f"{rest[-1]}()"])
         if target.symbol is not None:
             inner = self.modules.find_file(file, self.modules.submodule_name(file, target.module, target.symbol))
             if inner is not None and inner is not file:
@@ -248,14 +257,16 @@ class ProjectNames:
         if module is None:
             is_folder = target.symbol is None and self.modules.is_package(file, target.module)
             return ResolvedName(None, None, name, -1 if is_folder else files_crossed)
-        symbol = self._exported(module, target.symbol) if target.symbol else None
+        symbol = self._find_exported(module, target.symbol) if target.symbol else None
+        # `import Name from "./file"` may name a default export by its own name.
         if symbol is None and target.symbol == "default":
-            symbol = self._exported(module, variable.name)
+            symbol = self._find_exported(module, variable.name)
+        # A module that imports its own name would be followed for ever.
         if symbol is variable:
             return None
         return ResolvedName(module, symbol, None, files_crossed + 1)
 
-    def _exported(self, file: FileSymbols, name: str) -> Variable | None:
+    def _find_exported(self, file: FileSymbols, name: str) -> Variable | None:
         """Return the variable of this name that a file declares or re-exports."""
         variable = self.modules.exported_names(file).get(name)
         if variable is None:
@@ -264,7 +275,7 @@ class ProjectNames:
                     return variable
         return variable
 
-    def _unimported(self, file: FileSymbols, name: str) -> ResolvedName | None:
+    def _resolve_unimported(self, file: FileSymbols, name: str) -> ResolvedName | None:
         """Return the target of a name that the file does not declare: of a wildcard import, package or library."""
         key = (file.source.path, name)
         if key not in self._foreign:
@@ -287,13 +298,13 @@ class ProjectNames:
         """Return the class whose members are visible in a scope."""
         while scope is not None:
             if scope.kind in CLASS_SCOPES:
-                return ResolvedName(file, _opened(scope))
+                return ResolvedName(file, _class_placeholder(scope))
             if scope.owner is not None:
-                return self._type(file, scope.parent or scope, scope.owner)
+                return self._find_type(file, scope.parent or scope, scope.owner)
             scope = scope.parent
         return None
 
-    def _inherited(self, file: FileSymbols, use: NameUse) -> ResolvedName | None:
+    def _find_inherited(self, file: FileSymbols, use: NameUse) -> ResolvedName | None:
         """Return a member that is used without a dot, of an enclosing class or its bases."""
         if not file.rules.class_scope_visible:
             return None
@@ -301,70 +312,71 @@ class ProjectNames:
         while scope is not None:
             home = self._class_around(file, scope) if scope.kind in CLASS_SCOPES or scope.owner else None
             if home is not None and home.file is not None and home.variable is not None and home.variable.inner_scope:
-                found = self._of_class(home.file, home.variable.inner_scope, use.key, home.files_crossed)
+                found = self._find_in_class(home.file, home.variable.inner_scope, use.key, home.files_crossed)
                 if found is not None:
                     return found
             scope = scope.parent
         return None
 
-    def _member_path(self, file: FileSymbols, use: NameUse) -> ResolvedName | None:
+    def _resolve_member_path(self, file: FileSymbols, use: NameUse) -> ResolvedName | None:
         first = use.path[0]
         names = [*map(str, use.path[1:]), use.key]
         if isinstance(first, NameUse):
-            return self._through(self.resolve_use(file, first), names)
+            return self._follow_members(self.resolve_use(file, first), names)
         if first not in {"self", "super"}:
             return None
         home = self._class_around(file, use.scope)
         if home is None or home.file is None or home.variable is None or home.variable.inner_scope is None:
             return None
         inner_scope = home.variable.inner_scope
-        place = self._of_class(home.file, inner_scope, names[0], home.files_crossed, own=first == "self")
-        return self._through(place, names[1:])
+        resolved = self._find_in_class(home.file, inner_scope, names[0], home.files_crossed, own=first == "self")
+        return self._follow_members(resolved, names[1:])
 
-    def _through(self, place: ResolvedName | None, names: list[str]) -> ResolvedName | None:
+    def _follow_members(self, resolved: ResolvedName | None, names: list[str]) -> ResolvedName | None:
         for number, name in enumerate(names):
-            if place is None:
+            if resolved is None:
                 return None
-            place = self._followed(place)
-            if place.library is not None:
-                if place.files_crossed < 0:  # a folder of the project
+            resolved = self._follow_imports(resolved)
+            if resolved.library is not None:
+                # A folder of the project: its members are modules, not names of a library.
+                if resolved.files_crossed < 0:
                     return None
                 rest = (one.removesuffix("()") for one in names[number:])
-                return ResolvedName(None, None, ".".join([place.library, *rest]), place.files_crossed)
-            place = self._member(place, name)
-        return self._followed(place) if place else None
+                return ResolvedName(None, None, ".".join([resolved.library, *rest]), resolved.files_crossed)
+            resolved = self._find_member(resolved, name)
+        return self._follow_imports(resolved) if resolved else None
 
-    def _member(self, place: ResolvedName, name: str) -> ResolvedName | None:
-        file, variable = place.file, place.variable
+    def _find_member(self, resolved: ResolvedName, name: str) -> ResolvedName | None:
+        file, variable = resolved.file, resolved.variable
         if file is None:
             return None
         if variable is None:
-            found = self._exported(file, name)
-            return ResolvedName(file, found, None, place.files_crossed) if found else None
+            found = self._find_exported(file, name)
+            return ResolvedName(file, found, None, resolved.files_crossed) if found else None
         if variable.inner_scope is not None:
-            return self._of_class(file, variable.inner_scope, name, place.files_crossed)
+            return self._find_in_class(file, variable.inner_scope, name, resolved.files_crossed)
         for type_name in variable.types:
-            home = self._type(file, variable.scope, type_name)
+            home = self._find_type(file, variable.scope, type_name)
             if home is None:
                 continue
             if home.library is not None:
                 return ResolvedName(None, None, f"{home.library}.{name.removesuffix('()')}", home.files_crossed)
             if home.file is not None and home.variable is not None and home.variable.inner_scope:
-                return self._of_class(
-                    home.file, home.variable.inner_scope, name, place.files_crossed + home.files_crossed
+                return self._find_in_class(
+                    home.file, home.variable.inner_scope, name, resolved.files_crossed + home.files_crossed
                 )
         return None
 
-    def _type(self, file: FileSymbols, scope: NameScope, name: str) -> ResolvedName | None:
+    def _find_type(self, file: FileSymbols, scope: NameScope, name: str) -> ResolvedName | None:
         current: NameScope | None = scope
         while current is not None:
             if (found := current.symbols.get(name)) is not None and (found.inner_scope or found.target):
-                return self._followed(ResolvedName(file, found))
+                return self._follow_imports(ResolvedName(file, found))
             current = current.parent
-        place = self._unimported(file, name)
-        return self._followed(place) if place else None
+        resolved = self._resolve_unimported(file, name)
+        return self._follow_imports(resolved) if resolved else None
 
-    def _of_class(
+    def _find_in_class(
         self, file: FileSymbols, scope: NameScope, name: str, files_crossed: int = 0, *, own: bool = True, hops: int = 0
     ) -> ResolvedName | None:
         """Return a member of a class or of its base classes."""
@@ -378,23 +390,25 @@ class ProjectNames:
             if (found := piece.symbols.get(name)) is not None:
                 return ResolvedName(other, found, None, files_crossed + int(other is not file))
         bases = [base for _, piece in pieces for base in piece.bases]
-        return self._of_bases(file, scope, bases or scope.bases, name, files_crossed, hops)
+        return self._find_in_bases(file, scope, bases or scope.bases, name, files_crossed, hops)
 
-    def _of_bases(
+    def _find_in_bases(
         self, file: FileSymbols, scope: NameScope, bases: Iterable[str], name: str, files_crossed: int, hops: int
     ) -> ResolvedName | None:
         for base in bases:
-            home = self._type(file, scope.parent or scope, base)
+            home = self._find_type(file, scope.parent or scope, base)
             if home is None or home.variable is None or home.file is None or home.variable.inner_scope is None:
                 continue
             inner_scope = home.variable.inner_scope
-            inherited = self._of_class(home.file, inner_scope, name, files_crossed + home.files_crossed, hops=hops + 1)
+            inherited = self._find_in_class(
+                home.file, inner_scope, name, files_crossed + home.files_crossed, hops=hops + 1
+            )
             if inherited is not None:
                 return inherited
         return None
 
 
-def _opened(scope: NameScope) -> Variable:
+def _class_placeholder(scope: NameScope) -> Variable:
     """Return a placeholder variable for a class scope, which may be anonymous."""
     variable = Variable(scope.name, "class", scope.parent or scope)
     variable.inner_scope = scope

@@ -96,7 +96,8 @@ def find_references(
     found = []
     for use in sorted(file.uses, key=lambda use: (use.start, use.end)):
         if not use.path and use.name in file.rules.self_names and use.scope.enclosing_scope(CLASS_SCOPES):
-            continue  # the object itself is no reference, as `this` is none
+            # The object itself is no reference, as `this` is none.
+            continue
         found.append(_reference(file, project, definitions, use, bodies, body_spans))
     return tuple(found)
 
@@ -109,7 +110,7 @@ def _reference(
     bodies: SpanIndex,
     body_spans: list[Span],
 ) -> Reference:
-    place = project.resolve_use(file, use)
+    target = project.resolve_use(file, use)
     bare = Reference(
         path=file.source.path,
         name=use.name,
@@ -120,38 +121,40 @@ def _reference(
         is_member=bool(use.path),
         is_call=use.is_call,
     )
-    if place is None:
+    if target is None:
         is_builtin = not use.path and use.name in file.rules.builtins
         return bare._replace(binding="builtin", origin="builtin") if is_builtin else bare
-    if place.file is None:
-        return _to_library(bare, file, project, definitions, use, place)
-    if place.variable is None:
-        head = Definition(place.file.source.path, use.name, "module", Span(0, 0), 1)
+    if target.file is None:
+        return _to_library(bare, file, project, definitions, use, target)
+    if target.variable is None:
+        head = Definition(target.file.source.path, use.name, "module", Span(0, 0), 1)
         return bare._replace(
             binding="module",
-            origin="same_file" if place.file is file else "same_project",
+            origin="same_file" if target.file is file else "same_project",
             declaration=head,
             reaching=(head,),
-            files_crossed=place.files_crossed,
+            files_crossed=target.files_crossed,
         )
-    if place.file is not file:
+    if target.file is not file:
         return bare._replace(
-            binding=place.variable.binding,
+            binding=target.variable.binding,
             origin="same_project",
-            declaration=definitions.at(place.file, place.variable.sites[0]),
-            reaching=definitions.of_variable(place.file, place.variable),
-            files_crossed=max(place.files_crossed, 1),
+            declaration=definitions.at(target.file, target.variable.sites[0]),
+            reaching=definitions.of_variable(target.file, target.variable),
+            files_crossed=max(target.files_crossed, 1),
         )
-    sites = list(use.reaching) or place.variable.sites
-    others = [site for site in sites if site.start != use.start] or sites  # `r += 1` defines what it uses
+    sites = list(use.reaching) or target.variable.sites
+    # `r += 1` defines what it uses.
+    others = [site for site in sites if site.start != use.start] or sites
+    # Of two at one distance the earlier: the order of a set must not decide.
     nearest = min(others, key=lambda site: (abs(site.row - use.row), site.start))
     return bare._replace(
-        binding=nearest.binding if use.reaching else place.variable.binding,
+        binding=nearest.binding if use.reaching else target.variable.binding,
         origin=_origin(use, nearest, bodies, body_spans),
-        declaration=definitions.at(place.file, place.variable.sites[0]),
+        declaration=definitions.at(target.file, target.variable.sites[0]),
         reaching=definitions.at_sites(file, use.reaching)
         if use.reaching
-        else definitions.of_variable(file, place.variable),
+        else definitions.of_variable(file, target.variable),
     )
 
 
@@ -161,12 +164,12 @@ def _to_library(
     project: ProjectNames,
     definitions: DefinitionTable,
     use: NameUse,
-    place: ResolvedName,
+    target: ResolvedName,
 ) -> Reference:
     """Return the reference to a library, or to a folder of the project (with empty ``library``)."""
     own = use.variable.sites if use.variable is not None and not use.path else []
-    is_folder = place.files_crossed < 0
-    library = place.library or ""
+    is_folder = target.files_crossed < 0
+    library = target.library or ""
     origin: Origin = "stdlib" if project.is_standard_library(file, library) else "third_party"
     return bare._replace(
         binding=_library_binding(use),

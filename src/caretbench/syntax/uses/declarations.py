@@ -82,6 +82,7 @@ class DeclarationIndex:
         inside = [
             one for one in self._by_name.get(name, ()) if one.scope_start <= position < one.end and one.role != "field"
         ]
+        # A name is its own declaration at its own position, before its value is there.
         before = [one for one in inside if one.usable_from <= position or one.start == position]
         if not before:
             return None
@@ -97,7 +98,8 @@ class DeclarationIndex:
                     if one.usable_from <= position:
                         found[one.name] = one
                     elif one.role == "local" and earlier is not None and one.scope_start > earlier.scope_start:
-                        found.pop(one.name)  # hidden by a name that has no value yet
+                        # Hidden by a name of an inner scope that has no value yet.
+                        found.pop(one.name)
         return [one for one in found.values() if one.assigned]
 
     def _declared(
@@ -216,6 +218,7 @@ def _parameters(node: tree_sitter.Node) -> tuple[tuple[str, ...], int]:
 def _is_constant(node: tree_sitter.Node) -> bool:
     """Return whether the name is declared as constant."""
     parent = node.parent
+    # The keyword is on the declarator, the declaration, or the statement around it, by grammar.
     for _ in range(3):
         if parent is None:
             return False

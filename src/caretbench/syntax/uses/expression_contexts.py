@@ -75,6 +75,7 @@ def inferred_kind(node: tree_sitter.Node, grammar: str) -> str:
         if callee is None:
             return ""
         before = f"{text_of(receiver)}." if receiver is not None else ""
+        # A chain of calls may be as long as a file; its end is what tells values apart.
         return "call:" + re.sub(r"\s+", "", before + text_of(callee))[-120:]
     if _operator(node) in _COMPARISONS:
         return _kind_of_literal("bool", grammar)
@@ -94,7 +95,7 @@ RECEIVER_FIELDS: Final = (
 _CALLEES: Final = ("function", "constructor", "name", "method", "type")
 _BOOLEAN: Final = frozenset({"&&", "||", "and", "or"})
 _COMPARING: Final = frozenset({"==", "!=", "<", ">", "<=", ">=", "===", "!==", "is", "is not", "in", "not in"})
-_LONGEST: Final = 80
+_MAX_TEXT: Final = 80
 
 
 class ExpressionUse(NamedTuple):
@@ -159,6 +160,7 @@ def expression_context(node: tree_sitter.Node) -> str:
     if parent is None:
         return "other"
     kind, kinds = parent.type, node_kinds()
+    # `(a)` and `a!` are the value itself: what is around them decides.
     if kind in kinds.parentheses or kind in kinds.non_null:
         return expression_context(parent)
     if kind in kinds.awaits or kind in kinds.propagations:
@@ -269,6 +271,7 @@ def _operand(node: tree_sitter.Node, parent: tree_sitter.Node) -> str:
     others = [child for child in parent.named_children if child.id != node.id]
     other = others[0] if others else None
     against = (kind_of_value(other) if other is not None else "") or "name"
+    # A name means another value in another function.
     against = f"{_short(other)}@{_function(node)}" if against == "name" else against
     if sign in _COMPARING:
         ordered = "<" if sign[0] in "<>" else "in" if sign.endswith("in") else "="
@@ -300,7 +303,7 @@ def _object(parent: tree_sitter.Node) -> str:
 def _member_name(node: tree_sitter.Node) -> str:
     field = node_kinds().member_fields.get(node.type)
     found = node.child_by_field_name(field) if field else None
-    return text_of(found if found is not None else node.named_children[-1])[:_LONGEST]
+    return text_of(found if found is not None else node.named_children[-1])[:_MAX_TEXT]
 
 
 def _function(node: tree_sitter.Node) -> int:
@@ -322,4 +325,4 @@ def _is(one: tree_sitter.Node | None, other: tree_sitter.Node) -> bool:
 
 
 def _short(node: tree_sitter.Node | None) -> str:
-    return re.sub(r"\s+", " ", text_of(node))[:_LONGEST] if node is not None else ""
+    return re.sub(r"\s+", " ", text_of(node))[:_MAX_TEXT] if node is not None else ""

@@ -104,7 +104,8 @@ class _Reader:
             if identity in tokens:
                 self._add(node, usable, function, unordered_groups)
                 continue
-            if identity in functions and not function:  # nested functions see the names of the outermost one
+            # Nested functions see the names of the outermost one.
+            if identity in functions and not function:
                 function = node.start_byte + 1
             if identity in self._unordered:
                 unordered_groups = (
@@ -113,6 +114,7 @@ class _Reader:
                 )
             elif identity in symmetric and not self._continues(node, symmetric):
                 unordered_groups = (*unordered_groups, self._number(self._operands(node, symmetric)))
+            # With a stack of its own: an answer may be nested deeper than Python recurses.
             waiting.extend((child, usable, function, unordered_groups) for child in reversed(node.named_children))
 
     def _number(self, group_member_spans: list[Span]) -> int:
@@ -137,7 +139,8 @@ class _Reader:
 
     def _add(self, node: tree_sitter.Node, usable: bool, function: int, unordered_groups: tuple[int, ...]) -> None:
         name = self._data[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
-        if not name:  # invented by the parser
+        # Invented by the parser, to go on after an error.
+        if not name:
             return
         parent = node.parent
         # element names come in pairs, and attribute names cannot be exchanged with other names
