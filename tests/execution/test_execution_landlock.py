@@ -274,7 +274,7 @@ def test_files_are_bounded_where_nothing_can_be_mounted(box: Sandbox, monkeypatc
     original = LandlockSandbox._confinement
     monkeypatch.setattr(LandlockSandbox, "_confinement", lambda *given: original(*given) | {"mount": False})
     assert run(box, FILL).killed == "disk"
-    monkeypatch.setattr(landlock_sandbox, "MOST_FILES", 500)
+    monkeypatch.setattr(landlock_sandbox, "MAX_FILES", 500)
     many = "import time\nfor number in range(700): open(str(number), 'w')\ntime.sleep(20); print('UNBOUNDED')"
     assert run(box, many).killed == "disk"
     assert not left_over()
