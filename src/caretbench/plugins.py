@@ -96,8 +96,8 @@ def _stated_version(value: object, error: Callable[[str], UsageError]) -> Versio
     given = getattr(value, "version", None)
     if given is None:
         return None
-    # The version is part of the key of rows. True is an int for Python and no version; a blank or an @ would make the key
-    # ambiguous.
+    # The version is part of the key of rows: True is an int for Python and no version, and a blank or an @ would make
+    # the key ambiguous.
     if isinstance(given, bool) or not isinstance(given, Version) or not _VERSION.fullmatch(str(given)):
         raise error(f"its version is {given!r}; expected a number or a short word")
     return given
