@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from caretbench.build.validation.masks import with_span
+from caretbench.build.validation.mutants import with_span
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor

@@ -20,7 +20,7 @@ import numpy as np
 
 from caretbench.build.sources.git_mining import MiningPeriod, mine_git
 from caretbench.build.sources.pull_request import PullRequest
-from caretbench.build.sources.source_files import SourceFilesByRepository
+from caretbench.build.sources.repository import SourceFilesByRepository
 from caretbench.files import read_rows, write_atomically
 from caretbench.suites.efcb.build.attacks.code_likelihood import CodeModels
 from caretbench.suites.efcb.build.attacks.edit_sites import edit_differences

@@ -17,9 +17,8 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from caretbench.build.sources.fetching.git_checkout import fetch_commit, write_commit
-from caretbench.build.sources.fetching.source_limits import SourceLimits, SourceUsage
-from caretbench.build.sources.fetching.unpacking import unpack_archive
+from caretbench.build.sources.fetching.project_folders import fetch_commit, write_commit
+from caretbench.build.sources.fetching.unpacking import SourceLimits, SourceUsage, unpack_archive
 from caretbench.download import PinnedFile, download_file, is_complete
 from caretbench.errors import DataError
 from caretbench.projects.settings import SETTINGS_FILE, CheckSettings, ProjectSettings

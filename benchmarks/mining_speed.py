@@ -18,10 +18,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from caretbench.build.sources.git.diffs import SkippedCommit, read_diffs
 from caretbench.build.sources.git.git_repository import open_repository
 from caretbench.build.sources.git.history import list_commits
-from caretbench.build.sources.git.patch_stream import PatchLimits
+from caretbench.build.sources.git.patches import PatchLimits, SkippedCommit, read_diffs
 from caretbench.build.sources.git_mining import MiningPeriod, mine_git
 
 FILES = 300

@@ -19,10 +19,10 @@ import json
 import statistics
 from pathlib import Path
 
-from caretbench.build.projects.reach.execution_log import EXECUTION_LOG, executed_marks
+from caretbench.build.projects.reach.instrumentation import EXECUTION_LOG, executed_marks
 from caretbench.build.projects.setup.command_detection import project_checks
-from caretbench.build.projects.setup.missing_packages import added_packages_command
 from caretbench.build.projects.setup.project_setup import run_setup, setup_command
+from caretbench.build.projects.setup.python_packages import added_packages_command
 from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore

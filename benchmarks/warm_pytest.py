@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
-from caretbench.build.validation.masks import with_span
+from caretbench.build.validation.mutants import with_span
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner

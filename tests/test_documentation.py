@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from caretbench.build.models.model_requests import BuildAnswer, MissingBuildAnswer
+from caretbench.build.models.stored_models import BuildAnswer, MissingBuildAnswer
 from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox.kernel.seccomp import system_call_numbers
 from caretbench.execution.scan.tamper import FLAGS

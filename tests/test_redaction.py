@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.build.validation.texts.private_texts import private_texts
+from caretbench.build.validation.private_texts import private_texts
 from caretbench.redaction import REDACTED, is_secret_name, redact, secret_shapes, secret_values
 
 SECRETS = {

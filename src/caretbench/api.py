@@ -189,9 +189,8 @@ def build_problems(
         DataError: a source cannot be used, or the folder holds something else.
     """
     from caretbench.build import load_builder
-    from caretbench.build.models.build import build, resolve_build_options
+    from caretbench.build.models.build import build, resolve_build_options, with_remembered_models
     from caretbench.build.models.config import BuildModelsConfig, models_by_role
-    from caretbench.build.models.remembered_models import with_remembered_models
 
     builder, progress = load_builder(suite), progress or Progress()
     stated_models = [

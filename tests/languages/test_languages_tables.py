@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from caretbench.build.validation.mutation_tables import MutationTable
+from caretbench.build.validation.mutation_target import MutationTable
 from caretbench.execution.scan.tamper import TamperTable
 from caretbench.execution.toolchain_tables import ToolchainTable, toolchain_tables
 from caretbench.languages import Language, language, languages

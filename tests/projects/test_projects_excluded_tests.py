@@ -16,7 +16,7 @@ from caretbench.projects.excluded_tests import (
     with_excluded_tests,
     without_tests,
 )
-from caretbench.projects.script_runners import SEARCH_PATH, runner_command
+from caretbench.projects.runner_options import SEARCH_PATH, runner_command
 from tests.support.project_files import open_folder
 
 SHELL = ("/bin/sh", "-c")

@@ -18,7 +18,7 @@ from caretbench.projects.project import (
     project_languages,
     store_project,
 )
-from caretbench.suites.simcopilot.build.mining.tasks import ProjectMiner, TaskSampling
+from caretbench.suites.simcopilot.build.tasks import ProjectMiner, TaskSampling
 
 CODE = "def f(items):\n    for item in items:\n        if item.size > 3:\n            item.close(3)\n    return 1\n"
 

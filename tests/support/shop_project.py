@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from caretbench.projects.settings import CheckSettings
+from caretbench.suites.codevbench.build.builder import CodevOptions
 from caretbench.suites.codevbench.build.miner import SpanSampling
-from caretbench.suites.codevbench.build.options import CodevOptions
-from caretbench.suites.simcopilot.build.mining.tasks import TaskSampling
-from caretbench.suites.simcopilot.build.options import SimCopilotOptions
+from caretbench.suites.simcopilot.build.builder import SimCopilotOptions
+from caretbench.suites.simcopilot.build.tasks import TaskSampling
 from caretbench.suites.usage_weights import read_weights
 
 SHOP = '''\

@@ -27,6 +27,7 @@ def register_builder(builder_class: BuilderClass) -> BuilderClass:
         PluginError: the suite has another builder.
     """
     known = _registered.setdefault(builder_class.name, builder_class)
+    # By name, not identity: a reloaded module makes the class anew.
     if (known.__module__, known.__qualname__) != (builder_class.__module__, builder_class.__qualname__):
         raise PluginError(
             f"the builder of {builder_class.name!r} in {builder_class.__module__}: {known.__module__} has one already"
@@ -42,13 +43,13 @@ def load_builder(name: str) -> Builder:
     for programs.
 
     Raises:
-        UsageError: no such suite; the message lists the known ones.
+        KeyError: no such suite; the message lists the known ones.
         PluginError: the suite or the builder of another package cannot be loaded.
     """
     from caretbench.build.builder import Builder
 
     suite = load_suite(name)
-    name = suite.name  # where a suite is named by its place
+    # Imported only here: a run loads no builder, and so none of the learners and miners behind it.
     if name in BUILT_IN:
         import_module(f"caretbench.suites.{name}.build.builder")
     elif (plugin := load_plugin(ENTRY_POINT_GROUP, name, BUILT_IN, ignore_other_errors=True)) is not None:

@@ -10,12 +10,16 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from caretbench.build.sources.fetching.source_limits import SourceLimits
 from caretbench.build.sources.fetching.source_spec import SOURCE_ABOUT, SourceSpec, parse_source, read_source_file
-from caretbench.build.sources.fetching.unpacking import archive_suffix
+from caretbench.build.sources.fetching.unpacking import SourceLimits, archive_suffix
 from caretbench.build.sources.github.client import GithubClient
-from caretbench.build.sources.github.repository_crawl import MONTHS, CrawledRepository, CrawlSettings
-from caretbench.build.sources.github.stored_crawl import CRAWL_FILES, StoredCrawl
+from caretbench.build.sources.github.repository_crawl import (
+    CRAWL_FILES,
+    MONTHS,
+    CrawledRepository,
+    CrawlSettings,
+    StoredCrawl,
+)
 from caretbench.languages import language as language_named
 from caretbench.options import Option, StringList
 from caretbench.progress import Progress
@@ -92,6 +96,7 @@ def find_sources(
         DataError: a source is none of the forms, or the crawl fails.
     """
     if not options["crawl"]:
+        # An option that has no effect is a mistake: without --crawl the user would believe that it filters.
         changed = [option for option in _CRAWL_OPTIONS if options[option.name] not in (option.default, [], None)]
         if changed:
             raise ValueError(f"--{changed[0].name.replace('_', '-')} needs --crawl")
@@ -102,11 +107,13 @@ def find_sources(
     if options["crawl"]:
         for found in _crawled(output, options, languages, progress):
             if found.reasons:
+                # Without the details in brackets, so that equal reasons add up.
                 refused.update(reason.partition(" (")[0] for reason in found.reasons)
             else:
                 specs.append(found.source())
     elif not specs:
         raise ValueError(f"no project; name {SOURCE_ABOUT}")
+    # A list of one source today may have two tomorrow: the folder's layout must not depend on it.
     several = len(specs) != 1 or bool(options["source_file"] or options["crawl"])
     return NamedSources(folder_names(specs), several, dict(refused.most_common()))
 
@@ -121,11 +128,13 @@ def folder_names(specs: Sequence[SourceSpec]) -> dict[str, SourceSpec]:
     found: dict[str, SourceSpec] = {}
     taken = {SOURCES_FILE, *CRAWL_FILES}
     for spec in specs:
+        # Not the text: `name==1.0` in a file and as an argument is one source.
         same = {"location", "revision", "folder"}
         if any(spec.model_dump(include=same) == one.model_dump(include=same) for one in found.values()):
             continue
         base, number = _folder_name(spec), 1
         name = base
+        # File systems of macOS and Windows take `Click` and `click` for one folder.
         while name.casefold() in taken:
             number += 1
             name = f"{base}-{number}"

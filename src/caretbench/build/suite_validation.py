@@ -62,6 +62,7 @@ def validate(
     path = verdicts_path(suite.name, loaded.hash)
     if ignore_stored and path.exists():
         dropped = {problem.id for problem in problems}
+        # Verdicts of problems that were not chosen took their time, too; they stay.
         kept = [row for row in read_rows(path, Validity, allow_partial_last_line=True) if row.problem_id not in dropped]
         write_rows(path, kept)
     progress("problems", 0, len(problems))

@@ -203,8 +203,8 @@ def _model_config(builder: Builder, output: Path, values: dict[str, Any]) -> Bui
     """
     from pydantic import ValidationError
 
+    from caretbench.build.models.build import with_remembered_models
     from caretbench.build.models.config import BuildModelsConfig, models_by_role
-    from caretbench.build.models.remembered_models import with_remembered_models
     from caretbench.models import ClientOptions
     from caretbench.runs.plans.config import SamplingConfig, validation_message
     from caretbench.runs.plans.options import options_to_tables

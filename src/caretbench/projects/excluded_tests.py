@@ -10,8 +10,13 @@ from pathlib import PurePosixPath
 from caretbench.execution.workspaces.project_tools import JAVA_EXCLUDED, runs_java_tests
 from caretbench.execution.workspaces.runner_reports import TestCounts, TestOutcome
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
-from caretbench.projects.runner_options import logged_tests, with_plugin_exclusion, with_test_log
-from caretbench.projects.script_runners import without_bail, without_named_tests
+from caretbench.projects.runner_options import (
+    logged_tests,
+    with_plugin_exclusion,
+    with_test_log,
+    without_bail,
+    without_named_tests,
+)
 
 _PARAMETERS = re.compile(r"[\[(].*", re.DOTALL)
 _LEAST_BEGINNING = 6

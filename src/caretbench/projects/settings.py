@@ -1,16 +1,47 @@
-"""Settings of a project, ``caretbench.toml`` in its root: test commands and files to mine."""
+"""Settings of a project (``caretbench.toml``): test commands, files to mine; rules for files (``projects.toml``)."""
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Final, Literal
 
 from pydantic import Field, ValidationError
 
-from caretbench.files import DataError, describe_validation_error
+from caretbench.files import DataError, describe_validation_error, read_packaged_toml
 from caretbench.problem import Provenance, Row
+
+
+class SnapshotRules(Row):
+    """Patterns of files that are not in the snapshot; build files that make a folder of such a name a part of it."""
+
+    ignored: tuple[str, ...]
+    source_files: tuple[str, ...]
+
+
+class FileRules(Row):
+    """Files that are not mined: names of folders, patterns, and limits on lines and their length in bytes."""
+
+    folders: frozenset[str]
+    patterns: tuple[str, ...]
+    max_lines: int
+    max_line_bytes: int
+
+
+class ProjectRules(Row):
+    """All rules for a project's files."""
+
+    snapshot: SnapshotRules
+    files: FileRules
+
+
+@cache
+def project_rules() -> ProjectRules:
+    """Return the rules."""
+    return ProjectRules.model_validate(read_packaged_toml("caretbench.projects", "projects.toml"))
+
 
 SETTINGS_FILE: Final = "caretbench.toml"
 Comparison = Literal["exact", "whitespace", "last_line", "numeric"]

@@ -13,8 +13,7 @@ from caretbench.build.builder import Builder
 from caretbench.build.models.build import build
 from caretbench.build.models.config import BuildModelsConfig, models_by_role
 from caretbench.build.models.dry_run import BuildForecast, dry_run
-from caretbench.build.models.model_requests import AnswerFiles, MissingBuildAnswer
-from caretbench.build.models.stored_models import StoredBuildModels
+from caretbench.build.models.stored_models import AnswerFiles, MissingBuildAnswer, StoredBuildModels
 from caretbench.errors import MachineError
 from caretbench.execution.dispatcher import AnyRequest
 from caretbench.files import DataError

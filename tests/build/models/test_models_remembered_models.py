@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from caretbench.build import load_builder
+from caretbench.build.models.build import MODELS_FILE, remember_models, with_remembered_models
 from caretbench.build.models.config import BuildModelsConfig
-from caretbench.build.models.remembered_models import MODELS_FILE, remember_models, with_remembered_models
 from caretbench.errors import DataError
 from caretbench.runs.plans.roles import NamedModel
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.build.package_index import maven_settings
+from caretbench.build.package_index import configured_indexes
 from caretbench.build.package_index.configured_indexes import (
     configured_index_policy,
     maven_indexes,
@@ -22,7 +22,7 @@ from tests.support.project_files import open_folder, snapshot
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(maven_settings, "_GLOBAL", ())
+    monkeypatch.setattr(configured_indexes, "_GLOBAL", ())
     (tmp_path / ".config/pip").mkdir(parents=True)
     (tmp_path / ".config/uv").mkdir()
     return tmp_path

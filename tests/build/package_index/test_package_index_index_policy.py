@@ -16,7 +16,7 @@ from caretbench.build.package_index.index_policy import (
     proxy_environment,
     public_index_hosts,
 )
-from caretbench.build.package_index.tls_hello import HEADER_BYTES, NotClientHello, record_length, server_name
+from caretbench.build.package_index.index_proxy import HEADER_BYTES, NotClientHello, record_length, server_name
 from caretbench.errors import DataError
 
 

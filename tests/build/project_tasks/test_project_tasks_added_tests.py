@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.build.project_tasks.added_tests import added_tests_fault, project_with_tests
+from caretbench.build.project_tasks.project_preparation import added_tests_fault, project_with_tests
 from caretbench.errors import DataError
 from tests.support.shop_project import FILES, written
 

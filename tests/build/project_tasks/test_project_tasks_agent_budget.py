@@ -10,9 +10,7 @@ import pytest
 
 from caretbench.build.build_models import BuildRequest
 from caretbench.build.project_tasks.setup_agent import SetupAgent
-from caretbench.build.projects.agent.recipe import Recipe
-from caretbench.build.projects.agent.recipe_store import RecipeStore
-from caretbench.build.projects.agent.repair import RepairCase
+from caretbench.build.projects.agent.recipe import Recipe, RecipeStore, RepairCase
 from caretbench.build.projects.setup.project_setup import SetupError
 from caretbench.errors import DataError
 from caretbench.models import ChatPrompt

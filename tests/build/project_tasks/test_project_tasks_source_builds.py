@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.build.project_sources import folder_names
-from caretbench.build.project_tasks.source_builds import BuildClock, SourceBuilds, build_sources, sources_result
+from caretbench.build.project_tasks.build import BuildClock, SourceBuilds, build_sources, sources_result
 from caretbench.build.sources.fetching.project_folders import ProjectFolder, ProjectFolders
 from caretbench.build.sources.fetching.source_spec import parse_source
 from caretbench.errors import DataError, MachineError

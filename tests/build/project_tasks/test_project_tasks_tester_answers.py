@@ -7,8 +7,7 @@ import time
 import pytest
 
 from caretbench.build.project_tasks.block_miner import MinedBlock
-from caretbench.build.project_tasks.tester.answer_tests import answer_tests
-from caretbench.build.project_tasks.tester.refusals import name_fault, refusal
+from caretbench.build.project_tasks.tester.answer_tests import answer_tests, name_fault, refusal
 from caretbench.build.project_tasks.tester.untested_functions import (
     MAX_FUNCTIONS,
     function_groups,

@@ -9,8 +9,7 @@ import pytest
 from caretbench.build.project_tasks.block_miner import MinedBlock
 from caretbench.build.project_tasks.tester.answer_tests import WrittenTest, answer_tests
 from caretbench.build.project_tasks.tester.examination import TestExaminer as Examiner
-from caretbench.build.project_tasks.tester.laid_tests import TogetherRuns
-from caretbench.build.project_tasks.tester.written_runs import WrittenRuns, written_folder
+from caretbench.build.project_tasks.tester.test_workspace import TogetherRuns, WrittenRuns, written_folder
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.problem import TestsCheck as Check

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.build.project_tasks.tester.answer_tests import WrittenTest, answer_tests
-from caretbench.build.project_tasks.tester.laid_tests import TogetherRuns
-from caretbench.build.project_tasks.tester.own_reach import OwnReach
-from caretbench.build.project_tasks.tester.written_runs import WrittenRuns, written_folder
+from caretbench.build.project_tasks.tester.test_workspace import OwnReach, TogetherRuns, WrittenRuns, written_folder
 from caretbench.build.projects.reach.measurement import measure_reach
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor

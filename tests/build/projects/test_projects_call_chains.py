@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.build.projects.reach.call_chains import CallChains
 from caretbench.build.projects.reach.measurement import measure_reach
+from caretbench.build.projects.reach.statement_reach import CallChains
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from caretbench.build.projects.project_check import check_project
-from caretbench.build.projects.setup import java_packages
-from caretbench.build.projects.setup.java_packages import Artefact, debian_package, likely_artefact
+from caretbench.build.projects.setup import java_project
+from caretbench.build.projects.setup.java_project import Artefact, debian_package, likely_artefact
 from caretbench.build.projects.setup.project_setup import setup_command, with_setup_hint
 from caretbench.execution.execution_types import CapturedOutput, Status
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
@@ -37,10 +37,10 @@ def pom(*dependencies: str, group: str = "a.b", name: str = "shop") -> str:
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty repository in Debian's form, and an apt that knows a few packages."""
-    monkeypatch.setattr(java_packages, "REPOSITORY", tmp_path / "maven-repo")
+    monkeypatch.setattr(java_project, "REPOSITORY", tmp_path / "maven-repo")
     known = frozenset({"libmockito-java", "libh2-java", "libgoogle-gson-java"})
-    monkeypatch.setattr(java_packages, "available_packages", lambda: known)
-    monkeypatch.setattr(java_packages.shutil, "which", lambda tool: f"/usr/bin/{tool}")
+    monkeypatch.setattr(java_project, "available_packages", lambda: known)
+    monkeypatch.setattr(java_project.shutil, "which", lambda tool: f"/usr/bin/{tool}")
     return tmp_path / "maven-repo"
 
 
@@ -67,7 +67,7 @@ def test_the_artefacts_of_build_files_are_found_without_junit_and_the_projects_o
         "more/src/test/java/a/BTest.java": JUNIT,
         TEST: JUNIT,
     }  # fmt: skip
-    found = java_packages.java_packages(snapshot(tmp_path, files))
+    found = java_project.java_packages(snapshot(tmp_path, files))
     named = ["org.mockito:mockito-core", "com.h2database:h2", "g.h:i", "k:l"]
     assert sorted(map(str, found.artefacts)) == sorted(named), "no test needs the module core"
     assert found.absent == found.artefacts

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from caretbench.build.projects.setup.command_detection import detect_command
-from caretbench.build.projects.setup.java_sources import java_folders
+from caretbench.build.projects.setup.java_project import java_folders
 from tests.support.project_files import snapshot
 
 JUNIT = "import org.junit.Test;\n"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.build.projects.setup.python.need_names import PythonNeeds
-from caretbench.build.projects.setup.python.nox_sessions import nox_needs
+from caretbench.build.projects.setup.python.test_environments import nox_needs
 from tests.support.project_files import snapshot
 
 START = "import nox\nopen('ran', 'w')\nDEPS = ['a', 'b>=1']\nMORE = (*DEPS, 'c') + ('d',)\nLOOP = LOOP2\nLOOP2 = LOOP\n"

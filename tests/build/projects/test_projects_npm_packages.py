@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.build.projects.setup.npm_packages import install_command, npm_failure, smaller_install_command
+from caretbench.build.projects.setup.package_json import install_command, npm_failure, smaller_install_command
 from caretbench.build.projects.setup.project_setup import run_setup
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import CapturedOutput, ResultFile, Status

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from caretbench.build.projects.setup.offered_tests import offered_folders, offered_tests
-from caretbench.build.projects.setup.project_setup import with_setup_hint
+from caretbench.build.projects.setup.project_setup import offered_folders, offered_tests, with_setup_hint
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from caretbench.build.projects.project_check import check_project
 from caretbench.build.projects.setup.command_detection import project_checks
-from caretbench.build.projects.setup.package_scripts import test_script as script_of
+from caretbench.build.projects.setup.package_json import test_script as script_of
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.projects.answer_requests import check_request
 from tests.support.project_files import snapshot

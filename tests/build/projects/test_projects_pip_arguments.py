@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.build.projects.setup.python.need_names import PythonNeeds
-from caretbench.build.projects.setup.python.pip_arguments import installer_needs, pip_arguments
+from caretbench.build.projects.setup.python.test_environments import installer_needs, pip_arguments
 
 
 @pytest.mark.parametrize(

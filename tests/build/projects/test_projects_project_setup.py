@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.build.projects.setup import command_detection, missing_packages, python_packages
+from caretbench.build.projects.setup import command_detection, python_packages
 from caretbench.build.projects.setup.command_detection import detect_command, project_checks
-from caretbench.build.projects.setup.package_scripts import test_script as script_of
+from caretbench.build.projects.setup.package_json import test_script as script_of
 from caretbench.build.projects.setup.project_setup import resolve_setup, setup_command, with_setup_hint
 from caretbench.build.projects.setup.pytest_settings import pytest_options
 from caretbench.build.projects.setup.python_packages import (
@@ -349,9 +349,9 @@ def test_a_package_that_is_named_nowhere_is_named_with_the_option_that_adds_it(f
 
 
 def test_every_distribution_is_a_name_of_a_package() -> None:
-    table = tomllib.loads(Path(missing_packages.__file__).with_name("distributions.toml").read_text("utf-8"))
-    assert missing_packages.distribution_of("yaml") == "PyYAML"
-    assert missing_packages.distribution_of("freezegun") == "freezegun"
+    table = tomllib.loads(Path(python_packages.__file__).with_name("distributions.toml").read_text("utf-8"))
+    assert python_packages.distribution_of("yaml") == "PyYAML"
+    assert python_packages.distribution_of("freezegun") == "freezegun"
     for module, package in table.items():
         assert re.fullmatch(r"[A-Za-z_]\w*", module)
         assert re.fullmatch(r"[A-Za-z0-9][\w.-]*(?:<\d+)?", package)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from caretbench.build.projects.setup.project_setup import with_setup_hint
-from caretbench.build.projects.setup.python import required_python
-from caretbench.build.projects.setup.python.required_python import python_fault
+from caretbench.build.projects.setup.python import declared_packages
+from caretbench.build.projects.setup.python.declared_packages import python_fault
 from tests.support.project_files import snapshot
 
 
@@ -22,7 +22,7 @@ from tests.support.project_files import snapshot
 def test_the_sandboxs_python_is_compared(
     required: str, accepts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(required_python, "sandbox_release", lambda: (3, 11, 2))
+    monkeypatch.setattr(declared_packages, "sandbox_release", lambda: (3, 11, 2))
     found = python_fault(snapshot(tmp_path, {"pyproject.toml": f'[project]\nrequires-python = "{required}"\n'}))
     assert (found == "") is accepts
     assert accepts or f"requires Python {required}, and the sandbox has 3.11.2" in found

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.build.projects.agent.shown_log import file_names, readme, shortened_log
+from caretbench.build.projects.agent.recipe_trial import file_names, readme, shortened_log
 from tests.support.project_files import snapshot
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.build.projects.span_faults import span_faults
+from caretbench.build.validation.workspace_gate import span_faults
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.problem import FileSplice, TestsCheck

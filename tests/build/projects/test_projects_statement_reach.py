@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.build.projects.reach.execution_log import EXECUTION_LOG
-from caretbench.build.projects.reach.instrumentation import instrument
+from caretbench.build.projects.reach.instrumentation import EXECUTION_LOG, instrument
 from caretbench.build.projects.reach.measurement import measure_reach
 from caretbench.build.projects.reach.statement_reach import StatementReach
 from caretbench.errors import DataError

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.build.projects.setup.python.need_names import PythonNeeds
-from caretbench.build.projects.setup.python.tox_environments import tox_needs
+from caretbench.build.projects.setup.python.test_environments import tox_needs
 from caretbench.execution.bundles.pip import sandbox_version
 from tests.support.project_files import snapshot
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caretbench.build.projects.reach.instrumentation import recorded_statements
-from caretbench.build.projects.reach.traced_lines import TracedFile, statement_marks
+from caretbench.build.projects.reach.measurement import TracedFile, statement_marks
 from caretbench.syntax.source import SourceFile
 
 

@@ -10,7 +10,7 @@ from importlib import resources
 
 import pytest
 
-from caretbench.build.projects.reach.execution_log import EXECUTION_LOG, ExecutedMarks, executed_marks
+from caretbench.build.projects.reach.instrumentation import EXECUTION_LOG, ExecutedMarks, executed_marks
 from caretbench.execution.execution_types import ResultFile, Status
 from caretbench.execution.workspaces.workspace_request import WorkspaceResult
 from tests.support.interpreters import find_interpreter

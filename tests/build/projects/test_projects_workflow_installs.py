@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from caretbench.build.projects.setup.python.need_names import PythonNeeds
-from caretbench.build.projects.setup.python.workflow_installs import workflow_needs
+from caretbench.build.projects.setup.python.test_environments import workflow_needs
 from tests.support.project_files import snapshot
 
 WORKFLOW = """

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.build.sources.changes.bots import is_backport, is_bot, is_bot_title, is_release, is_revert
+from caretbench.build.sources.changes.automated_changes import is_backport, is_bot, is_bot_title, is_release, is_revert
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.build.sources.git.file_diff import merge_type_changes
+from caretbench.build.sources.git.patches import merge_type_changes
 from caretbench.build.sources.pull_request import FileChange
 
 

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.build.sources.git.diffs import SkippedCommit
 from caretbench.build.sources.git.git_repository import open_repository
 from caretbench.build.sources.git.history import commits_in_period, list_commits, read_changes
-from caretbench.build.sources.git.patch_stream import PatchLimits
+from caretbench.build.sources.git.patches import PatchLimits, SkippedCommit
 from caretbench.build.sources.pull_request import FileChange, PullRequest
 from caretbench.build.sources.repository import read_repository_facts
 from caretbench.files import DataError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.build.sources.git.patch_stream import PatchLimits
+from caretbench.build.sources.git.patches import PatchLimits
 from caretbench.build.sources.git_mining import MiningPeriod, MiningProgress, MiningResult, mine_git
 from caretbench.build.sources.pull_request import read_pull_requests
 from caretbench.files import DataError

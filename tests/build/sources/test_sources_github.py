@@ -12,12 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
-from caretbench.build.sources.git.patch_stream import PatchLimits
+from caretbench.build.sources.git.patches import PatchLimits
 from caretbench.build.sources.git_mining import MiningPeriod
-from caretbench.build.sources.github.client import GithubClient
-from caretbench.build.sources.github.github_mining import mine_github
-from caretbench.build.sources.github.pull_request_records import parse_diff_files
-from caretbench.build.sources.github.retry_decisions import MAX_ATTEMPTS, decide_retry
+from caretbench.build.sources.github.client import MAX_ATTEMPTS, GithubClient, decide_retry
+from caretbench.build.sources.github.github_mining import mine_github, parse_diff_files
 from caretbench.build.sources.pull_request import PullRequest, read_pull_requests
 from caretbench.errors import DataError
 from tests.support.github_server import (

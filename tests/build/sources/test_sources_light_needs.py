@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.build.sources.github.light_needs import heavy_needs, needed_packages
+from caretbench.build.sources.github.repository_contents import heavy_needs, needed_packages
 
 PYPROJECT = """[project]
 dependencies = ["Torch>=2", "scikit_learn[extra] ~= 1.0"]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.build.sources.fetching.package_release import comparable_version
+from caretbench.build.sources.fetching.project_folders import comparable_version
 
 
 @pytest.mark.parametrize(

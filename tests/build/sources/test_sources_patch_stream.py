@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.build.sources.git.patch_stream import CommitDiff, PatchLimits, parse_log
+from caretbench.build.sources.git.patches import CommitDiff, PatchLimits, parse_log
 
 HUNKS = [
     b"@@ -1,2 +1,2 @@ def f():\n -- x\n--- y\n+++ z\n",

@@ -14,10 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.build.sources.fetching.git_checkout import fetch_commit
-from caretbench.build.sources.fetching.project_folders import ProjectFolder, ProjectFolders, RefusedSource
-from caretbench.build.sources.fetching.source_limits import SourceLimits, SourceUsage
+from caretbench.build.sources.fetching.project_folders import ProjectFolder, ProjectFolders, RefusedSource, fetch_commit
 from caretbench.build.sources.fetching.source_spec import parse_source
+from caretbench.build.sources.fetching.unpacking import SourceLimits, SourceUsage
 from caretbench.errors import DataError
 from tests.support.archive_files import tar
 from tests.support.git_repository import History

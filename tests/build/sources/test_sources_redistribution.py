@@ -1,6 +1,6 @@
 import pytest
 
-from caretbench.build.sources.redistribution import RedistributionError, redistribution_rules, redistribution_terms
+from caretbench.build.sources.licences import RedistributionError, redistribution_rules, redistribution_terms
 from caretbench.files import read_packaged_toml
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.build.sources.changes.bots import is_release
-from caretbench.build.sources.changes.releases import is_version_change
+from caretbench.build.sources.changes.automated_changes import is_release, is_version_change
 from caretbench.build.sources.pull_request import FileChange
 
 

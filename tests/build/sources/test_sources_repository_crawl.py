@@ -12,8 +12,13 @@ import pytest
 
 from caretbench.build.sources.fetching.source_spec import parse_source
 from caretbench.build.sources.github.client import GithubClient, RequestLimitError
-from caretbench.build.sources.github.repository_crawl import CrawledRepository, CrawlSettings, crawl, months_before
-from caretbench.build.sources.github.stored_crawl import StoredCrawl
+from caretbench.build.sources.github.repository_crawl import (
+    CrawledRepository,
+    CrawlSettings,
+    StoredCrawl,
+    crawl,
+    months_before,
+)
 from caretbench.errors import DataError
 from tests.support.github_search_server import Hosted, SearchServer, hosted
 from tests.support.github_server import NOW, status, used_up

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.build.sources.github import repository_search
+from caretbench.build.sources.github import repository_crawl
 from caretbench.build.sources.github.client import GithubClient
-from caretbench.build.sources.github.repository_search import MAX_RESULTS, RepositorySearch
+from caretbench.build.sources.github.repository_crawl import MAX_RESULTS, RepositorySearch
 from caretbench.errors import DataError
 from tests.support.github_search_server import SearchServer, hosted
 from tests.support.github_server import NOW, secondary, status, used_up
@@ -107,7 +107,7 @@ def test_whatever_the_times_each_repository_is_found_once(seconds: list[int], le
     begin = FIRST + timedelta(seconds=fraction)
     index = _Index([FIRST + timedelta(seconds=one) for one in seconds], most)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repository_search, "MAX_RESULTS", most)
+        patch.setattr(repository_crawl, "MAX_RESULTS", most)
         found = RepositorySearch(index).find("", begin, begin + timedelta(seconds=length))  # type: ignore[arg-type]
         numbers = [row["id"] for row in found]
     assert sorted(numbers) == [number for number, one in enumerate(seconds) if 0 <= one <= length]

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.build.sources.fetching.source_limits import SourceLimits
-from caretbench.build.sources.fetching.unpacking import archive_suffix, unpack_archive
+from caretbench.build.sources.fetching.unpacking import SourceLimits, archive_suffix, unpack_archive
 from caretbench.errors import DataError
 from tests.support.archive_files import Entry, packed_zip, tar
 

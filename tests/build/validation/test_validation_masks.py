@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.build.validation.added_code import added_code
-from caretbench.build.validation.masks import masks
-from caretbench.build.validation.value_mutants import value_mutants
+from caretbench.build.validation.mutants import added_code, masks, value_mutants
 from caretbench.problem import Caret, InlineSplice, Problem, Provenance, TestsCheck
 
 PYTHON = """\

@@ -9,18 +9,17 @@ from pathlib import Path
 import pytest
 
 from caretbench.api import load_suite
-from caretbench.build.project_tasks.build_types import BuiltTasks
 from caretbench.build.project_tasks.task_builder import TaskBuilder
-from caretbench.build.project_tasks.task_folder import TaskFolder
-from caretbench.build.validation.masks import masks, with_span
+from caretbench.build.project_tasks.task_folder import BuiltTasks, TaskFolder
+from caretbench.build.validation.mutants import masks, with_span
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import file_splice, workspace_request
 from caretbench.projects.answer_requests import tests_check as check_of
+from caretbench.projects.code_search import split_tokens
 from caretbench.projects.settings import CheckSettings
-from caretbench.projects.token_search import split_tokens
+from caretbench.suites.codevbench.build.builder import CodevOptions
 from caretbench.suites.codevbench.build.miner import SpanSampling, block_span
-from caretbench.suites.codevbench.build.options import CodevOptions
 from caretbench.suites.codevbench.code_blocks import block_rules
 from caretbench.suites.sample_projects import sample_projects
 from caretbench.suites.usage_weights import read_weights

@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.build.project_tasks.build_types import BuiltTasks
 from caretbench.build.project_tasks.task_builder import TaskBuilder
-from caretbench.build.project_tasks.task_folder import TaskFolder
+from caretbench.build.project_tasks.task_folder import BuiltTasks, TaskFolder
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.problem import FileSplice
 from caretbench.projects.settings import CheckSettings
-from caretbench.suites.simcopilot.build.mining.tasks import TaskSampling
-from caretbench.suites.simcopilot.build.options import SimCopilotOptions
+from caretbench.suites.simcopilot.build.builder import SimCopilotOptions
+from caretbench.suites.simcopilot.build.tasks import TaskSampling
 
 CODE = """\
 def total(orders, limit):

@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 import caretbench
-from caretbench.build.project_tasks.build_types import BuiltTasks, build_result
 from caretbench.build.project_tasks.task_builder import TaskBuilder
-from caretbench.build.project_tasks.task_folder import TaskFolder
+from caretbench.build.project_tasks.task_folder import BuiltTasks, TaskFolder, build_result
 from caretbench.build.projects.reference_runs import run_checks
 from caretbench.build.projects.setup.command_detection import project_checks
 from caretbench.errors import DataError
@@ -24,8 +23,8 @@ from caretbench.execution.workspaces.project_tools import is_installed
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.projects.answer_requests import check_request
 from caretbench.projects.settings import CheckSettings, read_settings
-from caretbench.suites.simcopilot.build.mining.tasks import TaskSampling
-from caretbench.suites.simcopilot.build.options import SimCopilotOptions
+from caretbench.suites.simcopilot.build.builder import SimCopilotOptions
+from caretbench.suites.simcopilot.build.tasks import TaskSampling
 from tests.support.shop_project import FILES, JS, JS_TEST, SHOP, written
 
 FEW = SimCopilotOptions(sampling=TaskSampling(limit=4))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from caretbench.suites.simcopilot.build.mining.labels import reference_distances
+from caretbench.suites.simcopilot.build.tasks import reference_distances
 from caretbench.syntax.analysis_types import Definition, Reference
 
 

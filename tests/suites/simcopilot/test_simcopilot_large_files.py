@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.build.project_tasks.sampling import SampledCandidate, balanced_sample
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.projects import project as project_module
-from caretbench.projects.project import analyse_project, store_project
-from caretbench.projects.rules import project_rules
-from caretbench.projects.snapshot_analysis import analyse_snapshot
-from caretbench.projects.token_search import TokenSearch
-from caretbench.suites.simcopilot.build.mining.tasks import ProjectMiner, TaskSampling
+from caretbench.projects.code_search import TokenSearch
+from caretbench.projects.project import analyse_project, analyse_snapshot, store_project
+from caretbench.projects.settings import project_rules
+from caretbench.suites.simcopilot.build.tasks import ProjectMiner, SampledCandidate, TaskSampling, balanced_sample
 from caretbench.syntax import SourceFile, analyse
 
 FUNCTION = '''\

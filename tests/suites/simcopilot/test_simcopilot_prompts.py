@@ -19,15 +19,15 @@ from caretbench.build.project_tasks.block_miner import TaskOrigin
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import write_rows
 from caretbench.problem import FileSplice, Problem, Provenance, TestsCheck
-from caretbench.projects import snapshot_analysis
+from caretbench.projects import project as project_module
+from caretbench.projects.code_search import split_tokens
 from caretbench.projects.file_spans import visible_text
-from caretbench.projects.token_search import split_tokens
 from caretbench.prompts import strategy
 from caretbench.prompts.strategy import PromptBudget, UnpromptableError
 from caretbench.runs.model_under_test import ModelUnderTest, prompt_text
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import load_suite
-from caretbench.suites.simcopilot.build.mining.tasks import ProjectMiner, TaskSampling
+from caretbench.suites.simcopilot.build.tasks import ProjectMiner, TaskSampling
 from caretbench.suites.simcopilot.contexts import CONTEXTS, ShownContext, build_context
 from caretbench.suites.suite_contexts import suite_context
 from caretbench.syntax import ProjectAnalysis, SourceFile, analyse, is_test_path
@@ -264,9 +264,9 @@ def test_what_does_not_fit_is_the_context_first(tasks: Path) -> None:
 
 def test_a_project_is_analysed_once(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     analysed = []
-    real = snapshot_analysis.analyse_project
+    real = project_module.analyse_project
     monkeypatch.setattr(
-        snapshot_analysis, "analyse_project", lambda *given, **named: analysed.append(1) or real(*given, **named)
+        project_module, "analyse_project", lambda *given, **named: analysed.append(1) or real(*given, **named)
     )
     house = load_suite("simcopilot")
     for problem in house.load(str(tasks)).problems:

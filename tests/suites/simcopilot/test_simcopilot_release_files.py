@@ -15,7 +15,6 @@ from caretbench.cli import app
 from caretbench.download import PinnedFile
 from caretbench.files import DataError
 from caretbench.suites.simcopilot.released import release_files
-from caretbench.suites.simcopilot.released.programs import released_tests
 from caretbench.suites.simcopilot.released.release_files import (
     HOST,
     RELEASE_REVISION,
@@ -23,6 +22,7 @@ from caretbench.suites.simcopilot.released.release_files import (
     pinned_files,
     pull,
     released_folder,
+    released_tests,
 )
 
 _PROGRAM = b"print(1)\n"

@@ -7,7 +7,6 @@ import pytest
 
 from caretbench.build import load_builder
 from caretbench.files import DataError
-from caretbench.suites.simcopilot.released.comment_scanner import comment_distance
 from caretbench.suites.simcopilot.released.spans import (
     ReleasedProgram,
     ReleasedReason,
@@ -15,7 +14,7 @@ from caretbench.suites.simcopilot.released.spans import (
     ReleasedSpan,
     load,
 )
-from caretbench.suites.simcopilot.released.tables import released_labels, released_tables
+from caretbench.suites.simcopilot.released.tables import comment_distance, released_labels, released_tables
 from caretbench.suites.suite_types import Table
 
 _SPANS = [{"Task_Name": "one", "checkpoint_LN_infilling": [[2, 3]], "checkpoint_LN_Completion": []}]

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.build import load_builder
-from caretbench.build.projects.span_faults import span_faults
-from caretbench.build.validation.workspace_gate import WorkspaceGate
+from caretbench.build.validation.workspace_gate import WorkspaceGate, span_faults
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
@@ -22,8 +21,7 @@ from caretbench.projects.answer_requests import file_splice, original_file, work
 from caretbench.projects.answer_requests import tests_check as check_of
 from caretbench.suites import load_suite
 from caretbench.suites.simcopilot.released.release_files import released_folder, released_path
-from caretbench.suites.simcopilot.released.released_problems import released_problems
-from caretbench.suites.simcopilot.released.released_projects import VARIANTS, Variant, split_variant
+from caretbench.suites.simcopilot.released.released_problems import VARIANTS, Variant, released_problems, split_variant
 from tests.support.released_simcopilot import add_java, write_release
 
 needs_java = pytest.mark.skipif(shutil.which("javac") is None, reason="no JDK here")

@@ -27,8 +27,8 @@ from caretbench.projects.runner_options import (
     with_selected_tests,
 )
 from caretbench.projects.settings import CheckSettings
-from caretbench.suites.simcopilot.build.mining.tasks import TaskSampling
-from caretbench.suites.simcopilot.build.options import SimCopilotOptions
+from caretbench.suites.simcopilot.build.builder import SimCopilotOptions
+from caretbench.suites.simcopilot.build.tasks import TaskSampling
 from tests.support.pytest_copy import copy_pytest
 
 PRICES = """\

@@ -22,8 +22,8 @@ from caretbench.projects.project import analyse_project, store_project
 from caretbench.projects.settings import read_settings
 from caretbench.suites import load_suite
 from caretbench.suites.simcopilot import starter
-from caretbench.suites.simcopilot.build.mining.tasks import ProjectMiner
 from caretbench.suites.simcopilot.build.starter_rows import starter_task
+from caretbench.suites.simcopilot.build.tasks import ProjectMiner
 
 FEWEST = {"wayfarer": (100, 20), "tallyhouse": (100, 0)}
 """By project: so many tasks at least, and so many in its script."""

@@ -8,18 +8,28 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build.package_index.index_proxy import IndexProxy
 from caretbench.build.project_tasks.task_builder import TaskBuilder
 from caretbench.build.project_tasks.task_folder import TaskFolder
 from caretbench.errors import DataError
 from caretbench.execution.toolchains.csharp import find_dotnet_sdk
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
-from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
-from caretbench.suites.simcopilot.build.options import SimCopilotOptions
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, WorkspaceRunner
+from caretbench.suites.simcopilot.build.builder import SimCopilotOptions
 from tests.support.killed_builds import KilledBuilds, content
 from tests.support.shop_project import FILES, SETUP, SOURCES, TOOLS, options, written
 
 # What it writes differs each time: a build that runs it again has another snapshot, and other bytes.
 RANDOM_SETUP = "mkdir -p vendored && head -c 9 /dev/urandom | od -An -tx1 > vendored/stamp.txt && sleep 0.4"
+
+
+@pytest.fixture(scope="module")
+def engine(workspace_runner: WorkspaceRunner, store: SnapshotStore) -> Iterator[WorkspaceExecutor]:
+    """An engine as a build has it: its set-up commands reach package indexes."""
+    runner = WorkspaceRunner(workspace_runner.sandbox, store, index=IndexProxy)
+    yield WorkspaceExecutor(2, workspace_runner=runner, use_cache=False)
+    runner.close()
 
 
 class CountingExecutor(WorkspaceExecutor):

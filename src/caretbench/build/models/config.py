@@ -45,17 +45,20 @@ class BuildModelsConfig:
         specs = [model.spec for model in every]
         if self.local_only:
             refuse_remote(specs, [self.options.base_url])
+        # A key of one provider must never reach the server of another.
         if self.options.base_url is not None and len({spec.partition("/")[0] for spec in specs}) > 1:
             raise ValueError(
                 "--base-url: the models have several providers, and a key is sent to this address; set the address of "
                 "each by its provider's environment variable"
             )
         unpriced = [model.name for model in every if self.price(model) is None]
+        # Refused before the first request: a budget that cannot be counted would be spent without end.
         if self.max_cost is not None and unpriced:
             raise ValueError(
                 f"no price is known for {', '.join(unpriced)}, so --max-cost cannot be kept; give one in a file: "
                 "--prices FILE"
             )
+        # Out-of-range values show here, before sources are fetched for minutes.
         self.request_sampling(Sampling())
 
     def check_access(self, check: AccessCheck) -> None:
@@ -110,6 +113,7 @@ def name_without_address(name: str) -> str:
 
 def _without_address(model: NamedModel) -> NamedModel:
     """Return a model whose name, unless the user gave it one, has no address."""
+    # A name that the user chose is shown as it is.
     if model.name != redact(model.spec):
         return model
     return model._replace(name=name_without_address(model.name))

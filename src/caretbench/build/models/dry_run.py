@@ -11,8 +11,7 @@ from typing import Any, Literal, NamedTuple
 from caretbench.build.build_models import AnswersMissingError, BuildRequest, ExpectedRequests
 from caretbench.build.builder import Builder
 from caretbench.build.models.config import BuildModelsConfig
-from caretbench.build.models.model_requests import AnswerFiles, BuildModelRequest, BuildStageRequests
-from caretbench.build.models.stored_models import OpenModels
+from caretbench.build.models.stored_models import AnswerFiles, BuildModelRequest, BuildStageRequests, OpenModels
 from caretbench.models import ClientOpener
 from caretbench.progress import Progress
 from caretbench.runs.model_under_test import count_or_estimate_tokens, prompt_text
@@ -115,6 +114,7 @@ class _Rehearsal:
             ValueError, AnswersMissingError: as :meth:`ask`.
         """
         found, missing = {}, 0
+        # All models first: the list of texts would lack those of the second model otherwise.
         for name, asked in requests.items():
             work, questions = self._models.questions(role, name, asked)
             key = role if len(self.names(role)) == 1 else f"{role}={name}"
@@ -137,6 +137,7 @@ class _Rehearsal:
         found = WholeForecast(expected.least, expected.most, expected.least_about, expected.most_about)
         prices = [self._models.models_config.price(model) for model in self._models.models_config.models[expected.role]]
         known = [price for price in prices if price is not None]
+        # One unknown price makes the whole bound false, so none is given.
         if not rows or len(known) < len(prices):
             return found
         pending = sum(row.requests - row.stored for row in rows)
@@ -145,6 +146,7 @@ class _Rehearsal:
         found.least_cost *= expected.least
         # A character is at most four bytes, and no token is less than a byte.
         longest = 4 * (expected.growth + max(len(text.text) for text in self._forecast.texts))
+        # Rounded up, as it is a bound of money.
         full = -(-tokens_out // pending)
         found.most_cost = sum(price.token_cost(longest, full) for price in known) / len(known) * expected.most
         return found
@@ -191,6 +193,7 @@ def dry_run(
         raise ValueError("--dry-run: no model is given, so nothing would be sent; say -m ROLE=PROVIDER/MODEL")
     forecast = BuildForecast(max_cost=models_config.max_cost)
     with temporary_folder("build") as place, OpenModels(models_config, opener) as models:
+        # Under the same name: builders put the folder's name into what they write.
         copy = place / (output.resolve().name or "output")
         if output.exists():
             shutil.copytree(output, copy, symlinks=True)

@@ -10,22 +10,177 @@ from __future__ import annotations
 import configparser
 import contextlib
 import os
+import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
 
 from caretbench.build.package_index.index_policy import INDEX_SETTINGS, IndexPolicy, index_policy
-from caretbench.build.package_index.maven_settings import (
-    MIRROR_SETTING,
-    SETTINGS_INSIDE,
-    MavenMirror,
-    MavenRepositories,
-    configured_repositories,
-    settings_file,
-)
-from caretbench.build.package_index.npm_configuration import NPM_REGISTRY, npm_registries
 from caretbench.errors import DataError
+
+MIRROR_SETTING: Final = "MAVEN_MIRROR_URL"
+"""Setting of ``--index`` that names a mirror of all Maven repositories."""
+SETTINGS_INSIDE: Final = "/tmp/home/.m2/settings.xml"  # noqa: S108  a path inside the sandbox
+_GLOBAL: Final = ("/etc/maven/settings.xml", "/usr/share/maven/conf/settings.xml")
+_MOST_BYTES: Final = 1 << 20
+
+
+class MavenMirror(NamedTuple):
+    """Mirror: its id, the repositories that it replaces, and its address without keys."""
+
+    identity: str
+    mirror_of: str
+    url: str
+
+
+class MavenRepositories(NamedTuple):
+    """Mirrors, and addresses of further repositories by id."""
+
+    mirrors: tuple[MavenMirror, ...] = ()
+    repositories: Mapping[str, str] = {}
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """All addresses, each once."""
+        return tuple(dict.fromkeys((*(one.url for one in self.mirrors), *self.repositories.values())))
+
+
+def configured_repositories(environment: Mapping[str, str]) -> MavenRepositories:
+    """Return the repositories of the user's settings, then those of the installation; malformed files are ignored."""
+    mirrors: dict[str, MavenMirror] = {}
+    repositories: dict[str, str] = {}
+    for path in _settings_files(environment):
+        root = _parsed(path)
+        if root is None:
+            continue
+        for one in root.iterfind("mirrors/mirror"):
+            identity, url = _text(one, "id"), _plain(_text(one, "url"), environment)
+            if url and _text(one, "blocked") != "true":  # such a mirror only refuses addresses without TLS
+                mirrors.setdefault(identity, MavenMirror(identity, _text(one, "mirrorOf"), url))
+        active = {_text(one, ".") for one in root.iterfind("activeProfiles/activeProfile")}
+        for profile in root.iterfind("profiles/profile"):
+            if _text(profile, "id") in active or _text(profile, "activation/activeByDefault") == "true":
+                for one in (*profile.iterfind("repositories/*"), *profile.iterfind("pluginRepositories/*")):
+                    if url := _plain(_text(one, "url"), environment):
+                        repositories.setdefault(_text(one, "id"), url)
+    return MavenRepositories(tuple(mirrors.values()), repositories)
+
+
+def settings_file(found: MavenRepositories) -> str:
+    """Return the text of a ``settings.xml`` with these repositories."""
+    mirrors = "".join(
+        _element("mirror", {"id": one.identity, "mirrorOf": one.mirror_of, "url": one.url}) for one in found.mirrors
+    )
+    listed = tuple({"id": identity, "url": url} for identity, url in found.repositories.items())
+    return (
+        f"<settings><mirrors>{mirrors}</mirrors><profiles><profile><id>configured</id>"
+        f"<repositories>{_all('repository', listed)}</repositories>"
+        f"<pluginRepositories>{_all('pluginRepository', listed)}</pluginRepositories></profile></profiles>"
+        "<activeProfiles><activeProfile>configured</activeProfile></activeProfiles></settings>\n"
+    )
+
+
+def _all(tag: str, rows: Sequence[Mapping[str, str]]) -> str:
+    return "".join(_element(tag, row) for row in rows)
+
+
+def _element(tag: str, parts: Mapping[str, str]) -> str:
+    inner = "".join(f"<{name}>{escape(text)}</{name}>" for name, text in parts.items())
+    return f"<{tag}>{inner}</{tag}>"
+
+
+def _settings_files(environment: Mapping[str, str]) -> Iterator[Path]:
+    home = environment.get("HOME") or os.path.expanduser("~")  # noqa: PTH111  no error without a home
+    yield Path(home) / ".m2/settings.xml"
+    for name in ("M2_HOME", "MAVEN_HOME"):
+        if environment.get(name):
+            yield Path(environment[name]) / "conf/settings.xml"
+    yield from map(Path, _GLOBAL)
+
+
+def _parsed(path: Path) -> ElementTree.Element | None:
+    try:
+        text = path.read_bytes()[:_MOST_BYTES].decode("utf-8", "replace")
+        if "<!DOCTYPE" in text:
+            return None
+        root = ElementTree.fromstring(re.sub(r"^\s*<\?xml[^>]*\?>", "", text))  # noqa: S314  no entities
+    except (OSError, ElementTree.ParseError):
+        return None
+    for part in root.iter():
+        part.tag = part.tag.rpartition("}")[2] if isinstance(part.tag, str) else ""
+    return root
+
+
+def _text(part: ElementTree.Element, path: str) -> str:
+    return ((part.text if path == "." else part.findtext(path)) or "").strip()
+
+
+def _plain(url: str, environment: Mapping[str, str]) -> str:
+    """Return an address of http or https with variables filled in and without keys; empty if it is none."""
+    filled = re.sub(r"\$\{env\.(\w+)\}", lambda match: environment.get(match[1], match[0]), url)
+    try:
+        parts = urlsplit(filled)
+    except ValueError:
+        return ""
+    # A variable that stays unfilled is a secret or a setting of another machine.
+    usable = parts.scheme in ("http", "https") and parts.hostname and "$" not in filled
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if usable else ""
+
+
+NPM_REGISTRY: Final = "npm_config_registry"
+_LINE: Final = re.compile(r"^\s*(?P<name>[^=;#\s][^=]*?)\s*=\s*[\"']?(?P<value>[^\"'\r\n]*?)[\"']?\s*$")
+_VARIABLE: Final = re.compile(r"\$\{(\w+)(\?)?\}")
+_SCOPED: Final = re.compile(r"@[\w.-]+:registry")
+
+
+def npm_registries(environment: Mapping[str, str], project: Path | None = None) -> tuple[str, tuple[str, ...]]:
+    """Return npm's registry ("" if none is configured), and the registries of single scopes.
+
+    Precedence is npm's: environment variables, the project's file, the user's, the global one. Values may contain
+    environment variables (``${NAME}``), which are replaced; a value with an unset one is ignored.
+    """
+    registry = ""
+    scopes: dict[str, str] = {}
+    for path in _files(environment, project):
+        for name, value in _settings(path, environment):
+            if name == "registry":
+                registry = value
+            elif _SCOPED.fullmatch(name):
+                scopes[name] = value
+    named = {name.lower(): value for name, value in environment.items()}
+    return named.get(NPM_REGISTRY) or registry, tuple(dict.fromkeys(scopes.values()))
+
+
+def _files(environment: Mapping[str, str], project: Path | None) -> Iterator[Path]:
+    """Yield npm's files by rising precedence."""
+    named = {name.lower(): value for name, value in environment.items()}
+    prefixes = [named["npm_config_prefix"]] if named.get("npm_config_prefix") else ["/usr", "/usr/local"]
+    globals_ = [named["npm_config_globalconfig"]] if named.get("npm_config_globalconfig") else []
+    yield from map(Path, globals_ or ["/etc/npmrc", *(f"{prefix}/etc/npmrc" for prefix in prefixes)])
+    home = environment.get("HOME")
+    if named.get("npm_config_userconfig"):
+        yield Path(named["npm_config_userconfig"])
+    elif home:
+        yield Path(home) / ".npmrc"
+    if project is not None:
+        yield project / ".npmrc"
+
+
+def _settings(path: Path, environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return
+    for match in filter(None, map(_LINE.match, lines)):
+        value = _VARIABLE.sub(lambda one: environment.get(one[1], "" if one[2] else one[0]), match["value"])
+        # npm refuses a file with an unset variable; a set-up without it has a chance.
+        if not _VARIABLE.search(value):
+            yield match["name"], value
+
 
 _SCHEMES: Final = ("https://", "http://")
 _PIP_OPTIONS: Final = {"index-url": "PIP_INDEX_URL", "extra-index-url": "PIP_EXTRA_INDEX_URL"}
@@ -66,6 +221,7 @@ def configured_index_policy(
         DataError: a given setting or host is wrong.
     """
     variables = {**(os.environ if environment is None else environment), **settings}
+    # All tools, as which of them a project uses is known only once it is fetched.
     found = [*(read(variables) for read in INDEX_READERS), npm_indexes(variables, project)]
     configured = {name: value for one in found for name, value in one.settings.items()}
     further = (*hosts, *(host for one in found for host in one.hosts))
@@ -81,6 +237,7 @@ def pip_indexes(environment: Mapping[str, str]) -> ConfiguredIndexes:
         parser = configparser.RawConfigParser(strict=False)
         try:
             parser.read(path, "utf-8")
+        # pip itself reports a malformed file; reading its indexes must not end a build that may not use pip.
         except (configparser.Error, OSError, UnicodeDecodeError):
             continue
         for section in _PIP_SECTIONS:
@@ -109,6 +266,7 @@ def npm_indexes(environment: Mapping[str, str], project: Path | None = None) -> 
     """Return npm's registry, and as hosts those of single scopes and of the project, whose file npm reads itself."""
     registry, scopes = npm_registries(environment)
     own, own_scopes = npm_registries({}, project) if project is not None else ("", ())
+    # A variable would win over the project's own file, which npm reads inside the sandbox.
     settings = {} if own else _reachable({NPM_REGISTRY: registry})
     return ConfiguredIndexes(settings, tuple(_addresses(" ".join((own, *scopes, *own_scopes)))))
 

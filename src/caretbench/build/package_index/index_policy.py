@@ -35,6 +35,7 @@ _CERTIFICATE_SETTINGS = (
     "SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS",
 )  # fmt: skip
 _HOME = "/tmp/home"  # noqa: S108  of set-up commands, inside the sandbox
+# On networks with IPv6 only, a resolver wraps private IPv4 addresses into this range.
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -107,6 +108,7 @@ def index_policy(settings: Mapping[str, str] | None = None, hosts: Iterable[str]
             raise DataError(f"{setting} names no package index; known: {', '.join(INDEX_SETTINGS)}")
         plain: list[str] = []
         for url in value.replace(",", " ").replace("|", " ").split():
+            # Words of Go, not addresses: `direct` would reach version control hosts, which the proxy refuses.
             if setting == "GOPROXY" and url in ("direct", "off"):
                 plain.append(url)
                 continue
@@ -115,6 +117,7 @@ def index_policy(settings: Mapping[str, str] | None = None, hosts: Iterable[str]
             if setting.startswith("PIP_") and parts.scheme == "http":
                 without_tls.append(parts.netloc.rpartition("@")[2])
             plain.append(parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl())
+        # Addresses go inside without user and password: programs of a project can read their environment.
         kept_settings[setting] = ("," if setting == "GOPROXY" else " ").join(plain)
     if without_tls:  # pip asks for this, in addition to the address
         kept_settings["PIP_TRUSTED_HOST"] = " ".join(without_tls)
@@ -185,10 +188,13 @@ def address_refusal(text: str, *, trusted: bool) -> str:
     Link-local addresses, where clouds keep their metadata, are refused even to a trusted host.
     """
     for address in _contained_addresses(ipaddress.ip_address(text.partition("%")[0])):
+        # 169.254.169.254 is the metadata service of clouds, which hands out keys of the machine.
         if address.is_link_local:
             return "link-local"
         if address.is_multicast or address.is_unspecified:
             return "no single host's"
+        # A public name may resolve to a private address: the project would reach servers of this network (DNS
+        # rebinding).
         if not trusted and not address.is_global:
             return "loopback" if address.is_loopback else "not public"
     return ""
@@ -200,5 +206,6 @@ def is_ip_address(name: str) -> bool:
         ipaddress.ip_address(name.strip("[]").partition("%")[0])
     except ValueError:
         last = name.removesuffix(".").rpartition(".")[2].lower()
+        # Resolvers take `127.1` and `0x7f000001` for addresses, `ipaddress` does not.
         return last.isdigit() or last.startswith("0x")
     return True

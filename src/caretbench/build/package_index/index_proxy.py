@@ -30,17 +30,97 @@ from caretbench.build.package_index.index_policy import (
     is_ip_address,
     proxy_environment,
 )
-from caretbench.build.package_index.tls_hello import HEADER_BYTES, NotClientHello, record_length, server_name
 from caretbench.redaction import redact
+
+HEADER_BYTES = 5
+# The maximum of a TLS record (RFC 8446, 5.1).
+MAX_RECORD_BYTES = 1 << 14
+_HANDSHAKE, _CLIENT_HELLO = 22, 1
+_SERVER_NAME, _HOST_NAME = 0, 0
+# Encrypted Client Hello: the name that is seen is not the host that is asked for.
+_ENCRYPTED_HELLO = 0xFE0D
+
+
+class NotClientHello(Exception):  # noqa: N818 - what was found
+    """Error: the bytes are no ClientHello."""
+
+
+class _Bytes:
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def take(self, count: int) -> bytes:
+        if self._at + count > len(self._data):
+            raise NotClientHello("it ends too early")
+        self._at += count
+        return self._data[self._at - count : self._at]
+
+    def number(self, count: int) -> int:
+        return int.from_bytes(self.take(count), "big")
+
+    def block(self, count: int) -> _Bytes:
+        """Return a reader of the block announced by a length of ``count`` bytes."""
+        return _Bytes(self.take(self.number(count)))
+
+    @property
+    def left(self) -> bool:
+        return self._at < len(self._data)
+
+
+def record_length(header: bytes) -> int:
+    """Return the length of a TLS record from its five-byte header, or raise NotClientHello if it is not one."""
+    length = int.from_bytes(header[3:5], "big")
+    if len(header) < HEADER_BYTES or header[0] != _HANDSHAKE or header[1] != 3 or not 0 < length <= MAX_RECORD_BYTES:
+        raise NotClientHello("not a TLS handshake")
+    return length
+
+
+def server_name(record: bytes) -> str | None:
+    """Return the host that a ClientHello names, in lower case; None where it names none.
+
+    Raises:
+        NotClientHello: it is not one, it is incomplete, or the name is encrypted.
+    """
+    message = _Bytes(record)
+    if message.number(1) != _CLIENT_HELLO:
+        raise NotClientHello("not a TLS ClientHello")
+    hello = message.block(3)
+    hello.take(2 + 32)  # version, random
+    hello.block(1)  # session
+    hello.block(2)  # cipher suites
+    hello.block(1)  # compressions
+    if not hello.left:
+        return None
+    extensions = hello.block(2)
+    names: list[str] = []
+    while extensions.left:
+        kind = extensions.number(2)
+        content = extensions.block(2)
+        if kind == _ENCRYPTED_HELLO:
+            raise NotClientHello("the host name is encrypted")
+        if kind == _SERVER_NAME:
+            entries = content.block(2)
+            while entries.left:
+                sort, name = entries.number(1), entries.block(2)
+                if sort == _HOST_NAME:
+                    names.append(name.take(len(name._data)).decode("ascii", "replace").lower())
+    # Servers differ in which of them they take, so the checked one may not be the used one.
+    if len(names) > 1:
+        raise NotClientHello("it names several hosts")
+    return names[0] if names else None
+
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 """From a host and a port to its addresses."""
 
 _log = logging.getLogger(__name__)
-_MOST_LINES = 100
+# A project may loop over refused connections; the list goes into the build's files.
+_MAX_REFUSALS = 100
 _BLOCK = 65_536
 _REASONS = {403: "Forbidden", 431: "Request Header Fields Too Large", 502: "Bad Gateway", 503: "Busy"}
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+# Fields of one connection only, and `Host`, which is written anew from the checked target.
 _NOT_PASSED_ON = frozenset(
     (b"host", b"connection", b"keep-alive", b"te", b"trailer", b"upgrade", b"content-length", b"expect")
 )
@@ -76,6 +156,7 @@ def _passed_on(method: str, fields: list[bytes]) -> Iterator[bytes]:
         if not colon or not _TOKEN.fullmatch(name):
             raise _Refused("a field of the request's head is malformed")
         low = name.lower()
+        # A body would carry data of this machine out, and two lengths of one body can hide a second request.
         if low == b"transfer-encoding" or (low == b"content-length" and value.strip() != b"0"):
             raise _Refused(f"{method} with a body")
         if low not in _NOT_PASSED_ON and not low.startswith(b"proxy-"):
@@ -111,10 +192,13 @@ class IndexProxy:
         self._resolve = resolve
         self._active = 0
         self._served = 0
+        # The listening socket is made inside the sandbox's own network and handed out, so no port of this machine is
+        # open.
         self._outer, self.listener_channel = socket.socketpair()
         self._loop = asyncio.new_event_loop()
         self._main: asyncio.Task[None] | None = None
         self._server: asyncio.Server | None = None
+        # A thread of its own, as the build waits for the command in this one.
         self._thread = threading.Thread(target=self._live, name="index-proxy", daemon=True)
 
     @property
@@ -148,6 +232,7 @@ class IndexProxy:
                 assert self._main is not None  # noqa: S101
                 self._loop.run_until_complete(self._main)
             rest = asyncio.all_tasks(self._loop)
+            # Open connections end with the command; a task that is left would be reported as never retrieved.
             for task in rest:
                 task.cancel()
             self._loop.run_until_complete(asyncio.gather(*rest, return_exceptions=True))
@@ -193,9 +278,9 @@ class IndexProxy:
             writer.transport.abort() if writer.transport.is_closing() else writer.close()
 
     def _note(self, reason: str) -> None:
-        if len(self.refusals) == _MOST_LINES:
+        if len(self.refusals) == _MAX_REFUSALS:
             reason = "further refusals are not listed"
-        if len(self.refusals) <= _MOST_LINES and reason not in self.refusals:
+        if len(self.refusals) <= _MAX_REFUSALS and reason not in self.refusals:
             self.refusals.append(reason)
             _log.info("package indexes only: %s", reason)
 
@@ -221,6 +306,7 @@ class IndexProxy:
             raise _Refused("too many connections at a time", 503)
         try:
             async with asyncio.timeout(self.policy.head_timeout_s):
+                # 60 s: on a busy machine npm sent its first request more than 15 s after the connection (yup).
                 head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError:
             raise _Refused(f"a request's head has more than {self.policy.max_head_bytes} bytes", 431) from None
@@ -228,6 +314,7 @@ class IndexProxy:
             raise _Refused(f"a request's head did not come within {self.policy.head_timeout_s:g} s") from None
         line, *fields = head[:-4].split(b"\r\n")
         words = line.split(b" ")
+        # A bare line break in a field could start a second request at the server behind.
         if len(words) != 3 or not words[2].startswith(b"HTTP/1.") or re.search(rb"[\r\n\0]", b"".join(fields) + line):
             raise _Refused("it is no HTTP request")
         method, address = words[0].decode("latin-1"), words[1].decode("latin-1")
@@ -261,6 +348,7 @@ class IndexProxy:
         host, port, where = target
         try:
             async with asyncio.timeout(self.policy.connect_timeout_s):
+                # Looked up once: a name that is checked and resolved again may lead elsewhere the second time.
                 addresses = await self._resolve(host.name, port)
                 for address in addresses:
                     why = address_refusal(address, trusted=host.trusted)
@@ -312,6 +400,7 @@ class IndexProxy:
             parts = urlsplit(address)
         except ValueError:
             raise _Refused("it is no address of a page") from None
+        # `http://index@other/` shows one host to a reader and another to a parser.
         if parts.scheme != "http" or "@" in parts.netloc or not re.fullmatch(r"[!-~]+", address):
             raise _Refused("plain requests need an address http://HOST/…, without user and password")
         target = self._target(parts.netloc, parts.scheme)
@@ -332,6 +421,7 @@ class IndexProxy:
     def _count(self, *, sent: int = 0, received: int = 0) -> None:
         self.sent_bytes += sent
         self.received_bytes += received
+        # Requests for packages are short: more is an upload of what the project could read.
         if self.sent_bytes > self.policy.max_sent_bytes:
             raise _Refused(f"more than {self.policy.max_sent_bytes} bytes were sent")
         if self.received_bytes > self.policy.max_received_bytes:
@@ -368,11 +458,13 @@ class IndexProxy:
                 async with asyncio.timeout(self.policy.idle_timeout_s):
                     data = await source.read(_BLOCK)
             except TimeoutError:
+                # A large download is silent in one direction for minutes.
                 if self._loop.time() - last[0] < self.policy.idle_timeout_s:
                     continue
                 raise
             last[0] = self._loop.time()
             if not data:
+                # One side may end first: a server still answers after the request is complete.
                 if sink.can_write_eof():
                     sink.write_eof()
                 return

@@ -2,35 +2,198 @@
 
 from __future__ import annotations
 
+import logging
 import math
+import shlex
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from caretbench.build.build_models import NO_MODELS, BuildModels
+from pydantic import JsonValue
+
+from caretbench.build.build_models import NO_MODELS, AnswersMissingError, BuildModels
 from caretbench.build.package_index.configured_indexes import configured_index_policy
 from caretbench.build.package_index.index_policy import IndexPolicy
 from caretbench.build.package_index.index_proxy import IndexProxy
 from caretbench.build.project_sources import find_sources, source_limits
-from caretbench.build.project_tasks.added_tests import project_with_tests
-from caretbench.build.project_tasks.block_miner import ProjectOptions
-from caretbench.build.project_tasks.build_options import named_values
-from caretbench.build.project_tasks.build_types import BuiltTasks, build_result
+from caretbench.build.project_tasks.block_miner import ProjectOptions, named_values
+from caretbench.build.project_tasks.project_preparation import project_with_tests
 from caretbench.build.project_tasks.setup_agent import AGENT_ROLE, SetupAgent
-from caretbench.build.project_tasks.source_builds import BuildClock, build_sources, crawl_result, sources_result
 from caretbench.build.project_tasks.task_builder import TaskBuilder
-from caretbench.build.project_tasks.task_folder import TaskFolder, folder_lock
+from caretbench.build.project_tasks.task_folder import BuiltTasks, TaskFolder, build_result, folder_lock
 from caretbench.build.project_tasks.tester.project_tester import TESTER_ROLE, ProjectTester
 from caretbench.build.sources.fetching.project_folders import ProjectFolder, ProjectFolders
 from caretbench.errors import DataError
+from caretbench.build.sources.fetching.source_spec import SourceSpec
+from caretbench.errors import DataError, MachineError
+from caretbench.execution.workspaces.bounded_executor import BoundedExecutor
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import BoundedExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
+from caretbench.files import write_rows
 from caretbench.progress import Progress
+from caretbench.suites.stored_tasks import SOURCES_FILE, SourceOutcome
 from caretbench.suites.suite_types import BuildResult
+from caretbench.text_tables import align_columns
+
+
+@dataclass
+class BuildClock(Progress):
+    """Time of one source, and its progress: a step after the end raises DataError.
+
+    Args:
+        progress: Receiver of steps and notes.
+        max_s: Maximum time in seconds.
+        source: Name of the source, in front of each step; empty if there is only one.
+        cpu_s: CPU seconds of the source's commands, set by the builder.
+    """
+
+    progress: Progress
+    max_s: float
+    source: str = ""
+    cpu_s: float = 0.0
+    now: Callable[[], float] = time.monotonic
+    _start: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._start = self.now()
+
+    def check(self) -> None:
+        """Raise DataError if the time is over."""
+        if self.now() - self._start > self.max_s:
+            raise DataError(f"takes longer than {self.max_s / 60:g} min (--source-minutes)")
+
+    def __call__(self, step: str, added: int, total: int | None, detail: str = "") -> None:
+        """Count ``added`` more of a step."""
+        self.check()
+        self.progress(f"{self.source}: {step}" if self.source else step, added, total, detail)
+
+    def note(self, line: str) -> None:
+        """Report one line that is not the result."""
+        self.progress.note(line)
+
+
+class SourceBuilds(NamedTuple):
+    """The end of each source, and its wall and CPU seconds in this run."""
+
+    outcomes: tuple[SourceOutcome, ...]
+    wall_s: tuple[float, ...]
+    cpu_s: tuple[float, ...]
+
+
+BuildOne = Callable[[ProjectFolder, Path, BuildClock], int]
+"""Builds the problems of a project into a folder, and returns their number; DataError has the reason for none."""
+
+
+def build_sources(
+    specs: Mapping[str, SourceSpec],
+    output: Path,
+    folders: ProjectFolders,
+    build_one: BuildOne,
+    progress: Progress,
+    *,
+    max_s: float,
+) -> SourceBuilds:
+    """Build each source into its folder below ``output``, and write ``sources.jsonl``.
+
+    Args:
+        specs: Sources by the names of their folders.
+        output: The folder of all.
+        folders: Fetches projects.
+        build_one: Builds one project.
+        progress: Receiver of steps and notes.
+        max_s: Maximum time of each source in seconds.
+
+    Raises:
+        MachineError: this machine lacks something, which no other source changes.
+    """
+    progress("sources", 0, len(specs))
+    outcomes, seconds, cpu_seconds = [], [], []
+    for name, spec in specs.items():
+        clock = BuildClock(progress, max_s, spec.shown)
+        started = time.monotonic()
+        outcomes.append(_build(name, spec, output / name, folders, build_one, clock))
+        seconds.append(time.monotonic() - started)
+        cpu_seconds.append(clock.cpu_s)
+        progress("sources", 1, None)
+        if outcomes[-1].reason:
+            progress.note(f"{outcomes[-1].source}: {outcomes[-1].reason}")
+    write_rows(output / SOURCES_FILE, outcomes)
+    return SourceBuilds(tuple(outcomes), tuple(seconds), tuple(cpu_seconds))
+
+
+def _build(
+    name: str, spec: SourceSpec, folder: Path, folders: ProjectFolders, build_one: BuildOne, clock: BuildClock
+) -> SourceOutcome:
+    outcome = SourceOutcome(source=spec.shown, folder=name)
+    try:
+        project = folders.open(spec)
+        outcome = outcome.model_copy(update=project.model_dump(include={"origin", "revision", "sha256", "licence"}))
+        clock.check()
+        problems = build_one(project, folder, clock)
+    # No sandbox can be built: all other sources would fail the same way, each after its fetch.
+    except MachineError:
+        raise
+    except (AnswersMissingError, DataError, OSError) as error:
+        return outcome.model_copy(update={"reason": str(error).removeprefix(f"{spec.shown}: ")})
+    except Exception as error:  # an unknown project may show a mistake of this program; the others go on
+        logging.getLogger("caretbench").debug("%s", spec.shown, exc_info=True)
+        return outcome.model_copy(update={"reason": f"{type(error).__name__}: {error}"})
+    return outcome.model_copy(update={"problems": problems, "reason": "" if problems else "no valid task"})
+
+
+def sources_result(suite: str, built: SourceBuilds, output: Path, refused: Mapping[str, int]) -> BuildResult:
+    """Return the printed result of a build of several sources; not usable if there is no problem."""
+    total = sum(one.problems for one in built.outcomes)
+    good = sum(bool(one.problems) for one in built.outcomes)
+    return BuildResult(
+        lines=(
+            *_table(built),
+            *crawl_lines(refused),
+            f"\n{output}: {total} tasks of {good} of {len(built.outcomes)} sources; "
+            f"caretbench run {suite} --data {shlex.quote(str(output))} -m …",
+        ),
+        numbers={
+            "tasks": total,
+            "sources": [
+                one.model_dump(mode="json", exclude={"schema_version"})
+                | {"wall_s": round(wall_s, 1), "cpu_s": round(cpu_s, 1)}
+                for one, wall_s, cpu_s in zip(*built, strict=True)
+            ],
+            "refused_repositories": dict(refused),
+        },
+        usable=bool(total),
+    )
+
+
+def _table(built: SourceBuilds) -> Iterator[str]:
+    rows = [
+        [one.source, str(one.problems), f"{wall_s / 60:.1f}", f"{cpu_s / 60:.1f}", one.reason]
+        for one, wall_s, cpu_s in zip(*built, strict=True)
+    ]
+    yield from align_columns(rows, ("source", "tasks", "minutes", "CPU minutes", "reason"))
+
+
+def crawl_lines(refused: Mapping[str, int]) -> Sequence[str]:
+    """Return one line about the repositories that a crawl refused; none if there are none."""
+    if not refused:
+        return ()
+    return ("\nrefused repositories: " + ", ".join(f"{count} {reason}" for reason, count in refused.items()),)
+
+
+def crawl_result(specs: Mapping[str, SourceSpec], output: Path, refused: Mapping[str, int]) -> BuildResult:
+    """Return the printed result of a build that stops after the crawl."""
+    sources: list[JsonValue] = [spec.shown for spec in specs.values()]
+    last = f"\n{output}: {len(specs)} sources; the same command without --crawl-only builds them"
+    return BuildResult(
+        lines=(*(spec.shown for spec in specs.values()), *crawl_lines(refused), last),
+        numbers={"sources": sources, "refused_repositories": dict(refused)},
+        usable=bool(specs),
+    )
 
 
 def build_projects(
@@ -107,6 +270,7 @@ def _build_project(
             builder.added_tests = values["tests"].resolve().name if values["tests"] is not None else ""
             return builder.build(place, TaskFolder(output), options)
     finally:
+        # Also for a source that failed: its commands took the time all the same.
         clock.cpu_s = engine.cpu_s
         engine.close()
 

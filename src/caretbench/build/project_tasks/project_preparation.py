@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Collection, Sequence
+import shutil
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
+from pathlib import Path
 from typing import Final, NamedTuple
 
-from caretbench.build.project_tasks.added_tests import added_command
 from caretbench.build.project_tasks.block_miner import ProjectOptions
-from caretbench.build.projects.agent.recipe import Recipe
-from caretbench.build.projects.agent.recipe_store import RecipeStore
-from caretbench.build.projects.agent.recipe_trial import run_recipe
-from caretbench.build.projects.agent.repair import RepairCase, SetupRepair
-from caretbench.build.projects.agent.shown_log import result_log
+from caretbench.build.projects.agent.recipe import Recipe, RecipeStore, RepairCase, SetupRepair
+from caretbench.build.projects.agent.recipe_trial import result_log, run_recipe
 from caretbench.build.projects.build_steps import BuildSteps, StoringEngine
 from caretbench.build.projects.reach.measurement import measure_reach
 from caretbench.build.projects.reference_runs import NO_RUNS, ReferenceRuns, run_checks
@@ -27,12 +27,71 @@ from caretbench.build.projects.setup.project_setup import (
     run_setup,
     with_setup_hint,
 )
+from caretbench.build.projects.setup.python_packages import is_importable
 from caretbench.errors import DataError
-from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.projects.answer_requests import check_request
 from caretbench.projects.project import StoredProject
 from caretbench.projects.settings import CheckSettings, ProjectSettings
+from caretbench.temporary import temporary_folder
+
+
+def added_command(snapshot: Snapshot, folder: str) -> str:
+    """Return the command that runs only the tests of a folder, for a project without tests of its own."""
+    runs_pytest = is_importable(snapshot, "pytest")
+    return f"python3 -m pytest -q {folder}" if runs_pytest else f"python3 -m unittest discover -f -s {folder}"
+
+
+def added_tests_fault(folder: str, command: Sequence[str], has_package: bool, tests: Collection[str]) -> str:
+    """Return the reason why a command does not run the tests of a folder in the project's root; empty if it may.
+
+    Args:
+        folder: The folder.
+        command: The test command.
+        has_package: The folder has a file ``__init__.py``.
+        tests: Tests that the command runs, by pytest's ids; empty if they are not known.
+    """
+    words = " ".join(command).split()
+    if tests:
+        runs = any(name.startswith(f"{folder}/") for name in tests)
+    elif "discover" in words:
+        start = next((after for before, after in pairwise(words) if before in ("-s", "--start-directory")), ".")
+        runs = start.rstrip("/") == folder or (start == "." and has_package)
+    else:
+        runs = True
+    if runs:
+        return ""
+    return (
+        f"--tests: `{' '.join(words)}` runs no test of {folder}/, which is in the root of the copied project: name a "
+        "command that runs them and the project's own with --test-command"
+    )
+
+
+@contextmanager
+def project_with_tests(root: Path, tests: Path | None) -> Iterator[Path]:
+    """Yield the project's folder, or for ``tests`` a copy of it with that folder in it, which is removed at the end.
+
+    The project itself is not changed.
+
+    Raises:
+        DataError: ``tests`` is no folder, or the project has a file or folder of its name.
+    """
+    if tests is None:
+        yield root
+        return
+    name = tests.resolve().name
+    if not tests.is_dir():
+        raise DataError(f"--tests {tests}: no such folder")
+    if (root / name).exists():
+        raise DataError(f"--tests {tests}: the project has {name}/ already; give the folder another name")
+    # A copy: the project's own folder may be under version control, and is only read.
+    with temporary_folder("tests") as place:
+        copy = place / root.resolve().name
+        shutil.copytree(root, copy, symlinks=True)
+        shutil.copytree(tests, copy / name, symlinks=True)
+        yield copy
+
 
 _NAMED: Final = 3
 
@@ -98,6 +157,7 @@ class ProjectPreparation:
         case = self._case(project, store)
         known = store.working(case.key)
         if known is not None:
+            # The recipe worked once; where the index or the machine has changed since, the usual way is tried.
             with contextlib.suppress(SetupError):
                 return self._by_recipe(project, known)
         try:
@@ -126,6 +186,7 @@ class ProjectPreparation:
         if command:
             self.progress("setup", 0, 1)
             inputs = (project.snapshot.id, command, self._bundle or "")
+            # A command that the user wrote has to install something; one that was derived may find nothing to do.
             creates = command == requested
             snapshot = self.steps.set_up(
                 self._store,
@@ -149,6 +210,7 @@ class ProjectPreparation:
             found = own or detect_command(snapshot, self.languages)[0]
             stated = [self._with_variables(found, recipe)] if found else []
         prepared = self._tested(done, recipe.shown or None, None, stated)
+        # A recipe with the test command `true` would pass three times, and check no answer.
         if not any(map(partial(self._reaches, snapshot.id), prepared.runs.checks)):
             raise SetupError("; ".join(map(reaches_nothing_message, prepared.runs.checks)))
         self.progress("recipes", 1, None)
@@ -188,6 +250,7 @@ class ProjectPreparation:
             if self.may_lack_tests and all(fault.startswith("no_tests") for fault in runs.excluded_checks.values()):
                 return PreparedProject(project, command, runs)
             message = f"{self.name}: its tests do not pass three times: {hint(runs.excluded_checks)}"
+            # One more run only for the log, and only where a model will read it.
             raise SetupError(message, self._log(snapshot.id, checks) if self.repair else "")
         return PreparedProject(project, command, runs)
 

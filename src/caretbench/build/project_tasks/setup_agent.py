@@ -10,10 +10,8 @@ from string import Template
 from typing import Final, NamedTuple
 
 from caretbench.build.build_models import BuildModels, BuildRequest
-from caretbench.build.projects.agent.recipe import Recipe, read_recipe
-from caretbench.build.projects.agent.recipe_store import RecipeRow
-from caretbench.build.projects.agent.repair import RepairCase, ResultT
-from caretbench.build.projects.agent.shown_log import file_names, readme, shortened_log
+from caretbench.build.projects.agent.recipe import Recipe, RecipeRow, RepairCase, ResultT, read_recipe
+from caretbench.build.projects.agent.recipe_trial import file_names, readme, shortened_log
 from caretbench.build.projects.setup.project_setup import SetupError
 from caretbench.errors import DataError
 from caretbench.files import read_packaged_toml, sha256_text
@@ -23,6 +21,7 @@ from caretbench.redaction import redact
 
 AGENT_ROLE: Final = "agent"
 AGENT_PURPOSE: Final = "repairs set-ups: reads README, names of files and logs, and answers with commands"
+# Temperature 0: the same question has one answer, so that a build can be repeated.
 SAMPLING: Final = Sampling(max_tokens=2048, temperature=0.0, top_p=None)
 _MALFORMED: Final = "malformed_answer"
 _SHOWN_ANSWER: Final = 6_000
@@ -48,7 +47,7 @@ def agent_prompts() -> AgentPrompts:
 
 @dataclass(frozen=True)
 class SetupAgent:
-    """Repair of set-ups by a model (:class:`caretbench.build.projects.agent.repair.SetupRepair`).
+    """Repair of set-ups by a model (:class:`caretbench.build.projects.agent.recipe.SetupRepair`).
 
     Args:
         models: Models of the build.
@@ -80,6 +79,7 @@ class SetupAgent:
         talk = _Talk.begin(case, shown)
         self.note(self._sent(case, talk))
         for number in range(1, self.tries + 1):
+            # Before each question only: an answer that is paid for is tried.
             if self.now() - started > self.max_s:
                 raise _abandoned(fault, talk, f"{self.max_s / 60:g} min are over (--agent-minutes)")
             key = f"{case.project.id[:16]}/{number}"
@@ -103,9 +103,11 @@ class SetupAgent:
             return _stored(case, after, SetupError(f"{_MALFORMED}: {error}"))
         earlier = [number for number, key in enumerate(talk.recipes, 1) if key == recipe.key]
         talk.recipes.append(recipe.key)
+        # Models propose the same commands again; a trial costs minutes, and ends as before.
         if earlier:
             return _stored(case, after, SetupError("repeated_recipe: this recipe was tried before; it fails again"))
         known = case.store.get(case.key, after)
+        # A stopped build tried it already; one that worked runs again, as its snapshot may be gone.
         if known is not None and known.recipe is None:
             return known
         try:
@@ -162,6 +164,7 @@ class _Talk(NamedTuple):
 
 def _stored(case: RepairCase, after: str, fault: SetupError) -> RecipeRow:
     """Return the stored row of a fault; that of an earlier attempt of the build if there is one."""
+    # Redacted before it is stored: the row is shown to a model and kept in the folder.
     message = redact(" ".join(str(fault).split()))[:_SHOWN_FAULT]
     return case.store.add(RecipeRow(case=case.key, after=after, fault=message, log=shortened_log(fault.log)))
 

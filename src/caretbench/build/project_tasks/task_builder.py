@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from caretbench.build.project_tasks.added_tests import added_tests_fault
 from caretbench.build.project_tasks.block_miner import (
     REFERENCE_POLICY,
     BlockMiner,
@@ -23,13 +22,10 @@ from caretbench.build.project_tasks.block_miner import (
     ProjectOptions,
     TaskOrigin,
 )
-from caretbench.build.project_tasks.build_types import BuiltTasks
-from caretbench.build.project_tasks.project_preparation import ProjectPreparation
-from caretbench.build.project_tasks.task_folder import BuildManifest, TaskFolder, folder_lock
-from caretbench.build.project_tasks.tester.project_tester import ProjectTester
-from caretbench.build.project_tasks.tester.tested_project import ProjectWithTests, with_written_tests
-from caretbench.build.projects.agent.recipe_store import RecipeStore
-from caretbench.build.projects.agent.repair import SetupRepair
+from caretbench.build.project_tasks.project_preparation import ProjectPreparation, added_tests_fault
+from caretbench.build.project_tasks.task_folder import BuildManifest, BuiltTasks, TaskFolder, folder_lock
+from caretbench.build.project_tasks.tester.project_tester import ProjectTester, ProjectWithTests, with_written_tests
+from caretbench.build.projects.agent.recipe import RecipeStore, SetupRepair
 from caretbench.build.projects.build_steps import BuildSteps, MeteredEngine, StoringEngine
 from caretbench.build.projects.project_check import ProjectCheck, check_project
 from caretbench.build.projects.reach.measurement import measure_reach
@@ -114,6 +110,8 @@ class TaskBuilder:
             stored_options = self._stored(options, settings, project.snapshot.id)
             manifest = self._existing_manifest(folder, stored_options, options.seed)
             if manifest is None:
+                # After an error the tests must run again, as the user will change them; the set-up took minutes and
+                # stays.
                 with self._steps.keeping_setup():
                     manifest = self._mine(root, project, settings, folder, options)
             candidates = tuple(folder.candidates())
@@ -155,12 +153,14 @@ class TaskBuilder:
     def _existing_manifest(self, folder: TaskFolder, current: dict[str, JsonValue], seed: int) -> BuildManifest | None:
         """Return the manifest in the folder, of a build with the same project and options; None for a new folder."""
         if not folder.manifest_path.exists():
+            # Hidden files are locks and stored steps of this build, or of the system (`.DS_Store`).
             others = [place for place in folder.path.iterdir() if not place.name.startswith(".")]
             known = {folder.candidates_path, folder.validity_path, folder.problems_path, *folder.model_paths}
             if {place for place in others if place not in known and place.name != "snapshots"}:
                 raise DataError(f"{folder.path}: not empty, and no folder of tasks; give another with -o")
             return None
         manifest = folder.manifest()
+        # Verdicts of other options in one file would mix two builds.
         if dict(manifest.options) != current or manifest.seed != seed:
             names = {*current, *manifest.options}
             changed = sorted(n for n in names if manifest.options.get(n) != current.get(n)) or ["seed"]
@@ -195,7 +195,9 @@ class TaskBuilder:
         dropped = {**runs.excluded_checks, **mined.dropped}
         if len(mined.dropped) == len(runs.checks):
             raise DataError(f"{root}: " + "; ".join(f"{check}: {why}" for check, why in dropped.items()))
+        # The manifest comes last: a folder without one is mined again, whatever files it has.
         export_snapshot(snapshot, folder.snapshot_path(snapshot.id))
+        # Verdicts without their manifest are those of an attempt that stopped while mining.
         folder.validity_path.unlink(missing_ok=True)
         write_rows(folder.candidates_path, mined.problems)
         manifest = BuildManifest(
@@ -260,6 +262,7 @@ class TaskBuilder:
         waiting = set(paths)
         for entry in runs.checks:
             own = {path for path in waiting if entry.applies_to(path)}
+            # The first check that names a file decides about it: a task has one check.
             waiting -= own
             if not own:
                 continue
@@ -323,6 +326,7 @@ class TaskBuilder:
         if chosen is not None:
             return chosen
         unchanged = DrawnProblems(problems, Counter())
+        # Tests that depend on each other's order pass only all together.
         if not any_order:
             return unchanged
         if reach.all_tests:
@@ -331,6 +335,8 @@ class TaskBuilder:
             self.progress(title, len(found.project_checks), None)
             return DrawnProblems(found.problems, Counter(), found.project_checks)
         known = self._known.get(check_key(entry.check, file_splice(problems[0]).snapshot)) if problems else None
+        # A runner that reports no single tests can still exclude the slow ones: in p-queue, 49 of 206 tests took 68.6
+        # of 83.9 s.
         slow = known.slow_tests if known is not None else ()
         if not slow:
             return unchanged
@@ -363,6 +369,7 @@ class TaskBuilder:
         """Return the result of the project's own tests; selected tests, which passed among all, run once more."""
         known = self._known.get(repr(request)) or self._steps.check(repr(request))
         if known is None and has_selected_tests(request):
+            # Once: they passed three times among all tests, and alone when they were chosen.
             return check_project(self._storing_engine, request, runs=1)
         return known
 

@@ -1,32 +1,22 @@
-"""The folder of mined tasks: problems, snapshot of the project, verdicts of the gate, manifest.
-
-::
-
-    tasks/
-      manifest.json       project, test command, versions, options
-      candidates.jsonl    all mined candidates, before validation
-      validity.jsonl      the gate's verdicts on the candidates, with reasons
-      problems.jsonl      the tasks to run, made of the candidates that passed the gate
-      snapshots/ID/       the project as plain files; ID is the hash of its contents
-
-A folder can be copied to another machine. ``problems.jsonl`` is written last; a folder without it is an unfinished
-build.
-"""
+"""Folder of mined tasks (problems, snapshot, verdicts of the gate, manifest), and the result of its build."""
 
 from __future__ import annotations
 
 import contextlib
+import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal, NamedTuple
 
 from pydantic import Field, JsonValue, ValidationError
 
 from caretbench.build.build_models import ANSWER_ERRORS_FILE, ANSWERS_FILE
-from caretbench.build.project_tasks.tester.tester_record import TesterRecord
-from caretbench.build.project_tasks.tester.written_store import WRITTEN_TESTS_FILE
-from caretbench.build.projects.agent.recipe_store import RECIPES_FILE
+from caretbench.build.project_tasks.tester.written_store import WRITTEN_TESTS_FILE, TesterRecord
+from caretbench.build.projects.agent.recipe import RECIPES_FILE
+from caretbench.build.projects.setup.project_setup import missing_packages_hint
+from caretbench.build.projects.setup.python_packages import missing_modules
 from caretbench.errors import check_folder_is_writable
 from caretbench.file_locks import locked_folder
 from caretbench.files import (
@@ -38,9 +28,12 @@ from caretbench.files import (
     write_rows,
 )
 from caretbench.problem import SCHEMA_VERSION, Problem, Provenance, Row
+from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.project import STEPS_FILE
 from caretbench.suites.stored_tasks import read_tasks, snapshot_path
+from caretbench.suites.suite_types import BuildResult
 from caretbench.suites.validity import Validity
+from caretbench.text_tables import align_columns
 
 
 class BuildManifest(Row):
@@ -173,3 +166,193 @@ def folder_lock(folder: Path) -> Iterator[None]:
             raise DataError(f"{folder}: another caretbench builds here; wait for it or stop it") from None
         remove_partial_files(folder)
         yield
+
+
+class BuiltTasks(NamedTuple):
+    """Result of a build: the manifest, all candidates with their verdicts, and the number of tasks.
+
+    ``gate_cpu_s`` are the CPU seconds of the gate's commands in this run, and ``decided_count`` the number of
+    candidates that it decided; earlier runs of the same build are not included. The printed table counts verdicts by
+    ``verdict_label``.
+    """
+
+    manifest: BuildManifest
+    candidates: tuple[Problem, ...]
+    verdicts: Mapping[str, Validity]
+    task_count: int
+    gate_cpu_s: float = 0.0
+    decided_count: int = 0
+    verdict_label: str = "mode"
+    review_lines: tuple[str, ...] = ()
+    """Lines about the review by people that was applied."""
+
+    def verdict_count(self, verdict: str) -> int:
+        """Return the number of candidates with this verdict."""
+        return sum(row.verdict == verdict for row in self.verdicts.values())
+
+    def reasons(self) -> Counter[str]:
+        """Return the number of candidates for each reason of the gate, by ``verdict: reason``."""
+        found: Counter[str] = Counter()
+        for row in self.verdicts.values():
+            found.update({f"{row.verdict}: {reason.partition(':')[0]}" for reason in row.reasons})
+        return found
+
+    def verdict_counts_by_label(self, label: str) -> dict[str, Counter[str]]:
+        """Return counts of verdicts by the values of a label."""
+        table: dict[str, Counter[str]] = {}
+        for problem in self.candidates:
+            if problem.id in self.verdicts:
+                table.setdefault(problem.label(label), Counter())[self.verdicts[problem.id].verdict] += 1
+        return table
+
+    @property
+    def yield_task_count(self) -> int:
+        """Number of valid tasks that count in the yield: those in files with known reach."""
+        unknown = self.manifest.unknown_reach
+        return sum(
+            row.verdict == "valid"
+            for problem in self.candidates
+            if (row := self.verdicts.get(problem.id)) is not None and file_splice(problem).path not in unknown
+        )
+
+
+# A project may have thousands of skipped files; the terminal shows the first, the manifest has all.
+_SHOWN_FILES: Final = 12
+_VERDICTS: Final = ("valid", "unverified", "invalid")
+
+
+def build_result(built: BuiltTasks, output: Path, wall_s: float, *, candidates_only: bool) -> BuildResult:
+    """Return the printed result of a build that took ``wall_s`` seconds; not usable if it has no task."""
+    if candidates_only:
+        last = f"\n{output}: {len(built.candidates)} candidates; the same command without --candidates-only decides"
+    elif not built.task_count:
+        last = (
+            f"\n{output}: 0 tasks: no candidate passed the gate; --max-candidates N draws more, and --test-command "
+            "names tests that compare results (another build needs another -o)"
+        )
+    else:
+        data = shlex.quote(str(output))
+        last = f"\n{output}: {built.task_count} tasks; caretbench run {built.manifest.suite} --data {data} -m …"
+    return BuildResult(
+        lines=(*_lines(built, wall_s), last),
+        numbers=_numbers(built, wall_s),
+        notes=(*_notes(built),),
+        usable=candidates_only or bool(built.task_count),
+    )
+
+
+def _numbers(built: BuiltTasks, wall_s: float) -> dict[str, JsonValue]:
+    manifest = built.manifest
+    reached = sum(manifest.reached_lines.values())
+    return {
+        "project": manifest.project,
+        "candidates": len(built.candidates),
+        "verdicts": {name: built.verdict_count(name) for name in _VERDICTS},
+        "reasons": dict(built.reasons()),
+        "tasks": built.task_count,
+        "lines": dict(manifest.lines),
+        "reached_lines": dict(manifest.reached_lines),
+        "valid_per_1000_reached_lines": round(1000 * built.yield_task_count / reached, 1) if reached else None,
+        "not_candidates": dict(manifest.rejected),
+        "passed_over": dict(manifest.passed_over),
+        "unknown_reach": dict(manifest.unknown_reach),
+        "dropped_checks": dict(manifest.dropped_checks),
+        "flaky_tests": {name: list(tests) for name, tests in manifest.flaky_tests.items()},
+        "failing_tests": {name: dict(tests) for name, tests in manifest.failing_tests.items()},
+        "order_dependent": dict(manifest.order_dependent),
+        **_written_numbers(built),
+        "wall_s": round(wall_s, 1),
+        "cpu_s": round(built.gate_cpu_s, 1),
+        "decided": built.decided_count,
+    }
+
+
+def _written_numbers(built: BuiltTasks) -> dict[str, JsonValue]:
+    """Return the record of a tester and verdicts by who wrote the tests; empty if no model was asked."""
+    record = built.manifest.tester
+    if record is None:
+        return {}
+    verdicts: dict[str, JsonValue] = {
+        author: dict(counts) for author, counts in built.verdict_counts_by_label("tests_by").items()
+    }
+    return {"tester": record.model_dump(mode="json"), "verdicts_by_tests": verdicts}
+
+
+def _notes(built: BuiltTasks) -> Iterator[str]:
+    yield from built.review_lines
+    manifest = built.manifest
+    for name, reason in manifest.dropped_checks.items():
+        yield f"{name}: excluded: {reason}"
+    for name, tests in manifest.flaky_tests.items():
+        yield f"{name}: excluded, because they are flaky: {', '.join(tests)}"
+    for name, failing in manifest.failing_tests.items():
+        yield f"{name}: excluded, because they fail on the unchanged project (--all-tests insists on them):"
+        shown = list(failing.items())[:_SHOWN_FILES]
+        yield from (f"  {test}: {error}" if error else f"  {test}" for test, error in shown)
+        if len(failing) > _SHOWN_FILES:
+            yield f"  … and {len(failing) - _SHOWN_FILES} more; the manifest lists all"
+        modules = missing_modules("\n".join(failing.values())) if "python" in manifest.languages else ()
+        if modules:
+            yield f"{name}: {missing_packages_hint(manifest.setup, modules)}"
+    if manifest.tester is not None:
+        for name, reason in (*manifest.tester.malformed.items(), *manifest.tester.dropped.items()):
+            yield f"written test {name}: {reason}"
+    for name, failure in manifest.order_dependent.items():
+        yield f"{name}: {failure}; so all tests run for every task, in the project's own order"
+    yield from _of_files(manifest.passed_over, "not mined")
+    unknown = "the statements that its tests reach are unknown, so it does not count in the yield"
+    yield from _of_files(manifest.unknown_reach, unknown)
+
+
+def _of_files(reasons: Mapping[str, str], outcome: str) -> Iterator[str]:
+    for path, reason in list(reasons.items())[:_SHOWN_FILES]:
+        yield f"{path}: {outcome}: {reason}"
+    if len(reasons) > _SHOWN_FILES:
+        yield f"… and {len(reasons) - _SHOWN_FILES} more files ({outcome}); the manifest lists all"
+
+
+def _lines(built: BuiltTasks, wall_s: float) -> Iterator[str]:
+    manifest = built.manifest
+    reached = sum(manifest.reached_lines.values())
+    yield f"{manifest.project}: {sum(manifest.lines.values())} lines, {reached} of them reached by its tests"
+    blocks = sorted(manifest.rejected.items(), key=lambda entry: -entry[1])
+    yield "no candidates: " + (", ".join(f"{count} {reason}" for reason, count in blocks) or "none")
+    table = built.verdict_counts_by_label(built.verdict_label)
+    if table:
+        rows = [
+            [mode, *(str(counts[verdict]) for verdict in _VERDICTS), str(counts.total())]
+            for mode, counts in sorted(table.items())
+        ]
+        yield ""
+        yield from align_columns(rows, (built.verdict_label, *_VERDICTS, "candidates"))
+        yield from (f"  {reason} ({count})" for reason, count in built.reasons().most_common())
+    if manifest.tester is not None:
+        yield f"written tests: {manifest.tester.summary}"
+        yield from _by_author(built)
+    if built.task_count:
+        per = ""
+        if reached:
+            more = manifest.rejected.get("not_drawn", 0)
+            bound = f" ({more} more candidates were not drawn: --max-candidates)" if more else ""
+            rate = 1000 * built.yield_task_count / reached
+            per = f"{rate:.0f}" if rate >= 1 or not rate else f"{rate:.1g}"
+            per = f"{per} valid per 1,000 reached lines{bound}; "
+        gate = ""
+        if built.decided_count:
+            each = built.gate_cpu_s / built.decided_count
+            gate = (
+                f"; the gate took {built.gate_cpu_s:.0f} s of CPU, {each:.2f} s for each of its "
+                f"{built.decided_count} candidates"
+            )
+        yield f"\n{per}this run took {wall_s:.0f} s{gate}"
+
+
+def _by_author(built: BuiltTasks) -> Iterator[str]:
+    """Yield the table of verdicts by who wrote the tests that decide."""
+    table = built.verdict_counts_by_label("tests_by")
+    rows = [
+        [author, *(str(counts[verdict]) for verdict in _VERDICTS), str(counts.total())]
+        for author, counts in sorted(table.items())
+    ]
+    if rows:
+        yield from align_columns(rows, ("tests by", *_VERDICTS, "candidates"))

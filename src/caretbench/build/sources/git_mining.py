@@ -10,9 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from caretbench.build.sources.git.diffs import SkippedCommit
 from caretbench.build.sources.git.git_repository import open_repository
 from caretbench.build.sources.git.history import commits_in_period, format_utc, list_commits, parse_period, read_changes
+from caretbench.build.sources.git.patches import SkippedCommit
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.build.sources.repository import RepositoryFacts, read_repository_facts
 from caretbench.errors import DataError
@@ -55,6 +55,7 @@ def newest_changes(
     return [pull for _, members in sorted(found.items()) for pull in members]
 
 
+# A batch is written in one go: one flush to disk for each record would cost more than reading it.
 _BATCH_RECORDS = 100
 _BATCH_CHARACTERS = 1 << 20
 
@@ -140,6 +141,7 @@ def mine_git(
     Raises:
         DataError: no clone, an empty one, an invalid date, or a file that another process writes.
     """
+    # A wrong date is told before the history is read, which takes minutes in a large clone.
     parse_period(period.since, period.until)
     if period.limit is not None and period.limit < 0:
         raise DataError(f"a limit of {period.limit} records is negative")
@@ -152,6 +154,7 @@ def mine_git(
         there = _stored_commits(out_file, facts.repo, {commit.sha for commit in history})
         pending = [commit for commit in wanted if commit.sha not in there]
         known = len(wanted) - len(pending)
+        # The limit is one of the file: a second call with the same limit adds nothing.
         room = len(pending) if period.limit is None else max(0, period.limit - known)
         changes = stack.enter_context(
             contextlib.closing(read_changes(repository, facts, pending if room else [], history=history))
@@ -187,6 +190,7 @@ def _stored_commits(path: Path, repo: str, history: Set[str]) -> set[str]:
         if row.get("repo") == repo:
             known.add(str(row.get("merge_sha")))
             mined = mined or row.get("source") == "git"
+    # Two clones in folders called `repository` would mix their changes under one name.
     if mined and not known & history:
         raise DataError(
             f"{path}: {len(known)} changes in it are of another repository that is called {repo!r}, too; "

@@ -13,6 +13,7 @@ from caretbench.problem import Provenance
 HUMANEVAL_INFILLING: Final = "humaneval-infilling"
 """Name of the source in builds, and of the data for ``caretbench pull``."""
 
+# Pinned, since a repository's branch may change under a build that must be repeatable.
 _REVISION: Final = "88062ff9859c875d04db115b698ed4b0f0395170"
 _URL: Final = f"https://raw.githubusercontent.com/openai/human-eval-infilling/{_REVISION}"
 _DATA: Final = PinnedFile(
@@ -75,6 +76,7 @@ def _copy(pinned: PinnedFile, source: Path, folder: Path) -> None:
     if (source / pinned.path).is_file() or not (source / name).is_file():
         copy_file(pinned, source, folder)
         return
+    # Downloads by hand lie next to each other.
     flat = pinned._replace(path=name)
     copy_file(flat, source, folder)
     target = folder / pinned.path

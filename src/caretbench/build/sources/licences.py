@@ -1,17 +1,20 @@
-"""Recognition of licence texts by characteristic words; data: ``licences.toml``."""
+"""Recognition of licence texts (``licences.toml``), and terms for passing texts on (``redistribution.toml``)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from functools import cache
+from typing import Final, Self
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, model_validator
 
 from caretbench.files import read_packaged_toml
 from caretbench.problem import Row
 
+# MIT, BSD and Apache differ in their first sentences; later text quotes other licences (NOTICE files, bundled code).
 _BEGINNING = 800
+# Copies of one licence differ in the kind of quotes, and in line breaks.
 _QUOTES = re.compile("[\"'`\u201c\u201d\u2018\u2019]")
 _FILE = re.compile(
     r"(?:un)?licen[cs]e(?:[-._].*)?|copying(?:[-._].*)?|(?:mit|bsd|apache)-licen[cs]e(?:\.\w+)?", re.IGNORECASE
@@ -58,3 +61,119 @@ def repository_licence(files: Mapping[str, str]) -> str | None:
     """Return the licence in some files, or None; several are joined by ``OR`` in alphabetical order."""
     found = {identify_licence(text) for name, text in files.items() if is_licence_file(name)} - {None}
     return " OR ".join(sorted(name for name in found if name)) or None
+
+
+# `GPL-3.0-only` and `GPL-3.0-or-later` have the same terms for passing on.
+_SUFFIX: Final = re.compile(r"(?:-only|-or-later|\+)$")
+_EXCEPTION: Final = re.compile(r"-exception(?:-[\d.]+)?$", re.IGNORECASE)
+"""Names of SPDX's exceptions, such as ``Classpath-exception-2.0``."""
+
+
+class RedistributionRule(Row):
+    """Terms of one licence for passing on, or the reason for which a set with such texts is not released."""
+
+    terms: str | None = None
+    refused: str | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.terms is None) == (self.refused is None):
+            raise ValueError("expected either terms or refused")
+        return self
+
+
+class RedistributionError(ValueError):
+    """Error: texts may not be passed on; the message is the reason."""
+
+
+@cache
+def redistribution_rules() -> Mapping[str, RedistributionRule]:
+    """Return the rules of all known licences by SPDX name."""
+    return TypeAdapter(dict[str, RedistributionRule]).validate_python(
+        read_packaged_toml("caretbench.build.sources", "redistribution.toml")
+    )
+
+
+def redistribution_terms(expression: str) -> str:
+    """Return the terms under which texts with this SPDX expression may be passed on.
+
+    Of alternatives (``OR``) the first that may be passed on holds; of joined licences (``AND``, or a comma) all do.
+    Brackets come first, then ``WITH``, ``AND``, ``OR`` (SPDX 2.3, annex D).
+
+    Raises:
+        RedistributionError: they may not be passed on, or the expression is malformed.
+    """
+    return "; ".join(dict.fromkeys(_Expression(expression).terms()))
+
+
+class _Expression:
+    """Reader of an SPDX expression, which yields the terms of its parts."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = re.findall(r"[(),]|[^\s(),]+", text)
+
+    def terms(self) -> list[str]:
+        found = self._alternatives()
+        if isinstance(found, RedistributionError):
+            raise found
+        if self._tokens:
+            raise self._unknown(self._text)
+        return found
+
+    def _alternatives(self) -> list[str] | RedistributionError:
+        found = [self._joined()]
+        while self._takes("OR"):
+            found.append(self._joined())
+        allowed = next((one for one in found if not isinstance(one, RedistributionError)), None)
+        return RedistributionError("; ".join(dict.fromkeys(map(str, found)))) if allowed is None else allowed
+
+    def _joined(self) -> list[str] | RedistributionError:
+        found = [self._licence()]
+        while self._takes("AND") or self._takes(","):
+            found.append(self._licence())
+        terms: list[str] = []
+        for one in found:
+            if isinstance(one, RedistributionError):
+                return one
+            terms += one
+        return terms
+
+    def _licence(self) -> list[str] | RedistributionError:
+        if self._takes("("):
+            found = self._alternatives()
+            if not self._takes(")"):
+                raise self._unknown(self._text)
+            return found
+        if not self._tokens or self._tokens[0] in {")", ",", "OR", "AND", "WITH"}:
+            raise self._unknown(self._text)
+        name = self._tokens.pop(0)
+        exception = self._tokens.pop(0) if self._takes("WITH") and self._tokens else ""
+        try:
+            return [_terms(name, exception)]
+        # Kept as a value, not raised: another alternative of an `OR` may still be allowed.
+        except RedistributionError as error:
+            return error
+
+    def _takes(self, token: str) -> bool:
+        if self._tokens and self._tokens[0].upper() == token:
+            del self._tokens[0]
+            return True
+        return False
+
+    @staticmethod
+    def _unknown(name: str) -> RedistributionError:
+        return RedistributionError(f"the licence {name!r} is not known to allow passing on")
+
+
+def _terms(name: str, exception: str) -> str:
+    """Return the terms of one licence; an exception may only add a permission, as those of SPDX's list do."""
+    known = {spdx.lower(): rule for spdx, rule in redistribution_rules().items()}
+    rule = known.get(_SUFFIX.sub("", name).lower())
+    whole = f"{name} WITH {exception}" if exception else name
+    # An unknown name is refused: a wrong permission cannot be taken back once a set is released.
+    if rule is None or (exception and not _EXCEPTION.search(exception)):
+        raise RedistributionError(f"the licence {whole!r} is not known to allow passing on")
+    if rule.terms is None:
+        raise RedistributionError(f"{whole}: {rule.refused}")
+    return rule.terms

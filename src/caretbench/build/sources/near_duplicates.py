@@ -48,6 +48,7 @@ def find_near_duplicates(items: Iterable[tuple[str, Shingles]], threshold: float
     if not sets:
         return {}
     firsts: dict[int, int] = {}
+    # Rarest first: two sets above the threshold share one of these few shingles, so most pairs are never compared.
     holders: dict[int, list[int]] = defaultdict(list)
     for index, ranks in enumerate(_rarest_first(sets)):
         size = len(ranks)
@@ -60,6 +61,7 @@ def find_near_duplicates(items: Iterable[tuple[str, Shingles]], threshold: float
         if first is None:
             for rank in prefix:
                 holders[rank].append(index)
+        # Repetitions are not indexed: a third copy is compared with the first, which stays in the data.
         else:
             firsts[index] = first
     return {names[index]: names[first] for index, first in firsts.items()}
@@ -79,6 +81,7 @@ def _first_match(sets: Sequence[Shingles], index: int, candidates: Sequence[int]
     for other in candidates:
         theirs = sets[other]
         smaller, larger = sorted((len(mine), len(theirs)))
+        # Sizes alone bound the Jaccard index, without an intersection.
         if smaller <= threshold * larger:
             continue
         common = len(np.intersect1d(mine, theirs, assume_unique=True))

@@ -73,6 +73,7 @@ class FileChange(Row):
     @classmethod
     def _drop_people_list(cls, value: JsonValue) -> JsonValue:
         """Remove the patch of a list of people."""
+        # AUTHORS and the like: their hunks are names and addresses, which no file of ours stores.
         if isinstance(value, dict) and value.get("patch") and generated_kind(str(value.get("path"))) == "people":
             return value | {"patch": ""}
         return value
@@ -122,6 +123,7 @@ class PullRequest(Row):
     def _redact_people(self) -> PullRequest:
         for name in ("title", "description"):
             text: str = getattr(self, name)
+            # Here, not in the miners: records of other tools are read by this class, too.
             bare = redact_names(redact_emails(text), self._is_code, has_annotations=self._has_annotations)
             if bare != text:
                 object.__setattr__(self, name, bare)  # the row is frozen outside of its validators
@@ -136,6 +138,7 @@ class PullRequest(Row):
 
     def _is_code(self, word: str) -> bool:
         """Return whether an ``@word`` is in the patch, or the word is defined in it."""
+        # `@cached` in a title is a person's account only if the change does not define such a name.
         made = re.compile(rf"\b(?:class|interface|def|fun|func|function|macro|enum) {re.escape(word[1:])}\b")
         return any(
             word in file.patch or made.search(file.patch)
@@ -167,5 +170,6 @@ def read_pull_requests(paths: list[Path]) -> Iterator[PullRequest]:
             if known is None:
                 seen[row.key] = row
                 yield row
+            # Which of the two is right cannot be known; to drop one silently would change the data.
             elif known != row:
                 raise DataError(f"{path}: {row.repo} {row.merge_sha} occurs twice, with differences")

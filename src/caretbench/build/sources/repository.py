@@ -1,15 +1,11 @@
-"""Facts about a repository: the columns of the paper's Table 2, and the fields that each record repeats.
-
-The name comes from the remote, or from a folder in a form that mirrors use (``owner+name``, ``owner__name``,
-``owner%2Fname``) or below one that is named like the host (``github.com/owner/name``). No other parent folder is
-taken for an owner: ``~/code/project`` is not a project of ``code``.
-"""
+"""Facts and files of a repository: columns of the paper's Table 2, fields of each record, files at a commit."""
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 from urllib.parse import unquote
@@ -17,9 +13,9 @@ from urllib.parse import unquote
 from pydantic import Field
 
 from caretbench.build.sources.changes.generated_files import is_generated
-from caretbench.build.sources.git.git_repository import GitError, GitRepository
+from caretbench.build.sources.git.git_repository import GitError, GitRepository, open_repository
 from caretbench.build.sources.licences import is_licence_file, repository_licence
-from caretbench.build.sources.pull_request import UtcTime
+from caretbench.build.sources.pull_request import PullRequest, UtcTime
 from caretbench.languages.path_languages import path_language
 from caretbench.problem import Row
 
@@ -33,6 +29,7 @@ _GENERIC_FOLDERS: Final = ("repo", "repository", "clone", "checkout", "git", "so
 _REMOTE: Final = re.compile(
     r"(?:(?:https?|ssh|git)://(?:[^/@]*@)?(?P<host>[^/:@]+)(?::\d+)?/|(?:[^/@:]+@)?(?P<short>[^/@:]+):(?!/))(?P<path>[^?#]+?)(?:\.git)?/*"
 )
+# GitHub's rule for accounts: 39 characters, no two hyphens in a row.
 _OWNER: Final = r"[A-Za-z0-9](?:[A-Za-z0-9]|-(?!-)){0,38}"
 _PAIR: Final = re.compile(rf"(?P<owner>{_OWNER})(?:\+|__|/)(?P<name>[A-Za-z0-9._][\w.-]{{0,99}})")
 _HOST: Final = re.compile(r"(?:[a-z0-9-]+\.)*(?:github|gitlab|bitbucket|codeberg|gitea)\.(?:com|org|io)")
@@ -75,6 +72,7 @@ def _name_from_folder(folder: Path) -> RepositoryName:
     if not parts:
         return RepositoryName(_DEFAULT_NAME)
     own = unquote(parts[-1]).removesuffix(".git")
+    # Tools name clones `owner__name` (SWE-bench) or `owner+name`, as a folder name has no slash.
     pair = _PAIR.fullmatch(own)
     if pair is not None:
         return RepositoryName(f"{pair['owner']}/{pair['name']}")
@@ -164,6 +162,7 @@ def _languages_and_licence(repository: GitRepository) -> tuple[dict[str, float],
         path = raw.decode("utf-8", "replace")
         if kind == "blob" and path_language(path) and not is_generated(path):
             paths.setdefault(blob, []).append(path)
+        # Licences in folders are those of vendored code.
         if kind == "blob" and "/" not in path and is_licence_file(path):
             licences[path] = blob
     sizes = _bytes_by_language(repository, paths)
@@ -183,6 +182,7 @@ def _bytes_by_language(repository: GitRepository, paths: Mapping[str, list[str]]
         for path in paths.get(blob, ()) if size.isdigit() else ():
             sizes[path_language(path) or ""] += int(size)
             headers += int(size) * path.endswith(".h")
+    # By the files that show their language, as a header shows none.
     if sizes["cpp"] > sizes["c"] - headers:  # both languages have the suffix .h
         sizes["cpp"] += headers
         sizes["c"] -= headers
@@ -194,3 +194,78 @@ def _read_blob(repository: GitRepository, blob: str) -> str:
         return repository.run("cat-file", "blob", blob)[:_LICENCE_BYTES].decode("utf-8", "replace")
     except GitError:
         return ""
+
+
+MAX_FILE_BYTES: Final = 1_000_000
+"""Maximum size of a file; larger ones count as missing."""
+_MAX_CACHED_CHARACTERS: Final = 32_000_000
+
+
+class SourceFiles:
+    """The files of one clone, by commit and path, with a cache of recently read files."""
+
+    def __init__(self, repository: GitRepository) -> None:
+        self._repository = repository
+        # Changes of one repository are read newest first, and neighbours touch the same files.
+        self._known: OrderedDict[tuple[str, str], str | None] = OrderedDict()
+        self._characters = 0
+
+    def read_text(self, commit: str, path: str) -> str | None:
+        """Return the text of a file at a commit; None if it is missing, too large or not UTF-8."""
+        key = (commit, path)
+        if key not in self._known:
+            self._known[key] = self._read(commit, path)
+            self._characters += len(self._known[key] or "")
+            while self._characters > _MAX_CACHED_CHARACTERS and len(self._known) > 1:
+                _, dropped = self._known.popitem(last=False)
+                self._characters -= len(dropped or "")
+        self._known.move_to_end(key)
+        return self._known[key]
+
+    def _read(self, commit: str, path: str) -> str | None:
+        # git reads one name a line: a line break in it would ask for a second object, and shift all answers.
+        if "\n" in path or "\n" in commit:
+            return None
+        name = f"{commit}:{path}\n".encode()
+        try:
+            said = self._repository.run("cat-file", "--batch-check", stdin=name).split()
+            if len(said) != 3 or said[1] != b"blob" or int(said[2]) > MAX_FILE_BYTES:
+                return None
+            body = self._repository.run("cat-file", "--batch", stdin=name).partition(b"\n")[2]
+            return body[: int(said[2])].decode("utf-8")
+        except (GitError, UnicodeDecodeError):
+            return None
+
+
+class SourceFilesByRepository:
+    """Source files of several repositories, opened on demand; a context manager that closes them.
+
+    ``clones`` are folders by the repository names of changes.
+    """
+
+    def __init__(self, clones: Mapping[str, Path]) -> None:
+        self._clones = dict(clones)
+        self._opened: dict[str, SourceFiles] = {}
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> SourceFilesByRepository:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+        self._opened.clear()
+
+    def file_reader(self, pull: PullRequest) -> Callable[[str], str | None] | None:
+        """Return a reader of a change's files after the merge; None without a clone.
+
+        Raises:
+            DataError: the clone cannot be opened.
+        """
+        path = self._clones.get(pull.repo)
+        if path is None:
+            return None
+        tree = self._opened.get(pull.repo)
+        if tree is None:
+            repository = self._stack.enter_context(open_repository(path))
+            tree = self._opened[pull.repo] = SourceFiles(repository)
+        return lambda name: tree.read_text(pull.merge_sha, name)

@@ -91,6 +91,7 @@ class _ShingleIndex:
         """Return the name of a text that is a near-duplicate; None if there is none."""
         held = (self._holders.get(gram, ()) for gram in grams)
         shared = Counter(index for holders in held if len(holders) < _COMMON for index in holders)
+        # A near-duplicate shares nearly all shingles, so it is among those that share most.
         for index, _ in shared.most_common(5):
             name, other = self._texts[index]
             if len(grams & other) >= self._threshold * len(grams | other):

@@ -1,23 +1,22 @@
-"""Mutants of references: wrong answers that parse and should compile, and that a good check kills.
-
-Changes keep types and reachability: a throw, an early return of a default value, a negated condition. No mutant is
-guaranteed to compile or to be wrong; the gate tries them until one fails at run time. Mutants named ``crash`` come
-last: a throw at top level or in the main function stops every program, whatever it checks.
-"""
+"""Mutants of references: wrong answers that parse and should compile, and that a good check kills."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from itertools import islice, zip_longest
 from typing import NamedTuple
 
-from caretbench.build.validation.mutation_operators import MUTATION_OPERATORS
-from caretbench.build.validation.mutation_tables import mutation_table
-from caretbench.build.validation.mutation_target import MutationEdit, MutationTarget
-from caretbench.build.validation.throw_mutations import CRASH, throw_before_first_statement
+import tree_sitter
+
+from caretbench.build.validation.mutation_operators import CRASH, MUTATION_OPERATORS, throw_before_first_statement
+from caretbench.build.validation.mutation_target import MutationEdit, MutationTarget, mutation_table
 from caretbench.languages import language as language_named
-from caretbench.problem import InlineSplice, Problem
-from caretbench.syntax.documentation import Comment, comments
-from caretbench.syntax.parser import encode
+from caretbench.problem import FileSplice, InlineSplice, Problem
+from caretbench.suites.baselines import stub
+from caretbench.syntax.blocks import StatementList, statement_lists
+from caretbench.syntax.docs.comments import Comment, comments
+from caretbench.syntax.faults import fault_count
+from caretbench.syntax.parser import encode, parse
 
 REACH_ONLY_MUTANTS = frozenset({CRASH})
 """Names of mutants whose failure shows only that the code is executed, not that it is checked."""
@@ -94,6 +93,7 @@ def _in_turn(target: MutationTarget) -> list[MutationEdit]:
     """Return the first change of each kind, then the second of each kind, up to the third; crashes last."""
     kinds = [list(islice(operator(target), MAX_PER_KIND)) for operator in MUTATION_OPERATORS]
     edits = [edit for row in zip_longest(*kinds) for edit in row if edit is not None]
+    # Crashes last: a killed crash shows reach alone, and the gate would have to go on anyway.
     return sorted(edits, key=lambda edit: edit.name in REACH_ONLY_MUTANTS)
 
 
@@ -115,6 +115,7 @@ def mutants(problem: Problem, limit: int = 12) -> list[Mutant]:
             break
         text = target.mutated_reference(edit)
         key = text.strip()
+        # An answer that only differs in blanks is the reference; an empty one is tried by the gate itself.
         if key and key != problem.reference.strip() and key not in found and target.parses_after(edit):
             found[key] = Mutant(edit.name, text)
     return list(found.values())
@@ -134,3 +135,163 @@ def throw_at_start(problem: Problem) -> Mutant | None:
     if edit is None or not target.parses_after(edit):
         return None
     return Mutant(edit.name, target.mutated_reference(edit))
+
+
+VALUE = "wrong value"
+"""Name of these mutants."""
+_NO_VALUES = frozenset(
+    {"function", "name", "attribute", "property", "left", "constructor", "type", "parameters", "body"}
+)
+"""Fields of a node whose content is a name or a target, and no value."""
+
+
+def value_mutants(problem: Problem) -> list[Mutant]:
+    """Return up to three mutants, those of outer values first.
+
+    Raises:
+        TypeError: the problem asks a question, or is not spliced into one program.
+    """
+    splice = problem.splice
+    if not isinstance(splice, InlineSplice):
+        raise TypeError(f"{problem.id} is not spliced into a program: it has no mutants")
+    start = len(encode(splice.before))
+    program = encode(splice.program(problem.reference))
+    language = language_named(problem.caret.language).name
+    target = MutationTarget(program, language, start, start + len(encode(problem.reference)))
+    edits = (MutationEdit(VALUE, node.start_byte, node.end_byte, target.table.wrong_value) for node in _values(target))
+    found = (Mutant(VALUE, target.mutated_reference(edit)) for edit in edits if target.parses_after(edit))
+    return list(islice((one for one in found if one.text != problem.reference), MAX_PER_KIND))
+
+
+def _values(target: MutationTarget) -> Iterator[tree_sitter.Node]:
+    """Yield the nodes of values in the reference, outer ones first."""
+    waiting = [target.tree.root_node]
+    while waiting:
+        node = waiting.pop(0)
+        if node.end_byte <= target.start or node.start_byte >= target.end:
+            continue
+        for number, child in enumerate(node.children):
+            field = node.field_name_for_child(number)
+            if not child.is_named or "comment" in child.type:
+                continue
+            is_value = target.contains(child) and not child.type.endswith(("_statement", "block", "_clause", "_list"))
+            if is_value and field not in _NO_VALUES and not target.is_assertion(child):
+                yield child
+            waiting.append(child)
+
+
+REPEATED = "repeated"
+"""Name of answers that repeat code next to the caret."""
+ADDED_RETURN = "added return"
+"""Name of answers that return at once."""
+ADDED_THROW = "added throw"
+"""Name of answers that only throw."""
+
+
+def added_code(problem: Problem) -> Iterator[Mutant]:
+    """Yield the wrong answers that parse: repetitions first, then returns, throws last.
+
+    Raises:
+        TypeError: the problem is not spliced into one program.
+    """
+    splice = problem.splice
+    if not isinstance(splice, InlineSplice):
+        raise TypeError(f"{problem.id} is not spliced into a program: no code can be added")
+    language = problem.caret.language
+    seen: set[str] = set()
+    for name, text in _texts(splice, language):
+        if text not in seen and fault_count(parse(splice.program(text), language), language) == 0:
+            seen.add(text)
+            yield Mutant(name, text)
+
+
+def _texts(splice: InlineSplice, language: str) -> Iterator[tuple[str, str]]:
+    program = encode(splice.program(""))
+    caret = len(encode(splice.before))
+    lists = statement_lists(parse(program, language).root_node, language)
+    functions = [node for node, _ in MutationTarget(program, language, caret, caret).functions.values()]
+    ended = [node.start_byte for node in functions if node.end_byte == caret]
+    ending = [
+        (one, number)
+        for one in lists
+        for number, span in enumerate(one.statements)
+        if span.end == caret and not any(span.start <= start for start in ended)  # inside the function of the caret
+    ]
+    ending.sort(key=lambda found: found[0].statements[found[1]].start)  # the outermost statement first
+    for one, number in ending:
+        yield REPEATED, _line(program, one, number, number)
+    for one, number in ending:
+        if number + 1 < len(one.statements):
+            yield REPEATED, _line(program, one, number, number + 1)
+    table = mutation_table(language)
+    last_lines = [f"\n{_indentation(program, one.statements[number].start)}" for one, number in ending]
+    yield from ((ADDED_RETURN, line + table.early_return.replace("@", "")) for line in last_lines)
+    yield from ((ADDED_THROW, line + table.throw) for line in last_lines)
+
+
+def _line(program: bytes, one: StatementList, sibling: int, number: int) -> str:
+    """Return a statement of a list on lines of its own, indented as its ``sibling``."""
+    start, end = one.statements[number]
+    # In some grammars the semicolon is no part of the statement.
+    while program[end : end + 1] == b";":
+        end += 1
+    text = program[start:end].decode("utf-8", "surrogatepass")
+    return f"\n{_indentation(program, one.statements[sibling].start)}{text}"
+
+
+def _indentation(program: bytes, position: int) -> str:
+    """Return the blanks at the beginning of a position's line."""
+    line = program[program.rfind(b"\n", 0, position) + 1 : position]
+    return line[: len(line) - len(line.lstrip())].decode()
+
+
+def parses_as_reference(splice: InlineSplice, reference: str, language: str) -> Callable[[str], bool]:
+    """Return the check that the program with an answer parses, if that with the reference does."""
+
+    def parses(answer: str) -> bool:
+        return fault_count(parse(splice.program(answer), language), language) == 0
+
+    is_clean = parses(reference)
+    # Where the reference itself has faults for the parser (macros of C), the parser cannot judge answers.
+    return lambda answer: not is_clean or parses(answer)
+
+
+class Mask(NamedTuple):
+    """The name of a mask, and its text in the place of the block."""
+
+    name: str
+    text: str
+
+
+def masks(problem: Problem, content: bytes, span: tuple[int, int], *, throw: bool) -> tuple[Mask, ...]:
+    """Return the masks of the bytes ``span`` of a problem's file with this ``content``.
+
+    Args:
+        problem: The problem; its own span does not count.
+        content: The unchanged file.
+        span: The masked bytes.
+        throw: Also a throw before the first statement, which keeps the text after it.
+    """
+    before, text, after = (
+        part.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
+        for part in (content[: span[0]], content[span[0] : span[1]], content[span[1] :])
+    )
+    caret = problem.caret.model_copy(update={"prefix": before, "suffix": after})
+    splice = InlineSplice(before=before, after=after)
+    masked = problem.model_copy(update={"shown": caret, "splice": splice, "reference": text})
+    # A mask that does not parse fails every test that imports the file: it would show nothing about the block.
+    is_sound = parses_as_reference(splice, text, caret.language)
+    least = stub(masked)
+    found = [Mask("deletion", ""), *([Mask("pass", least)] if least else [])]
+    sound = [mask for mask in found if mask.text.strip() != text.strip() and is_sound(mask.text)][:1]
+    thrown = throw_at_start(masked) if throw else None
+    if thrown is not None:
+        sound.append(Mask("throw", thrown.text))
+    return tuple(sound)
+
+
+def with_span(problem: Problem, span: tuple[int, int]) -> Problem:
+    """Return the problem with another span of its file, for requests that test a mask."""
+    assert isinstance(problem.splice, FileSplice)  # noqa: S101  a problem of a project
+    splice = problem.splice.model_copy(update={"start": span[0], "end": span[1]})
+    return problem.model_copy(update={"splice": splice})

@@ -26,7 +26,9 @@ from caretbench.problem import Caret, Problem
 from caretbench.suites.baselines import stub
 from caretbench.suites.validity import ResumableGate, Validity
 
+# A reference with time, order or chance in it passes once; three runs show most of these.
 REFERENCE_RUNS = 3
+# Further mutants run only for problems that the first two do not decide.
 MUTANTS_PER_ROUND = 2
 STRICT_MUTANTS = 8
 """Number of mutants that the strict gate tries for each problem."""
@@ -36,6 +38,7 @@ LEAST_KILLED = 0.5
 # after an interruption, the cache has the results of earlier programs.
 _BATCH = 300
 # Limit of a mutant: a multiple of the reference's time, and a minimum in seconds.
+# A mutant that loops for ever costs its whole limit; three times the reference's time is enough for one that ends.
 _PATIENCE, _LEAST_WALL_S = 3.0, 10.0
 
 _FIRST = frozenset({"reference", "empty", "stub"})
@@ -108,8 +111,10 @@ class ProgramGate(ResumableGate):
 
     def _decide(self, problems: Sequence[Problem], repeated: Mapping[str, str]) -> Iterator[Validity]:
         outcomes: _Tried = defaultdict(dict)
+        # References first: their CPU time bounds the answers after them.
         for answers_of in (_repeated_reference, _nothing):
             self._try([(problem, answer) for problem in problems for answer in answers_of(problem)], outcomes)
+        # A reference that failed under load would be called flaky; alone, nothing else can be the cause.
         self._repeat_alone([problem for problem in problems if _may_be_unlucky(outcomes[problem.id])], outcomes)
         queues = {
             problem.id: iter(mutants(problem))

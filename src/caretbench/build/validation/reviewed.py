@@ -80,6 +80,7 @@ def reviewed_problems(path: Path, problems: Sequence[Problem]) -> ReviewedProble
         row = rows.get(problem.id)
         if row is None:
             continue
+        # People judged another text under this id: a build with new options numbers its problems anew.
         if row.problem_hash != problem_hash(problem):
             other_text += 1
         elif row.value == REJECTED or row.state in _DROPPED_STATES:

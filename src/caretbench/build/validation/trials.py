@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from caretbench.build.projects.project_check import ProjectCheck
-from caretbench.build.validation.added_code import ADDED_THROW, added_code
-from caretbench.build.validation.mutants import REACH_ONLY_MUTANTS, mutants, throw_at_start
-from caretbench.build.validation.parse_check import parses_as_reference
-from caretbench.build.validation.value_mutants import value_mutants
+from caretbench.build.validation.mutants import (
+    ADDED_THROW,
+    REACH_ONLY_MUTANTS,
+    added_code,
+    mutants,
+    parses_as_reference,
+    throw_at_start,
+    value_mutants,
+)
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
 from caretbench.problem import InlineSplice, Problem
@@ -74,6 +79,7 @@ def trial_answers(problem: Problem, content: bytes, *, mutates_values: bool = Fa
         yield from (TrialAnswer(mutant.name, mutant.text) for mutant in added_code(in_program))
         return
     yield from _nothing(in_program, inline)
+    # Early, though it shows little: if it is killed, all other throws can be skipped.
     if (throw := throw_at_start(in_program)) is not None:
         yield TrialAnswer(_AT_START, throw.text, throw.name)
     changed = mutants(in_program)
@@ -91,6 +97,7 @@ def _nothing(problem: Problem, splice: InlineSplice) -> Iterator[TrialAnswer]:
         if text.strip() not in seen and is_sound(text):
             seen.add(text.strip())
             yield TrialAnswer(name, text)
+            # Only the longest text that parses: shorter ones are parts of it.
             if name == "closers":
                 return
 

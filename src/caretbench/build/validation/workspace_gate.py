@@ -6,14 +6,16 @@ time until one is killed. Many problems are examined in parallel; each verdict i
 
 from __future__ import annotations
 
+import zipfile
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
 
 from caretbench.build.projects.project_check import ProjectCheck, check_project
 from caretbench.build.projects.reach.measurement import measure_reach
 from caretbench.build.projects.reach.statement_reach import StatementReach
-from caretbench.build.projects.span_faults import span_faults
 from caretbench.build.validation.duplicates import near_duplicate_spans
 from caretbench.build.validation.trials import (
     Trial,
@@ -23,13 +25,65 @@ from caretbench.build.validation.trials import (
     verdict_of_result,
     verdict_without_kill,
 )
+from caretbench.errors import DataError
+from caretbench.execution.workspaces.java_test_command import CLASSPATH_FIRST
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.extraction.policies import Policy
-from caretbench.problem import Problem
+from caretbench.problem import FileSplice, Problem, TestsCheck
 from caretbench.projects.answer_requests import file_splice, original_file, tests_check, workspace_request
 from caretbench.suites.validity import ResumableGate, Validity, Verdict
+from caretbench.syntax import FileAnalysis, Span, analyse
+from caretbench.syntax.source import SourceFile, language_of
+from caretbench.syntax.testing import is_test_path
+
+_TYPES = frozenset({"class", "interface"})
+
+
+def span_faults(
+    splice: FileSplice, content: bytes, check: TestsCheck, store: SnapshotStore | None = None
+) -> Iterator[str]:
+    """Yield the faults of a span as ``kind: explanation``: it is test code, or a jar has another version of its class.
+
+    ``content`` is the unchanged file.
+
+    Raises:
+        DataError: a jar of the project is missing or damaged.
+    """
+    language = language_of(splice.path)
+    if language is None:
+        return
+    if is_test_path(splice.path, language):
+        yield f"in_test_code: {splice.path}"
+        return
+    analysis = _analysed(splice.path, content)
+    span = Span(splice.start, splice.end)
+    around = next((scope.name for scope in analysis.enclosing_scopes(span) if scope.kind in _TYPES), "")
+    if analysis.is_test(span):
+        yield f"in_test_code: {around or splice.path}"
+    elif around and check.environment.get(CLASSPATH_FIRST):
+        folder = (store or SnapshotStore()).folder
+        jars = check.environment.get("CLASSPATH", "").split(":")
+        found = next((jar for jar in jars if around in _classes(folder, splice.snapshot, jar)), None)
+        if found is not None:
+            yield f"shadowed: {found} contains {around}, and is before the project on the class path"
+
+
+@lru_cache(maxsize=64)
+def _analysed(path: str, content: bytes) -> FileAnalysis:
+    return analyse([SourceFile(path, content)])[path]
+
+
+@lru_cache(maxsize=64)
+def _classes(folder: Path, snapshot: str, jar: str) -> frozenset[str]:
+    """Return the classes without a package in a jar of a project."""
+    place = SnapshotStore(folder).get(snapshot).tree / jar
+    try:
+        with zipfile.ZipFile(place) as archive:
+            return frozenset(name.removesuffix(".class") for name in archive.namelist() if name.endswith(".class"))
+    except (OSError, zipfile.BadZipFile) as error:
+        raise DataError(f"{jar}: no jar of the project ({error})") from None
 
 
 @dataclass

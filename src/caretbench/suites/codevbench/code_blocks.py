@@ -15,9 +15,9 @@ import tree_sitter
 from caretbench.files import read_packaged_toml
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.problem import Row
+from caretbench.projects.code_search import TokenSearch, split_tokens
 from caretbench.projects.file_spans import dominant_newline, round_trips, visible_text
 from caretbench.projects.language_tables import project_tables
-from caretbench.projects.token_search import TokenSearch, split_tokens
 from caretbench.syntax import Block, FileAnalysis, Span
 from caretbench.syntax.analysis_types import FUNCTION_SCOPES, SpanIndex
 from caretbench.syntax.source import parse_file

@@ -7,9 +7,8 @@ from typing import Final, NamedTuple
 
 from caretbench.problem import ContextFile, Problem
 from caretbench.projects.answer_requests import file_splice
+from caretbench.projects.code_search import TokenSearch, rank_by_similarity, split_tokens
 from caretbench.projects.file_spans import visible_text
-from caretbench.projects.retrieval import rank_by_similarity
-from caretbench.projects.token_search import TokenSearch, split_tokens
 from caretbench.suites.codevbench.code_blocks import block_rules
 from caretbench.syntax import ProjectAnalysis, Span, is_test_path
 from caretbench.syntax.analysis_types import NAMED_FUNCTION_SCOPES

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from caretbench.files import DataError
+from caretbench.errors import DataError
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.files import read_rows
 from caretbench.languages import language
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.problem import Caret, Problem, Profile
 from caretbench.projects.answer_requests import file_splice, tests_check, workspace_request
-from caretbench.projects.snapshot_analysis import analyse_snapshot
+from caretbench.projects.project import analyse_snapshot, store_project
+from caretbench.projects.settings import read_settings
 from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.codevbench.measures import CodevBenchProfile, measured, request_under
 from caretbench.suites.codevbench.scenario_names import RAG
 from caretbench.suites.codevbench.similar_functions import similar_functions
-from caretbench.suites.codevbench.starter import starter_problems
 from caretbench.suites.codevbench.tables.printed_tables import printed_tables
 from caretbench.suites.codevbench.tables.result_charts import result_charts
 from caretbench.suites.codevbench.tables.result_tables import result_tables
+from caretbench.suites.sample_projects import sample_projects
 from caretbench.suites.stored_tasks import stored_tasks
 from caretbench.suites.suite_types import Measurement, ProblemSet, Stratification, SuiteChart, Table
 
@@ -29,6 +33,28 @@ if TYPE_CHECKING:
     import polars as pl
 
     from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
+
+
+STARTER_PROJECT: Final = "depot"
+
+
+def starter_path() -> Path:
+    """Return the file with the problems."""
+    return Path(str(resources.files("caretbench.suites.codevbench"))) / "starter_set" / "problems.jsonl"
+
+
+def starter_problems(store: SnapshotStore | None = None) -> list[Problem]:
+    """Return the problems; the sample project is added to the store.
+
+    Raises:
+        DataError: the problems are of another version of the project.
+    """
+    root = sample_projects()[STARTER_PROJECT]
+    snapshot = store_project(root, store or SnapshotStore(), read_settings(root).ignore).snapshot
+    problems = list(read_rows(starter_path(), Problem))
+    if any(file_splice(problem).snapshot != snapshot.id for problem in problems):
+        raise DataError(f"{starter_path()}: made of another version of {root.name}; build it again")
+    return problems
 
 
 @register

@@ -14,16 +14,15 @@ from caretbench.metrics.similarity import similarities
 from caretbench.problem import Caret, FileSplice, Problem, Profile
 from caretbench.profiles import ProfileRule, ProfileRules
 from caretbench.projects.answer_requests import file_splice, workspace_request
-from caretbench.projects.snapshot_analysis import analyse_snapshot
+from caretbench.projects.project import analyse_snapshot
 from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.simcopilot.answer_syntax import syntax_fault
 from caretbench.suites.simcopilot.contexts import CONTEXT_VERSION, CONTEXTS, build_context
 from caretbench.suites.simcopilot.released import spans as released
-from caretbench.suites.simcopilot.released.paper_rules import paper_rules
 from caretbench.suites.simcopilot.released.release_files import released_folder
-from caretbench.suites.simcopilot.released.released_problems import released_problems
-from caretbench.suites.simcopilot.released.released_projects import split_variant
+from caretbench.suites.simcopilot.released.released_problems import released_problems, split_variant
+from caretbench.suites.simcopilot.rules import paper_rules
 from caretbench.suites.stored_tasks import stored_tasks
 from caretbench.suites.suite_types import Measurement, PaperTable, ProblemSet, Stratification
 

@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.suites.codevbench.build.cuts import Cut, HiddenSpan
+from caretbench.suites.codevbench.build.builder import codev_options
+from caretbench.suites.codevbench.build.hidden_spans import Cut, HiddenSpan, becomes_problem, weighted_sample
 from caretbench.suites.codevbench.build.miner import CodevMiner, SpanSampling
-from caretbench.suites.codevbench.build.mix_weights import becomes_problem
-from caretbench.suites.codevbench.build.options import codev_options
-from caretbench.suites.codevbench.build.weighted_sample import weighted_sample
 from caretbench.suites.codevbench.code_blocks import BlockKind, CodeBlock
 from caretbench.suites.usage_weights import Weights, read_weights
 from caretbench.syntax import Span, analyse

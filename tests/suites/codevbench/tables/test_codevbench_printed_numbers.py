@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.suites.codevbench.tables.parts import SCENARIOS
+from caretbench.suites.codevbench.scenario_names import SCENARIOS
 from caretbench.suites.codevbench.tables.printed_numbers import (
     OTHER_SAMPLES,
     SAMPLES,

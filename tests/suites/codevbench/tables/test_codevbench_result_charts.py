@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
-from caretbench.suites.codevbench.tables.distributions import distributions
 from caretbench.suites.codevbench.tables.printed_tables import printed_tables
-from caretbench.suites.codevbench.tables.result_charts import result_charts
+from caretbench.suites.codevbench.tables.result_charts import distributions, result_charts
 from caretbench.suites.codevbench.tables.result_tables import result_tables
 from tests.support.codev_problems import codev_frame, codev_problem, codev_row
 

@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from caretbench.build.sources.changes.releases import is_version_change
+from caretbench.build.sources.changes.automated_changes import is_version_change
 from caretbench.build.sources.pull_request import FileChange
 from caretbench.suites.efcb.build.attacks import attack_accuracy
 from caretbench.suites.efcb.build.attacks.code_likelihood import CodeModels

@@ -9,12 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caretbench.build.project_tasks.block_miner import TaskOrigin
-from caretbench.build.project_tasks.sampling import SampledCandidate, balanced_sample
 from caretbench.extraction.policies import policy
 from caretbench.problem import FileSplice, Problem, Provenance, TestsCheck
+from caretbench.projects.code_search import TokenSearch, split_tokens
 from caretbench.projects.file_spans import overlap_groups
-from caretbench.projects.token_search import TokenSearch, split_tokens
-from caretbench.suites.simcopilot.build.mining.tasks import ProjectMiner, TaskSampling
+from caretbench.suites.simcopilot.build.tasks import ProjectMiner, SampledCandidate, TaskSampling, balanced_sample
 from caretbench.suites.simcopilot.contexts import CONTEXTS, build_context
 from caretbench.syntax import SourceFile, analyse
 

@@ -1,10 +1,10 @@
-"""Tests in an answer: one code fence with a test file, split into files with one test each."""
+"""Tests in an answer: one code fence, split into files with one test each; refusals by the text alone."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, Literal, NamedTuple, TypeGuard
 
 from caretbench.extraction.code_fences import closed_fences
@@ -17,6 +17,8 @@ WRITTEN_FOLDER: Final = "caretbench_written"
 """Folder of written tests in the snapshot; part of the name of each of them."""
 MAX_TESTS: Final = 20
 """Maximum number of tests of one answer; the others are not examined."""
+# About four times an answer of 4,096 tokens: longer texts are no test files, and 40 KB of opened fences took 10 s to
+# search.
 _MAX_CHARACTERS: Final = 60_000
 _SHOWN_NAME: Final = 100
 MAX_NAME: Final = 200
@@ -96,6 +98,7 @@ def answer_tests(answer: str, target: str, framework: Framework) -> list[Written
         raise ValueError("it has no test: no function whose name begins with test")
     lines = text.split("\n")
     found = (WrittenTest(one.name, target, _alone(lines, one, tests, framework)) for one in tests[:MAX_TESTS])
+    # Without the other tests a file may lose what it needs, such as the body of a class.
     return [one for one in dict.fromkeys(found) if python_module(one.source) is not None]
 
 
@@ -107,6 +110,7 @@ def _fenced_code(answer: str) -> str:
     """
     fences = closed_fences(answer)
     begun = _OPEN_FENCE.search(answer)
+    # Which of several fences is the test file would be a guess.
     if len(fences) > 1:
         raise ValueError(f"it has {len(fences)} code fences; one is expected, with the test file")
     text = fences[0] if fences else answer[begun.end() :] if begun is not None else answer.strip()
@@ -114,6 +118,7 @@ def _fenced_code(answer: str) -> str:
         raise ValueError("it is empty")
     if begun is None or fences:
         return text
+    # An answer cut at its maximum of tokens ends within its last test; the tests before it are paid and good.
     whole = text[: [match.start() for match in _STATEMENT.finditer(text)][-1]] if _STATEMENT.search(text) else ""
     return whole if python_module(text) is None and whole.strip() else text
 
@@ -145,5 +150,78 @@ def _alone(lines: list[str], test: _Test, tests: list[_Test], framework: Framewo
     text = "\n".join(line for number, line in enumerate(lines) if number not in removed).strip("\n") + "\n"
     if framework == "pytest" or test.in_class:
         return text
+    # unittest collects methods only, and models write functions.
     call = f"class WrittenTest(unittest.TestCase):\n    def {test.name}(self):\n        {test.name}()\n"
     return f"{text}\n\nimport unittest\n\n\n{call}"
+
+
+_RUNNER_TEXT: Final = re.compile(
+    r"\b(?:os\._exit|os\.abort|os\.kill(?:pg)?|_exit|settrace|setprofile|ctypes|sitecustomize|conftest|PYTEST_ADDOPTS"
+    r"|_pytest|pytest\.(?:Function|Item|Module|Class|Session|Config|main|hookimpl|hookspec)"
+    r"|pluggy|def\s+pytest_\w+|setattr\(\s*(?:pytest|unittest)"
+    r"|sys\.modules|builtins\.(?:exec|eval|__import__))\b|\bTestCase\.\w+\s*=(?!=)|caretbench",
+    re.IGNORECASE,
+)
+"""Texts by which a test could end or forge the run of the others."""
+_RUNNER_NAMES: Final = frozenset({"exec", "eval", "__import__", "__builtins__", "importlib", "gc"})
+_SOURCE_TEXT: Final = re.compile(
+    r"\b(?:__code__|__globals__|linecache|getsource\w*|findsource|_getframe|(?:f|gi|cr|ag)_code"
+    r"|co_(?:names|consts|varnames|code|cellvars|freevars|lines|linetable|firstlineno))\b|\.__file__\b"
+)
+"""Texts by which a test could read how the code is written."""
+_SOURCE_MODULES: Final = frozenset({"inspect", "dis", "tokenize"})
+_ASSERTING: Final = re.compile(r"assert.*|fail|raises|warns|deprecated_call", re.IGNORECASE)
+
+
+def refusal(test: WrittenTest) -> str:
+    """Return the reason to refuse a test without running it, as ``kind: explanation``; empty if there is none."""
+    # Names of tests reach manifests, prompts and terminals, where a key in a parameter would stay.
+    if unfit := name_fault(test.name):
+        return unfit
+    module = python_module(test.source)
+    if module is None:
+        return "asserts_nothing: it does not parse"
+    nodes = list(ast.walk(module))
+    names = set(_names(nodes))
+    if runner := [*_found(_RUNNER_TEXT, test), *sorted(names & _RUNNER_NAMES)]:
+        return f"touches_the_runner: it names {runner[0]}"
+    if source := [*_found(_SOURCE_TEXT, test), *sorted(set(_imported(nodes)) & _SOURCE_MODULES)]:
+        return f"reads_the_source: it names {source[0]}"
+    return "" if any(map(_asserts, nodes)) else "asserts_nothing: it has no assertion"
+
+
+def name_fault(name: str) -> str:
+    """Return the reason why files and terminals should not show a test's name whole; empty if they may."""
+    if len(name) > MAX_NAME:
+        return f"unfit_name: it has more than {MAX_NAME} characters, with the values of parameters"
+    return "unfit_name: it contains what looks like a key" if redacted_name(name) != name else ""
+
+
+def _found(texts: re.Pattern[str], test: WrittenTest) -> Iterator[str]:
+    found = texts.search(test.source)
+    if found is not None:
+        yield found[0]
+
+
+def _names(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield the names that a module reads and the modules that it imports; ``eval`` of ``shop.eval`` is none."""
+    nodes = list(nodes)
+    yield from (node.id for node in nodes if isinstance(node, ast.Name))
+    yield from _imported(nodes)
+
+
+def _imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield the first parts of the names of imported modules."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (one.name.partition(".")[0] for one in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+
+
+def _asserts(node: ast.AST) -> bool:
+    if isinstance(node, ast.Assert):
+        return True
+    called = node.func if isinstance(node, ast.Call) else None
+    name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+    return _ASSERTING.fullmatch(name) is not None

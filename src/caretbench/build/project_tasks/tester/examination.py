@@ -12,17 +12,15 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from caretbench.build.project_tasks.block_miner import MinedBlock
-from caretbench.build.project_tasks.tester.answer_tests import WrittenTest, answer_tests
-from caretbench.build.project_tasks.tester.refusals import name_fault, refusal
+from caretbench.build.project_tasks.tester.answer_tests import WrittenTest, answer_tests, name_fault, refusal
+from caretbench.build.project_tasks.tester.test_workspace import CHANGED, WrittenRuns
 from caretbench.build.project_tasks.tester.untested_functions import import_path
-from caretbench.build.project_tasks.tester.written_runs import CHANGED, WrittenRuns
 from caretbench.build.projects.failure_reasons import failure_reason
 from caretbench.build.projects.reach.instrumentation import instrument
 from caretbench.build.projects.reach.measurement import measure_reach
 from caretbench.build.projects.reach.statement_reach import StatementReach
 from caretbench.build.projects.setup.python_packages import import_folders
-from caretbench.build.validation.masks import masks
-from caretbench.build.validation.mutants import REACH_ONLY_MUTANTS, mutants
+from caretbench.build.validation.mutants import REACH_ONLY_MUTANTS, masks, mutants
 from caretbench.build.validation.trials import THROW
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import Status
@@ -36,12 +34,14 @@ from caretbench.projects.runner_options import with_reversed_order
 from caretbench.redaction import redact
 from caretbench.syntax import FileAnalysis, ProjectAnalysis, Span
 
+# As often as a project's own tests run: what fails one time in three would give flaky verdicts.
 RUNS: Final = 3
 NOT_RUN: Final = "not_run"
 """Kind of a fault for which the machine may be the reason; it is not stored."""
 MAX_BLOCKS: Final = 8
 """Maximum number of new blocks of one test whose masks run, the longest first."""
 _MAX_MUTANTS: Final = 12
+# One killed mutant is enough: the next ones run only where the first four all pass.
 _MUTANTS_AT_ONCE: Final = 4
 _MAX_REASON: Final = 200
 
@@ -85,6 +85,7 @@ class TestExaminer:
         new = self._new_blocks(test, is_new, blocks)
         if not new:
             return Examined("reaches_nothing_new: other tests or the import of the module reach all its blocks")
+        # Instrumentation changes the text and keeps what the module does, so a failing test has read the text.
         if self._reads_source(test):
             return Examined("reads_the_source: it fails where the text of the module differs, but not what it does")
         killed = self._killed(test, new)
@@ -101,6 +102,7 @@ class TestExaminer:
         fault = run_fault(first, [test]) or _fault_of_names(first, test)
         if fault:  # further runs would cost as much, and it does not stay
             return fault
+        # Two copies in one process: a test that leaves state behind fails on the second.
         copy = test._replace(source=f"{test.source}# again\n")
         twice = self.runs.request([test, copy], "twice")
         repeated = [request.model_copy(update={"repeat": n, "id": f"alone {n}"}) for n in range(1, RUNS)]
@@ -122,6 +124,7 @@ class TestExaminer:
         ]
         reach = self._reach(test) if candidates else None
         found = [span for span in candidates if reach is not None and reach.reaches(test.target, *span)]
+        # The longest blocks first: the masks of short ones inside them tell less.
         return sorted(found, key=lambda span: (span.start - span.end, span))[:MAX_BLOCKS]
 
     def _reach(self, test: WrittenTest) -> StatementReach | None:
@@ -175,6 +178,7 @@ class TestExaminer:
         file = self.analysis[path]
         data = file.source.data
         found = []
+        # The whole function is masked, too: where a needed statement is gone, even a call without an assertion fails.
         for place in dict.fromkeys((span, _body(file, span))):
             splice = span_splice(path, place, self.runs.snapshot.id, data)
             probe = _probe(file, place, self.runs)
@@ -188,6 +192,7 @@ class TestExaminer:
         return [
             splice.content(file.source.data, mutant.text)
             for mutant in mutants(_probe(file, span, self.runs), _MAX_MUTANTS)
+            # A throw fails every test that reaches it, also one without assertions.
             if mutant.name not in {THROW, *REACH_ONLY_MUTANTS}
         ]
 
@@ -206,6 +211,8 @@ def run_fault(result: WorkspaceResult, tests: Sequence[WrittenTest]) -> str:
         return f"exceeds_limits: {result.reason or result.status.value}"
     outcomes = outcomes_by_test(result)
     for test in tests:
+        # By the file's name, which runners put into the test's name in different ways; it holds a hash, so no other
+        # test has it.
         own = [one for name, one in outcomes.items() if test.stem in name]
         if result.status is Status.PASSED and (not own or any(one.outcome != "passed" for one in own)):
             return "no_outcome: it ends the run, is skipped, or is not collected"

@@ -56,6 +56,7 @@ def function_groups(
         ordered = sorted(found.values(), key=lambda one: one.span)
         starts = range(0, len(ordered), MAX_FUNCTIONS)
         groups += [FunctionGroup(path, tuple(ordered[start : start + MAX_FUNCTIONS])) for start in starts]
+    # By files in order, the first file of a project would use up all requests.
     random.Random(f"tester {seed}").shuffle(groups)  # noqa: S311  a sample, no secret
     return groups[:limit]
 
@@ -77,6 +78,7 @@ def shown_code(analysis: ProjectAnalysis, group: FunctionGroup) -> str:
     whole = visible_text(data)
     if len(whole) <= _MAX_CODE:
         return without_secrets(whole)
+    # The head has the imports and constants, which tests need to know.
     parts = [f"{whole[:_MAX_HEAD]}\n# …"]
     room = (_MAX_CODE - _MAX_HEAD) // len(group.functions)
     for one in group.functions:

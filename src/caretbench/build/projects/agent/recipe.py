@@ -1,18 +1,22 @@
-"""Recipe of a set-up: commands, test command and environment variables, as data; strict reading of a proposed one."""
+"""Recipe of a set-up, proposed from outside: strict reading, its file in a build folder, protocol of who proposes."""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
-from collections.abc import Mapping
-from typing import Annotated, Final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final, Literal, Protocol, TypeVar
 
 from pydantic import Field, ValidationError, field_validator
 
+from caretbench.build.projects.setup.project_setup import SetupError
+from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.extraction.code_fences import closed_fences
-from caretbench.files import describe_validation_error, replace_surrogates, sha256_text
-from caretbench.problem import Row
+from caretbench.files import RowAppender, describe_validation_error, read_rows, replace_surrogates, sha256_text
+from caretbench.problem import SCHEMA_VERSION, Row
 
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 MOST_COMMANDS: Final = 20
@@ -100,3 +104,100 @@ def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(found) != len(pairs):
         raise ValueError("a field occurs twice")
     return found
+
+
+RECIPES_FILE: Final = "recipes.jsonl"
+
+
+class RecipeRow(Row):
+    """Outcome of one trial, a line of ``recipes.jsonl``: a fault with its log, or a recipe that works.
+
+    ``case`` identifies the project with the options of its set-up; ``after`` everything that was said before.
+    """
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    case: str
+    after: str
+    fault: str = ""
+    log: str = ""
+    recipe: Recipe | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Unique key of the row."""
+        return (self.case, self.after)
+
+
+class RecipeStore:
+    """The file of recipes in a build's folder.
+
+    Raises:
+        DataError: a line is malformed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / RECIPES_FILE
+        known = read_rows(self.path, RecipeRow, allow_partial_last_line=True) if self.path.exists() else ()
+        self._rows = {row.key: row for row in known}
+
+    def working(self, case: str) -> Recipe | None:
+        """Return the recipe that works for a case, or None."""
+        return next((row.recipe for row in self._rows.values() if row.case == case and row.recipe is not None), None)
+
+    def get(self, case: str, after: str) -> RecipeRow | None:
+        """Return the outcome of an earlier trial, or None."""
+        return self._rows.get((case, after))
+
+    def add(self, row: RecipeRow) -> RecipeRow:
+        """Append a row and return it; return the earlier one if there is one with its key."""
+        if row.key not in self._rows:
+            with RowAppender(self.path) as appender:
+                appender.append(row)
+            self._rows[row.key] = row
+        return self._rows[row.key]
+
+
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True)
+class RepairCase:
+    """A project that is to be repaired.
+
+    Args:
+        name: Name of the project, for messages.
+        project: Its files, before any set-up.
+        setup: Set-up command that ran; empty if none did.
+        test_command: Test command that the user or the project states; a recipe cannot replace it.
+        options: What else determines whether a recipe works, as text.
+        store: Recipes of the build.
+    """
+
+    name: str
+    project: Snapshot
+    setup: str
+    test_command: str
+    options: str
+    store: RecipeStore
+
+    @property
+    def key(self) -> str:
+        """Identifier of the case in the store."""
+        return sha256_text(self.project.id, self.test_command, self.options)
+
+
+class SetupRepair(Protocol):
+    """Repair of a project's set-up by recipes."""
+
+    def repair(self, case: RepairCase, fault: SetupError, attempt: Callable[[Recipe], ResultT]) -> ResultT:
+        """Return the result of the first recipe that works.
+
+        Args:
+            case: The project.
+            fault: Fault of the project without a recipe.
+            attempt: Tries a recipe from a clean copy of the project; raises SetupError if it does not work.
+
+        Raises:
+            DataError: no recipe works within the budget; the message has the faults of all.
+        """
+        ...

@@ -10,14 +10,23 @@ reached, and the gate examines its blocks by replacing the code. Under pytest, r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from caretbench.build.projects.reach.execution_log import EXECUTION_LOG, ExecutedMarks, Mark, Place, executed_marks
-from caretbench.build.projects.reach.instrumentation import InstrumentedFile, instrument, recorded_statements
+import tree_sitter
+
+from caretbench.build.projects.reach.instrumentation import (
+    EXECUTION_LOG,
+    ExecutedMarks,
+    InstrumentedFile,
+    Mark,
+    Place,
+    executed_marks,
+    instrument,
+    recorded_statements,
+)
 from caretbench.build.projects.reach.statement_reach import CodePlace, RecordedCall, StatementReach
-from caretbench.build.projects.reach.traced_lines import TracedFile, statement_marks
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
@@ -26,7 +35,57 @@ from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, W
 from caretbench.projects.answer_requests import original_file
 from caretbench.projects.language_tables import instrumentation_table, is_traced
 from caretbench.projects.runner_options import runs_pytest, with_line_tracing, with_reach_recording
+from caretbench.syntax.analysis_types import Span
 from caretbench.syntax.source import SourceFile, language_of
+
+
+class TracedFile:
+    """The recorded statements of a file, in text order, and the lines that execute each of them."""
+
+    def __init__(self, nodes: Sequence[tree_sitter.Node]) -> None:
+        self.spans = tuple(Span(node.start_byte, node.end_byte) for node in nodes)
+        self._owners = _statements_by_line(nodes)
+        self._before: list[int | None] = []
+        last: dict[int, int] = {}
+        for n, node in enumerate(nodes):
+            parent = node.parent.id if node.parent is not None else 0
+            self._before.append(last.get(parent))
+            last[parent] = n
+
+    def statements(self, lines: Collection[int]) -> set[int]:
+        """Return the numbers of the statements that run if these lines, from 1, are executed."""
+        found: set[int] = set()
+        for line in lines:
+            for n in self._owners.get(line, ()):
+                one: int | None = n
+                while one is not None and one not in found:
+                    found.add(one)
+                    one = self._before[one]
+        return found
+
+
+def statement_marks(marks: frozenset[Mark], files: Mapping[int, TracedFile]) -> frozenset[Mark]:
+    """Return marks of lines as marks of statements; ``files`` are the traced files by number, others are excluded."""
+    lines: dict[int, list[int]] = {}
+    for file, line in marks:
+        lines.setdefault(file, []).append(line)
+    return frozenset((file, n) for file, own in lines.items() if file in files for n in files[file].statements(own))
+
+
+def _statements_by_line(nodes: Sequence[tree_sitter.Node]) -> dict[int, list[int]]:
+    """Return the statements that own a line: those that begin on it, or the innermost one that goes on over it."""
+    owners: dict[int, list[int]] = {}
+    around: dict[int, int] = {}
+    for n, node in enumerate(nodes):
+        first, last = node.start_point.row + 1, node.end_point.row + 1
+        owners.setdefault(first, []).append(n)
+        around.update(dict.fromkeys(range(first + 1, last + 1), n))
+    for line, n in around.items():
+        begun = owners.setdefault(line, [])
+        if not any(nodes[n].start_byte <= nodes[one].start_byte < nodes[n].end_byte for one in begun):
+            begun.append(n)
+    return owners
+
 
 _MOST_BYTES = 16 << 20
 _PATIENCE = 4.0

@@ -1,13 +1,15 @@
-"""Reach of a project's tests: the statements of each file that they execute."""
+"""Reach of a project's tests: statements that they execute, functions that they enter, with their callers."""
 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from caretbench.syntax import ProjectAnalysis
 from caretbench.syntax.analysis_types import Span, SpanIndex
 from caretbench.syntax.source import SourceFile
 
@@ -120,3 +122,150 @@ class StatementReach:
             else:
                 found.difference_update(lines)
         return frozenset(found)
+
+
+class ProjectFunction(NamedTuple):
+    """A named function of a project."""
+
+    path: str
+    name: str
+    span: Span
+
+
+class FunctionEntry(NamedTuple):
+    """A function that a test enters.
+
+    Args:
+        function: The function.
+        depth: Least number of calls from the test to the function, along recorded calls: 1 if the test calls it.
+        callers: Functions that call it; None for the test, or for code in no function.
+    """
+
+    function: ProjectFunction
+    depth: int
+    callers: tuple[ProjectFunction | None, ...]
+
+
+class FunctionCall(NamedTuple):
+    """A call from one function to another, and whether a reference in the text of the caller names the called one."""
+
+    caller: ProjectFunction
+    called: ProjectFunction
+    in_text: bool
+
+
+class CallChains:
+    """Functions that each test of a project enters, by a tracer; a function counts if a statement of its body ran."""
+
+    def __init__(self, reach: StatementReach, analysis: ProjectAnalysis) -> None:
+        self._reach = reach
+        self._analysis = analysis
+        self._functions: dict[str, list[ProjectFunction]] = {}
+        self._places: dict[CodePlace, ProjectFunction | None] = {}
+        self._known: dict[str, tuple[FunctionEntry, ...]] = {}
+
+    def entries(self, test: str) -> tuple[FunctionEntry, ...]:
+        """Return the functions that a test enters, in the order of their first entry; empty if that is unknown."""
+        if test not in self._known:
+            self._known[test] = self._entries(test, self._reach.calls.get(test, ()))
+        return self._known[test]
+
+    def depth(self, test: str, path: str, span: tuple[int, int]) -> int | None:
+        """Return the depth of the function around a span in a test; None if the test does not enter it, or unknown."""
+        own = self.function_at(path, span)
+        return next((one.depth for one in self.entries(test) if one.function == own), None)
+
+    def function_at(self, path: str, span: tuple[int, int]) -> ProjectFunction | None:
+        """Return the innermost named function around a span."""
+        around = [one for one in self._in(path) if one.span.contains(span)]
+        return min(around, key=lambda one: one.span.end - one.span.start, default=None)
+
+    @cached_property
+    def calls(self) -> tuple[FunctionCall, ...]:
+        """The calls between functions in any test, sorted."""
+        pairs = {
+            (caller, entry.function)
+            for test in self._reach.calls
+            for entry in self.entries(test)
+            for caller in entry.callers
+            if caller is not None
+        }
+        return tuple(FunctionCall(*pair, self._names(*pair)) for pair in sorted(pairs))
+
+    def _entries(self, test: str, calls: Iterable[RecordedCall]) -> tuple[FunctionEntry, ...]:
+        callers: dict[ProjectFunction, dict[ProjectFunction | None, None]] = defaultdict(dict)
+        for call in calls:
+            called = self._called(call.called)
+            if called is not None and self._body_ran(called, test):
+                callers[called][self._calling(call.caller) if call.caller else None] = None
+        depths = _depths(callers)
+        return tuple(FunctionEntry(one, depths.get(one, 1), tuple(found)) for one, found in callers.items())
+
+    def _in(self, path: str) -> list[ProjectFunction]:
+        if path not in self._functions:
+            scopes = self._analysis[path].named_functions if path in self._analysis.files else ()
+            self._functions[path] = [ProjectFunction(path, scope.name, scope.span) for scope in scopes]
+        return self._functions[path]
+
+    def _called(self, place: CodePlace) -> ProjectFunction | None:
+        """Return the function of a code object: the first of its name that begins at its line or, decorated, below."""
+        if place not in self._places:
+            found = [one for one in self._in(place.path) if one.name == place.name and self._line(one) >= place.line]
+            first = min(found, key=lambda one: one.span.start, default=None)
+            self._places[place] = first
+        return self._places[place]
+
+    def _calling(self, place: CodePlace) -> ProjectFunction | None:
+        own = None if place.name.startswith("<") else self._called(place)
+        if own is not None or place.path not in self._analysis.files:
+            return own
+        source = self._analysis[place.path].source
+        start = source.line_starts[place.line - 1] if 0 < place.line <= len(source.line_starts) else 0
+        text = source.data[start:].split(b"\n", 1)[0]
+        begin = start + len(text) - len(text.lstrip())
+        return self.function_at(place.path, (begin, begin + 1))
+
+    def _line(self, function: ProjectFunction) -> int:
+        """Return the line of a function's name, or of the text at the end of its decorators."""
+        source = self._analysis[function.path].source
+        return source.line_at(function.span.start)
+
+    def _body_ran(self, function: ProjectFunction, test: str) -> bool:
+        """Return whether a test ran a statement of the body.
+
+        The ``def`` line runs at import, and a generator may end before it starts.
+        """
+        start, end = function.span
+        for number, (span, hit) in enumerate(self._reach.statements.get(function.path, ())):
+            if hit and start < span.start and span.end <= end:
+                tests = self._reach.tests_by_statement.get((function.path, number))
+                if tests is None or test in tests:
+                    return True
+        return False
+
+    def _names(self, caller: ProjectFunction, called: ProjectFunction) -> bool:
+        """Return whether the text of a function refers to another one."""
+        for reference in self._analysis[caller.path].references_in(caller.span):
+            for found in (reference.declaration, *reference.reaching):
+                if found is None or (found.path, found.name) != (called.path, called.name):
+                    continue
+                if called.span.contains(found.span):
+                    return True
+        return False
+
+
+def _depths(callers: Mapping[ProjectFunction, Iterable[ProjectFunction | None]]) -> dict[ProjectFunction, int]:
+    """Return the least number of calls from the test to each function; code in no function counts as the test."""
+    called = defaultdict(list)
+    for function, found in callers.items():
+        for caller in found:
+            called[caller if caller in callers else None].append(function)
+    depths: dict[ProjectFunction, int] = {}
+    waiting: deque[tuple[ProjectFunction | None, int]] = deque([(None, 0)])
+    while waiting:
+        caller, depth = waiting.popleft()
+        for function in called[caller]:
+            if function not in depths:
+                depths[function] = depth + 1
+                waiting.append((function, depth + 1))
+    return depths

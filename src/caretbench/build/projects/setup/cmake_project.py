@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from caretbench.build.projects.setup.debian_packages import installed_sources
 from caretbench.execution.workspaces.snapshot_store import Snapshot
-from caretbench.projects.rules import project_rules
+from caretbench.projects.settings import project_rules
 
 _CALL: Final = re.compile(
     r"^[ \t]*(option|cmake_dependent_option|add_executable|add_custom_target)[ \t]*"

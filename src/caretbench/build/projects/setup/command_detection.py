@@ -12,8 +12,8 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from caretbench.build.projects.setup.cmake_project import fetched_libraries_options
-from caretbench.build.projects.setup.java_sources import java_folders
-from caretbench.build.projects.setup.package_scripts import missing_programs, test_script
+from caretbench.build.projects.setup.java_project import java_folders
+from caretbench.build.projects.setup.package_json import missing_programs, test_script
 from caretbench.build.projects.setup.pytest_settings import pytest_options, without_installed_tests
 from caretbench.build.projects.setup.python_packages import is_importable, with_python_path
 from caretbench.errors import DataError

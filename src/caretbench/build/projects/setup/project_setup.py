@@ -8,21 +8,16 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import Final
 
 from caretbench.build.projects.failure_reasons import telling_lines
-from caretbench.build.projects.setup import (
-    cmake_project,
-    java_packages,
-    missing_packages,
-    npm_packages,
-    python_packages,
-)
-from caretbench.build.projects.setup.command_detection import NamedCheck, detect_command
+from caretbench.build.projects.setup import cmake_project, java_project, package_json, python_packages
+from caretbench.build.projects.setup.command_detection import NamedCheck, detect_command, known_commands
 from caretbench.build.projects.setup.debian_packages import cpp_packages_message
-from caretbench.build.projects.setup.offered_tests import offered_repository, offered_tests
-from caretbench.build.projects.setup.python.required_python import python_fault
+from caretbench.build.projects.setup.project_tables import read_text
+from caretbench.build.projects.setup.python.declared_packages import python_fault
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.snapshot_archive import (
@@ -39,7 +34,102 @@ from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult
 from caretbench.projects.project import StoredProject
 from caretbench.projects.runner_options import runs_pytest
-from caretbench.projects.settings import CheckSettings
+from caretbench.projects.settings import CheckSettings, project_rules
+
+_SCRIPT: Final = re.compile(r"(?:^|[-_.])(?:run)?[-_]?(?:unit|all|self)?[-_]?(?:tests?|checks?)\.(?:sh|bash)$")
+"""Name of a shell script that runs tests."""
+_NEEDS_ARGUMENTS: Final = re.compile(rb"(?<!\\)\$\{?[12]\}?(?![\w:-])")
+"""First arguments of a script, used without a default value."""
+_PROJECT_URL: Final = re.compile(r"^(?:Project-URL: *([^,\n]+), *|(Home)-page: *)(\S+)$", re.MULTILINE)
+_REPOSITORY: Final = re.compile(
+    r"https?://(?:www\.)?(?P<host>(?:github|gitlab)\.com|codeberg\.org)/(?P<path>[\w.-]+/[\w.-]+?)(?:\.git)?(?:[/#?]|$)"
+)
+_REPOSITORY_LABELS: Final = ("repository", "source", "source code", "code", "github", "homepage", "home")
+_MOST_FOLDERS: Final = 200
+_DEPTH: Final = 3
+_NAMED: Final = 3
+
+
+def offered_folders(snapshot: Snapshot, languages: Collection[str]) -> tuple[tuple[str, str], ...]:
+    """Return folders of a project that have a known test command, with its name; none of them is in another."""
+    found: list[tuple[str, str]] = []
+    for folder in list(_folders(snapshot))[:_MOST_FOLDERS]:
+        if any(folder.startswith(f"{above}/") for above, _ in found):
+            continue
+        command, _ = detect_command(_part(snapshot, folder), languages)
+        if command is not None:
+            found.append((folder, command.name))
+    return tuple(found)
+
+
+def offered_scripts(snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the paths of shell scripts that run tests by their names, without arguments; outer folders come first."""
+    paths = (path for path, entry in snapshot.entries.items() if entry.kind == "file" and not _is_foreign(path))
+    named = (path for path in paths if _SCRIPT.search(PurePosixPath(path).name.lower()))
+    found = (path for path in named if not _NEEDS_ARGUMENTS.search(snapshot.read(path)))
+    return tuple(sorted(found, key=lambda path: (path.count("/"), path)))
+
+
+def offered_tests(snapshot: Snapshot, languages: Collection[str]) -> str:
+    """Return the options that may run a project's tests, in one sentence; empty if its files show none."""
+    parts = []
+    folders = offered_folders(snapshot, languages)[:_NAMED]
+    if folders:
+        named = ", ".join(f"{folder} ({name})" for folder, name in folders)
+        parts.append(f"a folder of it has tests: {named}: give this folder in place of the project's")
+    scripts = offered_scripts(snapshot)[:_NAMED]
+    if scripts:
+        command = f"bash {shlex.quote(PurePosixPath(scripts[0]).name)}"
+        above = PurePosixPath(scripts[0]).parent.as_posix()
+        directory = "" if above == "." else f" --directory {shlex.quote(above)}"
+        parts.append(
+            f"scripts that may test it: {', '.join(scripts)}: --test-command {shlex.quote(command)}{directory}"
+        )
+    return "; ".join(parts)
+
+
+def offered_repository(snapshot: Snapshot) -> str:
+    """Return the source that has the tests which a source distribution lacks, as a message; "" if none is named."""
+    head = (read_text(snapshot, "PKG-INFO") or "").partition("\n\n")[0]
+    labelled = {
+        label.strip().lower(): url
+        for url_label, home, url in _PROJECT_URL.findall(head)
+        for label in (url_label or home,)
+    }
+    urls = [labelled[label] for label in _REPOSITORY_LABELS if label in labelled] + list(labelled.values())
+    found = next((match for url in urls if (match := _REPOSITORY.match(url))), None)
+    if found is None:
+        return ""
+    source = found["path"] if found["host"] == "github.com" else f"https://{found['host']}/{found['path']}"
+    return f"this source distribution may lack the tests of its repository: build from {source}"
+
+
+def _folders(snapshot: Snapshot) -> Iterator[str]:
+    """Yield the folders that contain a file which known commands look for in a project's root, the outer ones first."""
+    names = {
+        PurePosixPath(name).name
+        for row in known_commands()
+        for name in (*row.required_files, *row.any_file, *row.any_text)
+        if "*" not in name
+    }
+    names |= {"package.json", "pyproject.toml", "setup.py"}
+    places = {PurePosixPath(path).parent.as_posix() for path in snapshot.entries if PurePosixPath(path).name in names}
+    near = (
+        folder for folder in places if folder != "." and folder.count("/") < _DEPTH and not _is_foreign(f"{folder}/")
+    )
+    yield from sorted(near, key=lambda folder: (folder.count("/"), folder))
+
+
+def _is_foreign(path: str) -> bool:
+    return not project_rules().files.folders.isdisjoint(path.split("/")[:-1])
+
+
+def _part(snapshot: Snapshot, folder: str) -> Snapshot:
+    """Return the part of a snapshot in one folder, as a project of its own."""
+    start = f"{folder}/"
+    entries = {path.removeprefix(start): entry for path, entry in snapshot.entries.items() if path.startswith(start)}
+    return snapshot.model_copy(update={"tree": snapshot.tree / folder, "entries": entries})
+
 
 AUTO: Final = "auto"
 """Value of ``--setup`` for a command derived from the project's files."""
@@ -81,9 +171,9 @@ def setup_command(snapshot: Snapshot, languages: Collection[str], checks: Sequen
         runner = "pytest" if any(runs_pytest([command]) for command in commands) else None
         parts.append(python_packages.install_command(snapshot, runner))
     if _JAVASCRIPT & set(languages):
-        parts.append(npm_packages.install_command(snapshot))
+        parts.append(package_json.install_command(snapshot))
     if "java" in languages:
-        parts.append(java_packages.install_command(snapshot))
+        parts.append(java_project.install_command(snapshot))
     return " && ".join(part for part in parts if part) or None
 
 
@@ -114,7 +204,7 @@ def with_setup_hint(
     if not lacks or (offered and setup is not None and _ABSENT_PACKAGES.search(message)):
         return message
     command = setup_command(snapshot, languages, checks)
-    modules = missing_packages.missing_modules(message) if "python" in languages else ()
+    modules = python_packages.missing_modules(message) if "python" in languages else ()
     named = [module for module in modules if not _is_named(module, setup or command or "")]
     if named:
         return f"{message}; {missing_packages_hint(setup or command, named)}"
@@ -146,7 +236,7 @@ def _offers(message: str, snapshot: Snapshot, languages: Collection[str]) -> lis
     if "java" in languages:
         listed = (name for names in _ABSENT_PACKAGES.findall(message) for name in names.split(", "))
         packages = [name for name in listed if _JAVA_PACKAGE.fullmatch(name)]
-        found.append(java_packages.missing_message(snapshot, packages) if packages else "")
+        found.append(java_project.missing_message(snapshot, packages) if packages else "")
     return [one for one in found if one]
 
 
@@ -159,13 +249,13 @@ def _other_tests(message: str, snapshot: Snapshot, languages: Collection[str]) -
 
 def missing_packages_hint(setup: str | None, modules: Sequence[str]) -> str:
     """Return the option that installs the packages of missing Python modules, after the given setup command."""
-    command = missing_packages.added_packages_command(setup, modules)
+    command = python_packages.added_packages_command(setup, modules)
     return f"missing: {', '.join(modules)}; --setup {shlex.quote(command)} installs what contains it"
 
 
 def _is_named(module: str, command: str) -> bool:
     """Return whether a setup command installs the package of a module."""
-    package = re.split(r"[<>=!]", missing_packages.distribution_of(module))[0]
+    package = re.split(r"[<>=!]", python_packages.distribution_of(module))[0]
     return re.search(rf"(?<![\w-]){re.escape(package)}(?![\w-])", command, re.IGNORECASE) is not None
 
 
@@ -232,7 +322,7 @@ def _check(result: WorkspaceResult, command: str, snapshot: Snapshot) -> None:
     if result.status is not Status.PASSED:
         lines = telling_lines(result.stderr.text) or telling_lines(result.stdout.text)
         refused = "".join(f"; refused: {refusal}" for refusal in result.refusals[:3])
-        told = npm_packages.npm_failure(f"{result.stderr.text}\n{result.stdout.text}", snapshot)
+        told = package_json.npm_failure(f"{result.stderr.text}\n{result.stdout.text}", snapshot)
         why = result.reason or told or " | ".join(lines[-3:])
         message = f"setup {command!r}: {result.status.value}: {why}{refused}"
         if result.status.is_machine_fault:
@@ -249,7 +339,7 @@ def _check(result: WorkspaceResult, command: str, snapshot: Snapshot) -> None:
 
 def _less(command: str, snapshot: Snapshot) -> str:
     """Return the option that installs only the npm packages that tests and sources name, if that is less."""
-    smaller = npm_packages.smaller_install_command(snapshot) if "npm install" in command else None
+    smaller = package_json.smaller_install_command(snapshot) if "npm install" in command else None
     if smaller is None or smaller == command:
         return ""
     return f"without packages that neither the test script nor a source names: --setup {shlex.quote(smaller)}; else "

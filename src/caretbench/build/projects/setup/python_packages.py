@@ -1,11 +1,11 @@
-"""Import path and packages of a Python project's tests, from its files; nothing of the project is executed."""
+"""Python packages that a message says are missing, and the setup command that adds them."""
 
 from __future__ import annotations
 
 import re
 import shlex
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -24,15 +24,14 @@ from caretbench.build.projects.setup.python.need_names import (
     names_of_tests,
     package_name,
 )
-from caretbench.build.projects.setup.python.nox_sessions import nox_needs
-from caretbench.build.projects.setup.python.tox_environments import tox_needs
-from caretbench.build.projects.setup.python.workflow_installs import workflow_needs
+from caretbench.build.projects.setup.python.test_environments import nox_needs, tox_needs, workflow_needs
 from caretbench.execution.bundles.bundle_model import INSIDE
 from caretbench.execution.bundles.pip import sandbox_python
 from caretbench.execution.sandbox.bubblewrap import PATH
 from caretbench.execution.sandbox.program_sandbox import WORK
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.execution.workspaces.warm.warm_python import PACKAGES_FOLDER
+from caretbench.files import read_packaged_toml
 
 INSTALLATION: Final = f"python3 -m pip install --no-compile --target {PACKAGES_FOLDER}"
 """Command that installs the packages that follow."""
@@ -226,3 +225,32 @@ def _is_needed(requirement: str, own: str) -> bool:
         return True
     name = package_name(requirement)
     return bool(name) and name != own and not is_unneeded(name) and ":" not in requirement
+
+
+_MISSING: Final = re.compile(r"(?:No module named '?|missing_dependency: )([\w.]+)")
+
+
+def added_packages_command(setup: str | None, modules: Iterable[str]) -> str:
+    """Return a setup command that also installs the packages of missing modules.
+
+    They join the packages of a command that begins with an installation, since pip leaves out folders that exist.
+    """
+    names = shlex.join(sorted({distribution_of(module) for module in modules}))
+    if setup is None or setup.startswith(f"{INSTALLATION} "):
+        return f"{INSTALLATION} {names}{(setup or INSTALLATION).removeprefix(INSTALLATION)}"
+    return f"{setup} && {INSTALLATION} {names}"
+
+
+def missing_modules(message: str) -> tuple[str, ...]:
+    """Return the top-level modules that a message says are missing."""
+    return tuple(dict.fromkeys(name.partition(".")[0] for name in _MISSING.findall(message)))
+
+
+@cache
+def _distributions() -> Mapping[str, str]:
+    return {str(name): str(value) for name, value in read_packaged_toml(__package__, "distributions.toml").items()}
+
+
+def distribution_of(module: str) -> str:
+    """Return the name of the package that contains a module."""
+    return _distributions().get(module, module)

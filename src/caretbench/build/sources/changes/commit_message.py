@@ -121,6 +121,7 @@ def _split_message(text: str) -> tuple[str, str]:
     """Return subject and body; a subject of several lines is joined, as git does."""
     paragraph, _, body = text.partition("\n\n")
     lines = [line.strip() for line in paragraph.split("\n")]
+    # A list right below the first line is no wrapped subject.
     if len(lines) > 1 and (
         len(paragraph) > _MAX_SUBJECT_CHARACTERS or not all(line[:1].isalnum() for line in lines[1:])
     ):
@@ -142,6 +143,8 @@ def _match_format(subject: str, body: str) -> tuple[MergeMessageFormat | None, i
             continue
         groups = found.groupdict() | (below.groupdict() if below else {})
         digits = groups.get("number") or groups.get("closes") or "0"
+        # Text in the place of a number, such as a time stamp, is none; int() refuses more than 4,300 digits with an
+        # error.
         number = int(digits) if len(digits) < 12 else 0
         return style, number or None, groups.get("title", "") if style.title_location == "subject" else ""
     return None, None, subject

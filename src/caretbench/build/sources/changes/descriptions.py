@@ -11,9 +11,49 @@ from collections.abc import Collection, Iterable
 from functools import cache
 from typing import Final
 
-from caretbench.build.sources.changes.repeated_titles import RepeatedTitle
 from caretbench.files import read_packaged_toml
 from caretbench.problem import Row
+
+_NUMBER: Final = re.compile(r"\s*\((?:[\w.-]+/[\w.-]+)?(?:#|!|GH-|PR #?)\d+\)|(?:^|\s)#\d+\s*$", re.IGNORECASE)
+# `fix(core): …`, `ipn/store: …`, `[docs] …`, `JIRA-12: …`
+_PREFIX: Final = re.compile(r"^\s*(?:\[[^\]\n]{1,60}\]\s*:?\s*)*(?:[^\s:]{1,60}(?:,\s*[^\s:,]+){0,7}\s*:\s+)?")
+_BULLET: Final = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|#{1,6})\s+")
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=\S)")
+# Titles such as "fix" or "tests" occur as ordinary words of a description.
+_MIN_TITLE_CHARACTERS: Final = 8
+
+
+class RepeatedTitle:
+    """Matches repetitions of a title, with or without prefix, number, punctuation and capitals."""
+
+    def __init__(self, title: str) -> None:
+        forms = {_normalize(title), _normalize(_PREFIX.sub("", title, count=1))}
+        self._forms = {form for form in forms if len(form) >= _MIN_TITLE_CHARACTERS}
+
+    def __bool__(self) -> bool:
+        return bool(self._forms)
+
+    def is_title(self, line: str) -> bool:
+        """Return whether a line contains only the title."""
+        text = _BULLET.sub("", line, count=1)
+        return bool(self._forms) and (
+            _normalize(text) in self._forms or _normalize(_PREFIX.sub("", text, count=1)) in self._forms
+        )
+
+    def is_list_entry(self, line: str) -> bool:
+        """Return whether a line is a list entry that contains only the title."""
+        return _BULLET.match(line) is not None and self.is_title(line)
+
+    def remove_title(self, line: str) -> str:
+        """Return a first line without its first sentence if that is the title."""
+        first, *rest = _SENTENCE.split(line, maxsplit=1)
+        return rest[0] if rest and self.is_title(first) else line
+
+
+def _normalize(text: str) -> str:
+    words = re.sub(r"[\W_]+", " ", _NUMBER.sub(" ", text))
+    return " ".join(words.split()).casefold()
+
 
 VERSION: Final = "cleaning@4"
 """Version of the cleaning rules.
@@ -81,6 +121,7 @@ def remove_trailers(text: str) -> tuple[str, int]:
     Trailers are removed anywhere in the text: squashed commits have them in the middle.
     """
     lines = text.split("\n")
+    # A trailer is short; longer lines would only cost time in the expression.
     kept = [line for line in lines if not _compile_pattern(_TRAILER).fullmatch(line[:500])]
     removed = len(lines) - len(kept)
     if not removed:
@@ -106,6 +147,7 @@ def template_lines(descriptions: Iterable[str]) -> frozenset[str]:
         if text.strip():
             number += 1
             found.update({line.strip() for line in text.split("\n") if len(line.strip()) >= 4})
+    # Both bounds: 5 % of a small repository's descriptions are two or three, which repeat a line by chance.
     return frozenset(line for line, times in found.items() if times >= max(10, 0.05 * number))
 
 
@@ -124,6 +166,7 @@ def clean_description(description: str, template: Collection[str] = NO_TEMPLATE,
     repeated = RepeatedTitle(title)
     begun, alone = False, True
     description = description.replace("\r\n", "\n").replace("\r", "\n")
+    # Comments first: templates put trailers and check-lists into them as examples.
     description, _ = remove_trailers(_COMMENT.sub("", description) if "<!--" in description else description)
     kept: list[str] = []
     fenced = checking = False
@@ -200,6 +243,7 @@ def _remove_empty_headings(lines: list[str]) -> list[str]:
     """Return the lines without headings that have no text below them."""
     kept: list[str] = []
     reach = 0  # a heading of a level below this one has text below it
+    # From the end, as a heading's text is known only below it.
     for line in reversed(lines):
         if _HEADING.fullmatch(line):
             level = _heading_level(line)

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 from caretbench.files import read_packaged_toml
 from caretbench.problem import Row
 
+# Generators mark the first lines; further down the words are text about generators.
 _MARKER_WINDOW = 2000
 # Only in comments: a program that writes such a line contains it, too, in a string.
 _GENERATED_MARKER = re.compile(
@@ -20,6 +21,7 @@ _GENERATED_MARKER = re.compile(
     r"|this (?:file|code) (?:is|was) (?:auto-?|automatically )?generated)",
     re.IGNORECASE | re.MULTILINE,
 )
+# A hunk from the middle of a file cannot show the file's first comment.
 _FIRST_HUNK_AT_TOP = re.compile(r"@@ -[01](?:,\d+)? \+[01](?:,\d+)? @@")
 
 

@@ -105,6 +105,7 @@ def redact_names(text: str, is_code: Callable[[str], bool] = lambda _: False, *,
 
 def _redact_mention(found: re.Match[str], in_code: Callable[[str], bool], annotated: bool) -> str:
     login = found["login"]
+    # Inside code a mention is a decorator, a variable or an address of a package; a redaction would change the program.
     kept = found["code"] or login in name_patterns().annotations or login.isdigit() or in_code(f"@{login}")
     if not kept and annotated and _LIKE_A_TYPE.fullmatch(login):
         kept = not _is_person_context(found.string, found.start(), found.end("login"))

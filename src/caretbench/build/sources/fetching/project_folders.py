@@ -6,27 +6,266 @@ A source ends as a :class:`ProjectFolder`, or as a :class:`RefusedSource` with t
 from __future__ import annotations
 
 import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from caretbench.build.sources.fetching.git_checkout import fetch_commit, write_commit
-from caretbench.build.sources.fetching.member_names import member_path
-from caretbench.build.sources.fetching.package_release import find_source_distribution
-from caretbench.build.sources.fetching.source_limits import SourceLimits, SourceUsage
 from caretbench.build.sources.fetching.source_spec import SourceKind, SourceSpec
-from caretbench.build.sources.fetching.unpacking import archive_suffix, unpack_archive
+from caretbench.build.sources.fetching.unpacking import (
+    MemberWriter,
+    SourceLimits,
+    SourceUsage,
+    archive_suffix,
+    check_links,
+    member_path,
+    unpack_archive,
+)
+from caretbench.build.sources.git.git_repository import GitError, GitRepository, git_program, open_repository
 from caretbench.build.sources.licences import is_licence_file, repository_licence
 from caretbench.download import PinnedFile, download_file, without_password
 from caretbench.errors import DataError
 from caretbench.files import cache_folder, sha256_file, sha256_text, write_atomically
-from caretbench.local.package_index import index_url
+from caretbench.local.package_index import IndexFile, index_url, package_files
 from caretbench.problem import Row
+from caretbench.redaction import redact
 from caretbench.temporary import temporary_folder
 
+_SETTINGS: Final = (
+    # A fetch runs hooks, a file monitor and maintenance where settings ask for it; `ext::` addresses are shell
+    # commands.
+    "-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false", "-c", "gc.auto=0",
+    "-c", "maintenance.auto=false", "-c", "fetch.recurseSubmodules=false",
+    "-c", "protocol.ext.allow=never", "-c", "credential.interactive=false",
+)  # fmt: skip
+_NO_QUESTIONS: Final = {
+    "LC_ALL": "C",
+    # A question for a password would wait for ever: nobody reads the terminal of a build over many sources.
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "true",
+    "SSH_ASKPASS": "true",
+    "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
+    # Large files of LFS would be fetched by a filter of their own, past the bounds of size.
+    "GIT_LFS_SKIP_SMUDGE": "1",
+}
+# git sets these for its hooks: a build started from a hook would fetch into the caller's repository.
+_LOCAL_VARIABLES: Final = (
+    "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_TEMPLATE_DIR",
+)  # fmt: skip
+# git has no option for a maximum size, so the folder is measured while it fetches.
+_CHECK_S: Final = 0.2
+_ENTRY: Final = re.compile(rb"(\d{6}) (\w+) ([0-9a-f]+) +(\d+|-)\t([^\0]+)\0")
+_SUBMODULE: Final = "160000"
+# PATH_MAX of Linux: no link can lead to a longer name.
+_MAX_TARGET_BYTES: Final = 4096
+
+
+def fetch_commit(address: str, revision: str, folder: Path, usage: SourceUsage) -> str:
+    """Fetch a commit without its history into the new bare repository ``folder``, and return the commit's hash.
+
+    Args:
+        address: The address of the repository.
+        revision: A whole hash, a branch or a tag; empty: the default branch.
+        folder: The folder of the new repository.
+        usage: Bounds of size and time.
+
+    Raises:
+        DataError: git cannot fetch it, or not within its bounds.
+    """
+    folder.mkdir(parents=True)
+    _run_git(folder, usage, "init", "-q", "--bare", "--template=", ".")
+    _run_git(folder, usage, "fetch", "-q", "--depth", "1", "--no-tags", "--", address, revision or "HEAD")
+    with open_repository(folder, "FETCH_HEAD") as repository:
+        return repository.head
+
+
+def write_commit(folder: Path, place: Path, usage: SourceUsage, inside: str = "") -> Path:
+    """Write the files of the fetched commit as the new folder ``place``; submodules are empty folders.
+
+    Return the project: ``place``, or its folder ``inside``.
+
+    Raises:
+        DataError: a name or a link is refused, there is too much, or there is no such folder.
+    """
+    with open_repository(folder, "FETCH_HEAD") as repository:
+        listing = repository.run("ls-tree", "-r", "-z", "--long", repository.head)
+        writer = MemberWriter(place, usage)
+        files: list[tuple[str, int, str]] = []
+        entries = [_parse_entry(entry) for entry in _ENTRY.finditer(listing)]
+        # The trees state all sizes, so too large a commit is refused before its first file is written.
+        usage.check_size(sum(size for _, _, size, _ in entries))
+        for mode, name, size, path in entries:
+            # A submodule is another repository with a licence and a size of its own; it is not fetched.
+            if mode == _SUBMODULE:
+                writer.add_folder(path)
+            elif stat.S_ISLNK(int(mode, 8)):
+                if size > _MAX_TARGET_BYTES:
+                    raise DataError(f"{path!r}: a link to a name that is too long")
+                writer.add_link(path, repository.run("cat-file", "blob", name).decode("utf-8", "surrogateescape"))
+            else:
+                files.append((name, size, path))
+        # One `cat-file` for all files: a process for each would cost a start of git per file.
+        modes = {path: int(mode, 8) for mode, _, _, path in entries}
+        blobs = _Blobs(repository, [name for name, _, _ in files])
+        for _, size, path in files:
+            writer.add_file(path, size, modes[path], blobs.next(size))
+        writer.finish()
+    project = place / inside
+    # A link as the project's folder could lead outside of what was checked.
+    if not project.is_dir() or project.is_symlink():
+        raise DataError(f"no folder {inside} in the repository")
+    check_links(project)
+    return project
+
+
+def _parse_entry(entry: re.Match[bytes]) -> tuple[str, str, int, str]:
+    mode, _, name, size, path = entry.groups()
+    return mode.decode(), name.decode(), int(size) if size != b"-" else 0, path.decode("utf-8", "surrogateescape")
+
+
+class _Blobs:
+    """Contents of blobs in their order, from one ``git cat-file --batch``."""
+
+    def __init__(self, repository: GitRepository, names: list[str]) -> None:
+        self._stream = repository.stream("cat-file", "--batch", stdin="".join(f"{name}\n" for name in names).encode())
+        self._rest = b""
+
+    def next(self, size: int) -> Iterator[bytes]:
+        """Yield the content of the next blob, which has ``size`` bytes."""
+        while b"\n" not in self._rest:
+            self._rest += self._read()
+        self._rest = self._rest.partition(b"\n")[2]
+        while size:
+            self._rest = self._rest or self._read()
+            piece, self._rest = self._rest[:size], self._rest[size:]
+            size -= len(piece)
+            yield piece
+        # Each blob ends with a newline that is not counted in its size.
+        while not self._rest:
+            self._rest = self._read()
+        self._rest = self._rest[1:]
+
+    def _read(self) -> bytes:
+        block = next(self._stream, b"")
+        if not block:
+            raise GitError("a file of the commit is missing")
+        return block
+
+
+def _run_git(folder: Path, usage: SourceUsage, *arguments: str) -> None:
+    """Run git in a folder, and end it with its children where it fetches too much or takes too long."""
+    environment = {name: value for name, value in os.environ.items() if name not in _LOCAL_VARIABLES} | _NO_QUESTIONS
+    with (
+        tempfile.TemporaryFile() as complaints,
+        subprocess.Popen(
+            [git_program(), *_SETTINGS, *arguments],
+            cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=complaints,
+            # git leaves the transfer to children (`git-remote-https`); they are one group, so that all end with it.
+            start_new_session=True,
+        ) as process,
+    ):  # fmt: skip
+        try:
+            while True:
+                try:
+                    process.wait(_CHECK_S)
+                    break
+                except subprocess.TimeoutExpired:
+                    usage.check_download(_size(folder))
+        finally:
+            if process.poll() is None:
+                # Windows has no process groups to kill.
+                if sys.platform == "win32":
+                    process.kill()
+                else:
+                    os.killpg(process.pid, signal.SIGKILL)
+        if process.returncode:
+            complaints.seek(0)
+            # Only the last line is shown, without secrets: addresses with a password are repeated in git's messages.
+            said = complaints.read(1 << 16).decode("utf-8", "replace").strip().split("\n")
+            raise GitError(f"git {arguments[0]}: {redact(said[-1])[:300] or f'status {process.returncode}'}")
+    usage.check_download(_size(folder))
+
+
+def _size(folder: Path) -> int:
+    """Return the bytes of the files below a folder, of which some may vanish meanwhile."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += Path(place, name).lstat().st_size
+            # Git renames its temporary packs while the folder is measured.
+            except OSError:
+                continue
+    return total
+
+
+# Spellings of pre-releases that PEP 440 takes for the same version.
+_PHASES: Final = {"alpha": "a", "beta": "b", "c": "rc", "pre": "rc", "preview": "rc"}
+_PHASE: Final = re.compile(r"\.?(alpha|beta|preview|pre|rc|a|b|c)\.?(?=\d)")
+# Some packages have hundreds of releases; the message names the newest.
+_NAMED: Final = 5
+
+
+def find_source_distribution(name: str, version: str, *, index: str | None = None) -> IndexFile:
+    """Return the source distribution of a release.
+
+    Raises:
+        DataError: the index cannot be reached, or has no source distribution of the release with a SHA-256.
+    """
+    remedy = "without a network give the archive's path"
+    files = package_files(_normalized(name), index=index, remedy=remedy)
+    releases = {found: file for file in files if (found := _version_of(name, file.name))}
+    wanted = comparable_version(version)
+    file = next((one for found, one in releases.items() if comparable_version(found) == wanted), None)
+    if file is not None and file.sha256:
+        return file
+    release = f"{name}=={version}"
+    if file is not None:
+        raise DataError(f"{release}: the package index states no SHA-256 of {file.name}; give the archive's path")
+    # A wheel is what users install; tests lie only in the source distribution.
+    if any(comparable_version(one.name.split("-")[1]) == wanted for one in files if one.name.endswith(".whl")):
+        raise DataError(f"{release}: only wheels, which have no tests; give its git address, or another version")
+    known = ", ".join(list(releases)[-_NAMED:]) or "none"
+    raise DataError(f"{release}: no source distribution; the last versions that have one: {known}")
+
+
+def comparable_version(version: str) -> str:
+    """Return a version so that different spellings of the same release are equal (``1.0-RC1``, ``1.0rc1``)."""
+    text = version.strip().lower().removeprefix("v").replace("-", ".").replace("_", ".")
+    release, plus, local = text.partition("+")
+    numbers = re.match(r"[\d.]*\d", release)
+    first = numbers[0] if numbers else ""
+    phase = _PHASE.sub(lambda found: _PHASES.get(found[1], found[1]), release.removeprefix(first))
+    # By PEP 440, 1.0 and 1.0.0 are the same release.
+    return re.sub(r"(?:\.0+)+$", "", first) + phase + plus + local
+
+
+def _version_of(name: str, file: str) -> str:
+    """Return the version in the name of a source distribution; empty for another file."""
+    suffix = archive_suffix(file)
+    stem = file[: -len(suffix)] if suffix else ""
+    # Names contain hyphens, too (`backports-tarfile-1.0`), so the name is compared at each of them.
+    for position, letter in enumerate(stem):
+        if letter == "-" and _normalized(stem[:position]) == _normalized(name):
+            return stem[position + 1 :]
+    return ""
+
+
+def _normalized(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
 GITHUB: Final = "https://github.com"
+# A shorter revision may be a branch, which moves: only a whole hash is found in the cache without asking.
 _COMMIT_CHARACTERS: Final = 40
+# The longest licence text, the GPL's, has 35 KB; a larger file is no licence alone.
 _LICENCE_BYTES: Final = 1 << 18
 _RULES: Final = "source 1"
 """Version of the rules of unpacking; part of the name of a folder."""
@@ -124,6 +363,8 @@ class ProjectFolders:
     def _distribution(self, spec: SourceSpec) -> ProjectFolder:
         index = self._index or index_url()
         pin = self._folder / f"{sha256_text(_RULES, index, spec.location, spec.revision)[:32]}.pin"
+        # The hash that the index stated once is kept: a release whose file is replaced later is refused, not silently
+        # changed.
         digest = spec.sha256 or (pin.read_text("ascii") if pin.is_file() else "")
         place = next(self._place("", "archive", digest).glob("*"), None) if digest else None
         if place is None:
@@ -146,6 +387,7 @@ class ProjectFolders:
         """Return the project of an archive with a known hash; the archive is removed when it is unpacked."""
         usage = SourceUsage(self._limits)
         usage.check_download(pinned.size)
+        # Below the same folder, so that the rename at the end stays within one file system.
         with temporary_folder("download", self._folder) as folder:
 
             def fetch() -> Path:
@@ -196,6 +438,7 @@ def _move(folder: Path, place: Path) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     try:
         folder.rename(place)
+    # Two builds may fetch the same source at once; a rename onto a filled folder fails.
     except OSError:
         if not place.is_dir():
             raise

@@ -54,6 +54,7 @@ class SourceSpec(Row):
 
     @model_validator(mode="after")
     def _check_pin(self) -> Self:
+        # An address may return another file tomorrow; a build must be repeatable.
         if self.kind == "archive_address" and self.sha256 is None:
             raise ValueError("an address of an archive needs its hash: ADDRESS#sha256=…")
         if self.sha256 is not None and self.kind not in ("archive", "archive_address", "distribution"):
@@ -90,8 +91,10 @@ def parse_source(text: str, *, sha256: str | None = None, base: Path = Path()) -
 # Long: one case for each form.
 def _parse(text: str, sha256: str | None, base: Path) -> SourceSpec:
     path = base / Path(text).expanduser()
+    # Before the forms: a folder `owner/name` wins over a repository at GitHub, and needs no network.
     if text and path.is_dir():
         return SourceSpec(text=text, kind="folder", location=str(path), sha256=sha256)
+    # A frequent slip: pip downloads wheels, and they contain no tests.
     if text.lower().endswith(".whl"):
         raise DataError(f"{text}: a wheel, which has no tests; give the source distribution (.tar.gz)")
     if archive_suffix(text) and "://" not in text:
@@ -105,6 +108,7 @@ def _parse(text: str, sha256: str | None, base: Path) -> SourceSpec:
             text=text, kind="distribution", location=found["name"], revision=found["version"], sha256=sha256
         )
     address, _, fragment = text.partition("#")
+    # The hash protects the content, HTTPS also hides which project is fetched.
     if archive_suffix(address) and address.startswith("https://"):
         digest = fragment.removeprefix("sha256=") if fragment.startswith("sha256=") else None
         return SourceSpec(text=text, kind="archive_address", location=address, sha256=sha256 or digest)
@@ -145,6 +149,7 @@ def read_source_file(path: Path) -> tuple[SourceSpec, ...]:
 
 def _line_entries(text: str) -> Iterator[tuple[str, str, None]]:
     for number, line in enumerate(text.splitlines(), start=1):
+        # A comment needs a space before it: `#sha256=` and `#folder` belong to the source.
         source = re.sub(r"(?:^|\s)#.*", "", line).strip()
         if source:
             yield f"line {number}", source, None

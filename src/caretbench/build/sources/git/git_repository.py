@@ -22,6 +22,7 @@ from typing import IO
 from caretbench.errors import DataError
 from caretbench.temporary import temporary_folder
 
+# `rev-parse --path-format=absolute` exists since 2.31.
 OLDEST_GIT = (2, 31)
 _READ_BYTES = 1 << 18
 # For glibc: keeps freed memory for the next file, which saves an eighth of the CPU time. Others ignore these.
@@ -68,6 +69,7 @@ class GitRepository:
             "GIT_DIR": str(self._folder),
             "GIT_OBJECT_DIRECTORY": str(self._objects),
         }
+        # Files, not pipes: git would block on a full pipe of either while only its output is read.
         with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as complaints:
             source.write(stdin)
             source.seek(0)
@@ -87,6 +89,7 @@ class GitRepository:
                             time.sleep(_PAUSE_S)
                     process.wait()
                 finally:
+                    # Also when the reader closes the generator early, as each limit on the history does.
                     if process.poll() is None:
                         process.kill()
             if process.returncode:
@@ -110,6 +113,7 @@ def open_repository(path: Path, revision: str = "HEAD") -> Iterator[GitRepositor
             objects, shallow = (
                 ask("rev-parse", "--path-format=absolute", "--git-path", part) for part in ("objects", "shallow")
             )
+            # A clone with SHA-256 names needs a git directory of the same format.
             form = ask("rev-parse", "--show-object-format")
         except GitError as error:
             why = "" if "not a git repository" in str(error) else f" that can be read ({error})"
@@ -155,6 +159,8 @@ class _CloneQueries:
     def __init__(self, path: Path, folder: Path) -> None:
         self._path = path
         settings = folder / "settings"
+        # A clone of another user is refused otherwise ("dubious ownership"); what makes that unsafe is switched off
+        # here.
         settings.write_text("[safe]\n\tdirectory = *\n", "utf-8")
         # The clone must be at this path, not in a parent folder.
         self._environment = _environment(folder) | {
@@ -181,6 +187,8 @@ def _initialize_git_directory(folder: Path, shallow: Path, form: str) -> None:
     """Make the folder an empty bare git directory."""
     (folder / "refs").mkdir()
     (folder / "objects").mkdir()
+    # The clone's objects are read through a directory of our own: its settings, hooks, filters and attributes do not
+    # apply.
     (folder / "HEAD").write_text("ref: refs/heads/none\n", "utf-8")
     version = "1\n[extensions]\n\tobjectformat = sha256" if form == "sha256" else "0"
     (folder / "config").write_text(f"[core]\n\tbare = true\n\trepositoryformatversion = {version}\n", "utf-8")
@@ -189,6 +197,7 @@ def _initialize_git_directory(folder: Path, shallow: Path, form: str) -> None:
 
 
 def _environment(home: Path) -> dict[str, str]:
+    # Nothing else of the environment: GIT_ variables and HOME would bring the user's settings back.
     kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "TMPDIR", "TEMP") if name in os.environ}
     return (
         kept
@@ -199,7 +208,9 @@ def _environment(home: Path) -> dict[str, str]:
             "GIT_CONFIG_SYSTEM": os.devnull,
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_ATTR_NOSYSTEM": "1",
+            # Replacements would show other commits than the hashes name.
             "GIT_NO_REPLACE_OBJECTS": "1",
+            # A partial clone would fetch each missing blob over the network; such commits are reported as skipped.
             "GIT_NO_LAZY_FETCH": "1",
             "GIT_ALLOW_PROTOCOL": "none",
             "GIT_OPTIONAL_LOCKS": "0",

@@ -6,22 +6,100 @@ skipped with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from caretbench.build.sources.changes.bots import is_bot
-from caretbench.build.sources.changes.commit_message import parse_commit_message
+from caretbench.build.sources.changes.automated_changes import is_bot
+from caretbench.build.sources.changes.commit_message import CommitMessage, parse_commit_message
 from caretbench.build.sources.changes.name_redaction import AuthorNames
-from caretbench.build.sources.git.diffs import GIT_SETTINGS, SkippedCommit, SkipReason, read_diffs, stream_lines
-from caretbench.build.sources.git.file_diff import merge_type_changes, parse_file_diff
 from caretbench.build.sources.git.git_repository import GitError, GitRepository
-from caretbench.build.sources.git.merged_branches import MergedBranch, read_author_names, read_merged_branches
-from caretbench.build.sources.git.patch_stream import CommitDiff, PatchLimits
+from caretbench.build.sources.git.patches import (
+    GIT_SETTINGS,
+    CommitDiff,
+    PatchLimits,
+    SkippedCommit,
+    SkipReason,
+    merge_type_changes,
+    object_names_input,
+    parse_file_diff,
+    read_diffs,
+    stream_lines,
+)
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.build.sources.repository import RepositoryFacts
 from caretbench.errors import DataError
 from caretbench.files import sha256_text
+
+_FORMAT = "%x00%H%x00%P%x00%an%x00%ae%x00%B%x00"
+_FIELDS = 6
+_DEFAULT_MERGE_PREFIX = "Merge "
+
+
+@dataclass(frozen=True, slots=True)
+class MergedBranch:
+    """The last commit of a merged branch; ``message`` is set if it is the only commit."""
+
+    is_bot: bool
+    message: CommitMessage | None = None
+
+    def complete_message(self, merge: CommitMessage) -> CommitMessage:
+        """Return the merge's message, completed by the message of the branch's only commit."""
+        own = self.message
+        if own is None or merge.description:
+            return merge
+        named = merge.format_name is not None or not merge.title.startswith(_DEFAULT_MERGE_PREFIX)
+        return replace(
+            merge,
+            title=merge.title if named else own.title,
+            description=own.description,
+            trailers_removed=merge.trailers_removed + own.trailers_removed,
+        )
+
+
+def read_merged_branches(repository: GitRepository, heads: Sequence[str], history: Set[str]) -> dict[str, MergedBranch]:
+    """Return the branches by the hash of their last commit; unreadable ones are missing.
+
+    ``history`` is the first-parent history: the parent of a branch's only commit is in it.
+    """
+    found: dict[str, MergedBranch] = {}
+    for sha, parents, name, email, text in _read_commits(repository, heads) if heads else ():
+        # A branch of several commits has no message of its own; only the author of the last one is used.
+        alone = parents in history  # a single parent, in the history
+        found[sha] = MergedBranch(is_bot(name, email), parse_commit_message(text, 1) if alone else None)
+    return found
+
+
+def read_author_names(repository: GitRepository) -> Iterator[str]:
+    """Yield author names of the whole history, up to the first damaged commit."""
+    last = b""
+    arguments = ("log", "--format=%an", "--encoding=UTF-8", "--no-show-signature", repository.head)
+    try:
+        for name in stream_lines(repository.stream(*GIT_SETTINGS, *arguments)):
+            if name != last:
+                yield name.decode("utf-8", "replace")
+            last = name
+    except GitError:
+        return
+
+
+def _read_commits(repository: GitRepository, shas: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the format's fields of each commit that exists."""
+    arguments = ("log", "--no-walk=unsorted", "--stdin", "--ignore-missing", "--encoding=UTF-8")
+    rest = b""
+    try:
+        for chunk in repository.stream(
+            *GIT_SETTINGS, *arguments, f"--format={_FORMAT}", "--no-show-signature", stdin=object_names_input(shas)
+        ):
+            *fields, rest = (rest + chunk).split(b"\0")
+            whole = len(fields) // _FIELDS * _FIELDS
+            # NULs separate the fields, as messages contain any other character.
+            for start in range(0, whole, _FIELDS):  # the first field is the end of the previous line
+                yield [field.decode("utf-8", "replace") for field in fields[start + 1 : start + _FIELDS]]
+            rest = b"\0".join((*fields[whole:], rest))
+    except GitError:
+        return
+
 
 TOO_MANY_FILES = "too_many_files"
 
@@ -67,6 +145,7 @@ def list_commits(repository: GitRepository) -> list[Commit]:
     except GitError as error:
         if not found or not found[-1].parents:
             raise DataError(f"{repository.path}: the history cannot be read ({error})") from None
+        # A damaged object in an old commit costs the history before it, not the newer part.
         found.append(Commit(found[-1].parents[0], found[-1].time, (), str(error)))
     return found
 
@@ -106,6 +185,7 @@ def read_changes(
     """
     readable = [commit.sha for commit in commits if commit.parents]
     heads = [commit.parents[1] for commit in commits if len(commit.parents) > 1]
+    # Once for all commits: a `git log` for each merge would cost a start of git per pull request.
     branches = read_merged_branches(repository, heads, {commit.sha for commit in history or commits})
     authors = AuthorNames(read_author_names(repository) if readable else ())
     for diff in read_diffs(repository, readable, limits or PatchLimits()):
@@ -168,5 +248,6 @@ def format_utc(seconds: str | int) -> str:
     """Return Unix time as an ISO 8601 text in UTC; the epoch for years that have no date."""
     try:
         return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    # Commits with times beyond the year 9999 exist: git stores any number.
     except (ValueError, OverflowError, OSError):
         return "1970-01-01T00:00:00Z"

@@ -12,15 +12,98 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Literal, NamedTuple, Self
 from urllib.parse import urlsplit
 
 import httpx
 
-from caretbench.build.sources.github.retry_decisions import RetryDecision, decide_retry, retry_after_error
 from caretbench.errors import DataError
 from caretbench.files import cache_folder, sha256_text, write_atomically
 from caretbench.redaction import redact
+
+# Waits of 1, 2, 4, 8 and 16 s: half a minute bridges a restart of a server, and a person notices the rest.
+MAX_ATTEMPTS: Final = 6
+MAX_WAIT_S: Final = 4000.0
+"""Seconds; slightly more than the hour after which a primary limit is reset."""
+# GitHub's documentation asks for a minute at least, then exponentially more.
+_SECONDARY_LIMIT_WAIT_S: Final = 60.0
+_FIRST_WAIT_S: Final = 1.0
+# 451: removed for legal reasons.
+_GONE_STATUSES: Final = frozenset({404, 410, 451})
+_NOT_SHOWN_STATUSES: Final = frozenset({406, 409, 422})
+"""Too large, empty, or a search that is refused."""
+
+
+class RetryDecision(NamedTuple):
+    """The next action after a response; ``wait_s`` is the wait before a retry, ``reason`` the cause."""
+
+    action: Literal["accept", "wait", "skip", "stop"]
+    reason: str = ""
+    wait_s: float = 0.0
+
+
+def decide_retry(
+    status: int, headers: httpx.Headers, text: str, attempt: int, now: float, generator: random.Random
+) -> RetryDecision:
+    """Return the next action after a response.
+
+    ``attempt`` is the number of requests so far, from 1; ``now`` is the time in seconds since the epoch.
+    """
+    if status < 400:
+        return RetryDecision("accept")
+    # Waiting does not help; without a stop, each of thousands of requests would fail the same way.
+    if status == 401:
+        return RetryDecision("stop", "GitHub rejects the token: check GITHUB_TOKEN")
+    if status in _GONE_STATUSES:
+        return RetryDecision("skip", f"gone (status {status})")
+    if status in _NOT_SHOWN_STATUSES:
+        return RetryDecision("skip", f"GitHub does not show it (status {status})")
+    if status in (403, 429):
+        return _decide_rate_limit(status, headers, text, attempt, now, generator)
+    if status >= 500 or status == 408:
+        return retry_after_error(f"status {status}", attempt, generator)
+    return RetryDecision("stop", f"GitHub refuses the request (status {status}): {text[:200]}")
+
+
+def retry_after_error(reason: str, attempt: int, generator: random.Random) -> RetryDecision:
+    """Return the decision after a connection or server error: retry after 1 s, 2 s, 4 s, …, or stop."""
+    if attempt >= MAX_ATTEMPTS:
+        return RetryDecision("stop", f"{reason}, {attempt} times in a row; run the same command again to continue")
+    return RetryDecision("wait", reason, _FIRST_WAIT_S * 2 ** (attempt - 1) * generator.uniform(1, 1.5))
+
+
+def _decide_rate_limit(
+    status: int, headers: httpx.Headers, text: str, attempt: int, now: float, generator: random.Random
+) -> RetryDecision:
+    words = text.lower()
+    # One blocked repository (403, terms of service) must not end a crawl of others.
+    if "access blocked" in words:
+        return RetryDecision("skip", f"blocked by GitHub (status {status})")
+    after, left = _number(headers.get("retry-after")), _number(headers.get("x-ratelimit-remaining"))
+    reset = _number(headers.get("x-ratelimit-reset"))
+    if after is not None:
+        reason, wait_s = "GitHub asks to wait", after
+    # One second more: GitHub's clock and this one differ, and the reset is stated in whole seconds.
+    elif left == 0 and reset is not None:
+        reason, wait_s = "the limit of requests is reached until its reset", max(0.0, reset - now) + 1.0
+    elif status == 429 or "rate limit" in words or "abuse" in words:
+        reason = "a secondary rate limit"
+        wait_s = _SECONDARY_LIMIT_WAIT_S * 2 ** (attempt - 1) * generator.uniform(1, 1.25)
+    else:
+        return RetryDecision("stop", f"GitHub forbids it (status {status}): {text[:200]}")
+    if attempt >= MAX_ATTEMPTS or wait_s > MAX_WAIT_S:
+        return RetryDecision(
+            "stop",
+            f"{reason}: {wait_s:.0f} s more; a GITHUB_TOKEN raises the limit; run the same command again to continue",
+        )
+    return RetryDecision("wait", reason, wait_s)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return None
 
 
 class CachedResponse(NamedTuple):
@@ -36,6 +119,7 @@ class ResponseCache:
 
     def __init__(self, folder: Path, token: str | None) -> None:
         self._folder = folder
+        # Of the token, as what a request may see depends on it; hashed, as the file's name must not reveal it.
         self._whose = hashlib.sha256((token or "").encode()).hexdigest()
 
     def _path(self, url: str, accept: str) -> Path:
@@ -68,8 +152,10 @@ DIFF_MEDIA_TYPE: Final = "application/vnd.github.diff"
 RAW_MEDIA_TYPE: Final = "application/vnd.github.raw+json"
 API_ENVIRONMENT_VARIABLE: Final = "GITHUB_API_URL"
 TOKEN_ENVIRONMENT_VARIABLE: Final = "GITHUB_TOKEN"  # noqa: S105  # the name of a variable
+# Without a version GitHub returns the newest form, which may change under a running crawl.
 _VERSION: Final = "2022-11-28"
 _TIMEOUT_S: Final = 60.0
+# Diffs of whole imports reach hundreds of MB; they are no pull requests to ask questions about.
 _MAX_RESPONSE_BYTES: Final = 64 << 20
 
 
@@ -180,10 +266,12 @@ class GithubClient:
                     return known
                 if response.is_redirect:
                     url = self._check_host(str(httpx.URL(url).join(response.headers.get("location", ""))))
+                    # A renamed repository takes one redirect, renamed twice two.
                     if attempt > 5:
                         raise DataError(f"{self._describe(url)}: redirected again and again")
                     continue
                 try:
+                    # Connections break in the middle of JSON with status 200, so a response counts only once it parses.
                     read(response.text)
                 except ValueError:
                     step = retry_after_error("a response that breaks off", attempt, self._draw)
@@ -237,6 +325,7 @@ class GithubClient:
 
     def _check_host(self, target: str) -> str:
         """Return a URL if it is at the host that may receive the token."""
+        # Scheme included: a redirect to plain HTTP would send the token in the clear.
         ours, theirs = urlsplit(self._base), urlsplit(target)
         if (ours.scheme, ours.netloc) != (theirs.scheme, theirs.netloc):
             raise DataError(f"{self._base} redirects to {theirs.netloc}, which must not receive the token")

@@ -8,24 +8,123 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from caretbench.build.sources.changes.automated_changes import is_bot
+from caretbench.build.sources.changes.descriptions import redact_emails, remove_trailers
+from caretbench.build.sources.changes.generated_files import has_generated_marker, is_generated
 from caretbench.build.sources.git.history import parse_period, parse_time
-from caretbench.build.sources.git.patch_stream import PatchLimits
+from caretbench.build.sources.git.patches import PatchLimits, parse_file_diff, parse_log
 from caretbench.build.sources.git_mining import WHOLE_HISTORY, MiningPeriod
 from caretbench.build.sources.github.client import GithubClient, UnavailableError
-from caretbench.build.sources.github.pull_request_records import (
-    parse_diff_files,
-    parse_file,
-    parse_pull_request,
-    parse_repository,
-)
-from caretbench.build.sources.pull_request import FileChange, to_utc
+from caretbench.build.sources.pull_request import FileChange, FileStatus, PullRequest, to_utc
 from caretbench.build.sources.repository import RepositoryFacts
 from caretbench.errors import DataError
-from caretbench.files import RowAppender, read_lines, write_atomically
+from caretbench.files import RowAppender, read_lines, sha256_text, write_atomically
+
+_STATUS: Final[Mapping[str, FileStatus]] = {
+    "added": "added", "removed": "removed", "modified": "modified", "renamed": "renamed", "copied": "copied",
+    "changed": "changed", "unchanged": "changed",
+}  # fmt: skip
+
+
+def parse_repository(value: Mapping[str, Any], languages: Mapping[str, int]) -> RepositoryFacts:
+    """Return the facts of a repository; ``languages`` are sizes in bytes by GitHub's language names."""
+    whole = sum(languages.values())
+    licence = (value.get("license") or {}).get("spdx_id")
+    shares = {name.lower(): round(size / whole, 4) for name, size in languages.items()} if whole else {}
+    return RepositoryFacts(
+        repo=str(value["full_name"]),
+        source="api",
+        host="github.com",
+        primary_language=max(shares, key=lambda name: (shares[name], name), default=None),
+        language_stats=shares,
+        # NOASSERTION: GitHub has found a licence file and does not know it.
+        license=None if licence in (None, "NOASSERTION") else str(licence),
+    )
+
+
+def parse_pull_request(
+    value: Mapping[str, Any], files: Iterable[FileChange], facts: RepositoryFacts, *, too_many_files: bool = False
+) -> PullRequest:
+    """Return the record of a merged pull request.
+
+    ``too_many_files``: the pull request has more than the 3,000 files that GitHub lists.
+
+    Raises:
+        KeyError, TypeError, ValueError: GitHub's response does not have the documented form.
+    """
+    # GitHub's web form sends carriage returns, git's clones do not; one text must have one hash.
+    raw = str(value.get("body") or "").replace("\r\n", "\n")
+    body, removed = remove_trailers(raw)
+    user = value.get("user") or {}
+    changes = tuple(sorted(files, key=lambda change: change.path))
+    shown = [change for change in changes if change.patch]
+    return PullRequest(
+        repo=facts.repo,
+        number=int(value["number"]),
+        kind="pull",
+        source="api",
+        title=redact_emails(str(value["title"] or "").strip()[:300]),
+        description=redact_emails(body.strip()),
+        description_raw_sha256=sha256_text(raw),
+        trailers_removed=removed,
+        labels=tuple(sorted(str(label["name"]) for label in value.get("labels") or ())),
+        is_bot=user.get("type") == "Bot" or is_bot(str(user.get("login") or "")),
+        base_sha=str(value["base"]["sha"]),
+        merge_sha=str(value["merge_commit_sha"]),
+        head_sha=str(value["head"]["sha"]),
+        created_at=str(value["created_at"]),
+        merged_at=str(value["merged_at"]),
+        url=str(value["html_url"]),
+        license=facts.license,
+        language_stats=facts.language_stats,
+        files=changes,
+        patch_lines=sum(change.patch.count("\n") + 3 for change in shown),
+        patch_chars=sum(len(change.patch) + len(change.path) + 7 for change in shown),
+        reject_reasons=("too_many_files",) if too_many_files else (),
+    )
+
+
+def parse_file(value: Mapping[str, Any], limits: PatchLimits) -> FileChange:
+    """Return the record of one file; without hunks if GitHub has none (a binary or very long file).
+
+    Raises:
+        KeyError, TypeError, ValueError: GitHub's response does not have the documented form.
+    """
+    path, patch = str(value["filename"]), str(value.get("patch") or "")
+    old = value.get("previous_filename")
+    additions, deletions = int(value.get("additions") or 0), int(value.get("deletions") or 0)
+    status = _STATUS[str(value["status"])]
+    too_long = len(patch) > limits.max_file_bytes
+    return FileChange(
+        path=path,
+        old_path=str(old) if old and old != path else None,
+        status=status,
+        # GitHub says nothing of binary files: they have no patch and no counted lines.
+        binary=not patch and not additions and not deletions and status in ("added", "modified", "removed"),
+        generated=is_generated(path) or has_generated_marker(patch),
+        # GitHub leaves out patches of long files, but counts their lines.
+        truncated=too_long or (not patch and bool(additions or deletions)),
+        additions=additions,
+        deletions=deletions,
+        patch=patch[: max(0, patch.rfind("\n", 0, limits.max_file_bytes))] if too_long else patch,
+    )
+
+
+def parse_diff_files(text: str, limits: PatchLimits) -> dict[str, FileChange]:
+    """Return the files of a whole diff by path; it contains hunks that the list of files lacks."""
+    # The header that the parser of `git log` expects before a commit's patch.
+    stream = b"\0diff\0\n\n" + text.encode("utf-8", "surrogateescape")
+    found = {}
+    for commit in parse_log([stream], 1, limits):
+        for part in commit.files:
+            change = parse_file_diff(part)
+            found[change.path] = change
+    return found
+
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 MAX_FILES: Final = 3000
@@ -87,6 +186,7 @@ class _GithubMining:
         self._report, self._note = report, note
         self._limits = PatchLimits()
         self._cursor_path = out_file.parent / CURSOR_FILE
+        # A file may hold the records of several repositories.
         rows = [row for _, row in read_lines(out_file) if row.get("repo") == facts.repo]
         self._there = {str(row.get("merge_sha")) for row in rows}
 
@@ -115,7 +215,9 @@ class _GithubMining:
                     self._note(f"{self._facts.repo}#{value.get('number')}: skipped: {reason}")
                 else:
                     self._report(step, 1, None)
+            # After each page: an interrupted run goes on here, and asks for no page twice.
             self._write_cursor(path, number + 1, skipped)
+            # A pull request merged in the period was updated since its merge.
             if first is not None and page and parse_time(str(page[-1].get("updated_at"))) < first:
                 break
         self._write_cursor(path, 1, skipped)  # complete: the next run looks for new pull requests

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from caretbench.build.validation.texts.private_texts import private_texts
+from caretbench.build.validation.private_texts import private_texts
 from caretbench.people.releases.built_set import PROBLEMS_FILE, BuiltSet
 from caretbench.problem import Caret, InlineSplice, Problem
 from caretbench.suites.devbench.built_instances import INSTANCES_FILE

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from caretbench.build.sources.redistribution import RedistributionError, redistribution_terms
+from caretbench.build.sources.licences import RedistributionError, redistribution_terms
 from caretbench.errors import DataError
 from caretbench.people.releases.built_set import first_ids
 

@@ -10,9 +10,9 @@ from typing import Final
 
 from caretbench.build.project_tasks.block_miner import DrawnProblems, DrawnTasks
 from caretbench.build.project_tasks.tester.answer_tests import is_written_test
-from caretbench.build.projects.reach.call_chains import CallChains
+from caretbench.build.projects.reach.statement_reach import CallChains
 from caretbench.build.projects.reference_runs import MAX_TESTS, run_named_tests
-from caretbench.build.validation.masks import masks, with_span
+from caretbench.build.validation.mutants import masks, with_span
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore

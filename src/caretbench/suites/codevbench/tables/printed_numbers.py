@@ -1,17 +1,16 @@
-"""The paper's printed numbers: rates of Tables 3 to 7, shares of usage, correlations.
-
-Tables 4 to 7 have one row per model: a rate for each class of blocks, and their average over all samples.
-"""
+"""The paper's printed numbers: rates of Tables 3 to 7, correlations, and shares of usage as weights of Pass@1."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Final, NamedTuple
 
-from caretbench.suites.codevbench.tables.parts import CLASSES, SCENARIOS
+from caretbench.problem import Problem
+from caretbench.suites.codevbench.scenario_names import CLASSES, SCENARIOS, USAGE_GROUPS, label
+from caretbench.suites.codevbench.tables.result_rows import ProblemMeans, RateEstimate
 
 SAMPLES: Final[Mapping[str, tuple[int, ...]]] = {
     "table_4": (26, 77, 63, 46, 100), "table_5": (40, 139, 126, 46, 179), "table_6": (52, 154, 126, 92, 196),
@@ -130,3 +129,38 @@ def usage_shares(subject: str) -> Mapping[str, float]:
         if row["metric"] == "usage_share" and subject in (part := _subset(row)):
             found[part[subject]] = float(row["value"])
     return found
+
+
+class Weighting(NamedTuple):
+    """Weighting of problems: title, group of a problem, and weights of the groups that a set of problems has."""
+
+    title: str
+    group: Callable[[Problem], str | None]
+    weights: Callable[[ProblemMeans], Mapping[str, float]]
+
+    def mean(self, means: ProblemMeans) -> RateEstimate | None:
+        """Return the weighted mean; None if no problem has a weight."""
+        return means.weighted(self.group, self.weights(means))
+
+
+def usage_group(problem: Problem) -> str | None:
+    """Return the group of a problem in the paper's usage data; None if it has no printed share."""
+    return USAGE_GROUPS.get(label(problem, "block"))
+
+
+def _kind(problem: Problem) -> str | None:
+    return label(problem, "block") or None
+
+
+USAGE: Final = Weighting("usage", usage_group, lambda _means: usage_shares("block"))
+MACRO: Final = Weighting(
+    "macro", _kind, lambda means: {kind: 1.0 for kind in map(_kind, means.problems) if kind is not None}
+)
+WEIGHTINGS: Final = (USAGE, MACRO)
+
+WEIGHTING_NOTE: Final = (
+    "Average: all problems of the classes in the paper alike, as printed. usage: kinds of blocks by their shares of "
+    "the printed usage data (statements, control logic, functions, comments; argument lists and parts of lines have no "
+    "printed share and do not count). macro: each kind of block alike. Kinds without problems are omitted."
+)
+"""Explanation of the weightings below tables."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from caretbench.suites.codevbench.tables.parts import CLASSES, SCENARIOS
+from caretbench.suites.codevbench.scenario_names import CLASSES, SCENARIOS
 from caretbench.suites.codevbench.tables.printed_numbers import (
     OTHER_SAMPLES,
     SAMPLES,
@@ -14,8 +14,7 @@ from caretbench.suites.codevbench.tables.printed_numbers import (
     printed_correlations,
     printed_rates,
 )
-from caretbench.suites.codevbench.tables.rate_tables import CLASS_TABLE, SCENARIO_TABLE
-from caretbench.suites.codevbench.tables.similarity_tables import CORRELATION_TABLE
+from caretbench.suites.codevbench.tables.rate_tables import CLASS_TABLE, CORRELATION_TABLE, SCENARIO_TABLE
 from caretbench.suites.suite_types import Table
 
 _OTHER_PROBLEMS: Final = (

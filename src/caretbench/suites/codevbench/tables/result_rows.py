@@ -13,7 +13,7 @@ from caretbench.metrics.weighted import weighted_mean
 from caretbench.problem import Problem
 from caretbench.suites.baselines import BASELINES
 from caretbench.suites.codevbench.measures import ANSWER_LINES, EMPTY_ANSWER, SIMILARITY
-from caretbench.suites.codevbench.tables.parts import CLASSES, label
+from caretbench.suites.codevbench.scenario_names import CLASSES, label
 
 if TYPE_CHECKING:
     import polars as pl

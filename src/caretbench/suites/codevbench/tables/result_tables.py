@@ -2,20 +2,251 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from caretbench.problem import Problem
-from caretbench.suites.codevbench.tables.author_table import author_tables
-from caretbench.suites.codevbench.tables.data_tables import data_tables
-from caretbench.suites.codevbench.tables.rate_tables import rate_tables
-from caretbench.suites.codevbench.tables.result_rows import scored_runs
-from caretbench.suites.codevbench.tables.scenario_tables import scenario_tables
-from caretbench.suites.codevbench.tables.similarity_tables import similarity_tables
+from caretbench.metrics.paired import Comparison, compare, with_holm
+from caretbench.problem import FileSplice, Problem
+from caretbench.suites.codevbench.scenario_names import (
+    BLOCK_SPAN,
+    CLASSES,
+    CUTS,
+    FULL_BLOCK,
+    INCOMPLETE_SUFFIX,
+    INNER_BLOCK,
+    OTHER,
+    RAG,
+    SCENARIOS,
+    SUFFIX_CUTS,
+    label,
+)
+from caretbench.suites.codevbench.tables.rate_tables import rate_tables, similarity_tables
+from caretbench.suites.codevbench.tables.result_rows import (
+    NO_VALUE,
+    ModelScores,
+    RateEstimate,
+    ScoredRun,
+    ScoreRow,
+    empty_answer,
+    few_source_notes,
+    passed,
+    percent,
+    scored_runs,
+)
 from caretbench.suites.suite_types import Table
+from caretbench.text_tables import p_text
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+AUTHORS: Final[Mapping[str, str]] = {"project": "The project", "user": "The user", "model": "A model"}
+"""Titles by the label ``tests_by``."""
+
+
+def author_tables(run: ScoredRun) -> Iterator[Table]:
+    """Yield the table of a run in which a user or a model wrote tests that decide; else nothing."""
+    rows, estimates = [], []
+    others = False
+    for model in run.models:
+        parts = [model.select(tests_by=author) for author in AUTHORS]
+        others |= any(part.rows for part in parts[1:])
+        line = [part.mean(passed) for part in parts]
+        estimates += line
+        rows.append((model.title, *map(percent, line)))
+    if others:
+        yield Table(
+            f"codevbench-tests-by-{run.suffix}",
+            f"Pass@1 by who wrote the tests, {run.about}",
+            ("Model", *AUTHORS.values()),
+            tuple(rows),
+            (
+                "Percentages with 95% intervals, resampled by repository. Tests of a model are kept if they fail under "
+                "masks and mutants of blocks that no other test reaches; they tell what the code does, not what it "
+                "should do.",
+                *few_source_notes(estimates),
+            ),
+        )
+
+
+BLOCK_TABLE = "codevbench-blocks"
+"""Name of the table."""
+
+
+def data_tables(problems: Iterable[Problem]) -> tuple[Table, ...]:
+    """Return the mean number of problems of a repository by scenario and class of blocks."""
+    known = list(problems)
+    repositories = len({problem.cluster for problem in known})
+    counts = Counter((label(problem, "block_class"), label(problem, "scenario")) for problem in known)
+    rows = tuple(_rows(counts, repositories)) if repositories else ()
+    authors = Counter(label(problem, "tests_by") for problem in known)
+    others = ", ".join(
+        f"{authors[name]} by tests of {AUTHORS[name].lower()}" for name in ("user", "model") if authors[name]
+    )
+    return (
+        Table(
+            BLOCK_TABLE,
+            "Problems per repository (the paper's Table 2, in form)",
+            ("Block", *SCENARIOS.values()),
+            rows,
+            (
+                f"Means over {repositories} repositories; the number of problems in brackets.",
+                *([f"Decided {others} alone."] if others else []),
+            ),
+        ),
+    )
+
+
+def _rows(counts: Counter[tuple[str, str]], repositories: int) -> Iterator[tuple[str, ...]]:
+    titles = {**CLASSES, OTHER: "Other"}
+    for name, title in titles.items():
+        yield title, *_cells([counts[name, scenario] for scenario in SCENARIOS], repositories)
+    totals = [sum(counts[name, scenario] for name in titles) for scenario in SCENARIOS]
+    yield "All", *_cells(totals, repositories)
+
+
+def _cells(numbers: Sequence[int], repositories: int) -> list[str]:
+    return [f"{number / repositories:.1f} ({number})" for number in numbers]
+
+
+_INTERVALS = "Percentages with 95% intervals, resampled by repository."
+
+
+def scenario_tables(run: ScoredRun) -> Iterator[Table]:
+    """Yield the tables of those scenarios that the run has."""
+    yield from (table for table in (_cut_table(run), _suffix_table(run), _retrieval_table(run)) if table.rows)
+
+
+def non_empty(row: ScoreRow) -> float | None:
+    """Return 1 if the answer inserts something, 0 if it is blank; None if that was not measured."""
+    empty = empty_answer(row)
+    return None if empty is None else 1.0 - empty
+
+
+def _cut_table(run: ScoredRun) -> Table:
+    rows = []
+    for model in run.models:
+        part = model.select(scenario=INNER_BLOCK)
+        if not part.rows:
+            continue
+        cells = [part.select(cut=name).mean(passed) for name in CUTS]
+        due = part.select(answer="code").mean(empty_answer)
+        rows.append((model.title, *map(percent, (*cells, part.select(answer="empty").mean(non_empty), due))))
+    return Table(
+        f"codevbench-cuts-{run.suffix}",
+        f"Scenario 2 by cut, {run.about}",
+        ("Model", *CUTS.values(), "Answered where nothing was due", "Empty where code was due"),
+        tuple(rows),
+        (
+            f"{_INTERVALS} Pass@1 by cut; the last two columns are shares of answers: those that insert something "
+            "where the block is complete, and blank ones where something is missing.",
+        ),
+    )
+
+
+def _suffix_table(run: ScoredRun) -> Table:
+    rows = []
+    for model in run.models:
+        part = model.select(scenario=INCOMPLETE_SUFFIX)
+        if part.rows:
+            cells = [part.select(cut=name).mean(passed) for name in SUFFIX_CUTS]
+            rows.append((model.title, *map(percent, (*cells, part.mean(passed)))))
+    return Table(
+        f"codevbench-suffix-{run.suffix}",
+        f"Pass@1 in the two cases of scenario 3, {run.about}",
+        ("Model", *SUFFIX_CUTS.values(), "Both"),
+        tuple(rows),
+        (f"{_INTERVALS} File emptied: nothing after the caret is shown. Function emptied: the rest of the function is "
+         "not shown, the rest of the file is.",),
+    )  # fmt: skip
+
+
+class RetrievalEffect(NamedTuple):
+    """Pass@1 of a model on the same blocks in scenarios 1 and 4."""
+
+    model: str
+    first: RateEstimate
+    second: RateEstimate
+    comparison: Comparison
+
+    @property
+    def verdict(self) -> str:
+        """Direction of the difference, or that there is none to be seen."""
+        return self.comparison.verdict("scenario 4 higher", "scenario 4 lower")
+
+
+def retrieval_effects(run: ScoredRun) -> tuple[RetrievalEffect, ...]:
+    """Return scenario 4 next to scenario 1 for each model with blocks in both, with p values adjusted (Holm)."""
+    found = [effect for effect in map(_effect, run.models) if effect is not None]
+    adjusted = with_holm([effect.comparison for effect in found]) if found else []
+    return tuple(effect._replace(comparison=one) for effect, one in zip(found, adjusted, strict=True))
+
+
+def _effect(model: ModelScores) -> RetrievalEffect | None:
+    first, second = (_by_block(model.select(scenario=name)) for name in (FULL_BLOCK, RAG))
+    shared = sorted(first.keys() & second.keys())
+    if not shared:
+        return None
+    problems = tuple(first[block][0] for block in shared)
+    sides = [[values[block][1] for block in shared] for values in (first, second)]
+    comparison = compare(
+        *sides,
+        seed=model.seed,
+        clusters=[problem.cluster for problem in problems],
+        overlap_groups=[problem.overlap_group for problem in problems],
+    )
+    means = model.means(passed)._replace(problems=problems)
+    estimates = [means._replace(values=tuple(side)).mean() for side in sides]
+    if estimates[0] is None or estimates[1] is None:
+        return None
+    return RetrievalEffect(model.title, estimates[0], estimates[1], comparison)
+
+
+def _by_block(model: ModelScores) -> Mapping[tuple[str, str, str], tuple[Problem, float]]:
+    """Return a problem of each block, and the mean of its verdicts."""
+    found: dict[tuple[str, str, str], list[tuple[Problem, float]]] = defaultdict(list)
+    means = model.means(passed)
+    for problem, value in zip(means.problems, means.values, strict=True):
+        block = block_of(problem)
+        if block is not None:
+            found[block].append((problem, value))
+    return {block: (pairs[0][0], sum(value for _, value in pairs) / len(pairs)) for block, pairs in found.items()}
+
+
+def block_of(problem: Problem) -> tuple[str, str, str] | None:
+    """Return project, path and span of a problem's block; None where the span is not known."""
+    if not isinstance(problem.splice, FileSplice) or BLOCK_SPAN not in problem.released:
+        return None
+    return label(problem, "project") or problem.cluster, problem.splice.path, problem.released[BLOCK_SPAN]
+
+
+def _retrieval_table(run: ScoredRun) -> Table:
+    effects = retrieval_effects(run)
+    rows = [
+        (
+            one.model, str(one.comparison.n), percent(one.first), percent(one.second), _difference(one.comparison),
+            p_text(one.comparison.p_value), one.verdict,
+        )
+        for one in effects
+    ]  # fmt: skip
+    return Table(
+        f"codevbench-retrieval-{run.suffix}",
+        f"Scenario 4 next to scenario 1 on the same blocks, {run.about}",
+        ("Model", "Blocks", "Scenario 1", "Scenario 4", "Difference (points)", "p (Holm)", "Verdict"),
+        tuple(rows),
+        (f"{_INTERVALS} Paired by block; p values by random sign flips (McNemar's test for independent blocks), "
+         f"adjusted for {len(effects)} models (Holm).",),
+    )  # fmt: skip
+
+
+def _difference(comparison: Comparison) -> str:
+    low, high = comparison.interval.low, comparison.interval.high
+    if not math.isfinite(comparison.difference):
+        return NO_VALUE
+    note = f"\n{100 * low:+.1f} to {100 * high:+.1f}" if math.isfinite(low) and math.isfinite(high) else ""
+    return f"{100 * comparison.difference:+.1f}{note}"
 
 
 def result_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:

@@ -10,9 +10,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from caretbench.build.sources.changes.bots import is_backport, is_bot_title, is_release, is_revert
+from caretbench.build.sources.changes.automated_changes import (
+    is_backport,
+    is_bot_title,
+    is_release,
+    is_revert,
+    is_version_change,
+)
 from caretbench.build.sources.changes.descriptions import NO_TEMPLATE, count_prose_characters
-from caretbench.build.sources.changes.releases import is_version_change
 from caretbench.build.sources.near_duplicates import find_near_duplicates, line_shingles
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.files import DataError

@@ -1,16 +1,19 @@
-"""Files of the release, pinned by repository, commit and hash, and their download into the cache."""
+"""Files of the release, pinned by commit and hash, and the test settings of its programs (``programs.toml``)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from pydantic import Field
+
 from caretbench.download import PinnedFile, copy_file, download_file, is_complete
-from caretbench.files import DataError, cache_folder
+from caretbench.files import DataError, cache_folder, read_packaged_toml
+from caretbench.problem import Provenance, Row
 
 RELEASE_REVISION: Final = "096d1c42c90419ce2ade414a6ebf11b5a67a0664"
 """Commit of the repository with the programs; the labels are in an older one."""
@@ -118,3 +121,50 @@ def _download(entry: RepositoryFile, host: str, folder: Path) -> None:
             f"{error}. Where GitHub is out of reach, bring clones of https://github.com/mj33rice/Sim-CoPilot and "
             "https://github.com/mj33rice/SimCoPilot in one folder, and name it with --from"
         ) from None
+
+
+class Release(Row):
+    """Origin of the release; ``tab_size`` is the number of blanks that replace a tab."""
+
+    source: str
+    licence: str
+    date: str
+    tab_size: int
+
+    def provenance(self) -> Provenance:
+        """Return the provenance of all released problems."""
+        return Provenance(source=self.source, revision=RELEASE_REVISION, licence=self.licence, date=self.date)
+
+
+class LanguageTests(Row):
+    """Settings of all programs of a language: a runner of ours, JUnit's jar, a bundle, environment variables."""
+
+    test_runner: str = ""
+    junit: str = ""
+    bundle: str | None = None
+    environment: Mapping[str, str] = Field(default_factory=dict)
+
+
+class ProgramTests(Row):
+    """Settings of one program: its folder, and the requirements, number and CPU seconds of its tests."""
+
+    folder: str
+    tests: int
+    cpu_s: float
+    inputs: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    stdlib_only: bool = False
+
+
+class ReleasedTests(Row):
+    """Test settings of the release."""
+
+    release: Release
+    languages: Mapping[str, LanguageTests]
+    programs: Mapping[str, ProgramTests]
+
+
+@cache
+def released_tests() -> ReleasedTests:
+    """Return the test settings of all released programs."""
+    return ReleasedTests.model_validate(read_packaged_toml("caretbench.suites.simcopilot.released", "programs.toml"))

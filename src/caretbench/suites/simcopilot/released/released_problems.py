@@ -1,19 +1,129 @@
-"""Problems made of the released spans: the workspace of a program, a span of its text, its tests, and labels."""
+"""Problems of the release: workspaces of its programs, spans of their texts, tests and labels."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from importlib import resources
 from itertools import accumulate
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, Literal, NamedTuple
 
-from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.java_test_command import CLASSPATH_FIRST, FOLDER
+from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.files import DataError
-from caretbench.problem import Caret, FileSplice, Label, Problem
+from caretbench.problem import Caret, FileSplice, Label, Problem, TestsCheck
 from caretbench.projects.file_spans import overlap_groups, visible_text
-from caretbench.suites.simcopilot.released.programs import released_tests
-from caretbench.suites.simcopilot.released.released_projects import ReleasedProject, Variant, released_project
+from caretbench.suites.simcopilot.released.release_files import LanguageTests, ProgramTests, released_tests
 from caretbench.suites.simcopilot.released.spans import ReleasedProgram, ReleasedSpan, load
 from caretbench.suites.simcopilot.released.tables import released_labels
+from caretbench.suites.simcopilot.rules import paper_rules
+
+Variant = Literal["released", "repaired"]
+VARIANTS: Final[tuple[Variant, ...]] = ("released", "repaired")
+_ALL_OUTPUT: Final = "all_output"
+_CODE: Final = frozenset({".py", ".java"})
+"""Suffixes of the siblings that the released code does not lay beside a program."""
+
+
+class ReleasedProject(NamedTuple):
+    """Workspace of a released program: its snapshot, the path of the program in it, and the check of all answers."""
+
+    snapshot: Snapshot
+    path: str
+    check: TestsCheck
+
+
+def split_variant(source: str) -> tuple[str, Variant]:
+    """Return the place and the variant in ``PLACE@VARIANT``; without a variant it is ``released``."""
+    place, _, name = source.rpartition("@")
+    found = next((one for one in VARIANTS if one == name and place), None)
+    return (place, found) if found else (source, VARIANTS[0])
+
+
+def program_text(source: str) -> str:
+    """Return the text of a program as the released code shows and tests it: without tabs."""
+    return source.replace("\t", " " * released_tests().release.tab_size)
+
+
+def released_project(root: Path, program: ReleasedProgram, variant: Variant, store: SnapshotStore) -> ReleasedProject:
+    """Add the workspace of a program to the store and return it.
+
+    Raises:
+        DataError: the program is unknown, or its folder or its text is missing in ``root``.
+    """
+    tests = released_tests().programs.get(program.name)
+    if tests is None:
+        raise DataError(
+            f"{root}: {program.name} is no program of the release; known: {', '.join(released_tests().programs)}"
+        )
+    folder = root / tests.folder
+    if program.source is None or not folder.is_dir():
+        raise DataError(
+            f"{folder}: the program {program.name} is missing; expected a clone of {released_tests().release.source}, "
+            "or what `caretbench pull simcopilot` fetches"
+        )
+    settings = released_tests().languages[program.language]
+    path = program.name + paper_rules().languages[program.language].suffix
+    with TemporaryDirectory() as name:
+        made = Path(name)
+        (made / path).write_bytes(program_text(program.source).encode("utf-8"))
+        for item in sorted(folder.iterdir()):
+            if item.is_dir() and not item.is_symlink():
+                shutil.copytree(item, made / item.name, symlinks=True)
+            elif item.suffix not in _CODE:
+                shutil.copyfile(item, made / item.name, follow_symlinks=False)
+        jars = tuple(item.name for item in sorted(made.glob("*.jar")))
+        if settings.junit:
+            jars = (_copied(root / settings.junit, made), *jars)
+        if settings.test_runner:
+            runner = resources.files(__package__).joinpath("inside", settings.test_runner)
+            (made / settings.test_runner).write_bytes(runner.read_bytes())
+        snapshot = store.add(made)
+    cases = (f"{program.name}.json",) if settings.test_runner else ()
+    missing = (
+        f"the file {tests.folder}/{one}, not in the data"
+        for one in (*cases, *tests.inputs)
+        if not (folder / one).is_file()
+    )
+    check = (
+        _java_check(program, tests, jars, variant)
+        if settings.junit
+        else _python_check(program, path, tests, settings, variant)
+    )
+    return ReleasedProject(snapshot, path, check.model_copy(update={"needs": (*tests.needs, *missing)}))
+
+
+def _copied(origin: Path, folder: Path) -> str:
+    if not origin.is_file():
+        raise DataError(f"{origin}: missing; the released tests need this jar")
+    shutil.copyfile(origin, folder / origin.name)
+    return origin.name
+
+
+def _python_check(
+    program: ReleasedProgram, path: str, tests: ProgramTests, settings: LanguageTests, variant: Variant
+) -> TestsCheck:
+    part = _ALL_OUTPUT if variant == "repaired" else program.output
+    return TestsCheck(
+        command=("python3", settings.test_runner, path, part),
+        environment=settings.environment,
+        bundle=None if tests.stdlib_only else settings.bundle,
+        minimum_tests=tests.tests,
+        reference_s=tests.cpu_s,
+    )
+
+
+def _java_check(program: ReleasedProgram, tests: ProgramTests, jars: tuple[str, ...], variant: Variant) -> TestsCheck:
+    first = {CLASSPATH_FIRST: "yes"} if variant == "released" else {}
+    return TestsCheck(
+        command=(f"{FOLDER}/test", "--junit", program.name),
+        prepare=(f"{FOLDER}/test", "--prepare"),
+        environment={"CLASSPATH": ":".join(jars), **first},
+        minimum_tests=tests.tests if variant == "repaired" else 1,
+        reference_s=tests.cpu_s,
+    )
 
 
 def released_problems(root: Path, variant: Variant, store: SnapshotStore | None = None) -> list[Problem]:

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from caretbench.files import DataError, describe_validation_error
-from caretbench.suites.simcopilot.released.paper_rules import Mode, ReleasedLanguage, paper_rules
-from caretbench.suites.simcopilot.released.programs import released_tests
+from caretbench.suites.simcopilot.released.release_files import released_tests
+from caretbench.suites.simcopilot.rules import Mode, ReleasedLanguage, paper_rules
 
 
 class ReleasedSpan(NamedTuple):

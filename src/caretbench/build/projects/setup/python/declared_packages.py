@@ -1,24 +1,104 @@
-"""Packages that a Python project's metadata declares: its own, and those of extras and groups by name.
-
-Read are ``pyproject.toml`` (also the tables of Poetry, PDM, Hatch, uv and Flit), ``setup.cfg``, ``hatch.toml``, and
-literals in ``setup.py``.
-"""
+"""Packages and version of Python that a project's metadata declares, read without executing it."""
 
 from __future__ import annotations
 
+import ast
 import configparser
 import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from caretbench.build.projects.setup.project_tables import read_ini, read_text, read_toml, strings, sub_table
-from caretbench.build.projects.setup.python.literal_values import keyword_tables, keyword_texts
 from caretbench.build.projects.setup.python.need_names import normalised, package_name
+from caretbench.execution.bundles.pip import sandbox_release
 from caretbench.execution.workspaces.snapshot_store import Snapshot
+
+_MAX_LITERAL_DEPTH: Final = 20
+"""Maximum depth of an expression, and of names that stand for others."""
+
+LiteralNames = Mapping[str, ast.expr]
+"""Expressions by the name that a module gives them."""
+
+
+def parsed_module(text: str | None) -> ast.Module | None:
+    """Return the syntax tree of a source; None if there is none, or if it cannot be parsed."""
+    try:
+        return ast.parse(text) if text else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def module_names(module: ast.Module) -> LiteralNames:
+    """Return the expressions that a module assigns to plain names, the last one of each."""
+    found: dict[str, ast.expr] = {}
+    for statement in module.body:
+        if isinstance(statement, ast.Assign):
+            found |= {one.id: statement.value for one in statement.targets if isinstance(one, ast.Name)}
+        elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
+            found[statement.target.id] = statement.value
+    return found
+
+
+def literal_texts(value: ast.expr, names: LiteralNames, depth: int = 0) -> list[str]:
+    """Return the texts of a literal list, of sums of them, and of names for them; a text alone is a list of one."""
+    if depth > _MAX_LITERAL_DEPTH:
+        return []
+    if isinstance(value, ast.Constant):
+        return [value.value] if isinstance(value.value, str) else []
+    if isinstance(value, ast.Starred):
+        return literal_texts(value.value, names, depth + 1)
+    if isinstance(value, ast.List | ast.Tuple | ast.Set):
+        return [text for one in value.elts for text in literal_texts(one, names, depth + 1)]
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+        sides = (value.left, value.right)
+        return [text for one in sides for text in literal_texts(one, names, depth + 1)]
+    if isinstance(value, ast.Name) and value.id in names:
+        return literal_texts(names[value.id], names, depth + 1)
+    return []
+
+
+def literal_table(value: ast.expr, names: LiteralNames, depth: int = 0) -> Iterator[tuple[str, list[str]]]:
+    """Yield keys and texts of a literal dictionary, ``dict(key=…)`` included."""
+    if isinstance(value, ast.Name) and value.id in names and depth < _MAX_LITERAL_DEPTH:
+        yield from literal_table(names[value.id], names, depth + 1)
+    elif isinstance(value, ast.Dict):
+        for key, one in zip(value.keys, value.values, strict=True):
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                yield key.value, literal_texts(one, names)
+    elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "dict":
+        yield from ((one.arg, literal_texts(one.value, names)) for one in value.keywords if one.arg)
+
+
+def keyword_texts(
+    text: str | None, arguments: Collection[str], only: str | None = None
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield the literal texts of keyword arguments with some names, of all calls or of those of one function."""
+    module = parsed_module(text)
+    names = module_names(module) if module else {}
+    for keyword in _keywords(module, only):
+        if keyword.arg in arguments:
+            yield str(keyword.arg), literal_texts(keyword.value, names)
+
+
+def keyword_tables(text: str | None, argument: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield keys and texts of the literal dictionaries that keyword arguments of a name have."""
+    module = parsed_module(text)
+    names = module_names(module) if module else {}
+    for keyword in _keywords(module, None):
+        if keyword.arg == argument:
+            yield from literal_table(keyword.value, names)
+
+
+def _keywords(module: ast.Module | None, only: str | None) -> Iterator[ast.keyword]:
+    """Yield the keyword arguments of all calls, or only of those of one function."""
+    for call in ast.walk(module) if module else ():
+        if isinstance(call, ast.Call) and only in {None, getattr(call.func, "id", getattr(call.func, "attr", ""))}:
+            yield from call.keywords
+
 
 _SELF: Final = re.compile(r"[A-Za-z0-9][\w.-]*\s*\[(?P<extras>[^\]]*)\]")
 
-_DEPTH: Final = 20
+_MAX_INCLUDES: Final = 20
 """Maximum depth of groups that include others."""
 
 
@@ -84,7 +164,7 @@ def _with_extras(
             continue
         for extra in named["extras"].split(","):
             other = spelled.get(normalised(extra))
-            if other is not None and other not in seen and depth < _DEPTH:
+            if other is not None and other not in seen and depth < _MAX_INCLUDES:
                 yield from _with_extras(other, groups, spelled, own, seen, depth + 1)
 
 
@@ -128,7 +208,7 @@ def _group(
             yield entry
         elif isinstance(entry, dict):
             found = spelled.get(normalised(str(entry.get("include-group", ""))))
-            if found is not None and found not in seen and depth < _DEPTH:
+            if found is not None and found not in seen and depth < _MAX_INCLUDES:
                 yield from _group(groups, spelled, found, seen, depth + 1)
 
 
@@ -156,3 +236,52 @@ def _lines(config: configparser.ConfigParser, section: str, option: str) -> list
         return []
     lines = (line.split("#")[0].strip() for line in config.get(section, option).splitlines())
     return [line for line in lines if line]
+
+
+_CLAUSE: Final = re.compile(r"\s*(?P<sign>>=|<=|==|!=|~=|>|<)\s*(?P<version>\d+(?:\.\d+)*)(?P<any>\.\*)?\s*")
+_FIELD: Final = re.compile(r"^Requires-Python: *(.+)$", re.MULTILINE)
+_PARTS: Final = 4
+
+
+def required_python(snapshot: Snapshot) -> str:
+    """Return the versions of Python that a project's metadata requires, as a specifier; "" if it requires none."""
+    return next((text.strip() for text in _stated(snapshot) if text.strip()), "")
+
+
+def python_fault(snapshot: Snapshot) -> str:
+    """Return the message that the sandbox's Python is not one that a project requires; "" if it is."""
+    required, release = required_python(snapshot), sandbox_release()
+    if not required or not release or all(_holds(clause, release) for clause in required.split(",")):
+        return ""
+    here = ".".join(map(str, release))
+    return f"the project requires Python {required}, and the sandbox has {here}: take a release of it for this Python"
+
+
+def _stated(snapshot: Snapshot) -> Iterator[str]:
+    stated = sub_table(read_toml(snapshot, "pyproject.toml"), "project").get("requires-python")
+    yield stated if isinstance(stated, str) else ""
+    yield read_ini(snapshot, "setup.cfg").get("options", "python_requires", fallback="") or ""
+    yield from (
+        text for _, texts in keyword_texts(read_text(snapshot, "setup.py"), {"python_requires"}) for text in texts
+    )
+    head = (read_text(snapshot, "PKG-INFO") or "").partition("\n\n")[0]
+    found = _FIELD.search(head)
+    yield found[1] if found else ""
+
+
+def _holds(clause: str, release: tuple[int, ...]) -> bool:
+    """Return whether a clause accepts a release; one that cannot be read accepts all."""
+    found = _CLAUSE.fullmatch(clause)
+    if found is None:
+        return True
+    version = tuple(int(part) for part in found["version"].split("."))
+    begins = release[: len(version)] == version
+    wanted, here = (one + (0,) * (_PARTS - len(one)) for one in (version, release))
+    if found["any"]:
+        return begins if found["sign"] == "==" else not begins
+    if found["sign"] == "~=":
+        return here >= wanted and release[: len(version) - 1] == version[:-1]
+    return {
+        ">=": here >= wanted, "<=": here <= wanted, ">": here > wanted, "<": here < wanted,
+        "==": here == wanted, "!=": here != wanted,
+    }[found["sign"]]  # fmt: skip

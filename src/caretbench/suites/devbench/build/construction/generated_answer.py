@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from pydantic import Field, ValidationError
 
-from caretbench.build.validation.texts.private_texts import private_texts
+from caretbench.build.validation.private_texts import private_texts
 from caretbench.files import describe_validation_error, replace_surrogates
 from caretbench.judging.parsing import json_object
 from caretbench.problem import Row

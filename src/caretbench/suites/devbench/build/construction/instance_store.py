@@ -17,6 +17,9 @@ from caretbench.build.validation.reviewed import problem_hash, reviewed_problems
 from caretbench.build.validation.texts.twins import TwinIndex
 from caretbench.errors import DataError
 from caretbench.files import read_lines, sha256_text
+from caretbench.build.validation.public_copies import TwinIndex
+from caretbench.build.validation.reviewed import problem_hash
+from caretbench.files import sha256_text
 from caretbench.judging.model_families import model_family
 from caretbench.problem import Problem
 from caretbench.suites.devbench import released_problems, starter

@@ -9,6 +9,7 @@ from typing import Final
 import tree_sitter
 
 from caretbench.build.validation.texts.private_texts import private_texts
+from caretbench.build.validation.private_texts import private_texts
 from caretbench.extraction.policies import policy
 from caretbench.languages.node_kinds import NodeKinds, node_kinds
 from caretbench.metrics.text_overlap import content_words, dense_text

@@ -1,0 +1,334 @@
+"""Test script of ``package.json``, without parts that check style or types, and installation of its packages."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Final, NamedTuple
+
+from caretbench.execution.workspaces.snapshot_store import Snapshot
+from caretbench.projects.runner_options import (
+    AND,
+    SEARCH_PATH,
+    RunnerCommand,
+    program_words,
+    runner_command,
+    runner_name,
+    script_rules,
+    without_bail,
+)
+from caretbench.projects.settings import project_rules
+
+PACKAGE_JSON: Final = "package.json"
+DEPENDENCY_FIELDS: Final = ("dependencies", "devDependencies")
+_SYSTEM: Final = "/usr/local/bin:/usr/bin:/bin"
+"""Folders of programs that exist in a sandbox."""
+_RUNS = re.compile(
+    r"^(?:npm|yarn|pnpm|bun)\s+(?:(?:run|run-script)\s+)?(?:-\S+\s+)*['\"]?([\w:@./-]+|/\S+/)['\"]?"
+    r"(?:\s+(?:--\s+)?(?P<arguments>[^|;<>]*))?$"
+)
+_RUNS_SEVERAL = re.compile(r"^(?:npm-run-all|run-s|run-p)\s+(.*)$")
+_RUNS_PROGRAM = re.compile(r"^(?:yarn|pnpm|bun)\s+(?:(?:run|exec)\s+)?(?=(?!install\b|add\b|ci\b|dlx\b|x\b)[\w@.])")
+_PATTERN = re.compile(r"/(.+)/")
+_NOT_WRITTEN = re.compile(r"^echo\b|no test specified")
+
+
+_MARK: Final = "/tmp/caretbench-mark"  # noqa: S108  a path inside the sandbox
+
+
+class PackageScript(NamedTuple):
+    """A shell command that tests a project, the programs that it starts, and the reports that it writes.
+
+    ``prepare`` is a command that fills the runner's cache, if it has one; empty otherwise.
+    """
+
+    line: str
+    programs: tuple[str, ...]
+    junit: tuple[str, ...]
+    prepare: str = ""
+
+
+class _Called(NamedTuple):
+    """Scripts that a part starts, and arguments that they get."""
+
+    names: tuple[str, ...]
+    arguments: str = ""
+
+
+def read_package_json(snapshot: Snapshot) -> Mapping[str, object]:
+    """Return the contents of ``package.json``; empty if it is missing or malformed."""
+    if PACKAGE_JSON not in snapshot.entries:
+        return {}
+    try:
+        found = json.loads(snapshot.read(PACKAGE_JSON).decode("utf-8-sig"))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def test_script(snapshot: Snapshot) -> PackageScript | None:
+    """Return the test script of a project, including ``pretest``; None if there is none."""
+    package = read_package_json(snapshot)
+    known = dict(listed_texts(package, "scripts"))
+    if "test" not in known or _NOT_WRITTEN.search(known["test"]):
+        return None
+    before = _parts("pretest", known, ()) if "pretest" in known else []
+    parts = _first_tests([part for part in [*before, *_parts("test", known, ())] if part])
+    if not parts:
+        return None
+    programs = tuple(dict.fromkeys(name for part in parts for name in _programs(part, known, ())))
+    versions = dict(listed_texts(package, "devDependencies"))
+    commands = [runner_command(part, versions) for part in parts]
+    reports = [command.report for command in commands if command.report]
+    if len(set(reports)) != sum(runs is not None for runs in map(runner_name, parts)):
+        reports = []  # one of several runners writes no report of its own: the last words of all are counted
+        commands = [runner_command(part, versions, report=False) for part in parts]
+    line = SEARCH_PATH + " && ".join(command.line for command in commands)
+    prepare = _filling(runner_command(part, versions, report=False) for part in parts)
+    return PackageScript(line, programs, tuple(reports), prepare)
+
+
+def _filling(commands: Iterable[RunnerCommand]) -> str:
+    """Return a command that runs all tests, and keeps of the files that they leave only those in caches, if any.
+
+    Other files would be there before an answer is tested, as if it had written them. Tests may fail.
+    """
+    listed = tuple(commands)
+    folders = sorted({command.cache for command in listed if command.cache})
+    if not folders:
+        return ""
+    line = without_bail(SEARCH_PATH + " && ".join(command.line for command in listed))
+    kept = " ".join(f"! -path './{folder}/*'" for folder in folders)
+    return rf"touch {_MARK}; {line}; find . -newer {_MARK} \( -type f -o -type l \) {kept} -delete"
+
+
+def missing_programs(snapshot: Snapshot, script: PackageScript) -> tuple[str, ...]:
+    """Return the programs of a script that are missing in ``node_modules`` and on this machine."""
+    return tuple(
+        name
+        for name in script.programs
+        if f"node_modules/.bin/{name}" not in snapshot.entries and shutil.which(name, path=_SYSTEM) is None
+    )
+
+
+def _first_tests(parts: list[str]) -> list[str]:
+    """Return the parts up to the first tests; later ones build and test the published package."""
+    tests = [runner_name(part) is not None for part in parts]
+    if True not in tests:
+        return parts
+    first = tests.index(True)
+    behind = next((n for n in range(first, len(parts)) if not tests[n]), len(parts))
+    return parts[:behind]
+
+
+def _parts(name: str, scripts: Mapping[str, str], above: Collection[str]) -> list[str]:
+    """Return the parts of a script that test or build, without those that only check style or types."""
+    found: list[str] = []
+    above = {*above, name}
+    for part in AND.split(scripts[name].strip()):
+        called = _called(part, scripts, above)
+        if called is None:
+            if not _checks(part):
+                found.append(_unwrapped(_RUNS_PROGRAM.sub("", part)))
+            continue
+        for inner in called.names:
+            if _is_other(inner) and not _called(scripts[inner].strip(), scripts, above):
+                continue
+            own = _parts(inner, scripts, above)
+            if own == [scripts[inner].strip()] and runner_name(own[0]) is None:
+                own = [f"npm run --silent {inner}{' --' if called.arguments else ''}"]
+            if own and called.arguments:
+                own[-1] = f"{own[-1]} {called.arguments}"
+            found += own
+    return found
+
+
+def _is_other(name: str) -> bool:
+    return re.search(script_rules().other_script_names, name) is not None
+
+
+def _called(part: str, scripts: Mapping[str, str], above: Collection[str]) -> _Called | None:
+    """Return the scripts that a part starts, if it does nothing else."""
+    known = [name for name in scripts if name not in above]
+    several = _RUNS_SEVERAL.match(part)
+    if several:
+        return _Called(_matching_scripts(several[1], known))
+    match = _RUNS.match(part)
+    if match is None:
+        return None
+    pattern = _PATTERN.fullmatch(match[1])
+    names = _searched_scripts(pattern[1], known) if pattern else (match[1],) if match[1] in known else ()
+    return _Called(names, match["arguments"] or "") if names else None
+
+
+def _matching_scripts(words: str, known: Collection[str]) -> tuple[str, ...]:
+    """Return the scripts that the words of ``npm-run-all`` name; ``*`` is within a part of a name, ``**`` anything."""
+    wanted = [word for word in shlex.split(words) if not word.startswith("-")]
+    patterns = [re.escape(word).replace(r"\*\*", ".*").replace(r"\*", "[^:]*") for word in wanted]
+    return tuple(name for one in patterns for name in known if re.fullmatch(one, name))
+
+
+def _searched_scripts(pattern: str, known: Collection[str]) -> tuple[str, ...]:
+    """Return the scripts that a regular expression of pnpm matches."""
+    try:
+        return tuple(name for name in known if re.search(pattern, name))
+    except re.error:
+        return ()
+
+
+def _unwrapped(part: str) -> str:
+    """Return a part without its coverage tool: low coverage is no failing test."""
+    words = program_words(part)
+    first = part.split(maxsplit=1)[0] if part else ""
+    tool = first in script_rules().coverage_commands
+    return shlex.join(words) if tool and runner_name(shlex.join(words)) else part
+
+
+def _checks(part: str) -> bool:
+    line = " ".join(program_words(_RUNS_PROGRAM.sub("", part)))
+    return any(re.match(pattern, line) for pattern in script_rules().check_commands)
+
+
+def _programs(part: str, scripts: Mapping[str, str], above: tuple[str, ...]) -> Iterator[str]:
+    """Yield the programs that a part starts, and the scripts that it calls."""
+    called = _called(part, scripts, above)
+    if called is not None:
+        for inner in called.names:
+            for one in AND.split(scripts[inner]):
+                yield from _programs(one, scripts, (*above, inner))
+        return
+    words = program_words(part)
+    first = words[0] if words else ""
+    if first and first not in script_rules().builtin_commands and "/" not in first and not first.startswith("$"):
+        yield first
+
+
+def listed_texts(package: Mapping[str, object], field: str) -> list[tuple[str, str]]:
+    """Return the names and texts in a table of ``package.json``, such as its scripts or dependencies."""
+    listed = package.get(field)
+    return [(n, v) for n, v in listed.items() if isinstance(v, str)] if isinstance(listed, dict) else []
+
+
+_FETCH: Final = "npm install --no-save --ignore-scripts --no-audit --no-fund --legacy-peer-deps"
+_RANGE: Final = re.compile(r"(?:workspace:|catalog:|patch:)(?P<range>[\^~]?\d+\.\S*)?")
+"""Version in the syntax of pnpm or yarn, with the range that npm understands, if it has one."""
+_ERROR: Final = re.compile(r"^npm (?:error|ERR!) ?(.*)$")
+_NOISE: Final = re.compile(
+    r"(?:code \w+|\d{3}|A complete log of this run .*|Note that you can also .*|tarball, folder, http url.*"
+    r"|In most cases you or one of your .*|a package version that .*)?"
+)
+"""Lines of npm that say nothing about the cause."""
+_TAG: Final = re.compile(r"^(?:\d{3}|notarget|notsup|network|syscall|errno|enoent|\w*resolve)\s+", re.IGNORECASE)
+_MISSING: Final = re.compile(
+    r"'(@?[^'@\s]+)@[^']*' (?:is not in this registry|could not be found)|No matching version found for (@?[^@\s]+)@"
+)
+_REPOSITORY: Final = re.compile(r"\bls-remote \S*?[:/]([\w.-]+/[\w.-]+?)(?:\.git)?$")
+_MOST_LINES: Final = 3
+_PACKAGE_WORD: Final = re.compile(r"(?:@[\w.-]+/)?[\w.-]*\w")
+_OF_COMPILERS: Final = re.compile(r"typescript|tslib|@types/.*|@babel/.*|core-js")
+_SOURCES: Final = frozenset({".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx"})
+
+
+def install_command(snapshot: Snapshot, excluded: Collection[str] = ()) -> str | None:
+    """Return the command that installs the packages of a project's tests without ``excluded``; None if there are none.
+
+    Packages that no test needs would take most of the space: they are removed from ``package.json`` for the
+    installation, and the file is restored afterwards. Packages of the same repository come from the index.
+    """
+    deleted: list[str] = []
+    changed: list[str] = []
+    kept = 0
+    for field, name, version in _dependencies(snapshot):
+        foreign = _RANGE.match(version)
+        if name in excluded or _is_unneeded(field, name, version):
+            deleted.append(f"{field}[{name}]")
+            continue
+        kept += 1
+        if foreign:
+            changed.append(f"{field}[{name}]={foreign['range'] or '*'}")
+    if not kept:
+        return None
+    steps = [f"npm pkg delete {shlex.join(deleted)}"] if deleted else []
+    steps += [f"npm pkg set {shlex.join(changed)}"] if changed else []
+    if not steps:
+        return _FETCH
+    return " && ".join([f"cp {PACKAGE_JSON} /tmp/", *steps, _FETCH, f"cp /tmp/{PACKAGE_JSON} ."])
+
+
+def smaller_install_command(snapshot: Snapshot) -> str | None:
+    """Return the command without development packages that neither tests nor sources name; None if all are named.
+
+    Packages of TypeScript and Babel are kept: compilers find them without a name.
+    """
+    script = test_script(snapshot)
+    texts = [script.line] if script is not None else []
+    texts += [
+        snapshot.read(path).decode("utf-8", "replace") for path in snapshot.entries if _names_packages(path, snapshot)
+    ]
+    words = {word for text in texts for word in _PACKAGE_WORD.findall(text)}
+    unnamed = [
+        name
+        for field, name, version in _dependencies(snapshot)
+        if field == "devDependencies"
+        and not _is_unneeded(field, name, version)
+        and not _OF_COMPILERS.fullmatch(name)
+        and name not in words
+    ]
+    return install_command(snapshot, unnamed) if unnamed else None
+
+
+def _names_packages(path: str, snapshot: Snapshot) -> bool:
+    """Return whether a file names the packages that it needs: a source or a tool's settings, not ``package.json``."""
+    place = PurePosixPath(path)
+    if snapshot.entries[path].kind != "file" or not project_rules().files.folders.isdisjoint(place.parts[:-1]):
+        return False
+    return place.suffix in _SOURCES or (len(place.parts) == 1 and place.name.startswith("."))
+
+
+def _dependencies(snapshot: Snapshot) -> list[tuple[str, str, str]]:
+    """Return the required packages: field, name, version."""
+    package = read_package_json(snapshot)
+    return [(field, name, version) for field in DEPENDENCY_FIELDS for name, version in listed_texts(package, field)]
+
+
+def _is_unneeded(field: str, name: str, version: str) -> bool:
+    """Return whether tests run without a package, or it is a folder of the same repository."""
+    if version.startswith(("link:", "portal:")):
+        return True
+    rules = script_rules()
+    patterns = rules.unneeded_packages if field == "devDependencies" else ()
+    if version.startswith("workspace:") and field == "devDependencies":
+        patterns = (*patterns, *rules.unpublished_packages)
+    return any(re.fullmatch(pattern, name) for pattern in patterns)
+
+
+def npm_failure(output: str, snapshot: Snapshot) -> str:
+    """Return npm's message in the output of a set-up, with a remedy if a package is missing; "" if npm printed none.
+
+    A package that the index lacks may be one that no test needs, so the remedy installs the others.
+    """
+    said = [_TAG.sub("", match[1].strip()) for match in map(_ERROR.match, output.splitlines()) if match]
+    told = list(dict.fromkeys(line for line in said if not _NOISE.fullmatch(line)))
+    if not told:
+        return ""
+    text = " / ".join(told[:_MOST_LINES])
+    required = {name: version for _, name, version in _dependencies(snapshot)}
+    missing = sorted(_missing(told, required))
+    if not missing:
+        return text
+    command = install_command(snapshot, missing)
+    remedy = f"--setup {shlex.quote(command)}" if command else "the same command without --setup"
+    return f"{text}; where no test needs {', '.join(missing)}: {remedy}"
+
+
+def _missing(lines: Collection[str], required: Mapping[str, str]) -> set[str]:
+    """Return the required packages that npm's message names as missing, or whose git repository it cannot reach."""
+    named = {match[1] or match[2] for line in lines for match in _MISSING.finditer(line)}
+    places = {match[1].lower() for match in map(_REPOSITORY.search, lines) if match}
+    return {
+        name for name, version in required.items() if name in named or any(place in version.lower() for place in places)
+    }

@@ -1,1 +1,0 @@
-"""Likeness of programs, and texts that no problem may hold."""

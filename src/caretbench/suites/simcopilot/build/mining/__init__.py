@@ -1,1 +1,0 @@
-"""Mining of tasks from the files of a project."""

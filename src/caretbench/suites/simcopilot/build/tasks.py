@@ -1,0 +1,312 @@
+"""Miner of a project: candidates of its files, a balanced sample of them, and labelled problems made of the sample."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
+
+from caretbench.build.project_tasks.block_miner import TaskOrigin
+from caretbench.files import sha256_text
+from caretbench.problem import Caret, Label, Problem
+from caretbench.projects.file_spans import overlap_groups, span_splice, visible_text
+from caretbench.projects.language_tables import project_tables
+from caretbench.suites.simcopilot.build.candidates import Candidate, FileMiner
+from caretbench.suites.simcopilot.rules import Mode, mining_rules, paper_rules
+from caretbench.syntax import Block, FileAnalysis, ProjectAnalysis, Reference, Span
+
+Cell = tuple[str, str, str]
+
+
+class SampledCandidate(NamedTuple):
+    """A candidate for sampling: its unique name, its file, and its cells."""
+
+    name: str
+    path: str
+    cells: tuple[Cell, ...]
+
+
+def balanced_sample(
+    candidates: Sequence[SampledCandidate], *, limit: int | None = None, per_file: int | None = None, seed: int = 0
+) -> list[str]:
+    """Return the names of the sampled candidates, in the order of sampling.
+
+    ``limit`` and ``per_file`` are maximum numbers in total and per file. Rare cells are filled first. Names must be
+    unique, and each candidate must have a cell.
+    """
+    by_cell: dict[Cell, list[SampledCandidate]] = defaultdict(list)
+    for candidate in candidates:
+        for cell in candidate.cells:
+            by_cell[cell].append(candidate)
+    rank = {one.name: sha256_text(str(seed), one.name) for one in candidates}
+    chosen: list[str] = []
+    taken: set[str] = set()
+    in_file: Counter[str] = Counter()
+    in_cell: Counter[Cell] = Counter()
+    rarity = {cell: len(members) for cell, members in by_cell.items()}
+    queue = [(0, rarity[cell], cell) for cell in by_cell]
+    heapq.heapify(queue)
+    waiting = {cell: _Waiting(members, rank) for cell, members in by_cell.items()}
+    while queue and (limit is None or len(chosen) < limit):
+        count, rare, cell = heapq.heappop(queue)
+        if count < in_cell[cell]:  # candidates of other cells are in this one too
+            heapq.heappush(queue, (in_cell[cell], rare, cell))
+            continue
+        found = waiting[cell].next(taken, in_file, per_file)
+        if found is None:
+            continue
+        chosen.append(found.name)
+        taken.add(found.name)
+        in_file[found.path] += 1
+        in_cell.update(found.cells)
+        heapq.heappush(queue, (in_cell[cell], rare, cell))
+    return chosen
+
+
+class _Waiting:
+    """Queue of a cell's candidates, grouped by file."""
+
+    def __init__(self, members: Sequence[SampledCandidate], rank: Mapping[str, str]) -> None:
+        self._files: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for one in members:
+            self._files[one.path].append((rank[one.name], one.name))
+        for names in self._files.values():
+            names.sort(reverse=True)
+        self._members = {one.name: one for one in members}
+        self._queue = [(0, names[-1], path) for path, names in self._files.items()]
+        heapq.heapify(self._queue)
+
+    def next(self, taken: set[str], in_file: Counter[str], per_file: int | None) -> SampledCandidate | None:
+        """Remove and return the first candidate that is not taken, of the file with the fewest tasks."""
+        while self._queue:
+            count, first, path = heapq.heappop(self._queue)
+            names = self._files[path]
+            while names and names[-1][1] in taken:
+                names.pop()
+            if not names or (per_file is not None and in_file[path] >= per_file):
+                continue
+            if (count, first) == (in_file[path], names[-1]):
+                found = self._members[names.pop()[1]]
+                if names:
+                    heapq.heappush(self._queue, (in_file[path], names[-1], path))
+                return found
+            heapq.heappush(self._queue, (in_file[path], names[-1], path))
+        return None
+
+
+_LOCAL: Final = frozenset({"same_block", "same_function"})
+_INNER: Final = frozenset({"comprehension"})
+
+
+def candidate_labels(analysis: FileAnalysis, candidate: Candidate, project: str) -> dict[str, Label]:
+    """Return all labels of a candidate. Distances are in lines; a missing label means that there is none.
+
+    ``reference_distance``: to the furthest declaration in the same file, without library names (as in the paper).
+    ``reaching_distance``: maximum over names of the distance to the nearest definition whose value can reach the use.
+    ``local_distance``, ``nonlocal_distance``: the same, within and beyond the function. ``files_crossed``: maximum
+    number of file boundaries between a use and its declaration.
+    """
+    span = candidate.span
+    references = analysis.references_in(span)
+    size = analysis.size(span)
+    labels: dict[str, Label] = {
+        "language": analysis.source.language,
+        "mode": candidate.mode,
+        "block": candidate.kind,
+        "project": project,
+        "constructs": paper_constructs(analysis, span, references),
+        "structure": structure_constructs(analysis, span),
+        "references": sorted({str(reference.binding) for reference in references}),
+        "block_lines": float(size.lines),
+        "block_tokens": float(size.tokens),
+        "cyclomatic": float(size.cyclomatic),
+        "aligned": "yes" if candidate.block.whole_statements or candidate.kind.endswith("body") else "no",
+        "cursor_column": float(_column(analysis, span.start)),
+        "closing_delimiters": candidate.closing_bracket or "none",
+        "files_crossed": float(max((reference.files_crossed for reference in references), default=0)),
+    }
+    labels |= {name: float(value) for name, value in reference_distances(references).items()}
+    comments = {
+        "comment_distance": analysis.comment_distance(span.start),
+        "comment_distance_any": analysis.comment_distance(span.start, counting="any"),
+    }
+    return labels | {name: float(lines) for name, lines in comments.items() if lines is not None}
+
+
+def paper_constructs(analysis: FileAnalysis, span: Span, references: tuple[Reference, ...] | None = None) -> list[str]:
+    """Return those of the paper's eight constructs that a span contains, refers to or is in, in the paper's order."""
+    rules = mining_rules().constructs
+    table = project_tables().get(analysis.source.language)
+    fields_are_global = table is not None and table.mining.fields_are_global
+    found = {rules.blocks[block.kind] for block in _touched(analysis, span) if block.kind in rules.blocks}
+    for reference in analysis.references_in(span) if references is None else references:
+        if reference.origin in ("stdlib", "third_party"):
+            found.add("library")
+        elif reference.binding == "field" and fields_are_global:
+            found.add("global_variable")
+        elif reference.binding in rules.bindings:
+            found.add(rules.bindings[reference.binding])
+    return [name for name in paper_rules().constructs if name in found]
+
+
+def structure_constructs(analysis: FileAnalysis, span: Span) -> list[str]:
+    """Return the constructs of the table ``structure`` in ``mining.toml`` that a span contains."""
+    names = mining_rules().constructs.structure
+    held = {block.kind for block in analysis.blocks_in(span)}
+    return [name for name in names if name in held]
+
+
+def reference_distances(references: tuple[Reference, ...]) -> dict[str, int]:
+    """Return the maximum distances of references in lines, by label."""
+    own = [(one, one.declaration_lines) for one in references if one.library is None]
+    declared = [lines for one, lines in own if lines or (lines == 0 and one.binding in _INNER)]
+    reaching = [
+        (reference.origin in _LOCAL, lines)
+        for reference in references
+        if (lines := reference.reaching_lines) is not None
+    ]
+    found = {
+        "reference_distance": max(declared, default=None),
+        "reaching_distance": max((lines for _, lines in reaching), default=None),
+        "local_distance": max((lines for local, lines in reaching if local), default=None),
+        "nonlocal_distance": max((lines for local, lines in reaching if not local), default=None),
+    }
+    return {name: lines for name, lines in found.items() if lines is not None}
+
+
+def _touched(analysis: FileAnalysis, span: Span) -> Iterator[Block]:
+    yield from analysis.blocks_in(span)
+    yield from analysis.enclosing_blocks(span, mining_rules().constructs.blocks.keys() - {"class_body"})
+
+
+def _column(analysis: FileAnalysis, position: int) -> int:
+    """Return the number of characters before the caret on its line."""
+    first = analysis.source.line_starts[analysis.source.line_at(position) - 1]
+    return len(visible_text(analysis.source.data[first:position]))
+
+
+MODES: Final[tuple[Mode, ...]] = ("infill", "suffix_hidden")
+_REFERENCES: Final = ("local_variable", "global_variable", "function", "class", "library")
+
+
+@dataclass(frozen=True)
+class TaskSampling:
+    """Settings of the sample of candidates.
+
+    ``limit`` is the maximum number for each check (None: all), or ``per_1000_lines`` for each 1,000 lines that its
+    tests reach, whichever is more; ``per_file`` the maximum number for each file.
+    """
+
+    modes: tuple[Mode, ...] = MODES
+    limit: int | None = 240
+    per_file: int | None = None
+    seed: int = 0
+    per_1000_lines: int = 0
+
+    def for_check(self, limit: int | None, reached_lines: int) -> TaskSampling:
+        """Return the settings for a check whose tests reach ``reached_lines`` lines; ``limit`` is the check's own."""
+        if limit is not None or self.limit is None:
+            return replace(self, limit=self.limit if limit is None else limit)
+        return replace(self, limit=max(self.limit, -(-self.per_1000_lines * reached_lines // 1000)))
+
+
+class MinedCandidates(NamedTuple):
+    """Candidates of a project by file, and the number of rejected blocks by rule."""
+
+    candidates: Mapping[str, tuple[Candidate, ...]]
+    rejected: Counter[str]
+
+
+@dataclass
+class ProjectMiner:
+    """Miner of the files of an analysed project."""
+
+    analysis: ProjectAnalysis
+    _digests: dict[str, str] = field(default_factory=dict)
+
+    def find_candidates(self, paths: Collection[str]) -> MinedCandidates:
+        """Return the candidates in some files."""
+        rejected: Counter[str] = Counter()
+        candidates = {}
+        for path in sorted(paths):
+            candidates[path], refused = FileMiner(self.analysis[path]).mine()
+            rejected += refused
+        return MinedCandidates(candidates, rejected)
+
+    def without_unreached(
+        self, mined: MinedCandidates, paths: Collection[str], reaches: Callable[[str, int, int], bool]
+    ) -> MinedCandidates:
+        """Return the candidates without those in ``paths`` that the tests do not reach.
+
+        ``reaches(path, start, end)`` returns whether the tests execute a statement in these bytes.
+        """
+        rejected = Counter(mined.rejected)
+        kept = dict(mined.candidates)
+        for path in paths:
+            kept[path] = tuple(one for one in mined.candidates[path] if reaches(path, *one.span))
+            rejected["not_reached"] += len(mined.candidates[path]) - len(kept[path])
+        return MinedCandidates(kept, rejected)
+
+    def sample_candidates(
+        self, mined: MinedCandidates, sampling: TaskSampling, paths: Collection[str]
+    ) -> list[Candidate]:
+        """Return a sample of the candidates in some files, in the order of files and positions."""
+        by_name = {
+            self.candidate_name(candidate): candidate
+            for path in sorted(paths)
+            for candidate in mined.candidates.get(path, ())
+            if candidate.mode in sampling.modes
+        }
+        pool = [SampledCandidate(name, one.path, tuple(self._cells(one))) for name, one in by_name.items()]
+        names = balanced_sample(pool, limit=sampling.limit, per_file=sampling.per_file, seed=sampling.seed)
+        return sorted((by_name[name] for name in names), key=lambda one: (one.path, one.span, one.mode))
+
+    def candidate_name(self, candidate: Candidate) -> str:
+        """Return ``PATH#SHA8:START-END:MODE``, with the hash of the file and byte offsets in it."""
+        digest = self._digests.get(candidate.path)
+        if digest is None:
+            data = self.analysis[candidate.path].source.data
+            digest = self._digests[candidate.path] = hashlib.sha256(data).hexdigest()[:8]
+        start, end = candidate.span
+        return f"{candidate.path}#{digest}:{start}-{end}:{candidate.mode}"
+
+    def _cells(self, candidate: Candidate) -> Iterator[Cell]:
+        held = paper_constructs(self.analysis[candidate.path], candidate.span)
+        for name in [name for name in held if name in _REFERENCES] or ["none"]:
+            yield candidate.mode, candidate.kind, name
+
+    def make_problems(self, candidates: Sequence[Candidate], origin: TaskOrigin) -> list[Problem]:
+        """Return the problems made of candidates."""
+        groups = overlap_groups([(one.path, *one.span) for one in candidates])
+        firsts: dict[int, str] = {}
+        for candidate, group in zip(candidates, groups, strict=True):
+            firsts.setdefault(group, f"{origin.project}/{candidate.path}:{candidate.span.start}")
+        return [
+            self._problem(candidate, origin, firsts[group]) for candidate, group in zip(candidates, groups, strict=True)
+        ]
+
+    def _problem(self, candidate: Candidate, origin: TaskOrigin, group: str) -> Problem:
+        analysis = self.analysis[candidate.path]
+        data = analysis.source.data
+        start, end = candidate.span
+        hidden = candidate.mode == "suffix_hidden"
+        return Problem(
+            id=f"{origin.project}/{self.candidate_name(candidate)}",
+            suite="simcopilot",
+            shown=Caret(
+                language=analysis.source.language,
+                prefix=visible_text(data[:start]),
+                suffix="" if hidden else visible_text(data[end:]),
+                path=candidate.path,
+            ),
+            splice=span_splice(candidate.path, candidate.span, origin.snapshot, data),
+            reference=visible_text(data[start:end]),
+            checks=(origin.checks_by_file.get(candidate.path, origin.check),),
+            labels=candidate_labels(analysis, candidate, origin.project),
+            cluster=origin.project,
+            overlap_group=group,
+            provenance=origin.provenance,
+        )
