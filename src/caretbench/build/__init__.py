@@ -43,12 +43,13 @@ def load_builder(name: str) -> Builder:
     for programs.
 
     Raises:
-        KeyError: no such suite; the message lists the known ones.
+        UsageError: no such suite; the message lists the known ones.
         PluginError: the suite or the builder of another package cannot be loaded.
     """
     from caretbench.build.builder import Builder
 
     suite = load_suite(name)
+    name = suite.name  # where a suite is named by its place
     # Imported only here: a run loads no builder, and so none of the learners and miners behind it.
     if name in BUILT_IN:
         import_module(f"caretbench.suites.{name}.build.builder")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build.sources import repository as repository_module
 from caretbench.build.sources.git.git_repository import open_repository
 from caretbench.build.sources.git.history import list_commits, read_changes
 from caretbench.build.sources.pull_request import PullRequest
@@ -42,10 +43,10 @@ def test_what_cannot_be_read_is_none(history: History, path: str) -> None:
 def test_large_files_are_not_read_and_few_are_kept(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = history.write()
     with open_repository(history.folder) as repository:
-        monkeypatch.setattr(repository, "MAX_FILE_BYTES", 3)
+        monkeypatch.setattr(repository_module, "MAX_FILE_BYTES", 3)
         assert SourceFiles(repository).read_text(first, "a.py") is None
-        monkeypatch.setattr(repository, "MAX_FILE_BYTES", 100)
-        monkeypatch.setattr(repository, "_MAX_CACHED_CHARACTERS", 8)
+        monkeypatch.setattr(repository_module, "MAX_FILE_BYTES", 100)
+        monkeypatch.setattr(repository_module, "_MAX_CACHED_CHARACTERS", 8)
         tree = SourceFiles(repository)
         for commit in (first, second, first):
             assert tree.read_text(commit, "a.py") is not None

@@ -27,7 +27,8 @@ RANDOM_SETUP = "mkdir -p vendored && head -c 9 /dev/urandom | od -An -tx1 > vend
 @pytest.fixture(scope="module")
 def engine(workspace_runner: WorkspaceRunner, store: SnapshotStore) -> Iterator[WorkspaceExecutor]:
     """An engine as a build has it: its set-up commands reach package indexes."""
-    runner = WorkspaceRunner(workspace_runner.sandbox, store, index=IndexProxy)
+    del workspace_runner  # skips where no sandbox can be built
+    runner = WorkspaceRunner(store=store, index=IndexProxy)
     yield WorkspaceExecutor(2, workspace_runner=runner, use_cache=False)
     runner.close()
 

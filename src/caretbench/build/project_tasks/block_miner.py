@@ -1,4 +1,4 @@
-"""What a suite defines for builds of tasks from projects: options, and a miner of blocks."""
+"""Base classes for builds of tasks from projects: a suite's options, and its miner of blocks."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from caretbench.languages import language as language_named
 from caretbench.problem import FileSplice, InlineSplice, Problem
 from caretbench.suites.baselines import stub
 from caretbench.syntax.blocks import StatementList, statement_lists
-from caretbench.syntax.docs.comments import Comment, comments
+from caretbench.syntax.documentation import Comment, comments
 from caretbench.syntax.faults import fault_count
 from caretbench.syntax.parser import encode, parse
 

@@ -35,8 +35,8 @@ from caretbench.problem import FileSplice, Problem, TestsCheck
 from caretbench.projects.answer_requests import file_splice, original_file, tests_check, workspace_request
 from caretbench.suites.validity import ResumableGate, Validity, Verdict
 from caretbench.syntax import FileAnalysis, Span, analyse
+from caretbench.syntax.analysis import is_test_path
 from caretbench.syntax.source import SourceFile, language_of
-from caretbench.syntax.testing import is_test_path
 
 _TYPES = frozenset({"class", "interface"})
 

@@ -24,7 +24,7 @@ from caretbench.files import RowAppender, describe_validation_error, read_rows, 
 from caretbench.languages import language as language_named
 from caretbench.languages.path_languages import path_language
 from caretbench.problem import SCHEMA_VERSION, Row
-from caretbench.syntax.testing import is_test_path
+from caretbench.syntax.analysis import is_test_path
 
 MAX_RESULTS: Final = 1000
 """Maximum number of results that GitHub shows of one search."""

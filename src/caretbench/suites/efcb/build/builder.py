@@ -20,8 +20,7 @@ from caretbench.build.sources.git.history import parse_period
 from caretbench.build.sources.git_mining import MiningPeriod, MiningProgress, mine_git, newest_changes
 from caretbench.build.sources.github import mine_github
 from caretbench.build.sources.pull_request import PullRequest, read_pull_requests
-from caretbench.build.sources.repository import UNKNOWN_ORGANIZATION, RepositoryFacts
-from caretbench.build.sources.source_files import SourceFilesByRepository
+from caretbench.build.sources.repository import UNKNOWN_ORGANIZATION, RepositoryFacts, SourceFilesByRepository
 from caretbench.errors import DataError
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.options import Option, StringList

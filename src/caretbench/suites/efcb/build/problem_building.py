@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from caretbench.build.sources.changes import descriptions, name_redaction, releases
+from caretbench.build.sources.changes import automated_changes, descriptions, name_redaction
 from caretbench.build.sources.changes.descriptions import NO_TEMPLATE
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.build.sources.repository import RepositoryFacts
@@ -95,7 +95,7 @@ ProgressCallback = Callable[[str, int, int | None], None]
 
 
 _RULES: Final = {
-    "descriptions": descriptions.VERSION, "people": name_redaction.VERSION, "releases": releases.VERSION,
+    "descriptions": descriptions.VERSION, "people": name_redaction.VERSION, "releases": automated_changes.VERSION,
 }  # fmt: skip
 """Versions of the rules that clean texts and detect releases."""
 
