@@ -27,10 +27,8 @@ from caretbench.build.project_tasks.task_builder import TaskBuilder
 from caretbench.build.project_tasks.task_folder import BuiltTasks, TaskFolder, build_result, folder_lock
 from caretbench.build.project_tasks.tester.project_tester import TESTER_ROLE, ProjectTester
 from caretbench.build.sources.fetching.project_folders import ProjectFolder, ProjectFolders
-from caretbench.errors import DataError
 from caretbench.build.sources.fetching.source_spec import SourceSpec
 from caretbench.errors import DataError, MachineError
-from caretbench.execution.workspaces.bounded_executor import BoundedExecutor
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import BoundedExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner

@@ -26,7 +26,7 @@ from caretbench.build.validation.trials import (
     verdict_without_kill,
 )
 from caretbench.errors import DataError
-from caretbench.execution.workspaces.java_test_command import CLASSPATH_FIRST
+from caretbench.execution.workspaces.project_tools import CLASSPATH_FIRST
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, Literal, NamedTuple
 
-from caretbench.execution.workspaces.java_test_command import CLASSPATH_FIRST, FOLDER
+from caretbench.execution.workspaces.project_tools import CLASSPATH_FIRST, FOLDER
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.files import DataError
 from caretbench.problem import Caret, FileSplice, Label, Problem, TestsCheck

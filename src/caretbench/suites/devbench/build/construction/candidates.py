@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from caretbench.build.validation.texts.twins import TwinIndex
-from caretbench.metrics.text_overlap import bag_overlap
 from caretbench.build.validation.public_copies import TwinIndex
+from caretbench.metrics.text_overlap import bag_overlap
 from caretbench.problem import InlineSplice, PredicateCheck, Problem
 from caretbench.suites.devbench.build.construction.build_folder import (
     AttemptOutcome,

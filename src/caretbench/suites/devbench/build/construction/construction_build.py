@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from caretbench.build.build_models import AnswersMissingError, BuildModels, BuildRequest, ExpectedRequests
-from caretbench.build.sources.redistribution import RedistributionError, redistribution_terms
-from caretbench.errors import DataError
 from caretbench.build.sources.licences import RedistributionError, redistribution_terms
+from caretbench.errors import DataError
 from caretbench.execution.dispatcher import Dispatcher, open_executor
 from caretbench.execution.toolchains import load_runtime
 from caretbench.files import RowAppender, remove_partial_files

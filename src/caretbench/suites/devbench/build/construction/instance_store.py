@@ -13,13 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from caretbench.build.sources.humaneval_infilling import HUMANEVAL_INFILLING, multi_line_file
+from caretbench.build.validation.public_copies import TwinIndex
 from caretbench.build.validation.reviewed import problem_hash, reviewed_problems
-from caretbench.build.validation.texts.twins import TwinIndex
 from caretbench.errors import DataError
 from caretbench.files import read_lines, sha256_text
-from caretbench.build.validation.public_copies import TwinIndex
-from caretbench.build.validation.reviewed import problem_hash
-from caretbench.files import sha256_text
 from caretbench.judging.model_families import model_family
 from caretbench.problem import Problem
 from caretbench.suites.devbench import released_problems, starter

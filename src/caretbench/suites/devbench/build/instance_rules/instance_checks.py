@@ -8,7 +8,6 @@ from typing import Final
 
 import tree_sitter
 
-from caretbench.build.validation.texts.private_texts import private_texts
 from caretbench.build.validation.private_texts import private_texts
 from caretbench.extraction.policies import policy
 from caretbench.languages.node_kinds import NodeKinds, node_kinds
