@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.errors import UsageError
 from caretbench.extraction import POLICIES, policy, policy_names
 from caretbench.models import ChatPrompt
 from caretbench.plugins import PluginError
@@ -176,9 +177,9 @@ def test_without_a_version_the_source_is_part_of_the_key(install: Install) -> No
     assert policy(keys[3]).apply("abcd", CARET).text == "ab"
     path.write_text(path.read_text() + "# changed\n")
     assert strategy("bare").key != keys[0]
-    with pytest.raises(KeyError, match="not known in this version; there is bare@"):
+    with pytest.raises(UsageError, match="not known in this version; there is bare@"):
         strategy(keys[0])
-    with pytest.raises(KeyError, match=r"there is half@"):
+    with pytest.raises(UsageError, match=r"there is half@"):
         policy(keys[3])
 
 
@@ -314,9 +315,9 @@ def test_a_missing_import_of_a_plug_in_is_not_taken_for_the_plug_in(
 
 
 def test_unknown_names_say_what_is_known() -> None:
-    with pytest.raises(KeyError, match="unknown truncation policy 'nope'; known: raw@1"):
+    with pytest.raises(UsageError, match="unknown truncation policy 'nope'; known: raw@1"):
         policy("nope")
-    with pytest.raises(KeyError, match="unknown preprocessor 'nope'; known: none is installed"):
+    with pytest.raises(UsageError, match="unknown preprocessor 'nope'; known: none is installed"):
         preprocessor("nope")
 
 

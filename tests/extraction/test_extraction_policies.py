@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from caretbench.errors import UsageError
 from caretbench.extraction import DEFAULT_POLICY, POLICIES, policy
 from caretbench.extraction import cuts as cuts_module
 from caretbench.extraction.caret_surroundings import Surroundings
@@ -24,7 +25,7 @@ def test_names_and_versions() -> None:
     assert policy("first_line").key == "first_line@1"
     assert all(entry.description for entry in POLICIES.values())
     for unknown in ("syntax@2", "longest", "", "@1"):
-        with pytest.raises(KeyError, match=r"unknown truncation policy .* raw@1, released@1"):
+        with pytest.raises(UsageError, match=r"unknown truncation policy .* raw@1, released@1"):
             policy(unknown)
 
 

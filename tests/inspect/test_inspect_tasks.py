@@ -7,7 +7,7 @@ import pytest
 from inspect_ai.log import EvalLog, read_eval_log
 
 from caretbench.cli.score import score
-from caretbench.errors import DataError
+from caretbench.errors import DataError, UsageError
 from caretbench.files import write_rows
 from caretbench.inspect.tasks.inspect_logs import InspectLog, is_log
 from caretbench.inspect.tasks.inspect_suite import inspect_suite
@@ -219,7 +219,7 @@ def test_options_are_checked_before_anything_is_asked() -> None:
         devbench(max_tokens=0)
     with pytest.raises(ValueError, match="no label 'colour'"):
         devbench(select="colour=red")
-    with pytest.raises(KeyError, match="unknown preset"):
+    with pytest.raises(UsageError, match="unknown preset"):
         devbench(preset="nobody")
 
 

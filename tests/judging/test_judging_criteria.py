@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.errors import UsageError
 from caretbench.files import DataError, sha256_text
 from caretbench.judging.criteria import criteria, criterion
 from caretbench.judging.prompting import render, unused_mark
@@ -60,7 +61,7 @@ def test_the_schema_wants_both_scores_and_nothing_else() -> None:
 
 
 def test_an_unknown_criterion_is_named_with_the_known_ones() -> None:
-    with pytest.raises(KeyError, match=r"known: .*devbench-paper@1, devbench-quality@1"):
+    with pytest.raises(UsageError, match=r"known: .*devbench-paper@1, devbench-quality@1"):
         criterion("devbench-quality@2")
 
 

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from caretbench import prompts
+from caretbench.errors import UsageError
 from caretbench.models import PromptKind
 from caretbench.prompts import choose, strategies, strategy
 from tests.support.fakes import FakeClient
@@ -91,7 +92,7 @@ def test_a_prompt_of_a_kind_that_the_model_does_not_take_is_refused(
 
 @pytest.mark.parametrize("wanted", ["", "chats", "chat@2", "fim/unheard-of", "fim/mellum:psm", "auto@1", "CHAT"])
 def test_an_unknown_prompt_is_named(wanted: str) -> None:
-    with pytest.raises(KeyError, match=re.escape(repr(wanted))):
+    with pytest.raises(UsageError, match=re.escape(repr(wanted))):
         choose(FakeClient(), wanted)
 
 

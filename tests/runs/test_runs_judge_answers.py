@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from caretbench.errors import UsageError
 from caretbench.extraction.policies import policy
 from caretbench.files import RowAppender
 from caretbench.judging.answers import answer_key
@@ -94,7 +95,7 @@ def test_checks_name_the_criterion_and_the_profile_decides(make_problem: MakePro
     assert [len(part.problems) for part in several] == [1]
     with pytest.raises(ValueError, match="judges the statements that another criterion finds"):
         problems_by_criterion(problems, "default", criterion("efcb-claim-support"))
-    with pytest.raises(KeyError, match="unknown criterion 'beauty'"):
+    with pytest.raises(UsageError, match="unknown criterion 'beauty'"):
         problems_by_criterion([question_problem("reverse-qa", "cache", criterion="beauty")], "default")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.errors import DataError
+from caretbench.errors import DataError, UsageError
 from caretbench.models import ClientOptions
 from caretbench.runs.clients import Clients
 from caretbench.runs.plans.config import RunConfig
@@ -129,5 +129,5 @@ def test_instructions_and_contexts_apply_where_they_fit(tmp_path: Path) -> None:
 def test_a_baseline_belongs_to_the_suites_that_have_it(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, 'baselines = ["reference", "copy-context", "longest"]\n' + model("m"))
     assert plan.baselines == ["reference", "copy-context", "longest"]
-    with pytest.raises(KeyError, match=r"unknown baseline 'x'; devbench has reference.*; efcb has reference"):
+    with pytest.raises(UsageError, match=r"unknown baseline 'x'; devbench has reference.*; efcb has reference"):
         plan_of(tmp_path, 'baselines = ["x"]\n' + model("m"))

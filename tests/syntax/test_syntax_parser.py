@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from caretbench.errors import UsageError
 from caretbench.languages import languages
 from caretbench.syntax import (
     CharacterOffsets,
@@ -57,7 +58,7 @@ def test_the_grammar_of_a_file() -> None:
 
 def test_aliases_and_unknown_languages() -> None:
     assert is_well_formed_text("class A {}", "c_sharp")
-    with pytest.raises(KeyError, match="unknown language 'cobol'"):
+    with pytest.raises(UsageError, match="unknown language 'cobol'"):
         parse("", "cobol")
 
 

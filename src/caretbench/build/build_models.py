@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
+from caretbench.errors import UsageError
 from caretbench.models import Prompt, Sampling
 
 ANSWERS_FILE: Final = "asked.jsonl"
@@ -77,7 +78,7 @@ class BuildModels(Protocol):
         later requests.
 
         Raises:
-            ValueError: the role has no model or several, a key occurs twice, or the model does not accept such prompts.
+            UsageError: the role has no model or several, a key occurs twice, or the model does not accept such prompts.
             AnswersMissingError: an answer is missing; the same build requests it again.
         """
         ...
@@ -88,7 +89,7 @@ class BuildModels(Protocol):
         All models are asked before a missing answer of one of them is an error.
 
         Raises:
-            ValueError: as :meth:`ask`, or the role has no model of this name.
+            UsageError: as :meth:`ask`, or the role has no model of this name.
             AnswersMissingError: an answer is missing; the same build requests it again.
         """
         ...
@@ -108,16 +109,16 @@ class _NoModels:
         """Raise an error: there is no model.
 
         Raises:
-            ValueError: always.
+            UsageError: always.
         """
         del requests
-        raise ValueError(f"this build needs a model: -m {role}=PROVIDER/MODEL")
+        raise UsageError(f"this build needs a model: -m {role}=PROVIDER/MODEL")
 
     def ask_each(self, role: str, requests: Mapping[str, Iterable[BuildRequest]]) -> Mapping[str, Mapping[str, str]]:
         """Raise an error: there is no model.
 
         Raises:
-            ValueError: always.
+            UsageError: always.
         """
         del requests
         return {"": self.ask(role, ())}

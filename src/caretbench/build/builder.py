@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from caretbench.build.build_models import NO_MODELS, BuildModels
 from caretbench.build.validation.program_gate import ProgramGate
+from caretbench.errors import UsageError
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.extraction.policies import policy
@@ -53,7 +54,7 @@ class Builder:
         """Raise an error if the value of a build's option is wrong; called before models and sources are opened.
 
         Raises:
-            ValueError: a value is wrong.
+            UsageError: a value is wrong.
             DataError: a file that an option names is malformed.
         """
         del options
@@ -79,12 +80,12 @@ class Builder:
             models: Models for :attr:`roles`; passed only to builders with such roles.
 
         Raises:
-            ValueError: the suite builds none, an option is wrong, or a model is missing.
+            UsageError: the suite builds none, an option is wrong, or a model is missing.
             DataError: a source cannot be used, or the folder contains something else.
             AnswersMissingError: a model did not answer.
         """
         del sources, output, options, progress, models
-        raise ValueError(f"{self.suite.title} builds no problems of its own")
+        raise UsageError(f"{self.suite.title} builds no problems of its own")
 
     def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
         """Fetch the released data at a pinned revision into the cache and return their folder.
@@ -96,21 +97,21 @@ class Builder:
                 optional.
 
         Raises:
-            ValueError: the suite has no released data.
+            UsageError: the suite has no released data.
             DataError: a file differs from its pinned hash.
         """
         del source, models, progress
-        raise ValueError(f"nothing to pull for {self.suite.name!r}: it has no released data")
+        raise UsageError(f"nothing to pull for {self.suite.name!r}: it has no released data")
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """Return tables about the data, for ``caretbench list --tables``; nothing is executed.
 
         Raises:
-            ValueError: the suite has none.
+            UsageError: the suite has none.
             DataError: the data are missing or malformed.
         """
         del source
-        raise ValueError(f"--tables: {self.suite.title} has no tables about its data; see --statistics")
+        raise UsageError(f"--tables: {self.suite.title} has no tables about its data; see --statistics")
 
     def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> ProblemGate:
         """Return the gate that validates problems; by default the one for programs.
@@ -125,7 +126,7 @@ class Builder:
         def program(problem: Problem, text: str) -> ExecutionRequest | None:
             request = self.suite.submitted_request(problem, text, "default", {})
             if not (isinstance(problem.shown, Caret) and isinstance(request, ExecutionRequest | None)):
-                raise ValueError(  # noqa: TRY004  an error of the suite, reported in one line
+                raise UsageError(
                     f"{problem.id}: it is not checked by a program; the suite {self.suite.name} needs its own gate"
                 )
             return request

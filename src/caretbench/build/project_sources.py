@@ -20,6 +20,7 @@ from caretbench.build.sources.github.repository_crawl import (
     CrawlSettings,
     StoredCrawl,
 )
+from caretbench.errors import UsageError
 from caretbench.languages import language as language_named
 from caretbench.options import Option, StringList
 from caretbench.progress import Progress
@@ -92,14 +93,14 @@ def find_sources(
         progress: Receiver of steps and notes.
 
     Raises:
-        ValueError: there is no source, or an option is wrong.
+        UsageError: there is no source, or an option is wrong.
         DataError: a source is none of the forms, or the crawl fails.
     """
     if not options["crawl"]:
         # An option that has no effect is a mistake: without --crawl the user would believe that it filters.
         changed = [option for option in _CRAWL_OPTIONS if options[option.name] not in (option.default, [], None)]
         if changed:
-            raise ValueError(f"--{changed[0].name.replace('_', '-')} needs --crawl")
+            raise UsageError(f"--{changed[0].name.replace('_', '-')} needs --crawl")
     specs = [parse_source(source) for source in sources]
     if options["source_file"] is not None:
         specs += read_source_file(options["source_file"])
@@ -112,7 +113,7 @@ def find_sources(
             else:
                 specs.append(found.source())
     elif not specs:
-        raise ValueError(f"no project; name {SOURCE_ABOUT}")
+        raise UsageError(f"no project; name {SOURCE_ABOUT}")
     # A list of one source today may have two tomorrow: the folder's layout must not depend on it.
     several = len(specs) != 1 or bool(options["source_file"] or options["crawl"])
     return NamedSources(folder_names(specs), several, dict(refused.most_common()))
@@ -184,7 +185,7 @@ def _crawl_languages(names: Sequence[str]) -> tuple[str, ...]:
     for name in names or ("python",):
         try:
             test_conventions(name)
-        except KeyError:
-            raise ValueError(f"--language {name}: no language of a crawl") from None
+        except UsageError:
+            raise UsageError(f"--language {name}: no language of a crawl") from None
         found.append(language_named(name).name)
     return tuple(dict.fromkeys(found))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable
@@ -32,10 +33,12 @@ from caretbench.cli import (
     telemetry,
     validate,
 )
-from caretbench.cli.command_help import CONTEXT_SETTINGS, HelpCommand, HelpGroup
-from caretbench.errors import DataError, MachineError, describe_os_error
+from caretbench.cli.command_help import CONTEXT_SETTINGS, DEBUG, HelpCommand, HelpGroup
+from caretbench.errors import CaretBenchError, describe_os_error
 
 _INTERRUPTED = 130
+_FAULT = 70
+"""EX_SOFTWARE of sysexits.h: told apart from 1 (a requirement is not met) and 2 (the user can correct it)."""
 
 app = typer.Typer(
     name="caretbench",
@@ -72,30 +75,68 @@ for _group in (build, review, dataset, telemetry, models, deps, cache):
 
 
 def main() -> None:
-    """Run a command; an expected error ends with a one-line message and exit status 2."""
+    """Run a command; a foreseen error ends with a one-line message and exit status 2, a fault of ours with 70."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # do not stop where a terminal cannot show a character
             stream.reconfigure(errors="backslashreplace")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # removes temporary folders
+    debug = DEBUG in sys.argv
+    if debug:
+        _log_everything()
     try:
         app()
-    except (DataError, MachineError, ValueError, KeyError) as error:
-        message = error.args[0] if isinstance(error, KeyError) and error.args else error
-        sys.stderr.write(f"caretbench: {message}\n")
-        sys.exit(2)
     except SystemExit as end:  # typer exits with 130 without a message when it is interrupted
         if end.code == _INTERRUPTED:
             sys.stderr.write("\ncaretbench: stopped; run the same command again to resume\n")
         raise
     except BrokenPipeError:
         sys.exit(141)
-    except OSError as error:
-        sys.stderr.write(f"caretbench: {_describe(error)}\n")
-        sys.exit(2)
+    except Exception as error:
+        if debug:
+            _print_traceback(error)
+        expected = isinstance(error, CaretBenchError | OSError)
+        sys.stderr.write(f"caretbench: {_describe(error) if expected else _fault(error)}\n")
+        sys.exit(2 if expected else _FAULT)
 
 
-def _describe(error: OSError) -> str:
-    """Return an error of the system in one line, with the remedy for the cache or for any other path."""
+def _log_everything() -> None:
+    """Print what is logged for developers, tracebacks of faults that did not end the command among it."""
+    import logging
+
+    logging.basicConfig(format="%(name)s: %(message)s")
+    logging.getLogger("caretbench").setLevel(logging.DEBUG)
+
+
+def _print_traceback(error: Exception) -> None:
+    from traceback import format_exception
+
+    from caretbench.redaction import redact
+
+    sys.stderr.write(redact("".join(format_exception(error))))
+
+
+def _fault(error: Exception) -> str:
+    """Return the message about an exception that nobody foresaw: its type, where it was raised, and what to do."""
+    from traceback import extract_tb
+
+    from caretbench.redaction import redact
+
+    frames = extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if Path(frame.filename).is_relative_to(Path(__file__).parents[1])] or frames
+    cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    command = shlex.join(["caretbench", *(word for word in sys.argv[1:] if word != DEBUG), DEBUG])
+    return redact(
+        f"{cause} ({Path(ours[-1].filename).name}:{ours[-1].lineno})\n"
+        "This is a fault of CaretBench, not of your input. The traceback shows where it is:\n"
+        f"  {command}\n"
+        'Please report it with this output, by the form "A command fails" of CaretBench\'s repository.'
+    )
+
+
+def _describe(error: CaretBenchError | OSError) -> str:
+    """Return a foreseen error in one line; one of the system with the remedy for the cache or for any other path."""
+    if not isinstance(error, OSError):
+        return str(error)
     from caretbench.files import ANOTHER_CACHE, cache_folder
 
     if error.filename and Path(os.fsdecode(error.filename)).is_relative_to(cache_folder()):

@@ -23,6 +23,7 @@ from caretbench.cli.common import (
     print_table,
 )
 from caretbench.cli.options import option_parameter
+from caretbench.errors import UsageError
 from caretbench.runs.plans.options import COST, OPTIONS_BY_NAME, OUTPUT, SAMPLING
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class SuiteCommands(HelpGroup):
         """Return the command of a suite; None if no suite has this name.
 
         Raises:
-            ValueError: the suite builds no problems.
+            UsageError: the suite builds no problems.
         """
         from caretbench.build import load_builder
         from caretbench.suites import suite_names
@@ -82,7 +83,7 @@ class SuiteCommands(HelpGroup):
         builder = load_builder(cmd_name)
         if not builder.about:
             known = ", ".join(self.list_commands(ctx))
-            raise ValueError(f"{builder.suite.title} builds no problems of its own; suites that do: {known}")
+            raise UsageError(f"{builder.suite.title} builds no problems of its own; suites that do: {known}")
         only = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
         only.command(cmd_name, help=inspect.getdoc(builder.build), cls=HelpCommand)(_command(builder))
         return typer.main.get_command(only)
@@ -198,7 +199,7 @@ def _model_config(builder: Builder, output: Path, values: dict[str, Any]) -> Bui
     """Return the configuration of the models of a build.
 
     Raises:
-        ValueError: a model or an option is refused.
+        UsageError: a model or an option is refused.
         DataError: the price file is wrong.
     """
     from pydantic import ValidationError
@@ -218,7 +219,7 @@ def _model_config(builder: Builder, output: Path, values: dict[str, Any]) -> Bui
         sampling = SamplingConfig.model_validate(tables["sampling"])
         client = ClientOptions.model_validate(tables["client"])
     except ValidationError as error:
-        raise ValueError(validation_message(error)) from None
+        raise UsageError(validation_message(error)) from None
     named = with_remembered_models(builder, output, values["model"] or ())
     return BuildModelsConfig(
         models=models_by_role(builder.suite.name, builder.roles, named, builder.roles_with_several_models),

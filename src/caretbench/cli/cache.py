@@ -8,6 +8,7 @@ import typer
 
 from caretbench.cli.command_help import HelpCommand, HelpGroup
 from caretbench.cli.common import AsJson, join_counts, print_json, print_line, print_table
+from caretbench.errors import UsageError
 
 app = typer.Typer(cls=HelpGroup, invoke_without_command=True)
 
@@ -85,13 +86,13 @@ def prune(
     from caretbench.languages import language as find_language
 
     if not everything and unused_days is None and keep_mb is None and language is None:
-        raise ValueError("say what to prune: --unused-days, --keep-mb, --language or --all")
+        raise UsageError("say what to prune: --unused-days, --keep-mb, --language or --all")
     if everything and (unused_days is not None or keep_mb is not None):
-        raise ValueError("--all removes all entries: omit --unused-days and --keep-mb")
+        raise UsageError("--all removes all entries: omit --unused-days and --keep-mb")
     kinds, cache = chosen_kinds(kind), ResultCache()
     if language is not None:
         if kind or keep_mb is not None or everything:
-            raise ValueError("--language is about verdicts alone: only --unused-days goes with it")
+            raise UsageError("--language is about verdicts alone: only --unused-days goes with it")
         count, size = cache.prune_verdicts(unused_days=unused_days, language=find_language(language).name)
         freed = Freed(removed={"verdicts": count}, freed_bytes=size)
     else:

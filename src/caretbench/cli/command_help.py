@@ -1,4 +1,4 @@
-"""Help texts of commands: options in groups, outputs last, examples at the end, ``-h`` and ``--version``."""
+"""Help texts of commands: options in groups, outputs last, examples at the end; options that every command has."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ MAX_UNGROUPED = 13
 
 CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"]}
 
+DEBUG = "--debug"
+
 _EXAMPLES = "Examples:\n"
 
 
@@ -27,6 +29,7 @@ class _HelpLayout:
     params: list[Any]
     epilog: str | None
     _version: Any = None
+    _debug: Any = None
 
     def __init__(self, **attributes: Any) -> None:
         text, heading, examples = (attributes.get("help") or "").partition(_EXAMPLES)
@@ -35,16 +38,19 @@ class _HelpLayout:
         super().__init__(**attributes)
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters of the command, with ``--version`` unless a version is one of its own options."""
+        """Return the parameters of the command, with ``--debug``, and ``--version`` unless a version is one of its own.
+
+        The help text of the main command alone lists both.
+        """
         *params, help_option = super().get_params(ctx)  # type: ignore[misc] # defined by the other base class
+        if self._debug is None:
+            self._debug = _flag_like(help_option, DEBUG, "Print the traceback of an error.", ctx)
+            self._debug.callback = None  # the main function looks for it, where errors arrive
+            self._version = _flag_like(help_option, "--version", "Show the version and exit.", ctx)
+            self._version.callback = _print_version
         if any(option.endswith("-version") for param in params for option in param.opts):
-            return [*params, help_option]
-        if self._version is None:
-            self._version = copy(help_option)
-            self._version.name, self._version.opts = "version", ["--version"]
-            self._version.help, self._version.callback = "Show the version and exit.", _print_version
-            self._version.hidden = ctx.parent is not None
-        return [*params, self._version, help_option]
+            return [*params, self._debug, help_option]
+        return [*params, self._debug, self._version, help_option]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, the options under the headings of their groups, and the other options."""
@@ -72,6 +78,13 @@ class HelpCommand(_HelpLayout, TyperCommand):
 
 class HelpGroup(_HelpLayout, TyperGroup):
     """Group of commands with the same layout."""
+
+
+def _flag_like(option: Any, name: str, text: str, context: Any) -> Any:
+    """Return a flag made as another one, so that it is no parameter of the command's function."""
+    flag = copy(option)
+    flag.name, flag.opts, flag.help, flag.hidden = name.removeprefix("--"), [name], text, context.parent is not None
+    return flag
 
 
 def _print_version(context: typer.Context, _option: Any, value: bool) -> None:  # called by typer

@@ -8,6 +8,7 @@ from typing import Annotated, cast
 import typer
 
 from caretbench.cli.common import AsJson, print_line
+from caretbench.errors import UsageError
 
 
 # Long: a command is declared by its options.
@@ -59,7 +60,7 @@ def compare(
 
     for name in align or ():
         if name not in ALIGNABLE:
-            raise ValueError(f"--align {name!r}: expected one of {', '.join(ALIGNABLE)}")
+            raise UsageError(f"--align {name!r}: expected one of {', '.join(ALIGNABLE)}")
     if html is not None:
         check_file_is_writable(html, "choose another file with --html")
     loaded = [load_run_folder(run) for run in runs]

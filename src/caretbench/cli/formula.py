@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from caretbench.cli.common import AsJson, SuiteName, print_json, print_line
+from caretbench.errors import UsageError
 
 
 def formula(
@@ -28,7 +29,7 @@ def formula(
     suite = load_suite(suite_name)
     found = suite.score_formula
     if found is None:
-        raise ValueError(f"{suite.title} has no score formula: its results are rates")
+        raise UsageError(f"{suite.title} has no score formula: its results are rates")
     score = found.apply(averages) if averages else None
     if as_json:
         print_json({"formula": found.text, "maxima": dict(found.maxima), "score": score})

@@ -21,6 +21,7 @@ from caretbench.cli.common import (
 )
 from caretbench.cli.forecast import print_judging_forecast
 from caretbench.cli.options import with_options
+from caretbench.errors import UsageError
 from caretbench.runs.plans.options import COST, JUDGING, OUTPUT, PROBLEMS, SAMPLING
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def _judges_by_name(options: Sequence[str], *, required: bool = True) -> dict[st
     """Return specs by name of the judge; ``grader=SPEC`` and ``SPEC`` have their spec as name.
 
     Raises:
-        ValueError: there is no judge, a name is not a model's, or a name occurs twice.
+        UsageError: there is no judge, a name is not a model's, or a name occurs twice.
     """
     from caretbench.runs.plans.roles import GRADER_ROLE, group_by_role
 
@@ -164,10 +165,10 @@ def _judges_by_name(options: Sequence[str], *, required: bool = True) -> dict[st
     named = group_by_role(options, [GRADER_ROLE])
     for name, spec, _ in (*named.get(None, ()), *named.get(GRADER_ROLE, ())):
         if name in graders:
-            raise ValueError(f"-m: the judge {name} occurs twice; use --repeats to judge a text several times")
+            raise UsageError(f"-m: the judge {name} occurs twice; use --repeats to judge a text several times")
         graders[name] = spec
     if not graders and required:
-        raise ValueError("no judge; name one: -m openai/o3-mini, for example")
+        raise UsageError("no judge; name one: -m openai/o3-mini, for example")
     return graders
 
 

@@ -18,6 +18,7 @@ from caretbench.cli.common import (
     print_note,
     print_table,
 )
+from caretbench.errors import UsageError
 from caretbench.text_tables import align_columns
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def show(
     from caretbench.local.weights import find_weights
 
     if not model.startswith(_LOCAL):
-        raise ValueError(
+        raise UsageError(
             f"{model!r}: only models on this machine can be shown (gguf/PATH); for others use `models probe`"
         )
     target = model.removeprefix(_LOCAL)
@@ -168,7 +169,7 @@ def _facts(target: str, header: GgufHeader) -> dict[str, Any]:
     try:
         family: str | None = fim.format_for_model(f"{_LOCAL}{target}", tokens).name
         why = None
-    except ValueError as error:
+    except UsageError as error:
         family, why = None, str(error)
     known = catalogue().get(target)
     return {

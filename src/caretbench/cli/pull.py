@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from caretbench.cli.common import StepProgress, SuiteName, print_line
+from caretbench.errors import UsageError
 
 
 def pull(
@@ -35,7 +36,7 @@ def pull(
     builder = next(named, None) or load_builder(suite_name)
     if not builder.pull_about:
         released = ", ".join(one.pull_name or one.name for one in usable_builders() if one.pull_about)
-        raise ValueError(f"nothing to pull for {suite_name!r}; suites with released data: {released}")
+        raise UsageError(f"nothing to pull for {suite_name!r}; suites with released data: {released}")
     counts = [0, 0]
     with StepProgress() as steps:
 

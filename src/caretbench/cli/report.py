@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from caretbench.cli.common import AsJson, print_line
+from caretbench.errors import UsageError
 
 if TYPE_CHECKING:
     from caretbench.reports.frame import LoadedRun
@@ -70,7 +71,7 @@ def report(
     from caretbench.reports.run_summary import breakdown_labels, load_run_folder, write_html
 
     if form not in _FORMATS:
-        raise ValueError(f"--format {form!r}: expected one of {', '.join(_FORMATS)}")
+        raise UsageError(f"--format {form!r}: expected one of {', '.join(_FORMATS)}")
     if html and output is not None:
         check_file_is_writable(output)
     form = "json" if as_json else form
@@ -107,7 +108,7 @@ def _refuse_options(folder: Path, options: Mapping[str, object]) -> None:
     """Raise ValueError if an option is used that needs the folder of one suite."""
     for option, value in options.items():
         if value:
-            raise ValueError(f"{option}: give it with the folder of one suite, {folder} for example")
+            raise UsageError(f"{option}: give it with the folder of one suite, {folder} for example")
 
 
 def _report_printed(model: str | None, *, form: str, page: Path | None) -> None:
@@ -118,9 +119,9 @@ def _report_printed(model: str | None, *, form: str, page: Path | None) -> None:
     from caretbench.reports.output.text_output import print_tables, table_to_markdown
 
     if model is None:
-        raise ValueError("RUN is missing: name the folder of a run, or only --strengths MODEL for printed tables")
+        raise UsageError("RUN is missing: name the folder of a run, or only --strengths MODEL for printed tables")
     if form == "csv":
-        raise ValueError("--format csv: printed strengths have terminal, json and markdown")
+        raise UsageError("--format csv: printed strengths have terminal, json and markdown")
     found = printed_strengths.printed_strengths(model)
     tables = printed_strengths.printed_strengths_tables(found)
     if form == "json":

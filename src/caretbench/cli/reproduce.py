@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from caretbench.cli.common import AsJson, print_line, print_note
+from caretbench.errors import UsageError
 
 if TYPE_CHECKING:
     from caretbench.execution.dispatcher import AnyRequest
@@ -42,7 +43,7 @@ def reproduce(
     manifest = folder.manifest()
     problem = next((entry for entry in folder.problems() if entry.id == problem_id), None)
     if problem is None:
-        raise ValueError(f"{run} has no problem {problem_id!r}")
+        raise UsageError(f"{run} has no problem {problem_id!r}")
     completion = _completion(folder, problem_id, model, sample)
     if not verdicts.needs_execution(problem):
         _print_measurements(folder, manifest, problem, completion, as_json=as_json)
@@ -177,7 +178,7 @@ def _completion(folder: RunFolder, problem_id: str, model: str | None, sample: i
     names = sorted({row.model for row in rows})
     if len(names) != 1:
         known = ", ".join(names) or "none"
-        raise ValueError(f"{len(names)} models have sample {sample} ({known}); name one with --model and --sample")
+        raise UsageError(f"{len(names)} models have sample {sample} ({known}); name one with --model and --sample")
     return rows[0]
 
 

@@ -19,6 +19,7 @@ from caretbench.cli.common import (
     print_note,
 )
 from caretbench.cli.options import with_options
+from caretbench.errors import UsageError
 from caretbench.runs.plans.options import COST, JUDGING, OPTIONS, OVERRIDES_RUN_FILE, PROBLEMS, SAMPLING
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def run(
     source = Path(target) if target.endswith(".toml") else None
     if project is not None:
         if source or options["data"]:
-            raise ValueError("--project: give it without --data, and with the name of a suite")
+            raise UsageError("--project: give it without --data, and with the name of a suite")
         options["data"] = str(_build_project(target, project, quiet=as_json))
     config = (
         _config_from_file(source, model, grader_base_url, options, command_line)
@@ -116,7 +117,7 @@ def _build_project(suite: str, project: str, *, quiet: bool) -> Path:
     """Return the folder with the problems of a project, which are built if they are not there.
 
     Raises:
-        ValueError: the suite makes no problems of a project.
+        UsageError: the suite makes no problems of a project.
         DataError: the project cannot be used, or gives no problem.
     """
     from caretbench.api import build_problems
@@ -126,7 +127,7 @@ def _build_project(suite: str, project: str, *, quiet: bool) -> Path:
     from caretbench.errors import AnotherBuildError, DataError
 
     if not any(option.name == "setup" for option in load_builder(suite).options):
-        raise ValueError(f"--project: {load_builder(suite).suite.title} makes no problems of a project and its tests")
+        raise UsageError(f"--project: {load_builder(suite).suite.title} makes no problems of a project and its tests")
     [name] = folder_names([parse_source(project)])
     folder = Path("tasks") / f"{suite}-{name}"
     with StepProgress(quiet=quiet) as steps:
@@ -154,7 +155,7 @@ def _config_from_file(
     """Return the configuration of a run file, with the options that override it.
 
     Raises:
-        ValueError: an option must be set in the file.
+        UsageError: an option must be set in the file.
         DataError: the file is wrong.
     """
     from caretbench.cli.options import explicit_options
@@ -166,7 +167,7 @@ def _config_from_file(
     refused = [flags[name] for name in explicit if name not in OVERRIDES_RUN_FILE]
     refused += [flag for flag, value in (("--model", models), ("--grader-base-url", grader_base_url)) if value]
     if refused:
-        raise ValueError(f"{', '.join(refused)}: set it in the run file instead")
+        raise UsageError(f"{', '.join(refused)}: set it in the run file instead")
     return RunConfig.load(path, **options_to_tables(explicit)["run"])
 
 
@@ -176,8 +177,7 @@ def _config_from_options(
     """Return the configuration of command-line options.
 
     Raises:
-        KeyError: there is no such suite.
-        ValueError: an option is wrong.
+        UsageError: there is no such suite; an option is wrong.
     """
     from caretbench.runs.plans.config import config_from_options
     from caretbench.runs.plans.roles import GRADER_ROLE, group_by_role
@@ -187,7 +187,7 @@ def _config_from_options(
     named = group_by_role(models or (), [GRADER_ROLE])
     graders = named.get(GRADER_ROLE, [])
     if grader_base_url and not graders:
-        raise ValueError("--grader-base-url: there is no judge; name one: -m grader=PROVIDER/MODEL")
+        raise UsageError("--grader-base-url: there is no judge; name one: -m grader=PROVIDER/MODEL")
     if options["base_url"] and graders and not grader_base_url:
         print_note(
             "--base-url applies to the models under test; judges use their provider's own address, or --grader-base-url"
@@ -199,14 +199,14 @@ def _probe(tested_model: Any) -> None:
     """Probe a model, and print a warning if something is wrong.
 
     Raises:
-        ValueError: it does not answer.
+        UsageError: it does not answer.
         MachineError: it cannot be reached.
     """
     from caretbench.inspect.probe import probe
 
     report = probe(tested_model.client, tested_model.strategy)
     if not report.answers:
-        raise ValueError(report.warning or f"{tested_model.name} does not answer")
+        raise UsageError(report.warning or f"{tested_model.name} does not answer")
     print_note(f"{tested_model.name}: the probe got {report.answered} answers to {report.asked} requests")
     if report.warning:
         print_note(report.warning)

@@ -10,6 +10,7 @@ import typer
 
 from caretbench.cli.common import SELECTION, AsJson, Data, SuiteName, print_line, selection
 from caretbench.cli.options import with_options
+from caretbench.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,19 +55,19 @@ def show(
     loaded = load_problems(suite, data).problems
     if prompts is not None:
         if problem_id is not None:
-            raise ValueError("--prompts: give it without PROBLEM; --select and --limit choose problems")
+            raise UsageError("--prompts: give it without PROBLEM; --select and --limit choose problems")
         _write_prompts(suite_name, selection(options).apply(suite, loaded), prompts, prompt)
         return
     refused = [f"--{name.replace('_', '-')}" for name in SELECTION if options[name] is not None]
     if refused or prompt is not None:
-        raise ValueError(f"{', '.join([*refused, *(['--prompt'] if prompt else [])])}: give it with --prompts FILE")
+        raise UsageError(f"{', '.join([*refused, *(['--prompt'] if prompt else [])])}: give it with --prompts FILE")
     if problem_id is None:
-        raise ValueError(
+        raise UsageError(
             f"no PROBLEM: name one of `caretbench list {suite_name} --ids`, or write all prompts with --prompts FILE"
         )
     problem = next((problem for problem in loaded if problem.id == problem_id), None)
     if problem is None:
-        raise ValueError(
+        raise UsageError(
             f"{suite_name} ({data}) has no problem {problem_id!r}; see `caretbench list {suite_name} --ids`"
         )
     if as_json:

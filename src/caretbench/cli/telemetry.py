@@ -9,6 +9,7 @@ import typer
 
 from caretbench.cli.command_help import HelpCommand, HelpGroup
 from caretbench.cli.common import AsJson, StepProgress, join_counts, print_json, print_line, print_note, print_table
+from caretbench.errors import UsageError
 
 if TYPE_CHECKING:
     from caretbench.people.telemetry.analysis.judge_acceptance import EventScore
@@ -169,7 +170,7 @@ def judge(
     from caretbench.people.telemetry.usage_tables import acceptance_tables
 
     if (scores is None) == (run is None):
-        raise ValueError("give the scores once: --scores FILE, or --run RUN")
+        raise UsageError("give the scores once: --scores FILE, or --run RUN")
     found_scores = read_scores(scores) if scores is not None else _run_scores(run) if run is not None else []
     with StepProgress(quiet=as_json) as steps:
         found = study_acceptance(events, found_scores, output, seed=seed, progress=steps)

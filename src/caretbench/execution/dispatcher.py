@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
+from caretbench.errors import UsageError
 from caretbench.execution.execution_types import (
     Engine,
     ExecutionRequest,
@@ -92,7 +93,7 @@ def open_executor(workers: int | None = None, *, use_cache: bool = True, engine:
         engine: ``local``, ``ray``, or ``ray://HOST:PORT``.
 
     Raises:
-        ValueError: no such engine.
+        UsageError: no such engine.
         MachineError: Ray is not installed, or the cluster does not answer.
     """
     if engine == "local":
@@ -111,7 +112,7 @@ def open_executor(workers: int | None = None, *, use_cache: bool = True, engine:
         nodes = RayNodePool(None if engine == "ray" else engine, workers)
         spread = RemoteExecutor(nodes, use_cache=use_cache)
         return Dispatcher(spread, lambda: RemoteWorkspaceExecutor(spread, use_cache=use_cache))
-    raise ValueError(f"--engine {engine!r}: expected local, ray or ray://HOST:PORT")
+    raise UsageError(f"--engine {engine!r}: expected local, ray or ray://HOST:PORT")
 
 
 def as_execution_result(result: WorkspaceResult) -> ExecutionResult:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from caretbench.errors import UsageError
 from caretbench.extraction.caret_surroundings import MAX_TEXT_CHARACTERS, Surroundings, caret_in_literal, within_literal
 from caretbench.languages import language as language_named
 from caretbench.syntax.parser import encode, parse
@@ -90,7 +91,7 @@ def _fenced_blocks(text: str, fences: list[re.Match[str]]) -> list[_Block]:
 def _names_language(word: str, language: str) -> bool:
     try:
         return not word or language_named(word).name == language
-    except KeyError:
+    except UsageError:
         return False
 
 

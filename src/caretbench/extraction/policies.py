@@ -12,6 +12,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from caretbench.errors import UsageError
 from caretbench.extraction.block_end import (
     balance_brackets,
     cut_at_block_end,
@@ -238,7 +239,7 @@ def policy(name: str = DEFAULT_POLICY) -> Policy:
     """Return the policy with this name (``syntax``) or key (``syntax@1``), or that of a plug-in (``module:object``).
 
     Raises:
-        KeyError: no such policy, or not in this version; the message lists the known ones.
+        UsageError: no such policy, or not in this version; the message lists the known ones.
         PluginError: a plug-in cannot be used.
     """
     bare_name, _, _ = name.partition("@")
@@ -247,7 +248,7 @@ def policy(name: str = DEFAULT_POLICY) -> Policy:
     if found is None or name not in {found.name, found.key}:
         keys = (*(entry.key for entry in _POLICIES), *installed_plugins(_GROUP, POLICIES))
         offered = "" if found is None else f" (there is {found.key})"
-        raise KeyError(f"unknown truncation policy {name!r}{offered}; known: {', '.join(keys)}")
+        raise UsageError(f"unknown truncation policy {name!r}{offered}; known: {', '.join(keys)}")
     return found
 
 

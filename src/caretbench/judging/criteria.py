@@ -14,6 +14,7 @@ from typing import Final, Literal, Self
 
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
+from caretbench.errors import UsageError
 from caretbench.files import DataError, describe_validation_error, sha256_json
 from caretbench.models import Sampling
 from caretbench.problem import Row
@@ -255,7 +256,7 @@ def criterion(name: str) -> Criterion:
     """Return the criterion with this name, this key (``devbench-quality@1``), or in this TOML file.
 
     Raises:
-        KeyError: no such criterion, or not in this version; the message lists the known ones.
+        UsageError: no such criterion, or not in this version; the message lists the known ones.
         DataError: the file cannot be read or is not a criterion.
     """
     if name.endswith(".toml"):
@@ -263,7 +264,7 @@ def criterion(name: str) -> Criterion:
     found = criteria().get(name.partition("@")[0])
     if found is None or name not in {found.name, found.key}:
         known = ", ".join(entry.key for entry in criteria().values())
-        raise KeyError(f"unknown criterion {name!r}; known: {known}, or a path that ends in .toml")
+        raise UsageError(f"unknown criterion {name!r}; known: {known}, or a path that ends in .toml")
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from caretbench.errors import UsageError
 from caretbench.judging.criteria import Criterion, criterion
 from caretbench.problem import Caret, CriterionCheck, Problem, Profile
 from caretbench.profiles import rules_of
@@ -24,7 +25,7 @@ def criteria_for(problem: Problem, profile: Profile) -> Iterator[Criterion]:
     its checks name: the profile's own does not show the instruction.
 
     Raises:
-        KeyError: a check names an unknown criterion; the message lists the known ones.
+        UsageError: a check names an unknown criterion; the message lists the known ones.
     """
     named = [check.name for check in problem.checks if isinstance(check, CriterionCheck)]
     if not named and isinstance(problem.shown, Caret) and not problem.shown.instruction:
@@ -43,10 +44,10 @@ def problems_by_criterion(
     instruction if it shows one).
 
     Raises:
-        ValueError: ``only`` is about statements, which another criterion must find first.
+        UsageError: ``only`` is about statements, which another criterion must find first.
     """
     if only is not None and only.subject == "claim":
-        raise ValueError(f"{only.key} judges the statements that another criterion finds; name that one instead")
+        raise UsageError(f"{only.key} judges the statements that another criterion finds; name that one instead")
     found: dict[str, tuple[Criterion, list[Problem]]] = {}
     for problem in problems:
         criteria = list(criteria_for(problem, profile))

@@ -11,6 +11,7 @@ from string import Template
 
 from pydantic import JsonValue
 
+from caretbench.errors import UsageError
 from caretbench.files import DataError, sha256_text
 from caretbench.judging.criteria import Criterion
 from caretbench.languages import language
@@ -115,5 +116,5 @@ def grader_settings(criterion: Criterion, client: ModelClient, sampling: Samplin
 def _title(name: str) -> str:
     try:
         return language(name).title
-    except KeyError:
+    except UsageError:
         return name

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
+from caretbench.errors import UsageError
 from caretbench.languages.table_reader import LanguageTable, language_folders, read_table
 
 
@@ -69,18 +70,18 @@ def language(name: str) -> Language:
     """Return the language with this name or alias, whatever its case.
 
     Raises:
-        KeyError: no such language; the message lists the known ones.
+        UsageError: no such language; the message lists the known ones.
     """
     try:
         return languages()[_names()[name.strip().lower()]]
     except KeyError:
-        raise KeyError(f"unknown language {name!r}; known: {', '.join(languages())}") from None
+        raise UsageError(f"unknown language {name!r}; known: {', '.join(languages())}") from None
 
 
 def language_of_grammar(name: str) -> Language:
     """Return the language of a grammar, by the name or an alias of the language, or by a dialect (``tsx``).
 
     Raises:
-        KeyError: no language has this grammar.
+        UsageError: no language has this grammar.
     """
     return next((entry for entry in languages().values() if name in entry.dialects), None) or language(name)

@@ -7,6 +7,8 @@ from ipaddress import ip_address
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
+from caretbench.errors import UsageError
+
 SERVER: Final = "server"
 """Provider of these models, the first part of their names."""
 
@@ -34,7 +36,7 @@ def parse_server_spec(spec: str, base_url: str | None = None) -> ServerSpec:
     The URL may end with ``/v1`` or not, and begins with ``http://`` if it names no scheme.
 
     Raises:
-        ValueError: there is no address, there are two, or it is none.
+        UsageError: there is no address, there are two, or it is none.
     """
     name = spec.removeprefix(f"{SERVER}/")
     # A name may hold an @ (a revision), and a URL as well (a user): the sign before a scheme is the right one.
@@ -44,10 +46,10 @@ def parse_server_spec(spec: str, base_url: str | None = None) -> ServerSpec:
         # Without a dot or a port it is no address: the sign is a part of the model's name.
         model, address = name, ""
     if address and base_url and _root(address) != _root(base_url):
-        raise ValueError(f"{spec}: the name has an address, and --base-url is another one; give one of them")
+        raise UsageError(f"{spec}: the name has an address, and --base-url is another one; give one of them")
     address = address or base_url or ""
     if not address:
-        raise ValueError(f"{spec}: the address of the server is missing; write {FORM}")
+        raise UsageError(f"{spec}: the address of the server is missing; write {FORM}")
     return ServerSpec(model, _root(address))
 
 
@@ -60,10 +62,10 @@ def _root(address: str) -> str:
     except ValueError:
         valid = False
     if not valid:
-        raise ValueError(f"{address} is no address of a server; write {FORM}")
+        raise UsageError(f"{address} is no address of a server; write {FORM}")
     # The address is stored in the manifest and shown in reports.
     if parts.username is not None or parts.query or parts.fragment:
-        raise ValueError(
+        raise UsageError(
             f"{parts.hostname}: an address has no password, query or fragment; a key is set in {KEY_VARIABLE}"
         )
     # llama.cpp's and Ollama's own endpoints are next to /v1, and not below it.

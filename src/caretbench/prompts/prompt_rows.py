@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from caretbench.errors import UsageError
 from caretbench.models import ChatPrompt, FillPrompt, Prompt
 from caretbench.problem import Caret, Problem
 from caretbench.prompts.registry import AUTO, strategy
@@ -21,8 +22,7 @@ def prompt_row(problem: Problem, requested: str = AUTO) -> dict[str, object]:
         requested: Name of a prompt strategy; ``auto``: a conversation.
 
     Raises:
-        ValueError: the strategy cannot be used for this problem.
-        KeyError: no such strategy.
+        UsageError: the strategy cannot be used for this problem; no such strategy.
     """
     shown = problem.shown
     question = not isinstance(shown, Caret)
@@ -31,7 +31,7 @@ def prompt_row(problem: Problem, requested: str = AUTO) -> dict[str, object]:
     try:
         prompt = _render(problem, found)
     except UnpromptableError as error:
-        raise ValueError(f"{problem.id}: {error}") from None
+        raise UsageError(f"{problem.id}: {error}") from None
     row: dict[str, object] = {"problem_id": problem.id, "strategy": found.key}
     if isinstance(prompt, ChatPrompt):
         row["messages"] = [{"role": message.role, "content": message.text} for message in prompt.messages]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, get_args
 
+from caretbench.errors import UsageError
 from caretbench.models import ChatPrompt, FillPrompt, ModelClient, Prompt, PromptKind, TextPrompt
 from caretbench.plugins import Plugin, Version, installed_plugins, load_plugin, one_line
 from caretbench.problem import Caret
@@ -123,7 +124,7 @@ def preprocessor(name: str) -> Preprocessor:
     """Return the preprocessor of this name, or at ``module:object``.
 
     Raises:
-        KeyError: There is none; the message lists the installed ones.
+        UsageError: There is none; the message lists the installed ones.
         PluginError: It cannot be used.
     """
     wanted = name.partition("@")[0]
@@ -134,9 +135,9 @@ def preprocessor(name: str) -> Preprocessor:
         found = Preprocessor(plugin, plugin.value)
         if name in {found.name, found.key}:
             return found
-        raise KeyError(f"preprocessor {name!r}: there is {found.key} only")
+        raise UsageError(f"preprocessor {name!r}: there is {found.key} only")
     known = ", ".join(preprocessors()) or "none is installed"
-    raise KeyError(f"unknown preprocessor {name!r}; known: {known}; or give module:object")
+    raise UsageError(f"unknown preprocessor {name!r}; known: {known}; or give module:object")
 
 
 AUTO: Final = "auto"
@@ -165,7 +166,7 @@ def strategy(name: str) -> PromptStrategy:
     ``fim/FAMILY`` is a FIM format in its family's own order; ``fim/FAMILY:psm`` and ``:spm`` name the order.
 
     Raises:
-        KeyError: No such strategy, or not in this version; the message lists the known ones.
+        UsageError: No such strategy, or not in this version; the message lists the known ones.
         PluginError: A plug-in cannot be used.
     """
     requested, at, _ = name.partition("@")
@@ -177,9 +178,9 @@ def strategy(name: str) -> PromptStrategy:
     else:
         found = _BY_NAME.get(requested)
     if found is None:
-        raise KeyError(f"unknown prompt {name!r}; known: {', '.join(strategies())}; or give module:object")
+        raise UsageError(f"unknown prompt {name!r}; known: {', '.join(strategies())}; or give module:object")
     if at and name != f"{requested}@{found.version}":
-        raise KeyError(f"prompt {name!r} is not known in this version; there is {found.key}")
+        raise UsageError(f"prompt {name!r} is not known in this version; there is {found.key}")
     return found
 
 
@@ -192,7 +193,7 @@ def _find_fim_strategy(name: str) -> FimStrategy | None:
         return FimStrategy(entry, entry.order)
     order = next((order for order in entry.orders if order == requested), None)
     if order is None:
-        raise KeyError(f"prompt {name!r}: {entry.title} has no such order; it has {', '.join(entry.orders)}")
+        raise UsageError(f"prompt {name!r}: {entry.title} has no such order; it has {', '.join(entry.orders)}")
     return FimStrategy(entry, order)
 
 
@@ -216,9 +217,8 @@ def choose(client: ModelClient, requested: str | None, *, questions: bool = Fals
         questions: The problems are questions, none of them a place in a program.
 
     Raises:
-        KeyError: There is no such strategy.
-        ValueError: The model does not take such prompts, tells not what they need, or its format is not known; the
-            message names a valid choice.
+        UsageError: There is no such strategy, the model does not take such prompts, tells not what they need, or its
+            format is not known; the message names a valid choice.
     """
     if requested is None or requested == AUTO:
         found = _choose_for_questions(client) if questions else _choose_for_carets(client)
@@ -227,14 +227,14 @@ def choose(client: ModelClient, requested: str | None, *, questions: bool = Fals
     # Before any request: otherwise each problem would be refused by itself.
     if questions is not isinstance(found, QuestionStrategy):
         asked = "questions" if questions else "places in programs"
-        raise ValueError(f"--prompt {found.name} cannot be used here: the problems are {asked}")
+        raise UsageError(f"--prompt {found.name} cannot be used here: the problems are {asked}")
     if found.kind not in client.accepts:
-        raise ValueError(
+        raise UsageError(
             f"{client.name} takes {_kinds(client)} prompts, and {found.name} makes {found.kind} prompts; "
             f"give --prompt {_offers(client, questions=questions)}"
         )
     if reason := unreadable_reason(found, client):
-        raise ValueError(f"{reason}; give --prompt {_offers(client, questions=questions)}")
+        raise UsageError(f"{reason}; give --prompt {_offers(client, questions=questions)}")
     return found
 
 
@@ -245,7 +245,7 @@ def _choose_for_carets(client: ModelClient) -> PromptStrategy:
     name = getattr(client, "served_name", client.name)
     try:
         return strategy(f"fim/{format_for_model(name, tokens).name}")
-    except ValueError as refusal:
+    except UsageError as refusal:
         # A probe found that the endpoint reads a suffix, so that a model without known sentinels need not be asked left
         # to right.
         probed = getattr(client, "probed", False)
@@ -255,7 +255,7 @@ def _choose_for_carets(client: ModelClient) -> PromptStrategy:
             return strategy("fill")
         if probed:
             return strategy("left-to-right")
-        raise ValueError(f"{refusal}; give --prompt {_offers(client)}") from None
+        raise UsageError(f"{refusal}; give --prompt {_offers(client)}") from None
 
 
 def _choose_for_questions(client: ModelClient) -> PromptStrategy:

@@ -13,6 +13,7 @@ from itertools import count
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from caretbench.errors import UsageError
 from caretbench.languages import Language, languages
 from caretbench.languages import language as language_named
 from caretbench.languages.table_reader import LanguageTable, read_table
@@ -114,8 +115,8 @@ def caret_language(caret: Caret) -> Language:
     """
     try:
         return language_named(caret.language)
-    except KeyError as error:
-        raise UnpromptableError(str(error.args[0])) from None
+    except UsageError as error:
+        raise UnpromptableError(str(error)) from None
 
 
 def caret_texts(caret: Caret) -> tuple[str, ...]:
@@ -180,7 +181,7 @@ def fence_language(path: str) -> str:
     """Return the language tag of a code fence for a file, by suffix; empty if the language is unknown."""
     try:
         return language_named(PurePosixPath(path).suffix.removeprefix(".")).fence
-    except KeyError:
+    except UsageError:
         return ""
 
 

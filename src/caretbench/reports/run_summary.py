@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from caretbench.errors import UsageError
 from caretbench.files import write_atomically
 from caretbench.problem import Problem
 from caretbench.reports.frame import LoadedRun, load_run
@@ -39,13 +40,13 @@ def breakdown_labels(options: Sequence[str] | None, problems: Sequence[Problem])
     """Return the labels of the options ``--by``, one tuple for each option.
 
     Raises:
-        ValueError: no problem has such a label.
+        UsageError: no problem has such a label.
     """
     known = {"language", *(label for problem in problems for label in problem.labels)}
     found = [tuple(part.strip() for part in text.split(",")) for text in options or ()]
     for name in (name for names in found for name in names):
         if name.removesuffix("@paper") not in known:
-            raise ValueError(f"--by {name!r}: no problem has this label; labels: {', '.join(sorted(known))}")
+            raise UsageError(f"--by {name!r}: no problem has this label; labels: {', '.join(sorted(known))}")
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from caretbench.errors import UsageError
 from caretbench.languages import language
 from caretbench.reports.estimates import ReportedNumber, ReportValue
 from caretbench.reports.summary import Column, RateCell
@@ -156,7 +157,7 @@ def display_label(stratum: str, value: str) -> str:
     if stratum == "language":
         try:
             return language(value).title
-        except KeyError:
+        except UsageError:
             pass
     return value.replace("_", " ")
 

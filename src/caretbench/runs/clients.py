@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
+from caretbench.errors import UsageError
 from caretbench.models import ClientOpener, ModelClient
 from caretbench.prompts import choose, preprocessor
 from caretbench.prompts.instructions import instruction_fault, instruction_placement
@@ -71,7 +72,7 @@ class Clients:
         """Return a model's suites by kind of problems: places in programs, then questions.
 
         Raises:
-            ValueError: some problems of a suite are questions, and others are not.
+            UsageError: some problems of a suite are questions, and others are not.
         """
         settings = [*suite_settings(model, self._plan.models, self._plan.benchmarks)]
         chosen = {kind: tuple(one for one in settings if one.questions is kind) for kind in (False, True)}
@@ -83,7 +84,7 @@ class Clients:
         """Provide an open model with its settings, one entry for each suite of the part.
 
         Raises:
-            ValueError: client and settings do not fit together.
+            UsageError: client and settings do not fit together.
         """
         with self.open_client(part.model) as client:
             yield [self._model_under_test(part.model, client, settings) for settings in part.suites]
@@ -93,10 +94,10 @@ class Clients:
         where = f"{model.name}, {benchmark.folder.path.name}" if len(self._plan.benchmarks) > 1 else ""
         try:
             strategy = choose(client, settings.prompt, questions=settings.questions)
-        except ValueError as error:
-            raise ValueError(f"{where}: {error}" if where else str(error)) from None
+        except UsageError as error:
+            raise UsageError(f"{where}: {error}" if where else str(error)) from None
         if fault := instruction_fault(strategy, client, settings.instruction, benchmark.problems):
-            raise ValueError(f"{where or model.name}: {fault}")
+            raise UsageError(f"{where or model.name}: {fault}")
         return ModelUnderTest(
             name=model.name,
             client=client,
@@ -114,7 +115,7 @@ class Clients:
         """Open every model and judge once; return the manifest entries of the models, a list for each suite.
 
         Raises:
-            ValueError: client and settings do not fit together, or a folder contains another run.
+            UsageError: client and settings do not fit together, or a folder contains another run.
         """
         for benchmark in self._plan.benchmarks:
             manifest_of_session(benchmark)
@@ -129,5 +130,5 @@ class Clients:
         for judge in self._plan.judges:
             with self.open_client(judge) as client:
                 if "chat" not in client.accepts:
-                    raise ValueError(f"{judge.spec} takes no conversations, so it cannot judge")
+                    raise UsageError(f"{judge.spec} takes no conversations, so it cannot judge")
         return infos

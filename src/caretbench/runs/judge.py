@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from caretbench.errors import DataError
+from caretbench.errors import DataError, UsageError
 from caretbench.extraction.policies import Policy
 from caretbench.files import sha256_json
 from caretbench.judging.answers import TextOf, plain_answer
@@ -113,16 +113,16 @@ class JudgingSettings:
         """Check that every judge can be used.
 
         Raises:
-            ValueError: one cannot take a conversation, is named twice, or has no price where money is limited.
+            UsageError: one cannot take a conversation, is named twice, or has no price where money is limited.
         """
         names = [name for name, _ in judges]
         if len(set(names)) < len(names):
-            raise ValueError("a judge occurs twice; use --repeats to judge a text several times")
+            raise UsageError("a judge occurs twice; use --repeats to judge a text several times")
         for name, client in judges:
             if "chat" not in client.accepts:
-                raise ValueError(f"{name} takes no conversations, so it cannot judge")
+                raise UsageError(f"{name} takes no conversations, so it cannot judge")
             if self.budget.limit is not None and self.prices.get(name) is None:
-                raise ValueError(f"no price is known for {name}: a limit cannot be kept; give one with --prices")
+                raise UsageError(f"no price is known for {name}: a limit cannot be kept; give one with --prices")
 
 
 def judge_part(
@@ -146,7 +146,7 @@ def judge_part(
         sampling: Instead of the criterion's.
 
     Raises:
-        ValueError: a judge cannot be asked.
+        UsageError: a judge cannot be asked.
         NothingToJudgeError: there is nothing to judge.
         DataError: another process writes the judgements.
     """
@@ -191,7 +191,7 @@ def judge_parts(
 
     Raises:
         NothingToJudgeError: no part holds a text to judge.
-        ValueError: as :func:`judge_part` does.
+        UsageError: as :func:`judge_part` does.
         DataError: as :func:`judge_part` does.
     """
     results, nothing = {}, NothingToJudgeError(f"{folder.path}: holds nothing that a judge is asked about")

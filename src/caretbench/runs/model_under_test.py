@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 from pydantic import JsonValue
 
+from caretbench.errors import UsageError
 from caretbench.files import sha256_json
 from caretbench.models import ChatPrompt, FillPrompt, ModelClient, Prompt, Sampling, TextPrompt
 from caretbench.problem import Caret, Problem, Question
@@ -105,18 +106,18 @@ class ModelUnderTest:
         """Check that client and settings fit together.
 
         Raises:
-            ValueError: the client does not take such prompts, tells not what they need, or the context leaves no room.
+            UsageError: the client does not take such prompts, tells not what they need, or the context leaves no room.
         """
         if self.strategy.kind not in self.client.accepts:
-            raise ValueError(
+            raise UsageError(
                 f"{self.name}: {self.strategy.name} makes {self.strategy.kind} prompts; {self.client.name} takes "
                 f"{', '.join(sorted(self.client.accepts))}"
             )
         if reason := unreadable_reason(self.strategy, self.client):
-            raise ValueError(f"{self.name}: {reason}")
+            raise UsageError(f"{self.name}: {reason}")
         room = self.budget.tokens
         if room is not None and room < 1:
-            raise ValueError(
+            raise UsageError(
                 f"{self.name}: no room for a prompt: the context of {self.client.context_tokens} tokens also holds "
                 f"the answer of up to {self.sampling.max_tokens} tokens (--max-tokens)"
             )

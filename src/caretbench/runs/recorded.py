@@ -103,7 +103,7 @@ def score_recorded(
     are answers that no file has.
 
     Raises:
-        ValueError: nothing is chosen, or names clash.
+        UsageError: nothing is chosen, or names clash.
         DataError: a file is malformed, or another answer under the same key is there already.
     """
     progress = progress or Progress()
@@ -174,7 +174,7 @@ class _Recorded:
             if completion.model in names and completion.parameters == "none":
                 continue  # another run's completions, to be scored anew: baselines are written anew too
             if completion.model in names:
-                raise ValueError(
+                raise UsageError(
                     f"{path}: {completion.model!r} is the name of a baseline; give the model another name, by the "
                     'field "model" or by the file\'s name'
                 )
@@ -184,24 +184,24 @@ class _Recorded:
         """Raise if no completion was selected; report rows of unknown problems and samples without an answer.
 
         Raises:
-            ValueError: nothing is chosen.
+            UsageError: nothing is chosen.
         """
         if self.models and not self.logs:
-            raise ValueError("--model chooses among recorded completions: say where they are with --completions")
+            raise UsageError("--model chooses among recorded completions: say where they are with --completions")
         recorded = {info.model for info in self.seen.values() if info.source != "baseline"}
         named = ", ".join(map(str, self.logs))
         seen = list(dict.fromkeys(chain.from_iterable(self.passed_over.values())))
         if self.logs and not recorded and not seen and not self.models:
-            raise ValueError(f"{named}: no completions in it; each line is a completion: {ROW_FORM}")
+            raise UsageError(f"{named}: no completions in it; each line is a completion: {ROW_FORM}")
         if self.logs and not recorded and seen:
-            raise ValueError(
+            raise UsageError(
                 f"{named}: no completion belongs to the chosen problems; ids here: {_first_ids(seen)}; ids of the "
                 f"chosen problems of {self.benchmark.data.name}: "
                 f"{_first_ids([problem.id for problem in self.benchmark.problems])}; {self._remedy(seen)}"
             )
         absent = [name for name in self.models if name not in recorded]
         if absent:
-            raise ValueError(
+            raise UsageError(
                 f"{named}: no completions of {', '.join(absent)}; models here: {', '.join(sorted(recorded)) or 'none'}"
             )
         self._note_passed_over(note)

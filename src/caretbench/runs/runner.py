@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from caretbench.errors import check_folder_is_writable
+from caretbench.errors import UsageError, check_folder_is_writable
 from caretbench.execution.cache.cache_folders import check_cache_is_writable
 from caretbench.execution.dispatcher import Dispatcher, open_executor
 from caretbench.judging.criterion_choice import CriterionProblems
@@ -45,10 +45,10 @@ def run(
     ``probe`` asks each model some short things before the run, where the configuration wants that.
 
     Raises:
-        ValueError: the plan cannot work.
+        UsageError: the plan cannot work.
     """
     if not plan.models:
-        raise ValueError(
+        raise UsageError(
             "no model: say which with -m, openai/gpt-4o-mini for example; "
             "baselines alone need none: caretbench score SUITE"
         )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Self
 
+from caretbench.errors import UsageError
 from caretbench.execution.costs import CostMeter
 from caretbench.execution.dispatcher import AnyExecutor, Dispatcher
 from caretbench.execution.execution_types import RunCosts
@@ -28,7 +29,7 @@ class RunSession:
 
     Raises:
         DataError: another process is at work in it.
-        ValueError: it holds a run of something else.
+        UsageError: it holds a run of something else.
     """
 
     def __init__(self, benchmark: Benchmark, executor: AnyExecutor | None, progress: Progress) -> None:
@@ -142,7 +143,7 @@ def manifest_of_session(benchmark: Benchmark) -> Manifest:
     More problems than the folder holds extend its run, and fewer are a part of it.
 
     Raises:
-        ValueError: the folder holds a run of something else, or of other problems that these are not to be added to.
+        UsageError: the folder holds a run of something else, or of other problems that these are not to be added to.
     """
     folder = benchmark.folder
     manifest = check_resumable(folder, benchmark.manifest())
@@ -151,7 +152,7 @@ def manifest_of_session(benchmark: Benchmark) -> Manifest:
     stored, chosen = ({problem.id for problem in problems} for problems in (folder.problems(), benchmark.problems))
     if stored <= chosen or chosen <= stored:
         return manifest
-    raise ValueError(
+    raise UsageError(
         f"{folder.path} holds a run of {len(stored)} problems; this command chooses {len(chosen & stored)} of them and "
         f"{len(chosen - stored)} others; choose another folder with -o, or add them to that run with --add"
     )
@@ -161,7 +162,7 @@ def check_resumable(folder: RunFolder, manifest: Manifest) -> Manifest:
     """Return the manifest of the resumed run: the stored one, if any, with the new models added.
 
     Raises:
-        ValueError: the folder holds a run of something else; the message names the difference.
+        UsageError: the folder holds a run of something else; the message names the difference.
     """
     if not folder.manifest_path.exists():
         return manifest
@@ -169,7 +170,7 @@ def check_resumable(folder: RunFolder, manifest: Manifest) -> Manifest:
     theirs, ours = stored.identity(), manifest.identity()
     differing = [f"{name} ({theirs[name]} there, {ours[name]} now)" for name in ours if ours[name] != theirs[name]]
     if differing:
-        raise ValueError(
+        raise UsageError(
             f"{folder.path} holds another run: {', '.join(differing)}; choose another folder with -o, or remove it"
         )
     known = {(model.model, model.parameters) for model in stored.models}

@@ -8,6 +8,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from caretbench.errors import UsageError
 from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.execution.scan.program_text import answer_lines
 from caretbench.judging.answers import plain_answer
@@ -106,7 +107,7 @@ class Suite(ABC):
             DataError: the problem's project is not on this machine.
         """
         del problem
-        raise ValueError(f"context {context!r}: {self.name} shows its problems in one way only")
+        raise UsageError(f"context {context!r}: {self.name} shows its problems in one way only")
 
     # --- answers ----------------------------------------------------------------------------------------------------
 

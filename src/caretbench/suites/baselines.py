@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rapidfuzz import fuzz
 
+from caretbench.errors import UsageError
 from caretbench.languages import language as language_named
 from caretbench.problem import Caret, Completion, Problem
 
@@ -100,10 +101,10 @@ def baseline_completions(
     """Yield the completions of one baseline, for every problem to which it has an answer.
 
     Raises:
-        KeyError: no such baseline; the message lists the known ones.
+        UsageError: no such baseline; the message lists the known ones.
     """
     if name not in functions:
-        raise KeyError(f"unknown baseline {name!r}; known: {', '.join(functions)}")
+        raise UsageError(f"unknown baseline {name!r}; known: {', '.join(functions)}")
     for problem in problems:
         if functions is BASELINES and not isinstance(problem.shown, Caret):
             continue

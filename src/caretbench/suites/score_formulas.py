@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from caretbench.errors import UsageError
+
 
 @dataclass(frozen=True)
 class ScoreFormula:
@@ -23,19 +25,19 @@ class ScoreFormula:
         """Return the score of averages that are given as ``NAME=VALUE``, in any order.
 
         Raises:
-            ValueError: an average is missing, unknown, given twice, or no number in its range.
+            UsageError: an average is missing, unknown, given twice, or no number in its range.
         """
         averages: dict[str, float] = {}
         for setting in settings:
             name, equals, value = setting.partition("=")
             name = name.strip().lower()
             if not equals or name not in self.maxima:
-                raise ValueError(f"{setting!r}: expected NAME=VALUE with one of the names {', '.join(self.maxima)}")
+                raise UsageError(f"{setting!r}: expected NAME=VALUE with one of the names {', '.join(self.maxima)}")
             if name in averages:
-                raise ValueError(f"{setting!r}: {name} is given twice; give each average once")
+                raise UsageError(f"{setting!r}: {name} is given twice; give each average once")
             averages[name] = self._number(setting, name, value.strip())
         if missing := [name for name in self.maxima if name not in averages]:
-            raise ValueError(
+            raise UsageError(
                 f"no average for {', '.join(missing)}; give {' '.join(f'{name}=VALUE' for name in missing)}"
             )
         return self.compute(averages)
@@ -49,5 +51,5 @@ class ScoreFormula:
             value = math.nan
         if not 0 <= value <= maximum:
             also = ", or a percentage" if maximum == 1 else ""
-            raise ValueError(f"{setting!r}: expected a number from 0 to {maximum:g}{also}")
+            raise UsageError(f"{setting!r}: expected a number from 0 to {maximum:g}{also}")
         return value

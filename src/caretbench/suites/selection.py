@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from caretbench.errors import UsageError
 from caretbench.files import sha256_text
 from caretbench.problem import FileSplice, Problem
 from caretbench.suites.base import Suite
@@ -16,7 +17,7 @@ def parse_select(text: str | None) -> dict[str, tuple[str, ...]]:
     """Parse the value of ``--select``: ``language=python|java,category=api_usage`` to values by label.
 
     Raises:
-        ValueError: a part is not of the form ``label=value``.
+        UsageError: a part is not of the form ``label=value``.
     """
     chosen: dict[str, tuple[str, ...]] = {}
     for part in (text or "").split(","):
@@ -24,7 +25,7 @@ def parse_select(text: str | None) -> dict[str, tuple[str, ...]]:
             continue
         name, found, values = part.partition("=")
         if not found or not values.strip():
-            raise ValueError(f"--select {part!r}: expected label=value, language=python for example")
+            raise UsageError(f"--select {part!r}: expected label=value, language=python for example")
         chosen[name.strip()] = tuple(value.strip() for value in values.split("|"))
     return chosen
 
@@ -56,27 +57,27 @@ class Selection:
         """Return the selection of the options ``--select``, ``--limit``, ``--per-cell`` and ``--sample-seed``.
 
         Raises:
-            ValueError: there is a seed, and no sample that it seeds.
+            UsageError: there is a seed, and no sample that it seeds.
         """
         if sample_seed is not None and limit is None:
-            raise ValueError("--sample-seed seeds the sample of --limit, which is not given: add --limit N")
+            raise UsageError("--sample-seed seeds the sample of --limit, which is not given: add --limit N")
         return cls(select, limit, per_cell, sample_seed or 0)
 
     def apply(self, suite: Suite, problems: Sequence[Problem]) -> list[Problem]:
         """Return the selected problems, in their original order.
 
         Raises:
-            ValueError: a label or id is unknown, or no problem is left.
+            UsageError: a label or id is unknown, or no problem is left.
         """
         criteria = self._criteria(suite)
         unknown = criteria.get("id", set()) - {problem.id for problem in problems}
         if unknown:
-            raise ValueError(
+            raise UsageError(
                 f"--select: no problem has the id {', '.join(sorted(unknown))}; "
                 f"see `caretbench list {suite.name} --ids`"
             )
         if not problems:
-            raise ValueError(
+            raise UsageError(
                 "there is no problem in these data; problems that the gate rejected are in validity.jsonl next to them"
             )
         chosen = [
@@ -88,7 +89,7 @@ class Selection:
         if self.limit is not None:
             chosen = _in_order(chosen, self._sample(_cells(suite, chosen)))
         if not chosen:
-            raise ValueError("no problem is left; see the labels with `caretbench list`")
+            raise UsageError("no problem is left; see the labels with `caretbench list`")
         return chosen
 
     def shortfall(self, count: int) -> Iterator[str]:
@@ -100,7 +101,7 @@ class Selection:
         criteria: dict[str, set[str]] = {}
         for name, values in parse_select(self.select).items():
             if name != "id" and name not in suite.strata:
-                raise ValueError(f"--select: {suite.name} has no label {name!r}; labels: id, {', '.join(suite.strata)}")
+                raise UsageError(f"--select: {suite.name} has no label {name!r}; labels: id, {', '.join(suite.strata)}")
             criteria[name] = {value if name == "id" else suite.canonical_label(name, value) for value in values}
         return criteria
 

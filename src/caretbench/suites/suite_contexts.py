@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from caretbench.errors import UsageError
 from caretbench.problem import Caret, Problem
 from caretbench.suites.base import Suite
 
@@ -30,17 +31,17 @@ def suite_context(suites: Iterable[Suite], name: str | None) -> SuiteContext | N
     """Return the context with this name; None for the problems' own text.
 
     Raises:
-        ValueError: a suite has no contexts, or none with this name.
+        UsageError: a suite has no contexts, or none with this name.
     """
     if name is None:
         return None
     offering: dict[str, Suite] = {}
     for suite in suites:
         if not suite.contexts:
-            raise ValueError(f"context {name!r}: {suite.name} shows its problems in one way only")
+            raise UsageError(f"context {name!r}: {suite.name} shows its problems in one way only")
         if name not in suite.contexts:
             known = ", ".join(suite.contexts)
-            raise ValueError(f"context {name!r}: {suite.name} does not know it; known: {known}")
+            raise UsageError(f"context {name!r}: {suite.name} does not know it; known: {known}")
         offering[suite.name] = suite
     as_they_are = all(name == next(iter(one.contexts)) for one in offering.values())
     return None if as_they_are else SuiteContext(name, offering)

@@ -11,7 +11,7 @@ from typing import Literal
 
 import tree_sitter
 
-from caretbench.errors import DataError
+from caretbench.errors import DataError, UsageError
 from caretbench.languages import language as language_named
 from caretbench.languages.table_reader import LanguageTable, read_table
 from caretbench.syntax.analysis_types import NAMED_FUNCTION_SCOPES, Block, ParseFault, Reference, Scope, Span, SpanIndex
@@ -48,12 +48,12 @@ def test_conventions(language: str) -> TestConventions:
     """Return the conventions of a language, by name or alias.
 
     Raises:
-        KeyError: the table has no such language, or its folder no conventions.
+        UsageError: the table has no such language, or its folder no conventions.
     """
     name = language_named(language).name
     found = read_table(name, "tests", TestConventions)
     if found is None:
-        raise KeyError(name)
+        raise UsageError(f"{name}: its folder has no conventions of tests")
     return found
 
 

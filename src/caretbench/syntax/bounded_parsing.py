@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 import tree_sitter
 
+from caretbench.errors import UsageError
 from caretbench.languages import language_of_grammar
 from caretbench.syntax.parser import LONG_RUN, encode, grammar, grammar_name, has_error, parse
 
@@ -43,7 +44,7 @@ def can_be_parsed(texts: Sequence[str], language: str) -> bool:
     """
     try:
         grammar(language)
-    except KeyError:
+    except UsageError:
         return True  # nothing parses it
     return _probe(tuple(texts), language)
 
@@ -203,7 +204,7 @@ def spliced_tree(
     """
     try:
         name = grammar_name(language)
-    except KeyError:
+    except UsageError:
         return None
     joined = prefix + text + suffix
     if len(joined) > MAX_PROGRAM_CHARACTERS or takes_too_much(text, (joined,), name):

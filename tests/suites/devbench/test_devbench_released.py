@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.errors import UsageError
 from caretbench.extraction.policies import policy
 from caretbench.files import DataError
 from caretbench.problem import InlineSplice
@@ -77,7 +78,7 @@ def test_the_boundary_is_what_stands_before_the_caret(prefix: str, boundary: str
 def test_every_spelling_of_a_category_is_known() -> None:
     assert canonical_category("code2NL_NL2code") == canonical_category("code2NL-NL2code") == "code2nl_nl2code"
     assert canonical_category("code_purpose_understanding") == "code_purpose"
-    with pytest.raises(KeyError, match="known: api_usage"):
+    with pytest.raises(UsageError, match="known: api_usage"):
         canonical_category("nonsense")
 
 

@@ -11,7 +11,7 @@ from caretbench.build.build_models import AnswersMissingError
 from caretbench.build.builder import Builder
 from caretbench.build.models.config import BuildModelsConfig
 from caretbench.build.models.stored_models import StoredBuildModels
-from caretbench.errors import DataError, check_folder_is_writable
+from caretbench.errors import CaretBenchError, DataError, UsageError, check_folder_is_writable
 from caretbench.files import write_atomically
 from caretbench.models import ClientOpener
 from caretbench.progress import Progress
@@ -54,7 +54,7 @@ def _is_hosted(option: str) -> bool:
     """
     try:
         return parse_model_option(option).spec.partition("/")[0] in _HOSTED
-    except ValueError:
+    except UsageError:
         return False
 
 
@@ -84,12 +84,12 @@ def resolve_build_options(
     """Return the sources and the option values of a build; deprecated options are converted, with a note.
 
     Raises:
-        ValueError: the suite has no such option, or a value is wrong.
+        UsageError: the suite has no such option, or a value is wrong.
         DataError: a file that an option names is malformed.
     """
     known = {option.name: option for option in builder.options}
     if unknown := sorted(option_values.keys() - known.keys()):
-        raise ValueError(f"build {builder.suite.name} has no option {', '.join(unknown)}; options: {', '.join(known)}")
+        raise UsageError(f"build {builder.suite.name} has no option {', '.join(unknown)}; options: {', '.join(known)}")
     stated = {name: option_values.get(name, option.default) for name, option in known.items()}
     values = {name: stated[name] for name, option in known.items() if not option.replacement}
     values["sources"] = list(sources)
@@ -116,7 +116,7 @@ def build(
     """Build problems as :func:`caretbench.api.build` does.
 
     Raises:
-        ValueError: an option is wrong, or a model is lacking or cannot be asked.
+        UsageError: an option is wrong, or a model is lacking or cannot be asked.
         DataError: a source cannot be used, or another process builds into the folder.
         AnswersMissingError: an answer is missing; the same call asks again.
     """
@@ -128,7 +128,7 @@ def build(
     with StoredBuildModels(models_config, output, opener, progress) as models:
         try:
             return builder.build(sources, output, options, progress, models=models)
-        except (AnswersMissingError, ValueError):
+        except (AnswersMissingError, CaretBenchError):
             if not models.all_answered():  # a misspelled one, for instance
                 forget_models(output)
             raise

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
+from caretbench.errors import UsageError
 from caretbench.local.server_spec import SERVER
 from caretbench.models import AccessCheck, ClientOptions, Sampling
 from caretbench.redaction import redact
@@ -30,7 +31,7 @@ class BuildModelsConfig:
         local_only: Refuse every remote model.
 
     Raises:
-        ValueError: a model is refused, a value is out of range, or a limit cannot be kept.
+        UsageError: a model is refused, a value is out of range, or a limit cannot be kept.
     """
 
     models: Mapping[str, tuple[NamedModel, ...]] = field(default_factory=dict)
@@ -47,14 +48,14 @@ class BuildModelsConfig:
             refuse_remote(specs, [self.options.base_url])
         # A key of one provider must never reach the server of another.
         if self.options.base_url is not None and len({spec.partition("/")[0] for spec in specs}) > 1:
-            raise ValueError(
+            raise UsageError(
                 "--base-url: the models have several providers, and a key is sent to this address; set the address of "
                 "each by its provider's environment variable"
             )
         unpriced = [model.name for model in every if self.price(model) is None]
         # Refused before the first request: a budget that cannot be counted would be spent without end.
         if self.max_cost is not None and unpriced:
-            raise ValueError(
+            raise UsageError(
                 f"no price is known for {', '.join(unpriced)}, so --max-cost cannot be kept; give one in a file: "
                 "--prices FILE"
             )
@@ -75,25 +76,25 @@ class BuildModelsConfig:
         """Return the model of a role with a name; without one, the only model of the role.
 
         Raises:
-            ValueError: there is no such model, or the role has several.
+            UsageError: there is no such model, or the role has several.
         """
         named = [model for model in self.models.get(role, ()) if name in {None, model.name}]
         if not named:
-            raise ValueError(f"this build needs a model: -m {role}={name or 'PROVIDER/MODEL'}")
+            raise UsageError(f"this build needs a model: -m {role}={name or 'PROVIDER/MODEL'}")
         if len(named) > 1:
-            raise ValueError(f"{role}: the role has several models ({', '.join(model.name for model in named)})")
+            raise UsageError(f"{role}: the role has several models ({', '.join(model.name for model in named)})")
         return named[0]
 
     def request_sampling(self, sampling: Sampling) -> Sampling:
         """Return a request's sampling, overridden by the sampling settings of this configuration.
 
         Raises:
-            ValueError: a value is out of its range.
+            UsageError: a value is out of its range.
         """
         try:
             return override_sampling(self.sampling, sampling)
         except ValidationError as error:
-            raise ValueError(f"sampling: {validation_message(error)}") from None
+            raise UsageError(f"sampling: {validation_message(error)}") from None
 
 
 def name_without_address(name: str) -> str:
@@ -131,10 +132,10 @@ def models_by_role(
         several: Roles that may have several models.
 
     Raises:
-        ValueError: an option names no role of the suite, a role is given twice, or two models of it share a name.
+        UsageError: an option names no role of the suite, a role is given twice, or two models of it share a name.
     """
     if strange := [role for role in roles if role not in RESERVED_ROLES]:
-        raise ValueError(
+        raise UsageError(
             f"{suite} has the role {strange[0]!r}, which is not reserved; reserved: {', '.join(RESERVED_ROLES)}"
         )
     known = "; ".join(f"{role} ({purpose})" for role, purpose in roles.items())
@@ -142,15 +143,15 @@ def models_by_role(
     for option in options:
         try:
             model = _without_address(parse_model_option(option))
-        except ValueError as error:
-            raise ValueError(f"{error}; roles of build {suite}: {known}") from None
+        except UsageError as error:
+            raise UsageError(f"{error}; roles of build {suite}: {known}") from None
         if model.role is None or model.role not in roles:
-            raise ValueError(f"-m {option!r}: expected ROLE=PROVIDER/MODEL; roles of build {suite}: {known}")
+            raise UsageError(f"-m {option!r}: expected ROLE=PROVIDER/MODEL; roles of build {suite}: {known}")
         others = found.get(model.role, ())
         if others and model.role not in several:
-            raise ValueError(f"-m {option!r}: the role {model.role!r} has a model already")
+            raise UsageError(f"-m {option!r}: the role {model.role!r} has a model already")
         if model.name in {other.name for other in others}:
-            raise ValueError(
+            raise UsageError(
                 f"-m {option!r}: the role {model.role!r} has a model named {model.name!r} already; "
                 f"name this one: -m {model.role}=NAME={model.spec}"
             )

@@ -12,6 +12,7 @@ from caretbench.build.build_models import AnswersMissingError, BuildRequest, Exp
 from caretbench.build.builder import Builder
 from caretbench.build.models.config import BuildModelsConfig
 from caretbench.build.models.stored_models import AnswerFiles, BuildModelRequest, BuildStageRequests, OpenModels
+from caretbench.errors import UsageError
 from caretbench.models import ClientOpener
 from caretbench.progress import Progress
 from caretbench.runs.model_under_test import count_or_estimate_tokens, prompt_text
@@ -101,7 +102,7 @@ class _Rehearsal:
         """Return the answers if all are stored; record the requests.
 
         Raises:
-            ValueError: the role has no model or several, or the requests cannot be asked so.
+            UsageError: the role has no model or several, or the requests cannot be asked so.
             AnswersMissingError: an answer is not stored.
         """
         name = self._models.models_config.model(role).name
@@ -186,11 +187,11 @@ def dry_run(
     on it.
 
     Raises:
-        ValueError: no model is given, or the build is refused.
+        UsageError: no model is given, or the build is refused.
         DataError: a source cannot be used.
     """
     if not models_config.models:
-        raise ValueError("--dry-run: no model is given, so nothing would be sent; say -m ROLE=PROVIDER/MODEL")
+        raise UsageError("--dry-run: no model is given, so nothing would be sent; say -m ROLE=PROVIDER/MODEL")
     forecast = BuildForecast(max_cost=models_config.max_cost)
     with temporary_folder("build") as place, OpenModels(models_config, opener) as models:
         # Under the same name: builders put the folder's name into what they write.

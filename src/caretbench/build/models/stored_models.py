@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from caretbench.build.build_models import ANSWER_ERRORS_FILE, ANSWERS_FILE, AnswersMissingError, BuildRequest
 from caretbench.build.models.config import BuildModelsConfig
+from caretbench.errors import UsageError
 from caretbench.files import RowAppender, read_rows, replace_surrogates, sha256_json
 from caretbench.models import (
     ChatPrompt,
@@ -156,7 +157,7 @@ class BuildStageRequests(StageRequests[BuildModelRequest]):
                 return ChatPrompt(messages=(Message(role="user", text=prompt),))
             prompt = TextPrompt(text=prompt)
         if prompt.kind not in self.client.accepts:
-            raise ValueError(
+            raise UsageError(
                 f"{self.role}: {self.model} takes {', '.join(sorted(self.client.accepts))} prompts, and the build "
                 f"asks by {prompt.kind} prompts"
             )

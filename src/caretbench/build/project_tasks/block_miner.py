@@ -15,6 +15,7 @@ from caretbench.build.project_sources import SOURCE_OPTIONS
 from caretbench.build.projects.project_check import ProjectCheck
 from caretbench.build.projects.reach.statement_reach import StatementReach
 from caretbench.build.sources.fetching.project_folders import ProjectFolder, ProjectFolders
+from caretbench.errors import UsageError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.options import Option, StringList
@@ -236,7 +237,7 @@ def common_values(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of :class:`~caretbench.build.project_tasks.block_miner.ProjectOptions` from option values.
 
     Raises:
-        ValueError: a value is wrong.
+        UsageError: a value is wrong.
     """
     return {
         "languages": tuple(values["language"] or ()),
@@ -256,14 +257,14 @@ def _check(options: Mapping[str, Any]) -> CheckSettings | None:
     if command is None:
         # These belong to a command of the user: without one they would change nothing, and look as if they did.
         if junit or expected or directory != "." or options["env"] or bundle:
-            raise ValueError("--junit, --expect-output, --directory, --env and --bundle need --test-command")
+            raise UsageError("--junit, --expect-output, --directory, --env and --bundle need --test-command")
         return None
     output = None
     if expected is not None:
         file, colon, how = expected.rpartition(":")
         known = get_args(Comparison)
         if colon and how not in known:
-            raise ValueError(f"--expect-output {expected!r}: expected FILE[:HOW], with HOW one of {', '.join(known)}")
+            raise UsageError(f"--expect-output {expected!r}: expected FILE[:HOW], with HOW one of {', '.join(known)}")
         output = OutputSettings.model_validate({"file": file, "comparison": how} if colon else {"file": expected})
     return CheckSettings(
         command=command,
@@ -282,5 +283,5 @@ def named_values(option: str, values: Sequence[str] | None) -> dict[str, str]:
     name, _, form = option.partition(" ")
     wrong = next((pair for pair in values or () if "=" not in pair), None)
     if wrong is not None:
-        raise ValueError(f"{name} {wrong!r}: expected {form}")
+        raise UsageError(f"{name} {wrong!r}: expected {form}")
     return dict(pair.partition("=")[::2] for pair in values or ())

@@ -28,7 +28,7 @@ from caretbench.build.project_tasks.task_folder import BuiltTasks, TaskFolder, b
 from caretbench.build.project_tasks.tester.project_tester import TESTER_ROLE, ProjectTester
 from caretbench.build.sources.fetching.project_folders import ProjectFolder, ProjectFolders
 from caretbench.build.sources.fetching.source_spec import SourceSpec
-from caretbench.errors import DataError, MachineError
+from caretbench.errors import CaretBenchError, DataError, MachineError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import BoundedExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
@@ -136,11 +136,12 @@ def _build(
     # No sandbox can be built: all other sources would fail the same way, each after its fetch.
     except MachineError:
         raise
-    except (AnswersMissingError, DataError, OSError) as error:
+    except (AnswersMissingError, CaretBenchError, OSError) as error:
         return outcome.model_copy(update={"reason": str(error).removeprefix(f"{spec.shown}: ")})
     except Exception as error:  # an unknown project may show a mistake of this program; the others go on
         logging.getLogger("caretbench").debug("%s", spec.shown, exc_info=True)
-        return outcome.model_copy(update={"reason": f"{type(error).__name__}: {error}"})
+        reason = f"a fault of CaretBench, {type(error).__name__}: {error}; --debug prints where"
+        return outcome.model_copy(update={"reason": reason})
     return outcome.model_copy(update={"problems": problems, "reason": "" if problems else "no valid task"})
 
 

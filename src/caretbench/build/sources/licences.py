@@ -9,6 +9,7 @@ from typing import Final, Self
 
 from pydantic import TypeAdapter, model_validator
 
+from caretbench.errors import UsageError
 from caretbench.files import read_packaged_toml
 from caretbench.problem import Row
 
@@ -82,7 +83,7 @@ class RedistributionRule(Row):
         return self
 
 
-class RedistributionError(ValueError):
+class RedistributionError(UsageError):
     """Error: texts may not be passed on; the message is the reason."""
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import tree_sitter
 
+from caretbench.errors import UsageError
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.languages.table_reader import LanguageTable, read_table
 from caretbench.syntax.faults import fault_count
@@ -62,7 +63,7 @@ def mutation_table(language: str) -> MutationTable:
     """
     table = read_table(language, "mutations", MutationTable)
     if table is None:
-        raise KeyError(language)
+        raise UsageError(f"{language}: its folder has no mutations")
     return table
 
 

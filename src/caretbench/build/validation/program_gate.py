@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from caretbench.build.validation.duplicates import near_duplicates
 from caretbench.build.validation.mutants import REACH_ONLY_MUTANTS, mutants
+from caretbench.errors import UsageError
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor, Status
 from caretbench.extraction.policies import Policy
 from caretbench.files import sha256_text
@@ -101,10 +102,10 @@ class ProgramGate(ResumableGate):
         """Yield the verdicts, batch by batch.
 
         Raises:
-            ValueError: a problem is a question.
+            UsageError: a problem is a question.
         """
         if question := next((problem for problem in problems if not isinstance(problem.shown, Caret)), None):
-            raise ValueError(f"{question.id}: this gate is for answers at a caret; questions need another gate")
+            raise UsageError(f"{question.id}: this gate is for answers at a caret; questions need another gate")
         repeated = self.duplicates(all_problems or problems)
         for start in range(0, len(problems), _BATCH):
             yield from self._decide(problems[start : start + _BATCH], repeated)

@@ -21,6 +21,7 @@ from caretbench.cli.common import (
 )
 from caretbench.cli.options import with_options
 from caretbench.cli.review.group import Folder, app, open_review
+from caretbench.errors import UsageError
 from caretbench.runs.plans.options import PROBLEMS
 
 if TYPE_CHECKING:
@@ -94,10 +95,10 @@ def new_review(
     chosen = load_protocol(protocol)
     if (run or events) is not None and (suite is not None or data != "starter"):
         option = "--run" if run is not None else "--events"
-        raise ValueError(f"{option} brings its own items; --suite and --data are for reviews of problems")
+        raise UsageError(f"{option} brings its own items; --suite and --data are for reviews of problems")
     if events is not None:
         if run is not None or criterion is not None or disputed or selection(options) != selection({}):
-            raise ValueError(
+            raise UsageError(
                 "--events is about completions of an editor; the options of runs and problems are not for it"
             )
         items = _event_items(events, chosen, texts, seed)
@@ -110,7 +111,7 @@ def new_review(
         print_note(f"{sum(item.kind == 'item' for item in items)} of {found.texts} distinct texts of {run}")
     else:
         if criterion is not None or disputed:
-            raise ValueError("--criterion and --disputed are about the answers of a run; give one: --run RUN")
+            raise UsageError("--criterion and --disputed are about the answers of a run; give one: --run RUN")
         of = load_suite(suite or next(iter(chosen.suites), "devbench"))
         items = problem_items(selection(options).apply(of, load_problems(of, data).problems), chosen)
     with ReviewDatabase.create(folder, chosen, items, seed, run=run) as database:
@@ -154,7 +155,7 @@ def add_items(
     with open_review(folder) as database:
         state = ReviewState(database)
         if state.protocol.subject == "answer":
-            raise ValueError(f"{folder} is about answers of a run; make a review of its own for another run")
+            raise UsageError(f"{folder} is about answers of a run; make a review of its own for another run")
         of = load_suite(suite or next(item.suite for _, _, item in database.items()))
         problems = selection(options).apply(of, load_problems(of, data).problems)
         items = [item for item in problem_items(problems, state.protocol) if item.kind == "item"]

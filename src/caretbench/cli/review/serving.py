@@ -10,6 +10,7 @@ import typer
 from caretbench.cli.command_help import HelpCommand
 from caretbench.cli.common import print_line, print_note
 from caretbench.cli.review.group import Folder, app, open_review
+from caretbench.errors import UsageError
 
 if TYPE_CHECKING:
     from caretbench.people.review.database import ReviewDatabase
@@ -34,7 +35,7 @@ def invite(
       caretbench review invite reviews/mine rater-1 rater-2 --adjudicator rater-3
     """
     if not names and adjudicator is None:
-        raise ValueError("nobody to invite; give names, or --adjudicator")
+        raise UsageError("nobody to invite; give names, or --adjudicator")
     with open_review(folder) as database:
         for name in names or ():
             print_line(f"{name}: http://{host}:{port}/join/{database.invite(name, 'reviewer')}")

@@ -12,6 +12,7 @@ from typing import Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from caretbench.errors import DataError
 from caretbench.execution.execution_types import FrozenModel
 from caretbench.files import describe_validation_error
 
@@ -28,7 +29,7 @@ SystemPackages = Literal["ask", "install", "never"]
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 
 
-class BundleError(ValueError):
+class BundleError(DataError):
     """Error: a bundle cannot be built or does not fit its specification; the message contains the remedy."""
 
 

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from caretbench.errors import UsageError
 from caretbench.execution.cache.cache_folders import BUNDLES, DOTNET, SNAPSHOTS, TOOLS
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.execution_types import FrozenModel
@@ -205,11 +206,11 @@ def chosen_kinds(names: Sequence[str] | None) -> tuple[str, ...]:
     """Return kinds by name; those of the cache's limit by default.
 
     Raises:
-        ValueError: a name is unknown.
+        UsageError: a name is unknown.
     """
     wrong = next((name for name in names or () if name not in KINDS), None)
     if wrong is not None:
-        raise ValueError(f"--kind {wrong!r}: expected {', '.join(KINDS)}")
+        raise UsageError(f"--kind {wrong!r}: expected {', '.join(KINDS)}")
     return tuple(names) if names else LIMITED
 
 
@@ -225,7 +226,7 @@ def cache_limit_bytes() -> int | None:
     """Return the limit in bytes; None if there is none.
 
     Raises:
-        ValueError: the environment variable is no number.
+        UsageError: the environment variable is no number.
     """
     text = os.environ.get(LIMIT_VARIABLE, "").strip()
     try:
@@ -233,7 +234,7 @@ def cache_limit_bytes() -> int | None:
         if not 0 <= value < float("inf"):
             raise ValueError  # noqa: TRY301  one message for both
     except ValueError:
-        raise ValueError(f"{LIMIT_VARIABLE}={text!r}: expected a number of gigabytes, or 0 for no limit") from None
+        raise UsageError(f"{LIMIT_VARIABLE}={text!r}: expected a number of gigabytes, or 0 for no limit") from None
     return int(value * 1e9) if value else None
 
 

@@ -7,7 +7,7 @@ import sys
 from functools import cache
 from typing import Literal, cast, get_args
 
-from caretbench.errors import MachineError
+from caretbench.errors import MachineError, UsageError
 
 IsolationLevel = Literal["namespaces", "landlock"]
 """From the stronger to the weaker; :class:`caretbench.execution.execution_types.Isolation` records the one in force."""
@@ -22,10 +22,10 @@ class SandboxUnavailable(MachineError):  # noqa: N818 - a state of the machine
 
 
 def accepted_levels(requested: str | None = None) -> tuple[IsolationLevel, ...]:
-    """Return the levels to try, in this order, or raise ValueError where one is not known."""
+    """Return the levels to try, in this order, or raise UsageError where one is not known."""
     word = requested or os.environ.get(SETTING) or "auto"
     if word not in get_args(LevelSetting):
-        raise ValueError(f"{SETTING}={word!r}: expected {', '.join(get_args(LevelSetting))}")
+        raise UsageError(f"{SETTING}={word!r}: expected {', '.join(get_args(LevelSetting))}")
     return ("namespaces", "landlock") if word == "auto" else (cast("IsolationLevel", word),)
 
 

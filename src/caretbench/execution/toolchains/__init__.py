@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from caretbench.errors import UsageError
 from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.execution_types import LanguageRuntime
 from caretbench.execution.sandbox.program_sandbox import Sandbox
@@ -24,11 +25,11 @@ def load_runtime(
         bundles: From a bundle's name to the built bundle.
 
     Raises:
-        KeyError: programs in this language are not run; the message lists those that are.
+        UsageError: programs in this language are not run; the message lists those that are.
     """
     tables = toolchain_tables()
     if language not in tables:
-        raise KeyError(f"programs in {language} are not run; known: {', '.join(tables)}")
+        raise UsageError(f"programs in {language} are not run; known: {', '.join(tables)}")
     module, _, name = tables[language].runtime.partition(":")
     made = getattr(import_module(module), name)(sandbox or Sandbox())
     if isinstance(made, BaseRuntime):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from caretbench.errors import UsageError
 from caretbench.execution.execution_types import ExecutionRequest, RunPlan, Toolchain
 from caretbench.execution.toolchain_tables import InterpreterTable, toolchain_tables
 from caretbench.execution.toolchains.base_runtime import HARNESS, BaseRuntime, fingerprint, harness_file, tool_version
@@ -21,11 +22,11 @@ class InterpretedRuntime(BaseRuntime):
         """The language's table.
 
         Raises:
-            ValueError: it has none.
+            UsageError: it has none.
         """
         interpreter = toolchain_tables()[self.language].interpreter
         if interpreter is None:
-            raise ValueError(f"{self.language}: its toolchain.toml names no interpreter")
+            raise UsageError(f"{self.language}: its toolchain.toml names no interpreter")
         return interpreter
 
     def harness_texts(self) -> dict[str, str]:

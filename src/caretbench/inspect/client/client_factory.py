@@ -12,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import JsonValue
 
-from caretbench.errors import DataError, MachineError
+from caretbench.errors import DataError, MachineError, UsageError
 from caretbench.inspect.client.checkpoint_files import TokenizerFile
 from caretbench.inspect.client.client import InspectClient
 from caretbench.inspect.client.provider_errors import plain_message, redact_line
@@ -37,14 +37,14 @@ def open_client(spec: str, options: ClientOptions | None = None) -> InspectClien
     Only ``server/…`` is asked what it has. :class:`caretbench.models.DryRunOptions` need no key.
 
     Raises:
-        ValueError: the name or an option is wrong.
+        UsageError: the name or an option is wrong.
         MachineError: a package or an environment variable is missing, or a local server does not start.
     """
     check_installed(f"{spec}: asking a model")
     options = options or ClientOptions()
     name, slash, rest = spec.partition("/")
     if not (name and slash and rest):
-        raise ValueError(f"{spec!r} names no model: write PROVIDER/MODEL, for example openai/gpt-4o-mini")
+        raise UsageError(f"{spec!r} names no model: write PROVIDER/MODEL, for example openai/gpt-4o-mini")
     known = provider_facts(name)
     # A model on this machine computes an answer again after a timeout, so its limit is longer; a limit of the user's
     # wins.
@@ -109,7 +109,7 @@ def _refuse_missing_responses(spec: str, model: Model, options: ClientOptions) -
     """Raise if OpenAI's Responses API would be asked at a server on this machine that has none.
 
     Raises:
-        ValueError: it would, and every request would fail with status 404.
+        UsageError: it would, and every request would fail with status 404.
     """
     address = openai_address(options.base_url) if spec.startswith("openai/") else None
     if address is None or not is_loopback(address) or not getattr(model.api, "responses_api", None):
@@ -125,7 +125,7 @@ def _refuse_missing_responses(spec: str, model: Model, options: ClientOptions) -
         return
     # A server that has this API refuses an empty request with another status.
     if status in (404, 405, 501):
-        raise ValueError(
+        raise UsageError(
             f"{spec}: {address} has no Responses API, by which this provider would ask"
             f"{own_server_advice(spec, address)}"
         )
@@ -185,7 +185,7 @@ def _one_clear_line(spec: str) -> Iterator[None]:
             near = get_close_matches(name, providers(), n=1, cutoff=0.75)
             guess = f" (did you mean {near[0]}?)" if near else ""
             text = f"there is no provider {name!r}{guess}; `caretbench models list` shows how models are named"
-        raise ValueError(f"{spec}: {text}") from None
+        raise UsageError(f"{spec}: {text}") from None
     except Exception as error:
         # By name: the class is Inspect's, which need not be imported to name an error.
         if type(error).__name__ == "PrerequisiteError":

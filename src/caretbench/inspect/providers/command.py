@@ -21,7 +21,7 @@ from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 from inspect_ai.model import ChatMessage, GenerateConfig, ModelCall, ModelOutput, ModelUsage
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
-from caretbench.errors import MachineError
+from caretbench.errors import MachineError, UsageError
 from caretbench.inspect.client.provider_errors import ProviderError
 from caretbench.inspect.providers.base import FILL_FIELDS, FINISH_REASONS, SingleTryAPI, chat_choice, parse_prompt
 from caretbench.inspect.providers.endpoint_shapes import StopReason
@@ -195,7 +195,7 @@ class CommandAPI(SingleTryAPI):
     ) -> None:
         super().__init__(model_name, base_url=base_url, api_key=api_key, config=config)
         if ignored:
-            raise ValueError(f"command/ knows no option {', '.join(sorted(ignored))}")
+            raise UsageError(f"command/ knows no option {', '.join(sorted(ignored))}")
         self.argv = _split_command(model_name)
 
     async def complete_once(self, messages: list[ChatMessage], config: GenerateConfig) -> tuple[ModelOutput, ModelCall]:
@@ -296,9 +296,9 @@ def _split_command(line: str) -> list[str]:
     try:
         argv = shlex.split(line)
     except ValueError as error:
-        raise ValueError(f"command/{line}: not a command line: {error}") from None
+        raise UsageError(f"command/{line}: not a command line: {error}") from None
     if not argv:
-        raise ValueError("command/ needs a command line: command/'my-completer --stdin'")
+        raise UsageError("command/ needs a command line: command/'my-completer --stdin'")
     # Once, before the first request, and not once for each sample.
     if shutil.which(argv[0]) is None:
         raise MachineError(f"command/{line}: there is no program {argv[0]} that can be run")

@@ -18,6 +18,7 @@ import anyio
 import httpx
 from pydantic import JsonValue
 
+from caretbench.errors import UsageError
 from caretbench.inspect.client.provider_errors import BrokenAnswerError, ProviderError, is_retryable_status
 from caretbench.inspect.providers.endpoint_shapes import AnswerPaths, EndpointShape, RequestForm, value_at
 from caretbench.local.server_spec import is_loopback
@@ -312,7 +313,7 @@ class CompletionServer:
         key: Returns the key for each request (it may change while a run goes on).
 
     Raises:
-        ValueError: ``address`` is none.
+        UsageError: ``address`` is none.
     """
 
     def __init__(self, shape: EndpointShape, address: str, key: Callable[[], str | None]) -> None:
@@ -454,7 +455,7 @@ def _check_address(address: str) -> None:
     except httpx.InvalidURL:
         url = httpx.URL("")
     if url.scheme not in ("http", "https") or not url.host:
-        raise ValueError(f"{redact(address)} is no address of a server: http://HOST:PORT or https://HOST")
+        raise UsageError(f"{redact(address)} is no address of a server: http://HOST:PORT or https://HOST")
 
 
 def _is_json_body(response: httpx.Response) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from inspect_ai.model import ChatMessage, GenerateConfig, ModelCall, ModelOutput, ModelUsage
 from pydantic import JsonValue
 
-from caretbench.errors import MachineError
+from caretbench.errors import MachineError, UsageError
 from caretbench.inspect.client.provider_errors import ProviderError
 from caretbench.inspect.providers.base import FINISH_REASONS, FIRST_S, SingleTryAPI, chat_choice, parse_prompt
 from caretbench.inspect.providers.completion_server import CompletionServer, EndpointAnswer
@@ -251,9 +251,9 @@ class FimEndpointAPI(EndpointAPI):
         name, _, model = model_name.partition("/")
         shape = endpoint_shape(name)
         if not model:
-            raise ValueError(f"fim/{name} needs the name of a model: fim/{name}/MODEL")
+            raise UsageError(f"fim/{name} needs the name of a model: fim/{name}/MODEL")
         if ignored:
-            raise ValueError(f"fim/{name} knows no option {', '.join(sorted(ignored))}")
+            raise UsageError(f"fim/{name} knows no option {', '.join(sorted(ignored))}")
         variables = shape.base_url_variables
         given = base_url or next((os.environ[name] for name in variables if os.environ.get(name)), None)
         super().__init__(

@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
+from caretbench.errors import UsageError
 from caretbench.models import PromptKind
 
 ValueName = Literal[
@@ -198,10 +199,10 @@ def endpoint_shape(name: str) -> EndpointShape:
     """Return the shape called ``name``.
 
     Raises:
-        ValueError: there is none of that name.
+        UsageError: there is none of that name.
     """
     if name not in endpoint_shapes():
-        raise ValueError(
+        raise UsageError(
             f"no endpoint has the shape {name!r}: fim/SHAPE/MODEL with SHAPE one of {', '.join(endpoint_shapes())}"
         )
     return endpoint_shapes()[name]

@@ -12,6 +12,7 @@ import httpx
 from inspect_ai.model import ChatMessage, GenerateConfig, Logprob, Logprobs, ModelCall, ModelOutput, ModelUsage
 from pydantic import JsonValue, ValidationError
 
+from caretbench.errors import UsageError
 from caretbench.inspect.client.messages import PROMPT_KIND
 from caretbench.inspect.client.provider_errors import BrokenAnswerError, ProviderError, is_retryable_status
 from caretbench.inspect.providers.base import FINISH_REASONS, FIRST_S, SingleTryAPI, chat_choice
@@ -135,7 +136,7 @@ class GgufAPI(SingleTryAPI):
     ) -> None:
         super().__init__(model_name, base_url=base_url, api_key=api_key, config=config)
         if ignored:
-            raise ValueError(f"gguf/ knows no option {', '.join(sorted(ignored))}")
+            raise UsageError(f"gguf/ knows no option {', '.join(sorted(ignored))}")
         # Without an engine, nothing else matters.
         engine_version()
         path = find_weights(model_name)

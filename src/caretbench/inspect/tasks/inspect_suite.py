@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from caretbench.errors import UsageError
 from caretbench.execution.dispatcher import AnyExecutor, AnyRequest, open_executor
 from caretbench.execution.execution_types import ExecutionResult, Status
 from caretbench.extraction.policies import Policy
@@ -208,12 +209,12 @@ class InspectSuite:
         """Return the problem with this id.
 
         Raises:
-            KeyError: there is none.
+            UsageError: there is none.
         """
         try:
             return self.problems[identity]
         except KeyError:
-            raise KeyError(f"{self.data.name} has no problem {identity!r}") from None
+            raise UsageError(f"{self.data.name} has no problem {identity!r}") from None
 
     # --- references -------------------------------------------------------------------------------------------------
 
@@ -326,8 +327,7 @@ def inspect_suite(
     """Return the suite for the parameters of a task; one object for all samples of an evaluation.
 
     Raises:
-        ValueError: an unknown profile.
-        KeyError: an unknown suite or policy.
+        UsageError: an unknown profile; an unknown suite or policy.
         DataError: the data are wrong.
     """
     builds = tuple(sorted((variants or {}).items()))

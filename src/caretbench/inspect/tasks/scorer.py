@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import TaskState
 
+from caretbench.errors import UsageError
 from caretbench.execution.execution_types import ExecutionResult
 from caretbench.inspect.client.background_loop import await_future, run_in_thread
 from caretbench.inspect.tasks.solver import STAMP
@@ -125,7 +126,7 @@ def caret(
         stamp: dict[str, Any] = state.metadata.get(STAMP) or {}
         name = suite or stamp.get("suite")
         if name is None:
-            raise ValueError("the log does not name its suite; add -S suite=NAME")
+            raise UsageError("the log does not name its suite; add -S suite=NAME")
         task_suite = inspect_suite(
             name, data or stamp.get("data") or "starter", policy=policy, profile=profile, variants=variants,
             execute=execute, workers=workers, use_cache=use_cache,

@@ -18,6 +18,7 @@ from inspect_ai.viewer import (
     ViewerConfig,
 )
 
+from caretbench.errors import UsageError
 from caretbench.inspect.tasks.scorer import PASSED, caret
 from caretbench.inspect.tasks.solver import ask
 from caretbench.options import Option, StringList
@@ -69,13 +70,13 @@ def _config(suite: str, parameters: Mapping[str, Any]) -> RunConfig:
         else:
             options[name] = ",".join(map(str, value)) if isinstance(value, list) else value
     if len(options.get("policy") or ()) > 1:
-        raise ValueError(
+        raise UsageError(
             "a task scores under one policy; score its log under others: caretbench score SUITE --completions LOG"
         )
     config = config_from_options(suite, options, models=[NamedModel("model", "inspect/model")])
     # One log has one solver; two modes would be two series under one name.
     if len(config.models[0].instruction or ()) > 1:
-        raise ValueError("a task asks in one mode of instruction; make a task for each mode")
+        raise UsageError("a task asks in one mode of instruction; make a task for each mode")
     return config
 
 
@@ -83,8 +84,7 @@ def _task(suite: str, parameters: Mapping[str, Any]) -> Task:
     """Return a suite as a task.
 
     Raises:
-        ValueError: an option is wrong, or the suite knows no such context.
-        KeyError: an unknown suite, policy or preset.
+        UsageError: an option is wrong, or the suite knows no such context; an unknown suite, policy or preset.
         DataError: the data are wrong.
     """
     from caretbench.inspect.tasks.inspect_suite import inspect_suite
@@ -106,7 +106,7 @@ def _task(suite: str, parameters: Mapping[str, Any]) -> Task:
     shown = suite_context([tested_suite.suite], model_plan.context)
     tested_suite.check()
     if model_plan.instruction is not None and not any(map(has_instruction, problems)):
-        raise ValueError(f"instruction={model_plan.instruction}: the problems of {suite} have no instruction")
+        raise UsageError(f"instruction={model_plan.instruction}: the problems of {suite} have no instruction")
     _refuse_unknown_format(prompt, model_plan.instruction, problems, questions=tested_suite.asks_questions)
     samples = [_sample(problem) for problem in problems]
     return Task(
@@ -153,7 +153,7 @@ def _refuse_unknown_format(
         return
     client = cast("ModelClient", ModelFacts(model))
     if fault := instruction_fault(choose(client, prompt, questions=questions), client, mode, problems):
-        raise ValueError(fault)
+        raise UsageError(fault)
 
 
 def _sample(problem: Problem) -> Sample:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Final, NamedTuple
 
+from caretbench.errors import UsageError
 from caretbench.languages import language_of_grammar
 from caretbench.metrics.error_kinds.answer_structure import AnswerStructure
 from caretbench.metrics.error_kinds.structure_walk import reference_structure, structure_of
@@ -124,6 +125,6 @@ def _is_comment(text: str, language: str) -> bool:
     """Return whether a text has only lines that are comments."""
     try:
         mark = language_of_grammar(grammar_name(language)).line_comment
-    except KeyError:
+    except UsageError:
         return False
     return all(line.strip().startswith(mark) for line in text.split("\n") if line.strip())

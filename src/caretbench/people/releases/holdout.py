@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from caretbench.build.validation.duplicates import near_duplicates
-from caretbench.errors import DataError
+from caretbench.errors import DataError, UsageError
 from caretbench.people.releases.built_set import BuiltSet, cell_of
 from caretbench.problem import FileSplice, Problem
 
@@ -44,11 +44,11 @@ def split_set(
         held: Ids that were held out in an earlier version, and stay so.
 
     Raises:
-        ValueError: the share is out of range.
+        UsageError: the share is out of range.
         DataError: nothing can be held out, or a held-out problem belongs to a public one.
     """
     if not 0 <= share < 1:
-        raise ValueError(f"--holdout {share:g}: expected a share from 0 to less than 1")
+        raise UsageError(f"--holdout {share:g}: expected a share from 0 to less than 1")
     groups = _groups(built)
     fixed = {group.name for group in groups if {*public} & {*group.ids}}
     chosen = {group.name for group in groups if {*held} & {*group.ids}}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from caretbench.build.validation.reviewed import reviewed_problems
-from caretbench.errors import DataError, check_folder_is_writable
+from caretbench.errors import DataError, UsageError, check_folder_is_writable
 from caretbench.people.releases.built_set import BuiltSet, first_ids
 from caretbench.people.releases.checks.private_finds import PrivateFind, private_finds
 from caretbench.people.releases.checks.release_checks import check_rows, check_secrets, check_source
@@ -75,11 +75,11 @@ def version_key(text: str) -> tuple[int, ...]:
     """Return a version as numbers.
 
     Raises:
-        ValueError: it does not have three numbers.
+        UsageError: it does not have three numbers.
     """
     found = _VERSION.fullmatch(text)
     if found is None:
-        raise ValueError(f"--set-version {text!r}: expected three numbers, 1.0.0")
+        raise UsageError(f"--set-version {text!r}: expected three numbers, 1.0.0")
     return tuple(int(number) for number in found.groups())
 
 
@@ -87,7 +87,7 @@ def release_set(root: Path, output: Path, options: ReleaseOptions) -> ReleaseRes
     """Write a release of a built set, the whole or nothing; the same input gives the same bytes.
 
     Raises:
-        ValueError: an option is wrong.
+        UsageError: an option is wrong.
         DataError: the folder cannot be released, a licence forbids it, or the output exists.
     """
     version_key(options.version)

@@ -10,6 +10,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
+from caretbench.errors import UsageError
 from caretbench.people.review.protocol import Answer
 from caretbench.problem import Row
 
@@ -36,10 +37,10 @@ def now() -> str:
 def _is_time(text: str) -> str:
     """Return the time in UTC with microseconds, so that texts have the order of times; ValueError where it is none."""
     if len(text) > _MAXIMUM_TIME_TEXT:
-        raise ValueError("not a time in ISO 8601")
+        raise UsageError("not a time in ISO 8601")
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
-        raise ValueError("a time needs its zone: 2026-01-31T12:00:00Z")
+        raise UsageError("a time needs its zone: 2026-01-31T12:00:00Z")
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
@@ -89,5 +90,5 @@ _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$")
 def checked_name(name: str) -> str:
     """Return the name of a person; ValueError where it cannot be one."""
     if not _NAME.match(name) or name == OWNER:
-        raise ValueError(f"{name!r} is no name for a reviewer: up to 64 letters, digits, . _ @ -, and not 'owner'")
+        raise UsageError(f"{name!r} is no name for a reviewer: up to 64 letters, digits, . _ @ -, and not 'owner'")
     return name

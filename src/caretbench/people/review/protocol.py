@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from caretbench.errors import UsageError
 from caretbench.files import DataError, describe_validation_error, sha256_json
 from caretbench.problem import Row
 
@@ -190,11 +191,11 @@ class ReviewProtocol(Row):
     def _check_answer(self, where: str, name: str, value: Answer) -> None:
         question = self.question(name)
         if question is None:
-            raise ValueError(f"{where} names {name!r}, which is no question")
+            raise UsageError(f"{where} names {name!r}, which is no question")
         if question.kind == "scale" and value not in question.numbers:
-            raise ValueError(f"{where}: {value!r} is not on the scale of {name}")
+            raise UsageError(f"{where}: {value!r} is not on the scale of {name}")
         if question.kind == "choice" and question.option(value) is None:
-            raise ValueError(f"{where}: {value!r} is no option of {name}")
+            raise UsageError(f"{where}: {value!r} is no option of {name}")
 
     def _refuse_equal_keys(self) -> None:
         """Letter keys work at any moment, so no two questions may share one; digits apply to the open question."""
@@ -203,9 +204,9 @@ class ReviewProtocol(Row):
             for option in question.options:
                 if option.key.isalpha():
                     if option.key in letters:
-                        raise ValueError(f"the key {option.key!r} occurs in {letters[option.key]} and {question.name}")
+                        raise UsageError(f"the key {option.key!r} occurs in {letters[option.key]} and {question.name}")
                     if option.key in PAGE_KEYS:
-                        raise ValueError(
+                        raise UsageError(
                             f"{question.name}: the key {option.key!r} is the page's ({PAGE_KEYS[option.key]}); "
                             "choose another"
                         )
@@ -287,14 +288,15 @@ def load_protocol(name: str) -> ReviewProtocol:
     The guidelines are the Markdown file of the same name in the same folder, unless the file has them itself.
 
     Raises:
-        KeyError: no such protocol; the message lists the known ones.
+        UsageError: no such protocol; the message lists the known ones.
         DataError: the file cannot be read or is no protocol.
     """
     if name.endswith(".toml"):
         path = Path(name)
         return _parse(path, path.with_suffix(".md"))
     if name not in protocol_names():
-        raise KeyError(f"unknown protocol {name!r}; known: {', '.join(protocol_names())}, or a path that ends in .toml")
+        known = ", ".join(protocol_names())
+        raise UsageError(f"unknown protocol {name!r}; known: {known}, or a path that ends in .toml")
     return _parse(_folder() / f"{name}.toml", _folder() / f"{name}.md")
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from caretbench.errors import DataError
+from caretbench.errors import DataError, UsageError
 from caretbench.languages import language
 from caretbench.metrics.intervals import mean_interval
 from caretbench.metrics.weighted import weighted_mean
@@ -87,7 +87,7 @@ def _language(name: str) -> str:
     """Return a language's own name; a name that is not known stays."""
     try:
         return language(name).name
-    except KeyError:
+    except UsageError:
         return name
 
 

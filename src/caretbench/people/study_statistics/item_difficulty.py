@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from caretbench.errors import UsageError
 from caretbench.metrics.intervals import CONFIDENCE
 from caretbench.metrics.resampling import Floats
 from caretbench.people.study_statistics.item_likelihood import OWN_MOST, AnswerLikelihood, spreads
@@ -90,16 +91,16 @@ def fit_difficulties(passes: Floats, samples: Floats, clusters: Sequence[str]) -
         clusters: Source of each problem.
 
     Raises:
-        ValueError: fewer than two models or problems, impossible counts, or sequences of different lengths.
+        UsageError: fewer than two models or problems, impossible counts, or sequences of different lengths.
     """
     if passes.ndim != 2 or min(passes.shape) < 2:
-        raise ValueError("difficulty and ability are only told apart by two models and two problems")
+        raise UsageError("difficulty and ability are only told apart by two models and two problems")
     if samples.shape != passes.shape:
-        raise ValueError(f"samples of shape {samples.shape} do not fit passes of shape {passes.shape}")
+        raise UsageError(f"samples of shape {samples.shape} do not fit passes of shape {passes.shape}")
     if len(clusters) != passes.shape[1]:
-        raise ValueError(f"{len(clusters)} clusters do not fit {passes.shape[1]} problems")
+        raise UsageError(f"{len(clusters)} clusters do not fit {passes.shape[1]} problems")
     if not ((passes >= 0) & (passes <= samples)).all():
-        raise ValueError("the number of passes lies between 0 and the number of samples")
+        raise UsageError("the number of passes lies between 0 and the number of samples")
     likelihood = AnswerLikelihood(passes, samples)
     found = likelihood.maximum()
     curvature, slopes = likelihood.curvature(found)

@@ -14,6 +14,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from caretbench.errors import UsageError
 from caretbench.metrics.intervals import CONFIDENCE, Interval
 from caretbench.metrics.paired import Comparison
 from caretbench.metrics.resampling import MIN_CLUSTERS, Floats
@@ -33,7 +34,7 @@ def part_contrast(differences: Sequence[float] | Floats, inside: Sequence[bool],
         clusters: Source of each problem.
 
     Raises:
-        ValueError: a side has no problem, or the sequences have different lengths.
+        UsageError: a side has no problem, or the sequences have different lengths.
     """
     values = np.asarray(differences, dtype=np.float64)
     chosen = _sides(len(values), inside, clusters)
@@ -64,12 +65,12 @@ def log_odds_contrast(
         clusters: Source of each problem.
 
     Raises:
-        ValueError: no other model, a side without a problem, or sequences of different lengths.
+        UsageError: no other model, a side without a problem, or sequences of different lengths.
     """
     rates, field = np.asarray(own, dtype=np.float64), np.asarray(others, dtype=np.float64)
     chosen = _sides(len(rates), inside, clusters)
     if field.ndim != 2 or field.shape[1] != len(rates):
-        raise ValueError("other models with one rate a problem")
+        raise UsageError("other models with one rate a problem")
     won, lost = rates * (1 - field), (1 - rates) * field
     estimate, added, residuals = 0.0, 0.0, np.zeros(len(rates))
     for side, sign in ((chosen, 1), (~chosen, -1)):
@@ -94,12 +95,12 @@ def on_both_scales(points: Comparison, log_odds: Comparison) -> Comparison:
 
 
 def _sides(number: int, inside: Sequence[bool], clusters: Sequence[str]) -> NDArray[np.bool_]:
-    """Return the marks of the part; raise ValueError if a side is empty or the sequences have different lengths."""
+    """Return the marks of the part; raise UsageError if a side is empty or the sequences have different lengths."""
     chosen = np.asarray(inside, dtype=bool)
     if not number == len(chosen) == len(clusters):
-        raise ValueError("one difference, side and cluster a problem")
+        raise UsageError("one difference, side and cluster a problem")
     if not chosen.any() or chosen.all():
-        raise ValueError("a contrast needs problems on both sides")
+        raise UsageError("a contrast needs problems on both sides")
     return chosen
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from caretbench.errors import UsageError
 from caretbench.metrics.paired import Comparison
 from caretbench.people.study_statistics.part_contrast import normal_comparison
 
@@ -40,10 +41,10 @@ def against_mean(rate: KnownRate, others: Sequence[KnownRate]) -> Comparison:
     The others count as if they moved together, which is the widest that their mean can spread.
 
     Raises:
-        ValueError: there are no others.
+        UsageError: there are no others.
     """
     if not others:
-        raise ValueError("a mean needs a rate")
+        raise UsageError("a mean needs a rate")
     mean = math.fsum(other.rate for other in others) / len(others)
     spread = math.fsum(other.error for other in others) / len(others)
     error = math.hypot(rate.error, spread) + rate.rounding + max(other.rounding for other in others)

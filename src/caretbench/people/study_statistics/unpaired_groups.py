@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from caretbench.errors import UsageError
 from caretbench.metrics.intervals import CONFIDENCE, RESAMPLES, Interval
 from caretbench.metrics.paired import holm
 from caretbench.metrics.resampling import Floats
@@ -68,11 +69,11 @@ def compare_groups(values: Sequence[GroupedValue], *, seed: int) -> GroupDiffere
     deviation of these permutations. A stratum with clusters of one group alone says nothing and is omitted.
 
     Raises:
-        ValueError: no stratum has clusters of both groups, or a cluster is in both.
+        UsageError: no stratum has clusters of both groups, or a cluster is in both.
     """
     strata = list(_strata(values))
     if not strata:
-        raise ValueError("no stratum has problems of both groups")
+        raise UsageError("no stratum has problems of both groups")
     total = math.fsum(stratum.weight for stratum in strata)
     observed = sum(
         stratum.weight * float(stratum.difference(float(stratum.values[: stratum.first].sum()))) for stratum in strata
@@ -120,7 +121,7 @@ def _strata(values: Sequence[GroupedValue]) -> Iterator[_Stratum]:
     parts: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
     for name, members in sorted(clusters.items()):
         if len({one.first for one in members}) > 1:
-            raise ValueError(f"the cluster {name!r} has problems of both groups")
+            raise UsageError(f"the cluster {name!r} has problems of both groups")
         mean = math.fsum(one.value for one in members) / len(members)
         parts[members[0].stratum][0 if members[0].first else 1].append(mean)
     for _, (first, second) in sorted(parts.items()):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from caretbench.errors import DataError
+from caretbench.errors import DataError, UsageError
 from caretbench.files import sha256_text, write_rows
 from caretbench.judging.aggregation import TextScores, scores_by_grader
 from caretbench.judging.criteria import criterion
@@ -119,6 +119,6 @@ def _value_of(key: str) -> Callable[[TextScores], float]:
     """Return the score of a text by a criterion; by one of the user's own, whose file is not known, the sum."""
     try:
         found = criterion(key)
-    except KeyError:
+    except UsageError:
         return lambda scores: scores.total
     return lambda scores: found.value(scores.means)

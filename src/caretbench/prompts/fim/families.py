@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from caretbench.errors import DataError
+from caretbench.errors import DataError, UsageError
 from caretbench.models import ChatPrompt, Message, Prompt, TextPrompt
 from caretbench.problem import Caret
 from caretbench.prompts.fim.format import FamilyWithoutFim, FimFormat, PrefixSuffixOrder
@@ -80,15 +80,15 @@ def format_for_model(name: str, special_tokens: frozenset[str] | None) -> FimFor
     The name decides between families that the tokens cannot tell apart, and alone where no tokens are known.
 
     Raises:
-        ValueError: There is no such format, or none is known; the message contains reason and remedy.
+        UsageError: There is no such format, or none is known; the message contains reason and remedy.
     """
     entry = _family_in_name(name)
     # First, since such models have the tokens of their relatives without the training.
     if isinstance(entry, FamilyWithoutFim):
-        raise ValueError(f"{name} cannot fill in the middle ({entry.title}): {entry.reason}")  # noqa: TRY004
+        raise UsageError(f"{name} cannot fill in the middle ({entry.title}): {entry.reason}")
     if special_tokens is None:
         if entry is None:
-            raise ValueError(
+            raise UsageError(
                 f"no fill-in-the-middle format is known for {name}: its special tokens are not known, and its name "
                 f"tells no family of {', '.join(fim_formats())}; name one (fim/FAMILY) or ask in another way"
             )
@@ -98,7 +98,7 @@ def format_for_model(name: str, special_tokens: frozenset[str] | None) -> FimFor
     if (found := detect_format(special_tokens)) is not None:
         return found
     missing = "" if entry is None else f" (not those of {entry.title}, though it is named so)"
-    raise ValueError(
+    raise UsageError(
         f"{name} cannot fill in the middle: its tokenizer has the tokens of no known family{missing}; "
         "name a family (fim/FAMILY) if it has one nevertheless, or ask in another way"
     )

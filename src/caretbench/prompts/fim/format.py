@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from caretbench.errors import UsageError
 from caretbench.languages import language as language_named
 from caretbench.problem import ContextFile
 from caretbench.prompts.strategy import UnpromptableError
@@ -131,7 +132,7 @@ class FimFormat(_Entry):
 
         Raises:
             UnpromptableError: A text holds a sentinel of the family, or the language's comments are not known.
-            ValueError: The family does not have this order.
+            UsageError: The family does not have this order.
         """
         template = self.orders.get(order or self.order)
         if template is None:
@@ -193,14 +194,14 @@ def _check_names(where: str, template: str, allowed: frozenset[str]) -> None:
 def _title(language: str) -> str:
     try:
         return language_named(language).title
-    except KeyError:
+    except UsageError:
         return ""
 
 
 def _as_comment(file: ContextFile, language: str) -> str:
     try:
         mark = language_named(language).line_comment
-    except KeyError:
+    except UsageError:
         raise UnpromptableError(
             f"other files would be shown as comments, and those of {language} are not known"
         ) from None

@@ -17,6 +17,7 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
+from caretbench.errors import UsageError
 from caretbench.judging.aggregation import GraderKey, TextKey
 from caretbench.judging.agreement import separation
 from caretbench.judging.answers import answer_key
@@ -291,7 +292,7 @@ def known_criterion(key: str) -> Criterion | None:
     """Return CaretBench's criterion with this name and version, or None."""
     try:
         return find_criterion(key)
-    except KeyError:
+    except UsageError:
         return None
 
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-from caretbench.errors import check_folder_is_writable
+from caretbench.errors import UsageError, check_folder_is_writable
 from caretbench.extraction.policies import Policy
 from caretbench.extraction.policies import policy as find_policy
 from caretbench.judging.answers import TextOf
@@ -68,8 +68,7 @@ class JudgingPlan:
 
     Raises:
         DataError: this is no run.
-        ValueError: the criterion is not about its problems, or a limit cannot be kept.
-        KeyError: no such criterion.
+        UsageError: the criterion is not about its problems, or a limit cannot be kept; no such criterion.
     """
 
     def __init__(
@@ -93,7 +92,7 @@ class JudgingPlan:
         problems = config.selection.apply(suite, folder.problems())
         self.parts: Sequence[CriterionProblems] = problems_by_criterion(problems, self.manifest.profile, criterion)
         if not self.parts:
-            raise ValueError(
+            raise UsageError(
                 f"{criterion.key} is not about the problems of this run"
                 if criterion
                 else "a judge is asked nothing about them"
@@ -104,7 +103,7 @@ class JudgingPlan:
         self.costs: dict[str, Price | None] = {name: config.prices.find(spec) for name, spec in config.judges.items()}
         unpriced = [config.judges[name] for name, price in self.costs.items() if price is None]
         if config.max_cost is not None and unpriced:
-            raise ValueError(
+            raise UsageError(
                 f"no price is known for {', '.join(unpriced)}, so --max-cost cannot be kept; give one in a file: "
                 "--prices FILE"
             )

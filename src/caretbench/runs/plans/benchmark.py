@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from caretbench.errors import UsageError
 from caretbench.extraction.policies import Policy
 from caretbench.extraction.policies import policy as find_policy
 from caretbench.problem import Problem, Profile
@@ -50,8 +51,7 @@ class Benchmark(NamedTuple):
         """Return the benchmark of a configuration; without ``output`` its folder is ``root/SUITE-DATA-PROFILE``.
 
         Raises:
-            ValueError: an option is wrong.
-            KeyError: an unknown suite, policy or language.
+            UsageError: an option is wrong; an unknown suite, policy or language.
             DataError: the data are wrong.
         """
         profile = profile_named(config.profile)
@@ -89,8 +89,7 @@ def parse_variants(options: Iterable[str]) -> dict[str, str]:
     """Return the named builds of ``language=name`` options, by language.
 
     Raises:
-        ValueError: an option is wrong, or the language has no such build.
-        KeyError: an unknown language.
+        UsageError: an option is wrong, or the language has no such build; an unknown language.
     """
     from caretbench.execution.toolchains import load_runtime
     from caretbench.languages import language
@@ -99,11 +98,11 @@ def parse_variants(options: Iterable[str]) -> dict[str, str]:
     for option in options:
         name, found, value = option.partition("=")
         if not found:
-            raise ValueError(f"variant {option!r}: expected language=name, cpp=common_headers for example")
+            raise UsageError(f"variant {option!r}: expected language=name, cpp=common_headers for example")
         spoken = language(name).name
         known = load_runtime(spoken).variants
         if value not in known:
-            raise ValueError(f"variant {option!r}: {spoken} has {', '.join(known) or 'no variants'}")
+            raise UsageError(f"variant {option!r}: {spoken} has {', '.join(known) or 'no variants'}")
         chosen[spoken] = value
     return chosen
 
@@ -114,7 +113,7 @@ def baseline_names(names: Sequence[str] | None, suites: Iterable[Suite]) -> list
     Each suite gets those that it has.
 
     Raises:
-        KeyError: no suite has such a baseline.
+        UsageError: no suite has such a baseline.
     """
     own = {suite.name: suite.baselines for suite in suites}
     if names is None:
@@ -123,5 +122,5 @@ def baseline_names(names: Sequence[str] | None, suites: Iterable[Suite]) -> list
     for name in names:
         if not any(name in writers for writers in own.values()):
             known = "; ".join(f"{suite} has {', '.join(writers)}" for suite, writers in own.items())
-            raise KeyError(f"unknown baseline {name!r}; {known}")
+            raise UsageError(f"unknown baseline {name!r}; {known}")
     return names

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
+from caretbench.errors import UsageError
 from caretbench.files import DataError, describe_validation_error
 from caretbench.problem import Problem
 from caretbench.prompts.instructions import InstructionMode
@@ -47,7 +48,7 @@ class _Table(BaseModel):
 
 def _model_name(spec: str) -> str:
     if "/" not in spec.strip("/"):
-        raise ValueError(f"{spec!r} names no model; expected PROVIDER/MODEL, openai/gpt-4o-mini for example")
+        raise UsageError(f"{spec!r} names no model; expected PROVIDER/MODEL, openai/gpt-4o-mini for example")
     return spec
 
 
@@ -58,7 +59,7 @@ def _modes(value: Any) -> Any:
 
 def _distinct(modes: tuple[InstructionMode, ...]) -> tuple[InstructionMode, ...]:
     if len(set(modes)) < len(modes):
-        raise ValueError(f"{', '.join(modes)}: a mode occurs twice; name each once")
+        raise UsageError(f"{', '.join(modes)}: a mode occurs twice; name each once")
     return modes
 
 
@@ -203,7 +204,7 @@ def config_from_options(
     """Return the configuration of command-line options (:mod:`caretbench.runs.plans.options`).
 
     Raises:
-        ValueError: an option is wrong.
+        UsageError: an option is wrong.
     """
     tables = options_to_tables(options)
     client = tables["client"]
@@ -221,7 +222,7 @@ def config_from_options(
             }
         )
     except ValidationError as error:
-        raise ValueError(f"--{validation_message(error)}") from None
+        raise UsageError(f"--{validation_message(error)}") from None
 
 
 def _plain(table: Mapping[str, Any]) -> dict[str, JsonValue]:

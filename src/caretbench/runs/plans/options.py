@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from caretbench.errors import UsageError
 from caretbench.options import Option, StringList
 
 ConfigTable = Literal["suite", "ask", "sampling", "client", "run"]
@@ -124,7 +125,7 @@ def options_to_tables(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return option values as the tables of a configuration; None and empty lists are skipped.
 
     Raises:
-        ValueError: ``temperature`` or ``top_p`` is neither a number nor ``none``.
+        UsageError: ``temperature`` or ``top_p`` is neither a number nor ``none``.
     """
     tables: dict[str, dict[str, Any]] = {"suite": {}, "ask": {}, "sampling": {}, "client": {}, "run": {}}
     for name, value in values.items():
@@ -145,7 +146,7 @@ def _number(name: str, value: Any) -> float | Literal["none"]:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise ValueError(f"--{name.replace('_', '-')} {value!r}: expected a number, or none") from None
+        raise UsageError(f"--{name.replace('_', '-')} {value!r}: expected a number, or none") from None
 
 
 def _names(text: str) -> list[str] | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from caretbench.errors import DataError
+from caretbench.errors import DataError, UsageError
 from caretbench.judging.criteria import criterion as find_criterion
 from caretbench.judging.criterion_choice import CriterionProblems, problems_by_criterion
 from caretbench.models import AccessCheck, ClientOptions, Sampling, unchecked
@@ -55,8 +55,7 @@ class ResolvedRun:
 
         Raises:
             DataError: a key of the run file is wrong, or the data are.
-            ValueError: a value is wrong, names clash, folders clash, or a model is remote and may not be.
-            KeyError: a name is unknown.
+            UsageError: a value is wrong, a name is unknown, names or folders clash, or a remote model is not allowed.
         """
         places = _Places(source)
         models = model_plans(config, source)
@@ -92,11 +91,11 @@ class ResolvedRun:
             judged = [part for benchmark in self.benchmarks for part in self.judged_parts(benchmark)]
             only = next((part.criterion.key for part in judged if part.criterion.only), None)
             if only and not self.config.score:
-                raise ValueError(f"--no-score: {only} judges only answers that passed; score, or name no grader")
+                raise UsageError(f"--no-score: {only} judges only answers that passed; score, or name no grader")
         folders = [benchmark.folder.path for benchmark in self.benchmarks]
         twice_folder = next((path for path in folders if folders.count(path) > 1), None)
         if twice_folder is not None:
-            raise ValueError(f"two suites write to {twice_folder}; give one another folder")
+            raise UsageError(f"two suites write to {twice_folder}; give one another folder")
 
     def _check_names(self) -> None:
         for kind, names in (
@@ -105,22 +104,22 @@ class ResolvedRun:
         ):
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
-                raise ValueError(f"two {kind}s are called {twice!r}; give one another name: -m NAME=SPEC")
+                raise UsageError(f"two {kind}s are called {twice!r}; give one another name: -m NAME=SPEC")
         role = next((model.name for model in self.models if model.name in RESERVED_ROLES), None)
         if role is not None:
-            raise ValueError(f"{role!r} is the name of a role; give the model that is measured another: -m NAME=SPEC")
+            raise UsageError(f"{role!r} is the name of a role; give the model that is measured another: -m NAME=SPEC")
         baselines = {name for one in self.benchmarks for name in baselines_of_run(one.suite.name)}
         for name in (*(model.name for model in self.models), *(judge.name for judge in self.judges)):
             if current_model(name) in baselines:
-                raise ValueError(f"{name!r} is the name of a baseline; give the model another: -m NAME=SPEC")
+                raise UsageError(f"{name!r} is the name of a baseline; give the model another: -m NAME=SPEC")
             if not name.isprintable():
-                raise ValueError(f"the model's name {name!r} holds control characters; use -m NAME=SPEC")
+                raise UsageError(f"the model's name {name!r} holds control characters; use -m NAME=SPEC")
 
     def judged_parts(self, benchmark: Benchmark) -> list[CriterionProblems]:
         """Return the problems of a benchmark to judge, by criterion.
 
         Raises:
-            KeyError: no such criterion.
+            UsageError: no such criterion.
         """
         criterion = find_criterion(self.config.criterion) if self.config.criterion else None
         return problems_by_criterion(benchmark.problems, benchmark.profile, criterion)
@@ -129,11 +128,11 @@ class ResolvedRun:
         """Return the price of a model's tokens.
 
         Raises:
-            ValueError: money is limited, and no price is known.
+            UsageError: money is limited, and no price is known.
         """
         price = self.prices.find(model_or_judge.spec)
         if price is None and self.config.max_cost is not None:
-            raise ValueError(
+            raise UsageError(
                 f"no price is known for {model_or_judge.spec}, so --max-cost cannot be kept; give one in a file: "
                 "--prices FILE"
             )
@@ -145,8 +144,7 @@ def model_plans(config: RunConfig, source: Path | None = None) -> list[ModelPlan
 
     Raises:
         DataError: a key of the run file ``source`` is wrong.
-        ValueError: a value is wrong.
-        KeyError: an unknown preset.
+        UsageError: a value is wrong; an unknown preset.
     """
     places = _Places(source)
     return [
@@ -166,20 +164,19 @@ class _Places:
         """Return ``make()``.
 
         Raises:
-            DataError: it raises KeyError, ValueError or ValidationError, and there is a run file.
-            ValueError: it raises ValidationError, and there is none.
+            DataError: it raises UsageError, DataError or ValidationError, and there is a run file.
+            UsageError: it raises ValidationError, and there is none.
         """
         try:
             return make()
         except ValidationError as error:
             if self._source is None:
-                raise ValueError(f"--{validation_message(error)}") from None
+                raise UsageError(f"--{validation_message(error)}") from None
             raise DataError(f"{self._source}: {key}.{validation_message(error)}") from None
-        except (KeyError, ValueError) as error:
+        except (UsageError, DataError) as error:
             if self._source is None:
                 raise
-            message = error.args[0] if isinstance(error, KeyError) and error.args else error
-            raise DataError(f"{self._source}: {key}: {message}") from None
+            raise DataError(f"{self._source}: {key}: {error}") from None
 
 
 def _benchmark(config: RunConfig, entry: SuiteConfig, *, alone: bool) -> Benchmark:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from caretbench.errors import UsageError
 from caretbench.local.server_spec import is_local_server, is_loopback
 from caretbench.redaction import redact
 from caretbench.suites.baselines import BASELINE_NAMES
@@ -38,19 +39,19 @@ def parse_model_option(option: str) -> NamedModel:
     """Return the model of ``-m SPEC``, ``-m NAME=SPEC``, ``-m ROLE=SPEC`` or ``-m ROLE=NAME=SPEC``.
 
     Raises:
-        ValueError: there is no spec, or it is no model's name.
+        UsageError: there is no spec, or it is no model's name.
     """
     found = _NAMED.fullmatch(option)
     if found and found["name"] in RESERVED_ROLES:
         model = parse_model_option(found["spec"])
         if model.role is not None:
-            raise ValueError(f"-m {option!r}: a model has one role, {found['name']} or {model.role}")
+            raise UsageError(f"-m {option!r}: a model has one role, {found['name']} or {model.role}")
         return model._replace(role=found["name"])
     name, spec = (found["name"], found["spec"]) if found else (redact(option), option)
     if spec in BASELINE_NAMES:
-        raise ValueError(f"-m {option!r}: a baseline runs next to a model: -m PROVIDER/MODEL --baseline {spec}")
+        raise UsageError(f"-m {option!r}: a baseline runs next to a model: -m PROVIDER/MODEL --baseline {spec}")
     if "/" not in spec.strip("/"):
-        raise ValueError(f"-m {option!r}: expected PROVIDER/MODEL, openai/gpt-4o-mini or gguf/model.gguf for example")
+        raise UsageError(f"-m {option!r}: expected PROVIDER/MODEL, openai/gpt-4o-mini or gguf/model.gguf for example")
     return NamedModel(name, spec)
 
 
@@ -58,14 +59,14 @@ def group_by_role(options: Iterable[str], allowed: Iterable[str] = ()) -> dict[s
     """Return the models by role; those under test under None.
 
     Raises:
-        ValueError: a role has no meaning here.
+        UsageError: a role has no meaning here.
     """
     known = tuple(allowed)
     found: dict[str | None, list[NamedModel]] = {}
     for option in options:
         model = parse_model_option(option)
         if model.role is not None and model.role not in known:
-            raise ValueError(
+            raise UsageError(
                 f"-m {option!r}: the role {model.role!r} has no part here; "
                 + (f"roles here: {', '.join(known)}" if known else "no role has")
             )
@@ -85,15 +86,15 @@ def refuse_remote(specs: Iterable[str], addresses: Iterable[str | None] = ()) ->
     """Refuse every model that is not on this machine.
 
     Raises:
-        ValueError: a model is remote, or its address is.
+        UsageError: a model is remote, or its address is.
     """
     for spec in specs:
         if not is_local(spec):
-            raise ValueError(
+            raise UsageError(
                 f"--local-only: {redact(spec)} is asked over the network; models on this machine: "
                 + ", ".join(f"{name}/…" for name in LOCAL_PROVIDERS)
                 + ", server/…@http://127.0.0.1:PORT"
             )
     for address in addresses:
         if address is not None and not is_loopback(address):
-            raise ValueError(f"--local-only: {redact(address)} is not on this machine")
+            raise UsageError(f"--local-only: {redact(address)} is not on this machine")

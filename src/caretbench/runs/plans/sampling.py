@@ -8,6 +8,7 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
+from caretbench.errors import UsageError
 from caretbench.models import Sampling
 
 
@@ -35,9 +36,9 @@ def sampling_preset(name: str) -> SamplingPreset:
     """Return the preset ``name``.
 
     Raises:
-        KeyError: no such preset; the message lists the known ones.
+        UsageError: no such preset; the message lists the known ones.
     """
     known = sampling_presets()
     if name not in known:
-        raise KeyError(f"unknown preset {name!r}; known: {', '.join(known)}")
+        raise UsageError(f"unknown preset {name!r}; known: {', '.join(known)}")
     return known[name]

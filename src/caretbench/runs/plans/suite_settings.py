@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from caretbench.errors import UsageError
 from caretbench.problem import Question
 from caretbench.prompts import AUTO, strategy
 from caretbench.prompts.instructions import InstructionMode, has_instruction
@@ -36,7 +37,7 @@ def suite_settings(
     number of the model's modes among ``models``.
 
     Raises:
-        ValueError: some problems of a suite are questions, and others are not.
+        UsageError: some problems of a suite are questions, and others are not.
     """
     first = next(other for other in models if other.name == model.name)
     for place, benchmark in enumerate(benchmarks):
@@ -72,11 +73,11 @@ def asks_questions(benchmark: Benchmark) -> bool:
     """Return whether the problems of a suite are questions.
 
     Raises:
-        ValueError: some are, and others are places in programs.
+        UsageError: some are, and others are places in programs.
     """
     kinds = {isinstance(problem.shown, Question) for problem in benchmark.problems}
     if len(kinds) > 1:
-        raise ValueError(
+        raise UsageError(
             f"{benchmark.suite.name}: {_QUESTIONS} and {_CARETS} are asked by different prompts; choose one kind "
             "with --select"
         )
@@ -95,12 +96,12 @@ def check_model(model: ModelPlan, benchmarks: Sequence[Benchmark]) -> None:
     """Check that the context and the placement of instructions of a model fit a suite.
 
     Raises:
-        ValueError: one of them fits none.
+        UsageError: one of them fits none.
     """
     if not any(_has_context(benchmark, model) for benchmark in benchmarks):
         suite_context([benchmark.suite for benchmark in benchmarks], model.context)
     if model.instruction is not None and not any(map(_has_instructions, benchmarks)):
-        raise ValueError(
+        raise UsageError(
             f"--instruction {model.instruction}: the problems of "
             f"{' and '.join(dict.fromkeys(benchmark.suite.name for benchmark in benchmarks))} have no instruction; "
             "leave the option out"
@@ -111,14 +112,13 @@ def check_suite_prompt(benchmark: Benchmark) -> None:
     """Check that the prompt of a suite fits its problems.
 
     Raises:
-        ValueError: it does not.
-        KeyError: no such prompt.
+        UsageError: it does not; no such prompt.
     """
     if benchmark.prompt is None:
         return
     questions = asks_questions(benchmark)
     if not _fits(benchmark.prompt, questions=questions):
         kinds = (_QUESTIONS, _CARETS) if questions else (_CARETS, _QUESTIONS)
-        raise ValueError(
+        raise UsageError(
             f"the problems of {benchmark.suite.name} are {kinds[0]}, and {benchmark.prompt} is a prompt for {kinds[1]}"
         )

@@ -12,6 +12,7 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
+from caretbench.errors import UsageError
 from caretbench.extraction.policies import policy
 from caretbench.metrics.similarity import similarities
 from caretbench.problem import CriterionCheck, InlineSplice, PredicateCheck, Problem, Profile
@@ -106,7 +107,7 @@ def failed_predicates(problem: Problem, text: str, level: Level = "strict") -> l
     """Return a line for each predicate of a problem that an answer does not satisfy.
 
     Raises:
-        ValueError: a predicate has a name that this suite does not know.
+        UsageError: a predicate has a name that this suite does not know.
     """
     checks = [check for check in problem.checks if isinstance(check, PredicateCheck)]
     return [fault for check in checks if (fault := _fault(problem, check, text, level))]
@@ -130,7 +131,7 @@ def _fault(problem: Problem, check: PredicateCheck, text: str, level: Level) -> 
         specification = ScaleSpecification.model_validate(check.arguments["specification"])
         return verify(caret.prefix, text, caret.suffix, specification.model_copy(update={"level": level})).reason
     if check.name != FEATURES_PREDICATE or not isinstance(problem.splice, InlineSplice):
-        raise ValueError(f"{problem.id}: no predicate {check.name!r}")
+        raise UsageError(f"{problem.id}: no predicate {check.name!r}")
     program = caret.prefix + text + caret.suffix
     found = features_of_text(program, len(caret.prefix), len(caret.prefix) + len(text))
     if found is None:

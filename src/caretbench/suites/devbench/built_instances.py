@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator
 
-from caretbench.errors import DataError
+from caretbench.errors import DataError, UsageError
 from caretbench.files import read_rows
 from caretbench.problem import SCHEMA_VERSION, Problem, Row
 from caretbench.suites.devbench import starter
@@ -54,7 +54,7 @@ class Scenario(Row):
 def _instance_id(name: str) -> str:
     parts = name.split("/")
     if len(parts) != 3 or any(not part or part.startswith(".") or "\\" in part or "\x00" in part for part in parts):
-        raise ValueError(f"{name!r} is no id of an instance: expected LANGUAGE/CATEGORY/NAME")
+        raise UsageError(f"{name!r} is no id of an instance: expected LANGUAGE/CATEGORY/NAME")
     return name
 
 

@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 from caretbench.download import PinnedFile, copy_file, download_file, is_complete
+from caretbench.errors import UsageError
 from caretbench.files import DataError, cache_folder
 from caretbench.suites.devbench.released_problems import REVISION
 
@@ -18,7 +19,7 @@ def pinned_files(models: Sequence[str] = ()) -> list[PinnedFile]:
     """Return the pinned files of the benchmark and of the recorded completions of some models.
 
     Raises:
-        ValueError: the hashes of a model's completions are not known here.
+        UsageError: the hashes of a model's completions are not known here.
     """
     text = resources.files("caretbench.suites.devbench").joinpath("released_files.json").read_text("utf-8")
     files = [PinnedFile(path, entry["size"], entry["sha256"]) for path, entry in json.loads(text).items()]
@@ -26,7 +27,7 @@ def pinned_files(models: Sequence[str] = ()) -> list[PinnedFile]:
     for model in models:
         recorded = [file for file in files if file.path.endswith(f"-{model}.jsonl")]
         if not recorded:
-            raise ValueError(
+            raise UsageError(
                 f"no pinned completions of {model!r}; score a copy of your own with --completions DIR instead"
             )
         chosen += recorded

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from caretbench.errors import UsageError
 from caretbench.files import DataError
 from caretbench.languages import language
 from caretbench.problem import ChoiceCheck, Problem, Profile, Question
@@ -140,7 +141,7 @@ class Efcb(Suite):
         try:
             return language(value).name
         # Labels of changes name languages that the package has no folder for, such as Kotlin.
-        except KeyError:
+        except UsageError:
             return value
 
     def missing_score(self, results: pl.DataFrame, problems: Mapping[str, Problem]) -> Sequence[str]:

@@ -18,6 +18,7 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from caretbench.errors import UsageError
 from caretbench.problem import Caret, ContextFile, FileSplice, Problem
 from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.code_search import TokenSearch, most_similar_parts, split_tokens
@@ -293,9 +294,9 @@ def build_context(name: str, problem: Problem, analysis: ProjectAnalysis) -> Sho
     """Return the caret of a problem with the context of a strategy.
 
     Raises:
-        KeyError: no such strategy.
+        UsageError: no such strategy.
         DataError: the problem has no span in a file of a project.
     """
     if name not in CONTEXTS:
-        raise KeyError(f"unknown context {name!r}; known: {', '.join(CONTEXTS)}")
+        raise UsageError(f"unknown context {name!r}; known: {', '.join(CONTEXTS)}")
     return CONTEXTS[name](ContextProblem(problem, file_splice(problem), analysis))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from caretbench.errors import UsageError
 from caretbench.files import DataError, write_atomically
 from caretbench.judging.aggregation import TOTAL, TextKey, TextScores, scores_by_grader
 from caretbench.judging.answers import answer_key
@@ -45,7 +46,7 @@ class JudgeStudy:
 
     Raises:
         DataError: nobody has rated an answer, or a criterion judges statements.
-        ValueError: problems are selected.
+        UsageError: problems are selected.
         ValueError, KeyError: as of :class:`~caretbench.runs.judging.plan.JudgingPlan`.
     """
 
@@ -58,7 +59,7 @@ class JudgeStudy:
         check_access: AccessCheck = unchecked,
     ) -> None:
         if config.selection != Selection():
-            raise ValueError(
+            raise UsageError(
                 "a study is of the texts that people rated; --select, --limit and --per-cell are not for it"
             )
         self.folder = folder

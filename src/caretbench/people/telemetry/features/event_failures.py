@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from caretbench.errors import UsageError
 from caretbench.extraction.policies import policy
 from caretbench.languages import language as language_named
 from caretbench.metrics.error_kinds.compared_answer import CaretPlace
@@ -47,7 +48,7 @@ def failures_of(completion: str, due: str | None, place: CaretPlace, added_fault
 def _changed_by_policy(completion: str, place: CaretPlace) -> set[str]:
     try:
         name = language_named(place.language).name
-    except KeyError:
+    except UsageError:
         return set()
     caret = Caret(language=name, prefix=place.prefix, suffix=place.suffix)
     steps = policy("block").apply(completion, caret).steps

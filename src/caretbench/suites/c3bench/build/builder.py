@@ -14,6 +14,7 @@ from caretbench.build.builder import Builder
 from caretbench.build.sources.humaneval_infilling import HUMANEVAL_INFILLING, pull_humaneval
 from caretbench.build.validation.duplicates import near_duplicate_texts
 from caretbench.build.validation.program_gate import ProgramGate
+from caretbench.errors import UsageError
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest, Executor
 from caretbench.extraction.policies import Policy, policy
@@ -210,7 +211,7 @@ class C3BenchBuilder(Builder):
     def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
         """Fetch HumanEval-Infilling into the cache and return its folder."""
         if models:
-            raise ValueError(f"--model {models[0]}: HumanEval-Infilling contains no recorded completions")
+            raise UsageError(f"--model {models[0]}: HumanEval-Infilling contains no recorded completions")
         return pull_humaneval(source, progress)
 
     def build(

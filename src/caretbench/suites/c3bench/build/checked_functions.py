@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from caretbench.errors import UsageError
 from caretbench.files import DataError, describe_validation_error, read_lines
 from caretbench.languages import language_of_grammar
 from caretbench.problem import Provenance
@@ -221,16 +222,16 @@ def program_row(row: Mapping[str, Any], layout: str, default_language: str) -> P
     """Return the program of a row of DevBench's or SAFIM's layout.
 
     Raises:
-        ValueError: a field has another type, the language is unknown, or the row has no hole.
+        UsageError: a field has another type, the language is unknown, or the row has no hole.
     """
     names = LAYOUTS[layout]
     wrong = sorted(name for name in names if not isinstance(row[name], str))
     if wrong:
-        raise ValueError(f"{wrong[0]}: expected a text")
+        raise UsageError(f"{wrong[0]}: expected a text")
     if layout == "SAFIM":
         before, hole, after = _split(row["eval_prompt"])
         if not hole:
-            raise ValueError("eval_prompt: no {{completion}}")
+            raise UsageError("eval_prompt: no {{completion}}")
         name = str(row["lang"])
         return ProgramRow(str(row["task_id"]), _language(name), before + row["ground_truth"] + after)
     name = str(row.get("language") or default_language)
@@ -246,8 +247,8 @@ def _split(text: str) -> tuple[str, bool, str]:
 def _language(name: str) -> str:
     try:
         return language_of_grammar(name.lower()).name
-    except KeyError:
-        raise ValueError(f"unknown language {name!r}") from None
+    except UsageError:
+        raise UsageError(f"unknown language {name!r}") from None
 
 
 def checked_function(program: ProgramRow, provenance: Provenance) -> CheckedFunction | None:

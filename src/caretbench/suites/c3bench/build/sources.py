@@ -9,7 +9,7 @@ from typing import Final
 
 from caretbench.build.sources.humaneval_infilling import HUMANEVAL_INFILLING, humaneval_provenance, multi_line_file
 from caretbench.build.sources.licences import repository_licence
-from caretbench.errors import DataError
+from caretbench.errors import DataError, UsageError
 from caretbench.files import read_lines
 from caretbench.languages import languages
 from caretbench.problem import Provenance
@@ -47,11 +47,11 @@ def read_sources(sources: Sequence[str]) -> BuildMaterial:
     """Return the functions and files of all sources; what cannot be read is a reject, and the rest goes on.
 
     Raises:
-        ValueError: there is no source.
+        UsageError: there is no source.
         DataError: a source is not there, or contains nothing.
     """
     if not sources:
-        raise ValueError(f"no source: give {HUMANEVAL_INFILLING}, a folder of source files, or a file of rows (JSONL)")
+        raise UsageError(f"no source: give {HUMANEVAL_INFILLING}, a folder of source files, or a file of rows (JSONL)")
     reader = _Reader()
     for source in dict.fromkeys(sources):
         reader.read(source)

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from caretbench.build.build_models import BuildModels
 from caretbench.build.validation.reviewed import reviewed_problems
+from caretbench.errors import UsageError
 from caretbench.execution.execution_types import Executor
 from caretbench.files import DataError, sha256_text
 from caretbench.problem import Problem
@@ -43,7 +44,7 @@ def read_material(options: C3BuildOptions) -> BuildMaterial:
     """Return the functions and files of the sources; a build may also consist of variants alone.
 
     Raises:
-        ValueError: there is neither a source nor a file of variants.
+        UsageError: there is neither a source nor a file of variants.
         DataError: a source is not there, or contains nothing.
     """
     if options.variants and not options.sources:
@@ -55,10 +56,10 @@ def check_roles(options: C3BuildOptions, models: BuildModels) -> None:
     """Refuse a checker without instructions to read: those of rewrites are known.
 
     Raises:
-        ValueError: there is a checker, but neither a generator nor a file of variants.
+        UsageError: there is a checker, but neither a generator nor a file of variants.
     """
     if CHECKER_ROLE in models.roles and GENERATOR_ROLE not in models.roles and not options.variants:
-        raise ValueError(
+        raise UsageError(
             f"-m {CHECKER_ROLE}=…: there are no instructions to read back; "
             f"add -m {GENERATOR_ROLE}=SPEC or --variants FILE"
         )

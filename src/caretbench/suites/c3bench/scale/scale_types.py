@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
+from caretbench.errors import UsageError
 from caretbench.files import describe_validation_error, read_packaged_toml
 from caretbench.problem import Row
 
@@ -25,7 +26,7 @@ NODE_CLASSES: frozenset[str] = frozenset({"argument", "condition", "value", "tar
 BLOCK_NODES: frozenset[str] = frozenset({"for", "while", "if", "try", "with", "match", "function", "class"})
 
 
-class SpecificationError(ValueError):
+class SpecificationError(UsageError):
     """Error in a specification; the message is one line that names the field."""
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import tree_sitter
 
+from caretbench.errors import UsageError
 from caretbench.languages import language, language_of_grammar
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.languages.table_reader import LanguageTable, read_table
@@ -52,12 +53,11 @@ def statement_table(name: str) -> StatementTable:
     """Return the table of a language, by name, alias or dialect.
 
     Raises:
-        ValueError: the language has no such table.
-        KeyError: there is no such language.
+        UsageError: the language has no such table; there is no such language.
     """
     table = read_table(language_of_grammar(name).name, "statements", StatementTable)
     if table is None:
-        raise ValueError(f"{language(name).title}: Scale-Control Completion is not verified in this language")
+        raise UsageError(f"{language(name).title}: Scale-Control Completion is not verified in this language")
     return table
 
 

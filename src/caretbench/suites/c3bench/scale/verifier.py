@@ -12,6 +12,7 @@ from typing import Any
 
 import tree_sitter
 
+from caretbench.errors import UsageError
 from caretbench.extraction.caret_surroundings import MAX_TEXT_CHARACTERS
 from caretbench.files import replace_surrogates
 from caretbench.languages import language_of_grammar
@@ -76,8 +77,8 @@ def require_statements(language: str) -> None:
     """Raise SpecificationError if a language has no table of statements."""
     try:
         statement_table(language)
-    except (KeyError, ValueError) as error:
-        raise SpecificationError(f"specification: language: {error.args[0]}") from None
+    except UsageError as error:
+        raise SpecificationError(f"specification: language: {error}") from None
 
 
 class _File:

@@ -11,6 +11,7 @@ from caretbench.build import register_builder
 from caretbench.build.build_models import NO_MODELS, BuildModels
 from caretbench.build.builder import Builder
 from caretbench.build.validation.program_gate import ProgramGate
+from caretbench.errors import UsageError
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.problem import Problem
@@ -61,7 +62,7 @@ class DevBenchBuilder(Builder):
           caretbench build devbench -o mine --again reviews/mine/rejections.jsonl
         """
         if sources:
-            raise ValueError(
+            raise UsageError(
                 f"build devbench takes no source: {sources[0]!r}; cells are chosen by --language, --category"
             )
         return build_instances(output, options, progress, self._strict_gate, self._program, models)

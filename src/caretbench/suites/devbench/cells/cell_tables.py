@@ -17,7 +17,7 @@ from typing import Annotated, Final, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from caretbench.errors import DataError
+from caretbench.errors import DataError, UsageError
 from caretbench.files import describe_validation_error
 from caretbench.languages import languages
 from caretbench.problem import Row
@@ -206,13 +206,13 @@ def canonical_category(value: str) -> str:
     """Return CaretBench's name of a category, from any spelling.
 
     Raises:
-        KeyError: no such category.
+        UsageError: no such category.
     """
     spelling = value.strip().lower().replace("-", "_")
     for name, category in cell_categories().items():
         if spelling in (name, category.released.lower()):
             return name
-    raise KeyError(f"unknown category {value!r}; known: {', '.join(cell_categories())}")
+    raise UsageError(f"unknown category {value!r}; known: {', '.join(cell_categories())}")
 
 
 # Patterns of the text before the caret on its line; the first match is taken.

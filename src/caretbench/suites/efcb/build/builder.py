@@ -21,7 +21,7 @@ from caretbench.build.sources.git_mining import MiningPeriod, MiningProgress, mi
 from caretbench.build.sources.github import mine_github
 from caretbench.build.sources.pull_request import PullRequest, read_pull_requests
 from caretbench.build.sources.repository import UNKNOWN_ORGANIZATION, RepositoryFacts, SourceFilesByRepository
-from caretbench.errors import DataError
+from caretbench.errors import DataError, UsageError
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.options import Option, StringList
 from caretbench.problem import Problem
@@ -78,7 +78,7 @@ class BuildSources:
             DataError: a source is none of these.
         """
         if not sources:
-            raise ValueError("no source: give a clone, OWNER/NAME at GitHub, or a file of mined changes")
+            raise UsageError("no source: give a clone, OWNER/NAME at GitHub, or a file of mined changes")
         found: dict[str, list[str]] = {"clones": [], "hosted": [], "records": []}
         for source in sources:
             path = Path(source)
@@ -204,7 +204,7 @@ def build_questions(
         mining.mine(given)
         pulls = mining.pulls(given.record_files)
         if not pulls:
-            raise ValueError(f"{output}: no merged change was found; look at --since, --until and the branch")
+            raise UsageError(f"{output}: no merged change was found; look at --since, --until and the branch")
         if earlier is not None and (replaced := earlier.replacement_note(Counter(pull.repo for pull in pulls))):
             progress.note(replaced)
         with SourceFilesByRepository(mining.clones) as trees:
@@ -218,7 +218,7 @@ def build_questions(
 def _select_tasks(names: Sequence[str] | None) -> tuple[str, ...]:
     unknown = next((name for name in names or () if name not in TASKS), None)
     if unknown is not None:
-        raise ValueError(f"--task {unknown!r}: expected {', '.join(TASKS)}")
+        raise UsageError(f"--task {unknown!r}: expected {', '.join(TASKS)}")
     return tuple(name for name in TASKS if not names or name in names)
 
 

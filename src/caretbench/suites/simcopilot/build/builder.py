@@ -27,6 +27,7 @@ from caretbench.build.project_tasks.setup_agent import AGENT_PURPOSE, AGENT_ROLE
 from caretbench.build.projects.reach.statement_reach import StatementReach
 from caretbench.build.sources.fetching.source_spec import SOURCE_ABOUT
 from caretbench.build.validation.workspace_gate import WorkspaceGate
+from caretbench.errors import UsageError
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.extraction.policies import policy
 from caretbench.options import Option
@@ -120,7 +121,7 @@ def simcopilot_options(values: Mapping[str, Any]) -> SimCopilotOptions:
     named = [mode.strip() for mode in values["modes"].split(",")]
     unknown = next((mode for mode in named if mode not in MODES), None)
     if unknown is not None:
-        raise ValueError(f"--modes {unknown!r}: expected {', '.join(MODES)}")
+        raise UsageError(f"--modes {unknown!r}: expected {', '.join(MODES)}")
     limit = values["max_candidates"]
     sampling = TaskSampling(
         tuple(mode for mode in MODES if mode in named),
@@ -145,7 +146,7 @@ class SimCopilotBuilder(Builder):
     def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
         """Fetch the released programs, spans and labels into the cache and return their folder."""
         if models:
-            raise ValueError(f"--model {models[0]}: the release contains no recorded completions")
+            raise UsageError(f"--model {models[0]}: the release contains no recorded completions")
         return pull(source=source, progress=progress)
 
     def build(

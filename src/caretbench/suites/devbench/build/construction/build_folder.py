@@ -27,7 +27,7 @@ from typing import Final, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from caretbench.build.build_models import ANSWERS_FILE
-from caretbench.errors import DataError
+from caretbench.errors import DataError, UsageError
 from caretbench.files import (
     RowAppender,
     RowT,
@@ -274,8 +274,8 @@ class BuildFolder:
         """
         try:
             path = self.path / f"{instance}{language(instance.partition('/')[0]).suffix}"
-        except KeyError as error:
-            raise DataError(f"{self.path}: {instance}: {error.args[0]}") from None
+        except UsageError as error:
+            raise DataError(f"{self.path}: {instance}: {error}") from None
         if not path.resolve().is_relative_to(self.path.resolve()):
             raise DataError(f"{path}: a link leads out of the folder; remove it")
         return path

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from caretbench.build.build_models import AnswersMissingError, BuildModels, BuildRequest, ExpectedRequests
 from caretbench.build.sources.licences import RedistributionError, redistribution_terms
-from caretbench.errors import DataError
+from caretbench.errors import DataError, UsageError
 from caretbench.execution.dispatcher import Dispatcher, open_executor
 from caretbench.execution.toolchains import load_runtime
 from caretbench.files import RowAppender, remove_partial_files
@@ -69,11 +69,11 @@ def start_of_build(options: ConstructionOptions, folder: BuildFolder, *, has_gen
     """Return the options of a build; those that are not set are the folder's.
 
     Raises:
-        ValueError: no generator is named, or the seed is not the folder's.
+        UsageError: no generator is named, or the seed is not the folder's.
         DataError: a file is malformed, or there is nothing that a review could have rejected.
     """
     if not has_generator:
-        raise ValueError(_without_generator(folder))
+        raise UsageError(_without_generator(folder))
     known = folder.manifest()
     if known is None:
         seed = options.scenario_seed if options.scenario_seed is not None else secrets.randbelow(1 << 31)

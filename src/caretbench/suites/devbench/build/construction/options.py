@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from pydantic import Field
 
+from caretbench.errors import UsageError
 from caretbench.languages import language as language_named
 from caretbench.options import Option, StringList
 from caretbench.problem import Row
@@ -85,7 +86,7 @@ class ConstructionOptions(Row):
         """Return the options from the values of :data:`OPTIONS`.
 
         Raises:
-            ValueError: there is no such language or category.
+            UsageError: there is no such language or category.
         """
         named = {name: values[name] for name in cls.model_fields if name in values}
         named["compare"] = tuple(values["compare"] or ())
@@ -97,15 +98,15 @@ class ConstructionOptions(Row):
 def _known_language(name: str) -> str:
     try:
         found = RELEASED_LANGUAGES.get(name) or language_named(name).name
-    except KeyError:
+    except UsageError:
         found = name
     if found not in cell_languages():
-        raise ValueError(f"--language {name}: no such cells; languages: {', '.join(cell_languages())}")
+        raise UsageError(f"--language {name}: no such cells; languages: {', '.join(cell_languages())}")
     return found
 
 
 def _known_category(name: str) -> str:
     try:
         return canonical_category(name)
-    except KeyError:
-        raise ValueError(f"--category {name}: no such cells; categories: {', '.join(cell_categories())}") from None
+    except UsageError:
+        raise UsageError(f"--category {name}: no such cells; categories: {', '.join(cell_categories())}") from None
