@@ -36,6 +36,22 @@ def _targets() -> set[str]:
     return set(re.findall(r"^([a-z-]+):", (_ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
 
 
+def test_hooks_before_a_commit_run_tools_and_targets_that_exist() -> None:
+    config = yaml.safe_load((_ROOT / ".pre-commit-config.yaml").read_text("utf-8"))
+    commands = [hook["entry"].split() for repository in config["repos"] for hook in repository["hooks"]]
+    assert {command[0] for command in commands} == {".venv/bin/ruff", "make"}
+    assert {command[1] for command in commands if command[0] == "make"} <= _targets()
+    for _, *words in (command for command in commands if command[0] == ".venv/bin/ruff"):
+        ruff = [sys.executable, "-m", "ruff", *words, __file__]
+        assert subprocess.run(ruff, cwd=_ROOT, capture_output=True, check=False).returncode == 0, ruff
+
+
+def test_updates_are_asked_for_the_tools_of_this_repository() -> None:
+    config = yaml.safe_load((_ROOT / ".github" / "dependabot.yml").read_text("utf-8"))
+    assert {entry["package-ecosystem"] for entry in config["updates"]} == {"uv", "github-actions"}
+    assert (_ROOT / "uv.lock").exists()
+
+
 def test_workflows_name_targets_that_exist() -> None:
     named = [step.split()[1] for workflow in _WORKFLOWS for step in _steps(workflow) if step.startswith("make ")]
     named += re.findall(r"&& make ([a-z-]+)", (_ROOT / "Containerfile").read_text("utf-8"))
