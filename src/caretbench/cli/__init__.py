@@ -94,9 +94,12 @@ def main() -> None:
     except Exception as error:
         if debug:
             _print_traceback(error)
-        expected = isinstance(error, CaretBenchError | OSError)
-        sys.stderr.write(f"caretbench: {_describe(error) if expected else _fault(error)}\n")
-        sys.exit(2 if expected else _FAULT)
+        if isinstance(error, CaretBenchError | OSError):
+            message, status = _describe(error), 2
+        else:
+            message, status = _fault(error), _FAULT
+        sys.stderr.write(f"caretbench: {message}\n")
+        sys.exit(status)
 
 
 def _log_everything() -> None:
