@@ -79,7 +79,7 @@ def start_of_build(options: ConstructionOptions, folder: BuildFolder, *, has_gen
         seed = options.scenario_seed if options.scenario_seed is not None else secrets.randbelow(1 << 31)
         known = ConstructionManifest(seed=seed, canary=f"caretbench canary {secrets.token_hex(16)}")
     elif options.scenario_seed not in {None, known.seed}:
-        raise ValueError(
+        raise UsageError(
             f"--scenario-seed {options.scenario_seed}: the scenarios of {folder.path} have the seed {known.seed}; "
             "leave the option out, or choose another folder with -o"
         )
