@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final, Generic, TypeVar, get_args, overload
 
+from caretbench.errors import UsageError
 from caretbench.problem import Profile
 
 T = TypeVar("T")
@@ -165,7 +166,7 @@ def rules_of(name: Profile) -> ProfileRules:
 
 
 def profile_named(name: str, option: str = "--profile") -> Profile:
-    """Return the profile of this name, or raise ValueError where there is none."""
+    """Return the profile of this name, or raise UsageError where there is none."""
     if name not in PROFILES:
-        raise ValueError(f"{option} {name!r}: expected {' or '.join(PROFILES)}")
+        raise UsageError(f"{option} {name!r}: expected {' or '.join(PROFILES)}")
     return name
