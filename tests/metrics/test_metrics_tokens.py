@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caretbench.metrics.tokens import UntokenizableError, lenient_token_count, paper_token_count
+from caretbench.metrics.complexity import UntokenizableError, lenient_token_count, paper_token_count
 
 # The lenient module is in the standard library up to 3.11: there it is the oracle, for all data and for odd texts.
 lenient_stdlib = pytest.mark.skipif(

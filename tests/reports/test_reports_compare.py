@@ -6,9 +6,8 @@ import pytest
 from caretbench.files import DataError
 from caretbench.metrics.paired import NOT_DISTINGUISHABLE
 from caretbench.problem import Problem, Score
-from caretbench.reports.compare import compare_runs
+from caretbench.reports.compare import compare_runs, comparison_tables
 from caretbench.reports.frame import LoadedRun, build_frame
-from caretbench.reports.output.comparison import comparison_tables
 from caretbench.reports.results.run_settings import IncomparableError
 from caretbench.suites.suite_types import Stratification
 from tests.support.report_runs import make_problem

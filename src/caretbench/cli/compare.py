@@ -50,8 +50,7 @@ def compare(
       caretbench compare runs/mine --every-pair --by category
     """
     from caretbench.errors import check_file_is_writable
-    from caretbench.reports.compare import compare_runs
-    from caretbench.reports.output.comparison import comparison_tables
+    from caretbench.reports.compare import compare_runs, comparison_tables
     from caretbench.reports.output.page import render_comparison
     from caretbench.reports.output.text_output import print_tables
     from caretbench.reports.results.run_settings import ALIGNABLE, Alignable

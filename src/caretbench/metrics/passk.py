@@ -49,6 +49,7 @@ def pass_rates(counts: Sequence[tuple[int, int]], *, any_of_fewer: bool = False)
     }
 
 
+# A report asks for the few possible pairs of counts again for every cell, model and k.
 @lru_cache(maxsize=4096)
 def _rate(samples: int, passed: int, k: int) -> float:
     return pass_at_k(samples, passed, k, any_of_fewer=True)

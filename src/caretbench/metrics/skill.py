@@ -43,6 +43,7 @@ def skill_interval(scores: Sequence[float], floors: Sequence[float], clusters: S
         return Interval(math.nan, math.nan, "undefined", "one source alone says nothing about the spread")
     generator = np.random.default_rng(seed)
     drawn = generator.multinomial(units, np.full(units, 1 / units), size=RESAMPLES).astype(np.float64)
+    # A resample in which the floor reaches every answer leaves no room above it, so its skill is not defined.
     above, below = (drawn @ table[0] - drawn @ table[1]), (drawn @ sizes - drawn @ table[1])
     values = above[below > 0] / below[below > 0]
     if not values.size:

@@ -1,4 +1,4 @@
-"""Comparison of models and runs on the problems for which both have verdicts."""
+"""Comparison of models and runs on the problems for which both have verdicts, and its tables."""
 
 from __future__ import annotations
 
@@ -22,8 +22,18 @@ from caretbench.reports.results.run_settings import (
     selection_notes,
 )
 from caretbench.reports.strata import has_verdicts, strata_of
+from caretbench.reports.tables import (
+    ReportTable,
+    TableField,
+    display_stratum,
+    number_field,
+    share_field,
+    table_of,
+    text_field,
+)
 from caretbench.suites.base import Suite
 from caretbench.suites.suite_types import DEFAULT_STRATIFICATION, Stratification
+from caretbench.text_tables import p_text
 from caretbench.versions import current_model
 
 _SINGLE = DEFAULT_STRATIFICATION._replace(crossed=())
@@ -125,6 +135,7 @@ def _pairs_of(
 
 def _equal_problems(runs: Sequence[LoadedRun]) -> set[str]:
     """Return the ids of the problems that are identical in every run."""
+    # Another version of a data set may keep the id of a problem whose text has changed.
     hashes = [{(problem.id, sha256_json(problem.model_dump(mode="json"))) for problem in run.problems} for run in runs]
     return {identity for identity, _ in set.intersection(*hashes)}
 
@@ -177,3 +188,40 @@ def _notes(runs: Sequence[LoadedRun], tests: Sequence[PairedTest]) -> Iterator[s
     if differing:
         yield f"The runs used different toolchain versions for {', '.join(differing)}."
     yield from sorted({row.warning for row, _ in tests if row.warning is not None and row.scope == "all"})
+
+
+def comparison_tables(report: ComparisonReport) -> list[ReportTable]:
+    """Return the tables of a comparison: overall, then by strata."""
+    found = [comparison_table("Overall, on the problems with verdicts on both sides", report.overall)]
+    for scope in dict.fromkeys(row.scope for row in report.strata):
+        rows = [row for row in report.strata if row.scope == scope]
+        found.append(comparison_table(f"By {display_stratum(scope)}", rows))
+    return found
+
+
+def comparison_table(title: str, rows: Sequence[ComparisonRow], measure: str = "pass@1") -> ReportTable:
+    """Return the table of tests; ``measure`` is the title of the compared number."""
+    strata = any(row.label != "all" for row in rows)
+    heads = ("First", "Second", *(("Part",) if strata else ()), "Problems", f"First {measure}", f"Second {measure}")
+    heads += ("First minus second (points)", "p (Holm)", "Test", "Verdict")
+    fields = [
+        (
+            row.first,
+            row.second,
+            *((row.label,) if strata else ()),
+            row.problems,
+            share_field(row.first_rate),
+            share_field(row.second_rate),
+            _difference_field(row),
+            number_field(row.p_value, p_text(row.p_value)),
+            row.test,
+            text_field(row.verdict, "good" if row.distinguishable else ""),
+        )
+        for row in rows
+    ]
+    return table_of(title, heads, fields)
+
+
+def _difference_field(row: ComparisonRow) -> TableField:
+    note = "" if row.low is None or row.high is None else f"{100 * row.low:+.1f} to {100 * row.high:+.1f}"
+    return number_field(row.difference, f"{100 * row.difference:+.1f}", note)

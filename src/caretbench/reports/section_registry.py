@@ -52,6 +52,7 @@ SECTIONS: list[Section] = [
 
 def add_sections(*sections: Section) -> None:
     """Add sections of another wing; those of a class that is there already are not added again."""
+    # Several verbs in one process (tests, a notebook) each add the sections of the people wing.
     known = {type(section) for section in SECTIONS}
     SECTIONS.extend(section for section in sections if type(section) not in known)
 

@@ -73,6 +73,7 @@ def without_empty_columns(table: ReportTable) -> ReportTable:
 
 def _with_counts(heads: Sequence[str], row: tuple[TableField, ...]) -> tuple[TableField, ...]:
     """Return the row with the number of problems below each number that is not over the row's number of problems."""
+    # Rates of one row may be over fewer problems than the row: without an n they read as if over all of them.
     stated = {field.sort for head, field in zip(heads, row, strict=True) if head in _COUNT_HEADS}
     return tuple(
         field

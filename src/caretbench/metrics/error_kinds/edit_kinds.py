@@ -12,8 +12,8 @@ from typing import Final
 
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.metrics.error_kinds.answer_structure import AnswerStructure, Token
-from caretbench.metrics.error_kinds.code_kinds import introduced_names
 from caretbench.metrics.error_kinds.compared_answer import CaretPlace, ComparedAnswer
+from caretbench.metrics.error_kinds.text_kinds import introduced_names
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _WORD_END = re.compile(r"\w+\Z")
@@ -74,6 +74,7 @@ def broken_word(compared: ComparedAnswer) -> bool:
     if before is not None and not before[0].isdigit():
         ours, theirs = (_WORD_BEGIN.match(text) for text in (compared.answer, compared.reference))
         if ours is not None and (theirs is None or theirs[0] != ours[0]):
+            # A single letter before the caret is too often the first one of another word.
             repeats = len(before[0]) > 1 and ours[0].startswith(before[0])
             return repeats or theirs is not None or not compared.nothing_due
     runs_on = after is not None and _WORD_END.search(compared.answer) is not None

@@ -12,11 +12,11 @@ import polars as pl
 from caretbench.judging.answers import REFERENCE
 from caretbench.metrics.paired import is_decidable
 from caretbench.profiles import PROFILES
+from caretbench.reports.compare import comparison_table
 from caretbench.reports.estimates import ReportedNumber, pass_at_1
 from caretbench.reports.frame import GROUP
 from caretbench.reports.head.head_values import HeadDifference, HeadPart, RankedModel, ReportHead
 from caretbench.reports.head.measured_parts import MeasuredPart, measured_parts, part_tests
-from caretbench.reports.output.comparison import comparison_table
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.answer_counts import ModelUsage, model_usage
 from caretbench.reports.results.paired_models import ComparisonRow, ModelRates, adjusted_rows

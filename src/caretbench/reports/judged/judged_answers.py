@@ -90,6 +90,7 @@ class JudgedTexts(NamedTuple):
         if grader is not None:
             return self.graders[grader].get(text)
         found = [texts[text] for texts in self.graders.values() if text in texts]
+        # Where a strict judge is missing, the mean of the others is higher: models would differ by who judged them.
         return _mean_of_graders(found) if found and len(found) == len(self.graders) else None
 
 

@@ -188,6 +188,7 @@ def _in_order(ratings: Mapping[str, ControlRating], *, bad: bool) -> bool | None
 ACCEPTANCE_VERSION: Final = "controls@1"
 """Version of the rule by which graders are accepted."""
 
+# Below 33 problems for each of three controls (35 for four), no threshold keeps both 1 % and 5 %.
 GOOD_GRADER_ACCURACY: Final = 0.85
 MAX_FALSE_REJECTION: Final = 0.01
 """Maximum probability that a good grader fails under one criterion."""
@@ -222,6 +223,7 @@ def min_correct_controls(problems: int, controls: int) -> int:
     from scipy.special import bdtr  # takes a third of a second to load, and few runs have controls
 
     return int(
+        # A judge fails by any one control, so the probability of a false rejection is divided among them.
         np.argmax(bdtr(np.arange(problems + 1), problems, GOOD_GRADER_ACCURACY) > MAX_FALSE_REJECTION / controls)
     )
 
@@ -266,6 +268,7 @@ def _faults(found: Calibration, names: tuple[str, ...]) -> Iterator[str]:
         if rating is None:
             continue
         problems = min(rating.problems, _LARGEST)  # more problems do not change the result
+        # A share times its count may be a rounding error below the whole number, so a judge at the threshold passes.
         right = rating.right * problems
         if right < min_correct_controls(problems, len(names)) - 1e-9:
             yield f"{name} judged correctly in {round(rating.right * rating.problems)} of {rating.problems}"
@@ -273,6 +276,7 @@ def _faults(found: Calibration, names: tuple[str, ...]) -> Iterator[str]:
         rating = found.controls.get(name)
         if rating is None or rating.order_effect is None or rating.order_error is None:
             continue
+        # The standard error of a handful of differences is itself too uncertain to fail a judge by.
         if rating.problems < _FEWEST_ORDERED:
             continue
         if abs(rating.order_effect) - _DEVIATIONS * rating.order_error > MAX_ORDER_EFFECT:

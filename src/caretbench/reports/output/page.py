@@ -19,10 +19,9 @@ from markupsafe import Markup, escape
 
 from caretbench.files import cache_folder, write_atomically
 from caretbench.page_scripts import token_diff_script
-from caretbench.reports.compare import ComparisonReport
+from caretbench.reports.compare import ComparisonReport, comparison_tables
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.head.head_texts import footer_line
-from caretbench.reports.output.comparison import comparison_tables
 from caretbench.reports.output.page_parts import PageHead, page_head, with_legend
 from caretbench.reports.output.samples import DEFAULT_LIMIT, pack_samples, to_script_json
 from caretbench.reports.section import Chart, ColumnGroup, PageBlock, PagePart, PageSource, groups

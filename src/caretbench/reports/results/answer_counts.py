@@ -128,6 +128,7 @@ def _total(rows: Sequence[AnyCompletion], name: str) -> int | None:
         for row in rows
         if row.usage is not None and (count := getattr(row.usage, name)) is not None
     ]
+    # Each answer has a fraction of its request, and fractions such as three thirds must add up to a whole number.
     return round(math.fsum(parts)) if parts else None
 
 
@@ -136,6 +137,7 @@ def _requests(rows: Sequence[AnyCompletion]) -> Iterator[Latency | None]:
 
     Rows of one problem with equal shared usage and equal time are one request, even if one of its samples is missing.
     """
+    # Rows have no id of their request: n samples asked at once carry the same usage and the same time.
     together = Counter((row.problem_id, row.usage, row.latency) for row in rows)
     for (_, usage, latency), count in together.items():
         yield from [latency] * math.ceil(count / (1 if usage is None else usage.answers))
