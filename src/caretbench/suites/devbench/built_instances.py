@@ -53,6 +53,8 @@ class Scenario(Row):
 
 def _instance_id(name: str) -> str:
     parts = name.split("/")
+    # The id becomes a path below the folder, and rows may come from somebody else: `..`, hidden files and NUL must not
+    # get there.
     if len(parts) != 3 or any(not part or part.startswith(".") or "\\" in part or "\x00" in part for part in parts):
         raise UsageError(f"{name!r} is no id of an instance: expected LANGUAGE/CATEGORY/NAME")
     return name
@@ -108,6 +110,8 @@ def labelled(problems: list[Problem], rows: Mapping[str, BuiltInstance]) -> list
 
 
 def _labelled(problem: Problem, row: BuiltInstance) -> Problem:
+    # An instance and its sibling share their shape, and two generators their scenario: intervals must not take them for
+    # independent.
     cluster = row.scenario.original_id
     labels = {
         "generator": row.generator,
@@ -129,6 +133,7 @@ def built_instances(folder: Path) -> dict[str, BuiltInstance]:
         DataError: a row is malformed.
     """
     path = folder / INSTANCES_FILE
+    # A build that is killed while it appends leaves half a row; its instance is written again from the stored answer.
     rows = read_rows(path, BuiltInstance, allow_partial_last_line=True) if path.exists() else ()
     return {row.id: row for row in rows}
 
@@ -142,6 +147,7 @@ def built_problems(folder: Path) -> list[Problem]:
     try:
         found = starter.load(folder, source=folder.resolve().name)
     except DataError:
+        # A folder without files is a new one. With files, a missing mark in one of them is a fault to report.
         if any(folder.glob("*/*/*.*")):
             raise
         return []

@@ -26,6 +26,7 @@ def pinned_files(models: Sequence[str] = ()) -> list[PinnedFile]:
     chosen = [file for file in files if not file.path.startswith("completions/")]
     for model in models:
         recorded = [file for file in files if file.path.endswith(f"-{model}.jsonl")]
+        # Without a hash nothing is fetched: a file on a branch that has moved would be scored as the release.
         if not recorded:
             raise UsageError(
                 f"no pinned completions of {model!r}; score a copy of your own with --completions DIR instead"
@@ -71,6 +72,7 @@ def pull(
     files = pinned_files(models)
     progress(0, len(files))
     for file in files:
+        # A run that was stopped during the download goes on with the files that are missing or differ from their hash.
         if not is_complete(file, folder):
             if source is not None:
                 copy_file(file, source, folder)

@@ -68,6 +68,8 @@ def _problem(row: dict[str, Any], language: str, category: str, where: str) -> P
         if not isinstance(row[field], str):
             raise DataError(f"{where}: the field {field!r} is {type(row[field]).__name__}, expected text")
     unknown = sorted(row.keys() - set(FIELDS))
+    # Every row of the release has exactly these eight fields. Another one is the data of a later version, whose meaning
+    # is not known here.
     if unknown:
         raise DataError(f"{where}: unknown field {unknown[0]!r}")
     if RELEASED_LANGUAGES.get(row["language"]) != language:
@@ -77,9 +79,12 @@ def _problem(row: dict[str, Any], language: str, category: str, where: str) -> P
     )
     shown_suffix = with_leading_newline(suffix)
     after = with_trailing_newline(shown_suffix) + with_trailing_newline(assertions)
+    # Of 300 references in Python 6 need a display. A completion that opens a window must fail as such, not excuse
+    # itself.
     program = "\n".join((prefix, reference, suffix, assertions))
     needs = ("display",) if any(mark in program for mark in _DISPLAY_MARKS) else ()
     identity = f"{language}/{category}/{row['id']}"
+    # Ids of the release are 1 to 50 in each of its 36 files; language and category make them unique.
     return Problem(
         id=identity,
         suite="devbench",
@@ -109,6 +114,7 @@ def load(root: Path) -> list[Problem]:
         for number, row in read_lines(path):
             where = f"{path}:{number}"
             problem = _problem(row, language, category, where)
+            # Completions are recorded by id: with two problems of one id they would be scored against either.
             if problem.id in first_seen:
                 raise DataError(f"{where}: id {row['id']!r} is already used at {first_seen[problem.id]}")
             first_seen[problem.id] = where
@@ -130,6 +136,8 @@ def _settings() -> dict[str, Any]:
 def _scripted(language: str, released: Mapping[str, str], completion: str) -> str:
     """Join a program of Python, JavaScript or TypeScript: always newlines between parts, then the assertions."""
     settings = _settings()[language]
+    # Always with a line feed, although 40 prefixes of Python, 86 of JavaScript and 105 of TypeScript end within a line:
+    # `x = ` and `5` is then a syntax error.
     body = "\n".join((released["prefix"], completion, released["suffix"]))
     program = f"{body}\n\n{settings['assertions_mark']}\n{released['assertions']}\n"
     header = settings.get("header")
@@ -139,6 +147,8 @@ def _scripted(language: str, released: Mapping[str, str], completion: str) -> st
 def _compiled(released: Mapping[str, str], completion: str) -> str:
     """Join a program of Java, C++ or C#: a newline if neither side has one; then the suffix loses leading blanks."""
     prefix, suffix = released["prefix"], released["suffix"]
+    # Otherwise the suffix loses its leading blanks and line feed: after a completion that ends in a comment, its first
+    # line, an assertion perhaps, is swallowed.
     if prefix.endswith("\n") or completion.startswith("\n"):
         return prefix + completion + suffix
     return prefix.rstrip() + "\n" + completion + suffix.lstrip()
@@ -148,10 +158,12 @@ def _cpp(released: Mapping[str, str], completion: str) -> str:
     """Join a C++ program: a header goes first if its bare name occurs nowhere; without ``int main(`` it is wrapped."""
     headers = _settings()["cpp"]["headers"]
     program = _compiled(released, completion)
+    # 24 of 300 references in C++ lack a standard header, most of them `<functional>`; the runner adds only five others.
     program = _includes(name for name in headers if name not in program) + program
     if "int main(" not in program:
         return f"{_includes(headers)}int main() {{\n{program}\n{released['assertions']}\nreturn 0;\n}}\n"
     if released["assertions"].strip():
+        # Where the last `return` is, even in a comment: the runner searches the text.
         head, found, tail = program.rpartition("return ")
         if found:
             program = f"{head}{released['assertions']}\n{found}{tail}"
@@ -167,6 +179,8 @@ def csharp_variant(program: str) -> str | None:
     settings = _settings()["csharp"]
     namespace = _NAMESPACE.search(program)  # of several, the first one decides
     names = namespace[1] if namespace else ""
+    # `-c Release` compiles `Debug.Assert` away. 49 references take this path, and 47 of them assert in no other way:
+    # they test that the program compiles.
     marked = any(mark in program for mark in settings["release_marks"])
     return "release" if marked or any(name in names for name in settings["release_namespaces"]) else None
 
@@ -179,6 +193,7 @@ def paper_program(language: str, released: Mapping[str, str], completion: str | 
     """
     if language in ("python", "javascript", "typescript"):
         return _scripted(language, released, "None" if completion is None else completion)
+    # `None + str` is an exception of the runner itself, which it counts as an unexpected error.
     if completion is None:
         return None
     return (_cpp if language == "cpp" else _compiled)(released, completion)
@@ -213,6 +228,7 @@ def _released_rows(row: dict[str, Any], model: str, problem: Problem, where: str
         # A failed request: the row has an error message in place of completions.
         yield Completion(problem_id=problem.id, model=model, parameters="recorded", text=row[model], error=True)
         return
+    # Empty and null samples are answers: 1,191 of the 80,988 recorded ones. Only another type is a fault of the file.
     if not isinstance(samples, list) or not all(text is None or isinstance(text, str) for text in samples):
         raise DataError(f"{where}: {model}_completions is not a list of texts")
     for sample, text in enumerate(samples):
@@ -235,6 +251,8 @@ def _released(
             if problem is None:
                 passed_over(identity)
                 continue
+            # The released runner pairs rows by their number. The repeated fields show whether a file belongs to these
+            # problems.
             repeated = replace_surrogates([row["golden_completion"], row["prefix"]])
             if repeated != [problem.reference, problem.released["prefix"]]:
                 raise DataError(f"{where}: the repeated fields differ from the problem {problem.id}")

@@ -42,6 +42,7 @@ class DocumentationCheck(BaseModel):
 
 
 def _mentioned(text: str, word: str) -> bool:
+    # By beginning: `sort` is also found in `sorted` and `sorting`, but not in `resort`.
     return re.search(rf"(?<!\w){re.escape(word)}", text, re.IGNORECASE) is not None
 
 
@@ -74,6 +75,8 @@ def documentation_faults(program: str, language: str, check: DocumentationCheck,
     faults += [f"parameter {name} is not described" for name in check.parameters if name not in comment.parameters]
     if check.returns and not comment.returns:
         faults.append("the returned value is not described")
+    # Documentation writes `ArgumentException` for `System.ArgumentException`, and `out_of_range` for
+    # `std::out_of_range`.
     thrown = {_unqualified(name) for name in comment.throws}
     faults += [f"{name} is not described" for name in check.throws if _unqualified(name) not in thrown]
     faults += [
@@ -103,6 +106,7 @@ def split_program(text: str, location: str) -> tuple[str, str, str, str]:
     shown, found, tests = text.partition(TESTS)
     if found:
         shown += "\n"
+    # Two pairs of marks would be two references, and a reversed pair an empty one before its own prefix.
     if shown.count(OPENING) != 1 or shown.count(CLOSING) != 1 or shown.index(OPENING) > shown.index(CLOSING):
         raise DataError(f"{location}: expected one {OPENING} and after it one {CLOSING} around the reference")
     prefix, _, rest = shown.partition(OPENING)
@@ -118,6 +122,7 @@ def _predicates(path: Path) -> Iterator[PredicateCheck]:
         except tomllib.TOMLDecodeError as error:
             raise DataError(f"{sidecar}: not TOML: {error}") from None
         for name, arguments in table.items():
+            # A mistyped predicate would check nothing, and every answer would satisfy it.
             if name != "documentation":
                 raise DataError(f"{sidecar}: unknown predicate {name!r}; known: documentation")
             try:
@@ -134,6 +139,7 @@ def read_problem(path: Path, language: str, category: str, source: str) -> Probl
         DataError: the file lacks its marks, or the file with its predicates is malformed.
     """
     try:
+        # Editors on Windows write a byte-order mark, which is no part of the program.
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read ({error})") from None

@@ -81,6 +81,7 @@ class DevBench(Suite):
         root = Path(source)
         if not root.is_dir():
             raise DataError(f"{source}: no such folder; expected starter, released, or a folder with problems")
+        # Both layouts have folders of languages; `c_sharp` and files of rows occur only in the released one.
         if any((root / name).is_dir() for name in ("benchmark", "c_sharp")) or _holds_jsonl(root):
             return ProblemSet.of("released", released.load(root))
         if problems := built_problems(root):
@@ -111,6 +112,7 @@ class DevBench(Suite):
         else:
             if not isinstance(problem.splice, InlineSplice):
                 raise TypeError(f"{problem.id}: a DevBench answer is spliced inline")
+            # Without a line feed that the model did not see: the program is prefix, answer and suffix as they are.
             source = None if text is None else problem.splice.program(text)
         if source is None:
             return None
@@ -143,6 +145,7 @@ class DevBench(Suite):
         checks = [check for check in problem.checks if isinstance(check, PredicateCheck)]
         if not checks or not isinstance(problem.splice, InlineSplice):
             return []
+        # With released tests every comment passes, since it is never executed.
         program, name = problem.splice.program(text), problem.caret.language
         start = len(encode(problem.splice.before))
         end = start + len(encode(text))
@@ -215,11 +218,13 @@ def memory_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: 
     found = []
     for (model, policy, profile), rows in sorted(results.partition_by(*_GROUP, as_dict=True).items()):
         means = _means(rows)
+        # A pair counts where both were answered; one of them alone says nothing about the difference.
         known = {sibling: one for sibling, one in pairs.items() if sibling in means and one in means}
         if not known:
             continue
         second, first = [means[sibling] for sibling in known], [means[one] for one in known.values()]
         clusters = [problems[one].cluster for one in known.values()]
+        # Generators that were given one scenario wrote alike programs: pairs are resampled by scenario.
         comparison = compare(second, first, seed=seed, clusters=clusters)
         title = " · ".join(str(part) for part in (model, policy, profile))
         found.append(_Memory(title, sum(first) / len(first), sum(second) / len(second), comparison))

@@ -70,6 +70,8 @@ class DevBenchBuilder(Builder):
     def _strict_gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> ProblemGate:
         """Return the gate of new instances, whose checks may not be weak."""
         gate = self.gate(executor, progress)
+        # A missing answer that fails shows only that the code is reached. New instances can be asked for again, so
+        # their checks must find half of eight mutants, too.
         return replace(gate, strict=True) if isinstance(gate, ProgramGate) else gate
 
     def _program(self, problem: Problem, text: str) -> ExecutionRequest | None:

@@ -56,6 +56,7 @@ class Rule(Row):
 
     def sentence(self, bounds: tuple[int, int]) -> str:
         """Return the rule with its bounds; equal ones are one number."""
+        # "exactly 1 lines" is read by generators and by people whose instance is refused.
         if bounds == (1, 1) and self.one:
             return self.one
         if bounds == (0, 0) and self.none:
@@ -99,6 +100,7 @@ class CellCategory(Row):
     def _known_rules(self) -> CellCategory:
         known = rules()
         for names in (self.rules, *(kind.rules for kind in self.kinds.values())):
+            # A mistyped rule would bound nothing: every instance would pass it without a word.
             if strange := sorted(names.keys() - known.keys()):
                 raise ValueError(f"unknown rule {strange[0]!r}; known: {', '.join(known)}")
         for name, kind in self.kinds.items():
@@ -133,6 +135,8 @@ class CellLanguage(Row):
 
     @model_validator(mode="after")
     def _all_categories(self) -> CellLanguage:
+        # Scenarios draw a construct for each category; a language without some would fail in the middle of a paid
+        # build.
         if self.constructs.keys() != cell_categories().keys() or not all(self.constructs.values()):
             raise ValueError(f"constructs: expected an entry for each of {', '.join(cell_categories())}")
         return self
@@ -210,6 +214,7 @@ def canonical_category(value: str) -> str:
     """
     spelling = value.strip().lower().replace("-", "_")
     for name, category in cell_categories().items():
+        # The release calls its categories `code2NL_NL2code` and `code_purpose_understanding`, and people write hyphens.
         if spelling in (name, category.released.lower()):
             return name
     raise UsageError(f"unknown category {value!r}; known: {', '.join(cell_categories())}")
@@ -234,6 +239,7 @@ def caret_boundary(prefix: str) -> str:
 
     ``prefix`` is the released text, without added newlines.
     """
+    # Of the released prefixes 365 end within a line, so that the text before the caret decides how an answer begins.
     line = prefix.rpartition("\n")[2]
     return next((name for name, pattern in _BOUNDARIES if pattern.search(line)), "after_other")
 

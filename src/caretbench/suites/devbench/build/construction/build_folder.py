@@ -53,6 +53,8 @@ from caretbench.suites.devbench.starter import DocumentationCheck
 
 LONGEST_DIAGNOSIS: Final = 1000
 """Maximum number of characters of a diagnosis: compilers and reviewers write more than a model needs."""
+# A generator's text is quoted in the next request. Marks of direction and tags would hide instructions in it from the
+# person who reads the log.
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"})
 """Unicode categories of characters that a reader does not see: controls, marks of direction, tags."""
 
@@ -66,6 +68,7 @@ def bounded_diagnosis(text: str) -> str:
 def quoted_line(text: str, characters: int) -> str:
     """Return a text as one line in quotation marks, without control characters, backticks and quotation marks."""
     line = " ".join(text.split())
+    # Without quotation marks and backticks the text cannot end its own quotation.
     plain = "".join(one for one in line if one not in '`"' and unicodedata.category(one) not in _HIDDEN)
     return f'"{plain[:characters]}"'
 
@@ -184,6 +187,7 @@ def total_cost(answers: Iterable[StoredAnswer]) -> float | None:
 
 def sum_of_costs(costs: Sequence[float | None]) -> float | None:
     """Return the sum of costs; None if one is not known: the sum of the others would be too low."""
+    # Local models and servers without prices have no cost, which is not the same as none.
     known = [cost for cost in costs if cost is not None]
     return sum(known) if len(known) == len(costs) else None
 
@@ -230,6 +234,7 @@ class BuildFolder:
 
     def append(self, name: str, *rows: BaseModel) -> None:
         """Append rows to a file of the folder; DataError if it is a link."""
+        # A folder may come from somebody else: a link would append to a file of the user.
         if (self.path / name).is_symlink():
             raise DataError(f"{self.path / name}: it is a link; remove it")
         with RowAppender(self.path / name) as appender:
@@ -276,6 +281,7 @@ class BuildFolder:
             path = self.path / f"{instance}{language(instance.partition('/')[0]).suffix}"
         except UsageError as error:
             raise DataError(f"{self.path}: {instance}: {error}") from None
+        # Ids of rows name the file to write, and a linked folder below this one would lead it anywhere.
         if not path.resolve().is_relative_to(self.path.resolve()):
             raise DataError(f"{path}: a link leads out of the folder; remove it")
         return path
@@ -283,6 +289,7 @@ class BuildFolder:
     def write_instance(self, instance: str, content: InstanceFile) -> None:
         """Write the file of an instance, and the one of its predicates."""
         path = self.file_of(instance)
+        # The predicate first: a program without it would be an instance whose comment nobody checks.
         if content.predicates:
             write_atomically(path.with_suffix(".toml"), content.predicates)
         write_atomically(path, content.text)
@@ -300,6 +307,7 @@ class BuildFolder:
 
     def rejected_problems(self) -> list[Problem]:
         """Return the problems that people rejected; their ids begin with ``rejected/``."""
+        # Rejected instances stay in the index of twins: a generator would otherwise write the same one again.
         root = self.path / REJECTED_FOLDER
         found = starter.load(root, source=REJECTED_FOLDER) if any(root.glob("*/*/*.*")) else []
         return [problem.model_copy(update={"id": f"{REJECTED_FOLDER}/{problem.id}"}) for problem in found]

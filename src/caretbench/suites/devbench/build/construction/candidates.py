@@ -98,6 +98,7 @@ class InstanceExamination:
             if isinstance(found, UnusableAnswer):
                 yield ExaminedAnswer(request, found.fault, found.diagnosis)
                 continue
+            # Before anything else looks at the tree: JSON that was nested 500 deep once ended a build.
             if fault := parse_fault(found.file_text, request.scenario.language):
                 yield ExaminedAnswer(request, "text", fault, {"parse": fault})
                 continue
@@ -112,6 +113,7 @@ class InstanceExamination:
             if twin := self._twin_fault(candidate.problem, request.scenario, others):
                 yield ExaminedAnswer(request, "twin", twin, {**checks, "twin": twin})
                 continue
+            # At once, so that two answers of the same round cannot be twins of each other.
             self.twins.add(candidate.problem.id, *_indexed(candidate.problem, request.scenario))
             waiting.append((candidate, {**checks, "twin": PASSED}))
         yield from self._gated(waiting)
@@ -123,6 +125,8 @@ class InstanceExamination:
 
     def _twin_fault(self, problem: Problem, scenario: Scenario, others: Sequence[str] = ()) -> str:
         """Return the fault of a problem that has a twin; ``others`` share its scenario besides the known ones."""
+        # Two generators with one scenario got the same names and numbers, so their words may agree; copied runs still
+        # count.
         related = [*self.related(scenario), *others]
         twin = self.twins.twin_of(problem.id, *_indexed(problem, scenario), related=related)
         return f"it is a twin of {twin}; choose another idea, other statements and other words" if twin else ""
@@ -143,6 +147,7 @@ class InstanceExamination:
             if result.outcome == "instance":
                 yield ExaminedAnswer(candidate.request, "instance", "", checks, candidate, result.killed_by)
                 continue
+            # A program that failed the gate must not forbid its own repair.
             self.twins.remove(candidate.problem.id)
             yield ExaminedAnswer(candidate.request, result.outcome, result.detail, checks)
 
@@ -181,6 +186,7 @@ def examined_candidate(
     """
     candidate = instance_candidate(request, found)
     checks = scenario_checks(candidate.problem, request.scenario, found.library)
+    # The fault is in the text itself, and moving the caret would only hide which one.
     if any(fault != PASSED for fault in checks.values()):
         return candidate, checks
     for moved in moved_instances(found, request.scenario.boundary):
@@ -197,6 +203,7 @@ def scenario_checks(problem: Problem, scenario: Scenario, library: str) -> dict[
     An instance may be harder than asked for, but not easier: too easy ones are what people reject most (paper, 2.3).
     """
     checks = text_checks(problem)
+    # Measures of a tree with errors are guesses, and their faults would send the generator after the wrong cause.
     if checks["parse"] != PASSED:
         return checks
     category = cell_categories()[scenario.category]
@@ -239,6 +246,7 @@ def _difficulty(view: ProgramView, bands: Mapping[str, tuple[int, int]], asked: 
     return PASSED if tokens >= low else f"too easy: the reference has {tokens} tokens, and {low} are the least"
 
 
+# Without a bound the paired test of memory would compare two programs that have nothing to do with each other.
 MIN_SHAPE_OVERLAP: Final = 0.85
 """Least overlap (F1) of the tree shapes of a sibling and its original; others of a cell have at most 0.78."""
 MAX_WORD_SHARE: Final = 0.6

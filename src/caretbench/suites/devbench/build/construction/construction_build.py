@@ -230,6 +230,7 @@ def build_instances(
     template = read_template(options.template).model_copy(update={"toolchains": toolchains})
     output.mkdir(parents=True, exist_ok=True)
     with RowAppender(output / LOCK_FILE):  # one build of a folder at a time
+        # Files are written under another name first; a kill leaves those behind.
         remove_partial_files(output, "*/*/")
         folder.write_manifest(manifest)
         tracks = TrackList(options, models.names(GENERATOR_ROLE), counts, manifest.seed)
@@ -277,6 +278,7 @@ class InstanceBuild:
             self._store_hours()
             self._examine(requests)
         self._finish()
+        # After everything that did come was examined and stored: a broken connection costs no paid answer.
         if complaint is not None:
             complaint.expected = self._expected()
             raise complaint
@@ -315,6 +317,7 @@ class InstanceBuild:
                 known = self.store.reject(row, f"reviewers rejected it: {detail}")
                 rest = "it is asked for again" if known else "it was not built in this folder: delete its file yourself"
                 self.progress.note(f"{row.id}: rejected ({detail}); {rest}")
+        # A list, because rejections change the rows that the iterator reads.
         for edit in list(edited_instances(self.folder, self.store.rows, self.store.problems, self.examination)):
             if edit.row is None:
                 self.store.reject(self.store.rows[edit.id], "its file was deleted")
@@ -326,6 +329,7 @@ class InstanceBuild:
         if self.options.licence:
             try:
                 redistribution_terms(self.options.licence)
+            # Only a note: a set may be meant for its builder alone.
             except RedistributionError as error:
                 self.progress.note(
                     f"--licence {self.options.licence}: {error}; a release of these instances is refused"
@@ -351,6 +355,8 @@ class InstanceBuild:
                 )
                 if request is not None:
                     found.append(request)
+        # A request shows what its cell holds, which later answers change. A resumed build that wrote the text anew
+        # would pay twice.
         new = [one for one in found if one.key not in stored]
         if new:
             self.folder.append(REQUESTS_FILE, *new)
@@ -376,6 +382,7 @@ class InstanceBuild:
         ready = [(one, answers[one.generator, one.key]) for one in requests if (one.generator, one.key) in answers]
         for result in self.examination.examine(ready):
             request = result.request
+            # A gate of many instances takes minutes, and a kill in it would lose them from the manifest.
             if time.monotonic() - self._stored_at > _STORED_EVERY_S:
                 self._store_hours()
             if result.candidate is not None:

@@ -42,6 +42,7 @@ def _line_ends(reference: str, after: str) -> Iterator[int]:
     """Yield the ends of the lines of a reference that can take a comment."""
     for found in re.finditer(r"\n", reference + after[:1]):
         line = reference[: found.start()].rpartition("\n")[2]
+        # A comment behind a backslash would break the line that it continues.
         if line.strip() and not line.endswith("\\"):
             yield found.start()
 
@@ -64,6 +65,7 @@ def rewrite_faults(
     found: dict[str, str] = {}
     for result in executor.submit(requests()):
         problem, about = asked[result.id]
+        # A program that reads its own source, or the line of an error, passes or fails by the layout of an answer.
         if result.status is not Status.PASSED and not result.status.for_reference.is_machine_fault:
             fault = f"the assertions fail for the reference {about}: they check the text of the code"
             found.setdefault(problem.id, fault)
@@ -132,6 +134,7 @@ class GateRuns:
     def _gate_result(self, verdict: Validity) -> GateResult:
         fault = "; ".join(map(_in_words, verdict.reasons))
         killed_by = verdict.details.get("killed_by", "")
+        # A missing toolchain is no fault of the instance: it waits for a machine that has one.
         if any(reason.startswith("reference_not_run") for reason in verdict.reasons):
             return GateResult("instance" if self.unverified else "unverified", fault, fault, killed_by)
         return GateResult("gate" if fault else "instance", fault, fault, killed_by)
@@ -149,4 +152,5 @@ def _in_words(reason: str) -> str:
 def _printed(result: ExecutionResult) -> str:
     """Return the end of what the compiler or the program printed, without secrets."""
     text = result.diagnostics or result.stderr.text or result.stdout.text
+    # The text goes to a model and into a row; a program may print what it finds in its environment.
     return redact(" ".join(text.split())[-_DIAGNOSTIC_CHARACTERS:])

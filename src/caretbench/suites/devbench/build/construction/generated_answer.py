@@ -22,13 +22,17 @@ _REFUSAL: Final = re.compile(
     r"(?:cannot|can't|unable to) (?:help|assist|comply|provide|fulfil))\b",
     re.IGNORECASE,
 )
+# Refusals are short. A long answer with "I am unable to" in it is a program that says so.
 _LONGEST_REFUSAL: Final = 1200
 _EMOJI: Final = "\u2190-\u2bff\ufe0f\U0001f000-\U0001faff"
+# What a reader does not see is not in the program either: a mark of direction shows code in another order than it runs,
+# and a carriage return let the gate examine another program.
 _UNPRINTABLE: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff"
     f"\U000e0000-\U000e007f]|(?<![{_EMOJI}])\u200d|\u200d(?![{_EMOJI}])"
 )
 """Control characters, marks of direction, invisible spaces and tags; a joiner is allowed within an emoji."""
+# An answer of 57 kB of nested brackets kept a build busy for minutes.
 _LONGEST_ANSWER: Final = 40_000
 _MOST_LINES: Final = 600
 """Maximum number of lines of a program; the longest of the released ones has 365, and 10,787 characters."""
@@ -126,8 +130,10 @@ def moved_instances(found: GeneratedInstance, boundary: CaretBoundary) -> Iterat
         return
     line = found.prefix.rpartition("\n")[2]
     indentation = len(line) - len(line.lstrip())
+    # To the beginning of the line first, which gives away nothing.
     moves = [indentation - len(line)] if line.strip() else []
     first_line = found.reference.rstrip().partition("\n")[0]
+    # Further down the prefix would give away what is asked for.
     moves += range(1, min(len(first_line), len(found.reference) // 3 + 1))
     places = (one for one in (_moved(found, move) for move in moves) if _boundary(one) == boundary)
     yield from (one for one, _ in zip(places, range(_MAX_MOVES), strict=False))

@@ -72,6 +72,7 @@ class InstanceStore:
         self.rows = self._folder.instances()
         self.answers = self._folder.answers()
         for name, row in list(self.rows.items()):
+            # A kill may fall between the row of a rejection and the move of its files: both are repeated here.
             if self._tracks.is_rejected(row):
                 self._folder.reject_instance(name, row.attempts)
                 del self.rows[name]
@@ -90,6 +91,8 @@ class InstanceStore:
         request = track.requests[-1]
         answer = self.answers.get((request.generator, request.key))
         found = read_answer(answer.text or "", answer.finish_reason) if answer is not None else None
+        # From the stored answer, which gives the same file; the file first would look like one that people wrote by
+        # hand.
         if isinstance(found, GeneratedInstance):
             self._write(name, examined_candidate(request, found)[0], track.ends[request.key])
 
@@ -113,6 +116,7 @@ class InstanceStore:
         answer = self.answers.get((request.generator, request.key))
         end = attempt_end(request, "instance", "", checks, name, answer, killed_by)
         self.end(end)
+        # The candidate's own entry, under the key of its request, would be the first twin of the instance.
         self.twins.remove(candidate.problem.id)
         row = self._write(name, candidate, end)
         problem = candidate.problem.model_copy(update={"id": name})
@@ -130,6 +134,7 @@ class InstanceStore:
     def _free_name(self, candidate: InstanceCandidate) -> str:
         base = name = f"{candidate.cell}/{candidate.instance.stem}"
         number = 1
+        # Generators like the same names; files by hand and deleted rows count, too.
         while name in self.rows or name in self.problems:
             number += 1
             name = f"{base}-{number}"
@@ -249,10 +254,12 @@ def edited_instances(
             yield EditedInstance(name, None, "its file was deleted; another instance is asked for")
             continue
         text_hash = folder.text_hash(name)
+        # By the text, not the time of the file: a copied or checked-out folder has new times.
         if text_hash != row.text_hash:
             update = measured_properties(problems[name], row.scenario)
             update |= {"text_hash": text_hash, "problem_hash": problem_hash(problems[name])}
             edited.append(row.model_copy(update=update))
+    # Verdicts are stored by id. Under its own id the verdict on the text before the edit would be found.
     gated = [problems[row.id].model_copy(update={"id": f"{row.id}#{row.text_hash[:12]}"}) for row in edited]
     results = examination.runs.results(gated)
     for row, problem in zip(edited, gated, strict=True):
@@ -294,6 +301,7 @@ def _sets_at_hand() -> Iterator[str]:
     for name in ("released", HUMANEVAL_INFILLING):
         try:
             next(_set_programs(name))
+        # Sets that were never fetched are no fault: a build works without them, with fewer twins to find.
         except (DataError, StopIteration):
             continue
         yield name

@@ -43,6 +43,8 @@ _COMMENTS: Final = ("documentation_words", "reference_comment_lines")
 """Rules whose lowest value, if it is more than 0, asks for a comment or documentation."""
 _TOKENS_OF_LINE: Final = (2, 20)
 """Fewest and most tokens of a line that scenarios ask for: 90 % of the release's references of 1 or 2 lines have 21."""
+# One instance of four ends with the gap: in the release only 31 of 1,800 suffixes are blank, so that this mode could
+# not be told apart.
 _MODES: Final[tuple[Mode, ...]] = ("suffix", "suffix", "suffix", "no_suffix")
 _NAMES: Final = 3
 _NUMBERS: Final = 3
@@ -61,10 +63,12 @@ def scenario(language: str, category: str, number: int, seed: int) -> Scenario:
     def drawn(axis: str, values: Sequence[str], pattern: str) -> str:
         if not pattern:
             return _in_turn(values, number, f"{seed} {cell} {axis}")
+        # Free draws asked for contradictions, such as a program without any comment with Javadoc as its style.
         fitting = [one for one in values if re.search(pattern, one)]
         return _in_turn(fitting or [NONE], turn, f"{seed} {cell} {axis} {kind}")
 
     kind, turn = _drawn_kind(category, number, f"{seed} {cell} kind")
+    # Java, C++ and C# assert within the program, behind the caret; without a suffix nothing would be checked.
     needs_suffix = table.has_assertions_in_suffix or _lowest(category, kind, _COMMENTS) > 0  # comments are about code
     mode: Mode = "suffix" if needs_suffix else _in_turn(_MODES, turn, f"{seed} {cell} mode {kind}")
     boundaries = fitting_boundaries(category, kind, mode)
@@ -123,6 +127,8 @@ def _drawn_kind(category: str, number: int, seed: str) -> tuple[str, int]:
     kinds = _by_share(cell_categories()[category].kinds)
     kind = _in_turn(kinds, number, seed)
     lap, index = divmod(number - 1, len(kinds))
+    # Axes that depend on the kind count the scenarios of this kind. By the scenario's own number some values would
+    # never meet it.
     own = sum(_in_turn(kinds, lap * len(kinds) + one, seed) == kind for one in range(1, index + 2))
     return kind, lap * kinds.count(kind) + own
 
@@ -151,6 +157,8 @@ def _by_share(kinds: Mapping[str, CellKind]) -> list[str]:
 def _in_turn(values: Sequence[ValueT], number: int, seed: str, offset: int = 0) -> ValueT:
     """Return the value of a number, from 1: the values in random order, then in another order, and so on."""
     lap, index = divmod(number - 1, len(values))
+    # Every value once before one returns: the shares of kinds and bands hold without a counter, in a build that is
+    # resumed, too.
     order = list(values)
     random.Random(f"{seed} {lap}").shuffle(order)  # noqa: S311  # a draw, no secret
     # Cells of one language begin at different places, so that they do not share their domains.
@@ -188,6 +196,7 @@ def counts_to_restore(
     generators = len(manifest.models) if manifest is not None and every_generator else 1
     counts = manifest.instances.items() if manifest is not None else ()
     return {
+        # Rounded up: one instance too many is better than a cell that stays short after the review.
         (language, category): -(-(count - siblings[cell]) // max(1, generators))
         for cell, count in counts
         for language, category in [cell.split("/")]
@@ -210,6 +219,7 @@ def instances_per_cell(options: ConstructionOptions) -> dict[Cell, int]:
             f"{options.weights}: neither a table [language] nor [category]; without them, leave --weights out"
         )
     for table, shares, known in _weight_tables(weights):
+        # A table of other names, from another suite's telemetry perhaps, would give all cells the weight 0.
         if shares and not shares.keys() & set(known):
             raise DataError(
                 f"{options.weights}: [{table}] has no {table} of a cell, but {', '.join(shares)}; "
@@ -267,6 +277,7 @@ def _apportioned(shares: Mapping[Cell, float], total: int) -> dict[Cell, int]:
     scale = total / sum(shares.values())
     exact = {cell: share * scale for cell, share in shares.items()}
     counts = {cell: int(value) for cell, value in exact.items()}
+    # Rounding each share by itself would miss the total by up to one instance for each two cells.
     order = sorted(exact, key=lambda cell: counts[cell] - exact[cell])
     for cell in order[: total - sum(counts.values())]:
         counts[cell] += 1

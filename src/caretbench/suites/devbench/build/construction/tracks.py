@@ -57,6 +57,8 @@ class Track:
         """Return the next generator, and its request that failed, if it is asked again; None if all have failed."""
         recent, rejected = self._recent()
         order = list(self.generators)
+        # Scenarios begin with the generators in turn, so that each writes the same number; after a rejection the one
+        # that knows the instance tries first.
         first = rejected.generator if rejected is not None else order[(self.scenario.number - 1) % len(order)]
         if first in order:
             order = order[order.index(first) :] + order[: order.index(first)]
@@ -109,6 +111,8 @@ class Track:
             prompt = instance_request(template, self.scenario, existing, original)
         else:
             answer = answers.get((name, failed.key))
+            # Only the first request and the last answer: with all attempts in it, the conversation would grow by a
+            # program each time.
             first = failed.prompt.model_copy(update={"messages": failed.prompt.messages[:2]})
             text = (answer.text or "")[:SHOWN_CHARACTERS] if answer is not None else ""
             prompt = repeated_request(template, first, text, self.ends[failed.key].detail)
@@ -135,6 +139,7 @@ def read_tracks(
         if track is None:
             own = (request.generator,) if "@" in request.track else tuple(generators)
             track = found[request.track] = Track(request.track, request.scenario, own)
+        # A kill between two appends may repeat a row.
         if all(one.key != request.key for one in track.requests):
             track.requests.append(request)
     for end in ends:
@@ -245,11 +250,13 @@ class TrackList:
         ]
 
     def _main_tracks(self, cell: Cell, counter: str, rows: Sequence[BuiltInstance]) -> list[Track]:
+        # At most five of a cell at a time, since the next requests list what these have become.
         missing = max(0, min(self._counts[cell] - self.instance_count(cell, counter, rows), ROUND_PER_CELL))
         own = [track for track in self._tracks.values() if _belongs(track, cell, counter)]
         found = [track for track in own if track.is_open(self._options.repairs)][:missing]
         drawn = max((track.scenario.number for track in own), default=0)
         limit = self._options.patience * self._counts[cell]
+        # Without a limit a cell whose rules a generator never meets would be paid for without end.
         while len(found) < missing and drawn < limit:
             drawn += 1
             found.append(self._new_track(cell, drawn, counter))
@@ -270,6 +277,7 @@ class TrackList:
                 continue
             name = f"{row.track}-sibling"
             if name not in self._tracks:
+                # Counted by generator, a sibling by another one would compare two generators, not two programs.
                 generators = (row.generator,) if counter else self._generators
                 self._tracks[name] = Track(name, sibling_scenario(row.scenario, row.id), generators)
             if self._tracks[name].is_open(self._options.repairs):

@@ -49,11 +49,13 @@ def unused_imports(view: ProgramView) -> list[str]:
 def _unused_names(view: ProgramView) -> Iterator[str]:
     for name, place in _bound_names(view):
         statement = _statement(place)
+        # Imports for their effect and of everything bind no name that could be looked for.
         if name in _ALWAYS_USED or not name.isidentifier() or "__future__" in text_of(statement):
             continue
         used = any(
             one.name == name and not statement.start_byte <= one.start < statement.end_byte for one in view.names
         )
+        # Grammars have no identifier in some annotations and types; the text decides where the tree shows nothing.
         if not used and not _in_other_text(view, name, statement):
             yield name
 
@@ -117,6 +119,7 @@ def documentation_facts(view: ProgramView, name: str) -> DocumentationCheck:
     """
     found = documentation_of(view.program, view.language, name)
     node, kinds = _declaration(view, name), node_kinds(view.language)
+    # Half of the reference's words: a good comment may be shorter, and one word for a paragraph is none.
     words = found.word_count if found else 0
     if node is None or not _FUNCTION.search(node.type):
         return DocumentationCheck(documents=name, minimum_words=max(4, words // 2), mentions=_mentions(name))
@@ -181,6 +184,7 @@ def _parameters(view: ProgramView, node: tree_sitter.Node) -> tuple[str, ...]:
         and parameter_list.start_byte <= one.start < parameter_list.end_byte
         and one.name not in _NOT_NAMED
     ]
+    # A leading underscore says that the caller does not pass it.
     return tuple(name for name in names if not name.startswith("_"))
 
 
@@ -247,10 +251,12 @@ def _catches(node: tree_sitter.Node, error: str) -> bool:
 def _mentions(code: str) -> tuple[tuple[str, ...], ...]:
     """Return one group of words, of which one must occur: the beginnings of the words in the code's names."""
     plain = re.sub(r"\"\"\".*?(?:\"\"\"|\Z)|//[^\n]*|/\*.*?(?:\*/|\Z)", " ", code, flags=re.DOTALL)
+    # Five letters, so that `validates` and `valid` count for `validate_order`.
     words = tuple(dict.fromkeys(word[:5] for word in content_words(plain)))
     return (words,) if words else ()
 
 
+# Shorter lines, `return result` or a brace, stand in any suffix.
 REPEATED_LINE: Final = 13
 """Length from which a line of the reference may not stand in the suffix."""
 _REMARK: Final = re.compile(r"(?<=[\s;])(?://|#\s).*$|/\*.*\*/\s*$")
@@ -294,6 +300,7 @@ def repeated_lines(reference: str, suffix: str) -> list[str]:
 
 
 def _plain_line(line: str) -> str:
+    # A comment behind a repeated line hides the repetition from a comparison of texts, not from a model.
     code = _REMARK.sub("", line)
     return dense_text(code if code.strip() else line).removesuffix(";")
 
@@ -326,6 +333,8 @@ def _parse(view: ProgramView, _category: CellCategory) -> str:
     waiting = [view.tree.root_node]
     while waiting:
         node = waiting.pop()
+        # Grammars lack constructs that compilers have, such as `using Cases::operator()...`; outside of the reference
+        # the compiler decides.
         if (node.is_error or node.is_missing) and node.start_byte <= view.end + 1 and node.end_byte >= view.start:
             return "the reference does not parse in its place"
         waiting.extend(child for child in node.children if child.has_error)
@@ -334,6 +343,7 @@ def _parse(view: ProgramView, _category: CellCategory) -> str:
 
 def _extraction(view: ProgramView, _category: CellCategory) -> str:
     caret = Caret(language=view.language, prefix=view.prefix, suffix=view.suffix)
+    # An answer equal to the reference must pass: a reference that the default policy cuts would fail by its layout.
     changed = policy().apply(view.reference, caret).text != view.reference
     return "the reference does not survive as an answer: it would be cut or stripped" if changed else ""
 

@@ -89,6 +89,7 @@ class ProgramView:
         waiting = [self.tree.root_node]
         while waiting:
             node = waiting.pop()
+            # A word of a comment or a text is no use of an import, and no call of a handler.
             if _is_text(node):
                 start, end = node.start_byte, node.end_byte
                 found[start:end] = bytes(one if one in b"\r\n" else 32 for one in found[start:end])
@@ -104,6 +105,7 @@ class ProgramView:
         waiting = [self.tree.root_node]
         while waiting:
             node = waiting.pop()
+            # Whole subtrees are skipped: a program has hundreds of nodes for each of its reference.
             if node.end_byte <= self.start or node.start_byte >= self.end:
                 continue
             if node.start_byte >= self.start:

@@ -22,10 +22,12 @@ from caretbench.suites.devbench.cells.cell_tables import cell_languages
 from caretbench.syntax.documentation import documentation_of, documented_declarations
 from caretbench.syntax.parser import matches, text_of
 
+# A comparison of whole prefixes had 20 of 30 judgements right by hand, this one has 25.
 SIMILAR_SHAPES: Final = 0.55
 """Smallest overlap (F1 of the bags) of an example with the pattern."""
 _SMALLEST: Final = 4
 """Smallest number of pairs of a pattern: smaller ones are in every program."""
+# Each part is compared with all of its siblings, so that the cost grows with the square of a long reference.
 _MOST_PARTS: Final = 60
 """Number of parts of a reference that are compared; a reference of 30 lines has fewer."""
 
@@ -78,6 +80,7 @@ def _example_count(view: ProgramView, part: tree_sitter.Node, shapes: dict[int, 
     for node in beside:
         if node.id not in shapes:
             shapes[node.id] = tree_shape(node)
+    # Lists of hundreds of equal entries are compared once for each shape.
     different = Counter(frozenset(shapes[node.id].items()) for node in beside)
     return sum(number for items, number in different.items() if _alike(shape, Counter(dict(items))))
 
@@ -123,6 +126,7 @@ def _called_names(view: ProgramView) -> Iterator[str]:
     """Yield the names that the reference calls, and that of the call whose arguments it writes: the last parts."""
     callers = node_kinds().calls | node_kinds().callees
     yield from (_called_name(node) for node in view.nodes() if node.type in callers)
+    # A caret behind `open(` completes a call that begins in the prefix, and the library is in its name.
     around = view.tree.root_node.descendant_for_byte_range(view.start, view.start)
     while around is not None:
         arguments = around.child_by_field_name("arguments") if around.type in callers else None
@@ -171,6 +175,7 @@ def reused_members(view: ProgramView) -> int:
         if one.start < view.prefix_end
         and (one.parameters is not None or (one.role == "local" and one.end >= root.end_byte))
     }
+    # Attributes that a constructor assigns need no declaration in Python, JavaScript and Ruby.
     members |= _member_names(view) | _declared_names(view)
     local = _local_names(view)
     used = {
@@ -255,6 +260,7 @@ def _depth(node: tree_sitter.Node, view: ProgramView, kinds: frozenset[str], par
     inner = node
     while current is not None:
         counts = current.type in kinds and inner.type not in parts
+        # A chain of `else if` is nested in the tree and flat for a reader.
         is_else_if = (
             current.type == inner.type
             and current.type in node_kinds().branches
@@ -317,6 +323,7 @@ def reference_tokens(view: ProgramView) -> int:
     for node in view.nodes():
         if node.type.endswith("comment"):
             count += len(re.findall(r"\w+", text_of(node)))
+        # Leaves alone: inner nodes would count their text again. Missing tokens, which the parser adds, are empty.
         elif not node.child_count and node.end_byte > node.start_byte:
             count += len(re.findall(r"\w+|[^\w\s]+", text_of(node)))
     return count
