@@ -78,9 +78,11 @@ def _followed(problem: Problem, text: str, profile: Profile) -> Iterator[Measure
         return
     if problem.runs_as_program:
         faults = failed_predicates(problem, text)
+        # Not named `passed`: a predicate that decided about passing would change pass@1, which is that of the tests.
         yield Measurement("implementation@2", {FOLLOWED: float(not faults)}, _details(faults))
     elif C3BenchProfile(profile).whole_specification:
         faults = failed_predicates(problem, text)
+        # What is strictly right is right at the lenient level, too; each look parses the whole file.
         lenient = failed_predicates(problem, text, "lenient") if faults else []
         values = {FOLLOWED: float(not faults), FOLLOWED_LENIENT: float(not lenient)}
         yield Measurement("scale@1", values, _details(faults))
@@ -130,6 +132,7 @@ def _fault(problem: Problem, check: PredicateCheck, text: str, level: Level) -> 
     if check.name == SCALE_PREDICATE:
         specification = ScaleSpecification.model_validate(check.arguments["specification"])
         return verify(caret.prefix, text, caret.suffix, specification.model_copy(update={"level": level})).reason
+    # A set of a newer version: an unknown predicate that counted as satisfied would raise the score.
     if check.name != FEATURES_PREDICATE or not isinstance(problem.splice, InlineSplice):
         raise UsageError(f"{problem.id}: no predicate {check.name!r}")
     program = caret.prefix + text + caret.suffix

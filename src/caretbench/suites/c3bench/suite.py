@@ -68,6 +68,7 @@ class C3BenchSuite(Suite):
             return ProblemSet.of("starter", load_starter())
         root = Path(source)
         if not root.is_dir():
+            # The paper's 2,195 problems were never published, and other suites have a source of this name.
             hint = "; nothing of this suite was ever released" if source == "released" else ""
             raise DataError(f"{source}: no such folder; use starter, or a folder of `caretbench build c3bench`{hint}")
         path = root / "problems.jsonl"
@@ -78,6 +79,7 @@ class C3BenchSuite(Suite):
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
         """Return the program with an answer and its tests; None for SCC, which has no tests."""
+        # SCC has no tests. A row without a verdict does not lower the coverage of a run.
         if text is None or not problem.runs_as_program or not isinstance(problem.splice, InlineSplice):
             return None
         return ExecutionRequest(

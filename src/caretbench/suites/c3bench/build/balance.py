@@ -29,6 +29,7 @@ def balanced_choice(
         levels: Parts by level, the main one first.
         seed: Random seed.
     """
+    # A hash of each key instead of a shuffle: one item more leaves the order of the others as it is.
     ordered = sorted(items, key=lambda item: sha256_text(str(seed), key(item)))
     found = _in_turns(ordered, list(levels), seed)
     return found if limit is None else found[:limit]

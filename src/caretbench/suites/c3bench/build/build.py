@@ -111,6 +111,7 @@ class _Build:
 
     def _distinct(self, material: BuildMaterial) -> BuildMaterial:
         """Return the material without functions and files that repeat an earlier one."""
+        # Whole functions and files are compared: problems of one context share nearly all of their text by design.
         by_language: dict[str, list[tuple[str, str]]] = {}
         for file in material.files:
             by_language.setdefault(file.language, []).append((file.id, file.text))
@@ -173,6 +174,7 @@ class _Build:
         return {row.problem_id: row for row in gate.run(problems, self.folder.validity_path)}
 
     def _valid(self, problems: Iterable[Problem], validity: Mapping[str, Validity]) -> list[Problem]:
+        # Where no wrong answer was found to fail, nothing shows that the tests would notice one.
         accepted = {"valid", "unverified"} if self.options.unverified else {"valid"}
         kept = []
         for problem in problems:

@@ -202,6 +202,7 @@ class C3Folder:
         known = self._begun()
         if known is None and self.path.is_dir() and any(self.path.iterdir()):
             raise DataError(f"{self.path}: contains something else; choose another folder with -o")
+        # Ids do not contain the options: problems of two builds would mix under the same names.
         if known is not None and known.options != options:
             raise DataError(
                 f"{self.path}: contains a build with other sources or options; choose another folder with -o, or "
@@ -210,6 +211,7 @@ class C3Folder:
         self.path.mkdir(parents=True, exist_ok=True)
         write_atomically(self.start_path, C3Manifest(options=options, material=material).model_dump_json() + "\n")
         self.problems_path.unlink(missing_ok=True)
+        # Verdicts are stored by id and span. A changed source has other text at the same place.
         if known is None or known.material != material:
             for path in (self.validity_path, self.trials_path):
                 path.unlink(missing_ok=True)
@@ -241,11 +243,13 @@ class C3Folder:
         if variants:
             write_rows(self.variants_path, variants)
         else:
+            # A file of an earlier build would list variants that are in no problem.
             self.variants_path.unlink(missing_ok=True)
         write_rows(self.validity_path, validity)
         write_atomically(self.manifest_path, manifest.model_dump_json(indent=2) + "\n")
         self.start_path.unlink(missing_ok=True)
         self.trials_path.unlink(missing_ok=True)
+        # Last: `load` takes a folder with this file for finished.
         write_rows(self.problems_path, problems)
 
 

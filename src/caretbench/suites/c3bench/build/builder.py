@@ -57,6 +57,7 @@ class CompletionGate(ResumableGate):
         repeated = repeated_sources(all_problems or problems)
         programs = [problem for problem in problems if problem.runs_as_program]
         for problem in problems:
+            # Verdicts that need no sandbox come first, so that a build that is stopped has them.
             if not problem.runs_as_program:
                 yield self._scale_verdict(problem, repeated.get(problem.id))
         if programs:
@@ -67,6 +68,7 @@ class CompletionGate(ResumableGate):
 
     def _scale_verdict(self, problem: Problem, repeats: str | None) -> Validity:
         reasons = [] if repeats is None else [f"near_duplicate: {repeats}"]
+        # An answer equal to the reference would be cut before it is checked.
         if self.policy.apply(problem.reference, problem.caret).text != problem.reference:
             reasons.append("extraction_changes_reference")
         if faults := failed_predicates(problem, problem.reference):
@@ -91,6 +93,7 @@ def passing_wrong_answers(problem: Problem) -> list[str]:
 
 def _reference_faults(problem: Problem, text: str) -> Sequence[str]:
     """Return the failed predicates of the reference; other answers are decided by the tests alone."""
+    # A mutant that only its predicate catches proves nothing about the tests.
     return failed_predicates(problem, text) if text == problem.reference else ()
 
 
@@ -98,6 +101,7 @@ def repeated_sources(problems: Sequence[Problem]) -> Mapping[str, str]:
     """Return the problems whose source repeats an earlier source, with a problem of that."""
     first: dict[str, Problem] = {}
     for problem in problems:
+        # Sources, not problems: those of one source repeat its text, each with another hole.
         first.setdefault(problem.cluster, problem)
     texts: dict[str, list[tuple[str, str]]] = {}
     for problem in first.values():

@@ -67,6 +67,7 @@ def function_of_row(value: Mapping[str, Any], place: str, provenance: Provenance
         DataError: the row lacks a field.
     """
     try:
+        # Strictly, as JSON: a number in the place of a text is a fault of the file, not to be turned into one.
         row = _FunctionRow.model_validate_json(json.dumps(value), strict=True)
     except ValidationError as error:
         raise DataError(f"{place}: {describe_validation_error(error)}") from None
@@ -76,6 +77,8 @@ def function_of_row(value: Mapping[str, Any], place: str, provenance: Provenance
 
 def _function_id(task_id: str) -> str:
     parts = task_id.split("/")
+    # The infilling file has the same function once for each of its middles; the name of a single middle is its last
+    # part.
     if len(parts) > 2 and parts[0].endswith("Infilling"):
         return "/".join(parts[1:3])
     return task_id
@@ -114,6 +117,7 @@ def paired_functions(identity: str, text: str, checks: str, provenance: Provenan
     for one in checking.body:
         if isinstance(one, ast.FunctionDef) and one.name.removeprefix(CHECKS_PREFIX) in functions:
             name = one.name.removeprefix(CHECKS_PREFIX)
+            # A helper of the checks may have the name of a function; only `check_FUNCTION` tests it.
             if name != one.name:
                 test = f"{_reduced(checks, checking, one.name)}\n\ncheck = {one.name}\n"
                 stem = PurePosixPath(identity).with_suffix("")
@@ -152,6 +156,7 @@ def _needed(module: ast.Module, name: str) -> set[ast.stmt]:
 
 
 def _imports(statement: ast.Import | ast.ImportFrom, used: set[str]) -> bool:
+    # What a star binds is not known without importing it, and a future import changes the syntax of the rest.
     if isinstance(statement, ast.ImportFrom) and (statement.module == "__future__" or statement.names[0].name == "*"):
         return True
     return any((one.asname or one.name).partition(".")[0] in used for one in statement.names)
@@ -267,9 +272,12 @@ def checked_function(program: ProgramRow, provenance: Provenance) -> CheckedFunc
         for name in ([one.name] if isinstance(one, ast.FunctionDef | ast.ClassDef) else _targets(one))
     }
     used = names & defined
+    # Assertions that also use a class or a constant of the program check more than one function, and could not be
+    # called with another one.
     if len(used) != 1 or not used <= functions:
         return None
     (name,) = used
+    # The parameter has the function's name, so that the assertions call what is given to `check` without a change.
     body = "\n".join(f"    {line}" if line.strip() else line for line in program.tests.strip("\n").split("\n"))
     return CheckedFunction(program.id, name, program.text, f"def check({name}):\n{body}\n", provenance)
 

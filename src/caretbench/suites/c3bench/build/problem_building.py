@@ -42,6 +42,8 @@ def implementation_problems(function: CheckedFunction, context: ContextWithEquiv
     tests = f"{suffix}\n\n{function.test}\n\ncheck({function.entry_point})\n"
     problems = []
     for number, one in enumerate(context.equivalents):
+        # The baseline `other-variant` sees one problem at a time, in runs and in Inspect, so the answer travels with
+        # it; hidden from models.
         other = context.equivalents[(number + 1) % len(context.equivalents)]
         identity = f"icc/{function.id}/{context.start}-{context.end}/{one.rewrite}"
         rule = {"requires": list(one.rule.requires), "forbids": list(one.rule.forbids)}

@@ -67,6 +67,8 @@ def _next_line(suffix: str, language: str) -> str:
     """Return the first line of the suffix that is one simple statement; an empty statement if none is."""
     found = (line.strip() for line in suffix.split("\n") if line.strip())
     text = next(found, "")
+    # The next line must be a statement of its own, or the wrong answer would be a syntax error, which any check
+    # refuses.
     simple = bool(re.match(r"[\w.]+ = |return\b|[\w.]+\(.*\)", text)) and text[-1] not in "([{,\\:"
     return text if simple else _of(_EMPTY_STATEMENT, language)
 
@@ -77,6 +79,7 @@ def _without_last_line(text: str) -> str:
 
 
 def _other_kind(specification: ScaleSpecification, margin: str) -> str:
+    # The other kind must differ from the requested one.
     templates = _OTHER_IF if specification.node == "while" else _OTHER_BLOCKS
     text = _of(templates, specification.language).format(margin=margin)
     if specification.kind == "lines" and specification.n == text.count("\n") + 1:
@@ -89,6 +92,7 @@ def _of(texts: Mapping[str, str], language: str) -> str:
     return texts.get(language_of_grammar(language).name, texts[""])
 
 
+# As in the paper: runs of three to five lines.
 _LINE_RUNS = (3, 4, 5)
 _BLOCKS = frozenset({"for", "while", "if", "try", "with", "function"})
 
@@ -123,6 +127,7 @@ def proposed_middles(text: str, language: str) -> list[ScaleMiddle]:
 def rejects_wrong_answers(text: str, middle: ScaleMiddle) -> bool:
     """Return whether a specification holds for the reference and rejects the six wrong answers, even if lenient."""
     prefix, reference, suffix = text[: middle.start], text[middle.start : middle.end], text[middle.end :]
+    # The reference first: a specification that it fails is wrong, whatever the wrong answers do.
     if not verify(prefix, reference, suffix, middle.specification).ok:
         return False
     lenient = middle.specification.model_copy(update={"level": "lenient"})
@@ -154,6 +159,7 @@ def _blocks(view: StatementView, language: str) -> Iterator[ScaleMiddle]:
         if inner is not None:
             body = block.model_copy(update={"header_in_prefix": True, "n": 1})
             count = _count(view.text, inner, body)
+            # A body written twice is a body, so mined bodies state their number of lines; nobody counts twenty of them.
             if count is not None and count <= max(_LINE_RUNS):
                 yield ScaleMiddle(*inner, "block", body.model_copy(update={"n": count}))
 
@@ -183,6 +189,7 @@ def _line_runs(view: StatementView, parsed: ParsedFile) -> Iterator[ScaleMiddle]
         for index, first in enumerate(statements):
             for last in statements[index:]:
                 span = _whole_lines(view.text, first.start, last.end)
+                # A run only grows from here on, so that no later statement can end a shorter one.
                 if span is None or view.text.count("\n", *span) > 2 * max(_LINE_RUNS):
                     break
                 yield from _run(view, span, statements[index : statements.index(last) + 1], parsed)
@@ -206,6 +213,7 @@ def _spans(view: StatementView, parsed: ParsedFile) -> Iterator[ScaleMiddle]:
     text = view.text
     for node in sorted(NODE_CLASSES):
         for start, end in node_spans(parsed, node):
+            # A span at the start of a line is a statement, which is asked for as a block.
             if "\n" in text[start:end] or not text[start - column_at(text, start) : start].strip():
                 continue
             rest = text[end : text.find("\n", end)]
@@ -262,6 +270,7 @@ def scale_candidates(
         kept: list[ScaleCandidate] = []
         for position, one in enumerate(queue):
             if len(kept) == per_file:
+                # A Java file of 170 lines has hundreds of middles, each tried against seven answers.
                 counts["not_tried", f"the file has {per_file} already"] = len(queue) - position
                 break
             if rejects_wrong_answers(file.text, one.middle):
@@ -284,8 +293,10 @@ def _proposed(file: SourceText, max_share: float, counts: Counter[tuple[str, str
     spans: dict[tuple[int, int], ScaleCandidate] = {}
     for middle in proposed_middles(file.text, file.language):
         length = middle.end - middle.start
+        # A middle that is most of its file leaves nothing to complete from.
         if length > max_share * (len(file.text) - length):
             counts["long", f"longer than {max_share:.0%} of the text around it"] += 1
+        # Two instructions with the same right answer would count it twice.
         elif (middle.start, middle.end) in spans:
             counts["same_span", "another specification has the same answer"] += 1
         else:
@@ -315,9 +326,11 @@ def _quotas(supply: dict[str, int], limit: int | None) -> dict[str, int]:
     share = {name: LINE_SHARE if name == LINES_TYPE else (1 - LINE_SHARE) / max(len(nodes), 1) for name in supply}
     if len(share) == 1:
         share = dict.fromkeys(share, 1.0)
+    # The scarcest type decides: with more of the others, the mean over problems would be a mean over spans.
     total = min((count / share[name] for name, count in supply.items()), default=0)
     if limit is not None:
         total = min(total, limit)
+    # Products of shares end in …0001 or …9999, which whole numbers would turn into one problem more or less.
     exact = {name: round(total * share[name], 6) for name in supply}
     wanted = {name: int(count) for name, count in exact.items()}
     rest = int(total + 1e-6) - sum(wanted.values())

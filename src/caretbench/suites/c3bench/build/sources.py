@@ -78,6 +78,7 @@ class _Reader:
                 f"{source}: no such source; expected {HUMANEVAL_INFILLING}, a folder of source files, or a file of "
                 "rows (.jsonl, .jsonl.gz)"
             )
+        # A mistyped folder would otherwise be a successful build with fewer problems.
         if before == len(self.functions) + len(self.files) + len(self.rejects):
             raise DataError(f"{source}: nothing to build from; expected source files in {', '.join(LANGUAGES)}")
 
@@ -114,6 +115,7 @@ class _Reader:
             self._file(SourceText(program.id, program.language, program.text, provenance), place)
 
     def _function(self, function: CheckedFunction, place: str) -> None:
+        # HumanEval-Infilling has a row for each middle of a function.
         if function.id not in self.functions:
             self.functions[function.id] = function
             self._file(SourceText(function.id, "python", function.text, function.provenance), place)
@@ -122,6 +124,7 @@ class _Reader:
         fault = _fault(file)
         if fault:
             self._reject(place, *fault)
+            # Its tests may run, but no middle can be found in a file that does not parse.
             self.functions.pop(file.id, None)
         elif self.files.setdefault(file.id, file) is not file:
             self._reject(place, "repeated_id", file.id)
@@ -198,6 +201,7 @@ def _checked_file(path: Path) -> Path:
 
 def _suffixes() -> tuple[str, ...]:
     entries = [languages()[name] for name in LANGUAGES]
+    # Dialects such as TSX have grammars of their own, for which there is no table of statements.
     dialects = {suffix for entry in entries for one in entry.dialects.values() for suffix in one.suffixes}
     return tuple(one for entry in entries for one in (entry.suffix, *entry.more_suffixes) if one not in dialects)
 
@@ -207,6 +211,7 @@ def _source_paths(root: Path) -> Iterator[Path]:
     suffixes = _suffixes()
     for path in sorted(root.rglob("*")):
         folders = path.relative_to(root).parts[:-1]
+        # Packages of others have other licences, and build folders repeat the sources.
         if any(one in _SKIPPED_FOLDERS or one.startswith(".") for one in folders):
             continue
         if path.name.endswith((*suffixes, *_ROWS)) and path.is_file():
@@ -218,6 +223,8 @@ def _text(path: Path) -> str | None:
         text = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError):
         return None
+    # Generated files and data with a source's suffix: each of their thousands of middles would be tried against seven
+    # answers.
     return text if len(text) <= MAX_FILE_CHARACTERS and "\0" not in text else None
 
 
@@ -240,6 +247,7 @@ def _python_fault(text: str) -> str:
         compile(text, "<source>", "exec", flags=0x400)  # the tree alone: nothing is compiled or run
     except SyntaxError as error:
         return f"line {error.lineno}: {error.msg}"
+    # Null characters, and brackets nested deeper than the parser's stack.
     except (ValueError, RecursionError, MemoryError) as error:
         return str(error)
     return "the file does not parse"

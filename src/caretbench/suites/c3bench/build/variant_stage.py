@@ -58,6 +58,7 @@ def check_roles(options: C3BuildOptions, models: BuildModels) -> None:
     Raises:
         UsageError: there is a checker, but neither a generator nor a file of variants.
     """
+    # The checker would be asked nothing, and its user believe that instructions were read.
     if CHECKER_ROLE in models.roles and GENERATOR_ROLE not in models.roles and not options.variants:
         raise UsageError(
             f"-m {CHECKER_ROLE}=…: there are no instructions to read back; "
@@ -74,6 +75,7 @@ def material_hash(material: BuildMaterial, options: C3BuildOptions) -> str:
     if not options.variants:
         return material.hash
     try:
+        # Only for the hash; a file that is not UTF-8 is reported with its place when it is read.
         texts = [Path(name).read_text("utf-8", errors="replace") for name in options.variants]
     except OSError as error:
         raise DataError(f"--variants {error.filename}: cannot be read ({error.strerror})") from None
@@ -93,6 +95,7 @@ def variant_stage(
         DataError: a file of variants cannot be read.
         AnswersMissingError: a model did not answer.
     """
+    # Most builds have neither; nothing of this stage is paid or run for them.
     if not options.variants and GENERATOR_ROLE not in models.roles:
         return VariantStage()
     chosen: list[ImplementationContext] = []

@@ -54,6 +54,7 @@ def equivalent_contexts(text: str, entry_point: str, max_share: float) -> list[E
     found = [
         EquivalentContext(*span, tuple(_distinct(equivalents)))
         for span, middle in _middles(text, module, entry_point)
+        # The paper's filter: a middle has at most 30 % of its context.
         if span[1] - span[0] <= max_share * (len(text) - span[1] + span[0])
         and (equivalents := _equivalents(text, span, middle))
     ]

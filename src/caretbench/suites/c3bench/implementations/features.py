@@ -144,6 +144,7 @@ def _has_early_return(statements: Sequence[ast.stmt]) -> bool:
     bodies = [statements, *(getattr(node, "body", []) for node in _own_nodes(statements) if isinstance(node, ast.stmt))]
     return any(
         isinstance(one, ast.If) and not one.orelse and isinstance(one.body[-1], ast.Return)
+        # Not the last statement of a body: an `if` that ends it returns early from nothing.
         for body in bodies
         for one in body[:-1]
     )
@@ -186,6 +187,8 @@ def features_of_text(text: str, start: int, end: int) -> FoundFeatures | None:
     function = around[-1].name if around else None
     present = features(roots, function)
     used = features(_statements_in(without_idle_parts(scope), position, start, end)[1], function)
+    # Counts are those of all statements: without an idle return, a version with two of them would be one with a single
+    # return.
     numbers = filter(_is_number, present)
     return FoundFeatures(present, frozenset(one for one in used if not _is_number(one)).union(numbers))
 
@@ -271,6 +274,7 @@ def _nesting(node: ast.AST) -> int:
         one, depth = waiting.pop()
         deepest = max(deepest, depth + isinstance(one, ast.If))
         for child in ast.iter_child_nodes(one):
+            # A chain of five `elif` is flat for a reader, and nested five deep in the tree.
             is_elif = isinstance(one, ast.If) and one.orelse == [child] and isinstance(child, ast.If)
             waiting.append((child, depth + (isinstance(one, ast.If) and not is_elif)))
     return deepest

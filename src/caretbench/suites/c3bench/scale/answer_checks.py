@@ -54,6 +54,8 @@ def _outside(view: StatementView, span: tuple[int, int], specification: ScaleSpe
     if specification.unit != "statement" or not roots:
         return False, False, False
     first, last = roots[0], roots[-1]
+    # A caret within a line completes a statement of the prefix first; what it writes before the next statement belongs
+    # there.
     begun = view.text[start - column_at(view.text, start) : start].strip()  # a statement of the prefix
     before = "" if begun else view.without_comments(start, max(start, first.start)).strip()
     after = last.end <= end and view.without_comments(last.end, end).strip(" \t\r\n\f;")
@@ -75,12 +77,14 @@ def forbidden_part(text: str, span: tuple[int, int], allow: Allowances, parsed: 
     """Return the name of something in the answer that is not allowed there; empty if all is."""
     if not allow.comments and comments_in(parsed()):
         return "a comment"
+    # Checked in the text: neither trees nor statements contain blank lines.
     return "a blank line" if not allow.blank_lines and has_blank_line(text, span) else ""
 
 
 def count_in_unit(view: StatementView, span: tuple[int, int], unit: LineUnit, parsed: Callable[[], ParsedFile]) -> int:
     """Return the number of lines or statements in the answer."""
     if unit == "physical_line":
+        # One line end after the last line ends it and begins none.
         return len(LINE_END.findall(_without_final_line_end(view.text[span[0] : span[1]]))) + 1
     if unit == "code_line":
         return code_line_count(parsed())
@@ -96,6 +100,7 @@ def with_count(
     parsed: Callable[[], ParsedFile],
 ) -> ScaleVerdict:
     """Return the verdict about a block with the check of its number of lines, where the specification has one."""
+    # A body written twice is a body: only its number of lines refuses it.
     if specification.n is None or not verdict.ok:
         return verdict
     count = count_in_unit(view, span, specification.unit, parsed)
@@ -117,6 +122,7 @@ def _whole_lines_fault(view: StatementView, end: int, specification: ScaleSpecif
     text = view.text
     if specification.open_end:
         return ""
+    # An answer that ends within a line has written half of it, and the suffix writes the rest.
     if not (end == len(text) or text[end] in "\r\n" or text[end - 1] in "\r\n"):
         return "the last line continues in the suffix"
     if not view.ends_line(end):
@@ -136,6 +142,7 @@ def check_rest_of_line(
     extra, missing = _statement_difference(view, span, specification.statements)
     more_lines = LINE_END.search(middle) is not None
     rest = LINE_END.split(view.text[end:], maxsplit=1)[0]
+    # `# done` at the caret turns the rest of the line, closing brackets included, into a comment.
     hidden = bool(rest.strip()) and any(last > end for _, last in comments_in(parsed()))
     unfinished = not (specification.open_end or view.ends_line(end + len(rest)))
     forbidden = forbidden_part(view.text, span, specification.allow, parsed)
@@ -211,6 +218,7 @@ def _check_statement(view: StatementView, span: tuple[int, int], specification: 
         leak_before=bool(before), leak_after=bool(after) or extra > 0,
     )  # fmt: skip
     column = column_at(view.text, first.keyword)
+    # A loop that leaves its function at the end of a file cannot be told from one that stays, except by its column.
     level = specification.column is not None and _begins_line(view, first) and column != specification.column
     reason = first_reason(
         (before, f"text before the statement continues the prefix: {before[:40]!r}"),
@@ -244,6 +252,7 @@ def _check_body(view: StatementView, span: tuple[int, int], specification: Scale
     before, after, unfinished = _around_body(view, span, owner, roots, specification)
     if clauses and specification.allow.else_clauses:
         after, unfinished = _after_clauses(view, owner, end)
+    # An answer that writes the whole loop again parses as a loop in a loop.
     repeated = _repeats_header(view, owner, inside)
     reason = first_reason(
         (before, f"text before the body continues the header: {before[:40]!r}"),
@@ -267,6 +276,8 @@ def _repeats_header(view: StatementView, owner: CodeStatement, inside: list[Code
     if not inside or inside[0].kind != owner.kind:
         return False
     headers = [view.text[one.keyword : one.header_end] for one in (owner, inside[0])]
+    # `try` within `try` and `while True` within `while True` are ordinary programs; a header with the same names twice
+    # is a repetition.
     words = set(re.findall(r"[^\W\d]\w*", headers[0])) - _WORDS_OF_HEADERS
     return bool(words) and headers[0].split() == headers[1].split()
 
@@ -276,6 +287,7 @@ def _after_clauses(view: StatementView, owner: CodeStatement, end: int) -> tuple
     if owner.end <= end:
         return _rest(view, owner.end, end, Allowances()), False
     open_end = view.without_comments(end, owner.end).strip()
+    # In a language with braces the suffix may hold the last closing one, which no answer can write twice.
     return "", view.text[owner.end - 1] != "}" or open_end != "}"
 
 
@@ -291,6 +303,7 @@ def _around_body(
     body_start, body_end = owner.body or (owner.start, owner.end)
     braces = view.text[body_start : body_start + 1] == "{"
     before = _rest(view, start, max(roots[0].start, start), specification.allow)
+    # Labels of cases belong to the body, and the statement of the first case begins behind its label.
     if specification.node == "match" and before.startswith(("case", "default")):
         before = ""  # labels of cases belong to the body
     if braces and (body_start >= start or body_end <= end):
@@ -309,6 +322,7 @@ def _owner(view: StatementView, start: int, roots: list[CodeStatement]) -> CodeS
         return None
     first = owner.body[0]
     text = view.text[first:start] if first < start else ""
+    # Statements of the body are already in the prefix: the answer would be a part of it, not all.
     if text and view.without_comments(first, start).strip() not in {"", "{"}:
         return None  # the body began in the prefix
     return owner
@@ -316,14 +330,17 @@ def _owner(view: StatementView, start: int, roots: list[CodeStatement]) -> CodeS
 
 def _continues(view: StatementView, owner: CodeStatement, last: CodeStatement, end: int) -> bool:
     """Return whether the body of a statement in braces has more statements behind the answer."""
+    # Braces tell where the body ends; without them the indentation of the suffix does.
     body_end = owner.body[1] if owner.body else end
     return bool(view.without_comments(max(last.end, end), body_end).strip().removesuffix("}").strip())
 
 
 def _is_kind(statement: CodeStatement, specification: ScaleSpecification, *, elif_too: bool = False) -> bool:
+    # The instruction about a body speaks of an if statement, whose `elif` in the prefix has the same kind of body.
     kind = "if" if elif_too and statement.kind == "elif" else statement.kind
     if kind != specification.node:
         return False
+    # `async for` has another meaning than `for`; an `async def` is a function in every sense of an instruction.
     return not statement.asynchronous or specification.allow.asynchronous or kind == "function"
 
 
@@ -348,6 +365,7 @@ def _rest(view: StatementView, start: int, end: int, allow: Allowances) -> str:
     if not allow.blank_lines and has_blank_line(view.text, (start, end)):
         return "a blank line"
     bare = bare.strip()
+    # Trees of C-like languages have the semicolon in the statement, `ast` has none.
     is_semicolon = bare.startswith(";") and view.text[start:end].lstrip(" \t").startswith(";")
     return bare[1:].strip() if is_semicolon and view.semicolon_ends_statement else bare
 

@@ -45,6 +45,7 @@ def _ends_line(text: str, pieces: Sequence[tuple[int, int]], position: int) -> b
     closed = max((end for _, end in pieces if end <= position), default=0)
     lines = LINE_END.split(text[closed:position])
     line = lines[-2] if len(lines) > 1 and not lines[-1] else lines[-1]
+    # A backslash in a comment continues nothing.
     return not line.endswith("\\") or "#" in line
 
 
@@ -57,6 +58,8 @@ def _collect(
     waiting: list[tuple[ast.stmt, int, str]] = [(one, -1, "body") for one in reversed(module.body)]
     while waiting:
         node, parent, branch = waiting.pop()
+        # `ast` numbers lines, so whole statements outside of the answer's lines are skipped without a look at
+        # positions.
         if (node.end_lineno or node.lineno) < first or _first_line(node) > last:
             continue
         found.append(_statement(node, parent, branch, positions))
@@ -100,6 +103,7 @@ def _statement(node: ast.stmt, parent: int, branch: str, positions: PythonPositi
     kind = _KINDS.get(type(node), "simple")
     if kind == "simple":
         return CodeStatement(start, end, keyword, kind, parent, branch)
+    # For `ast` an `elif` is an `if` in the `else` of another; only the text tells them apart.
     if kind == "if" and branch == "orelse" and text.startswith("elif", keyword):
         kind = "elif"
     children = [child for child, part in _children(node) if part == "body"]
@@ -131,5 +135,7 @@ def _header_end(node: ast.AST, keyword: int, body: int, positions: PythonPositio
             line = getattr(one, "end_lineno", None)
             if line is not None:
                 after = max(after, positions(line, one.end_col_offset))  # type: ignore[attr-defined]
+    # `ast` has no tokens: the colon is searched behind the last part of the header, since slices, lambdas and
+    # annotations contain colons, too.
     colon = _NO_COLON.match(positions.text, after, body)
     return colon.end() if colon else body

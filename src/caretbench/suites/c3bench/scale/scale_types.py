@@ -100,6 +100,7 @@ class ScaleSpecification(Row):
             raise ValueError(f"node: {self.kind} has one of {', '.join(sorted(wanted))}, not {_json(self.node)}")
         if wanted is None and self.node is not None:
             raise ValueError(f"node: {self.kind} has none, but it is {_json(self.node)}; remove it")
+        # Pydantic takes the field as optional for all kinds; without a number this kind would accept any answer.
         if self.kind == "lines" and self.n is None:
             raise ValueError("n: lines has a number of lines, but it is missing")
         if self.kind in {"span_rest_of_line", "span_node"} and self.n is not None:
@@ -206,6 +207,8 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
 def _all_patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
     table = instruction_table()
     units = "|".join(re.escape(text) for texts in table.units.values() for text in texts)
+    # Wordings state the unit in words, and names of nodes as the language writes them; both must be read back to the
+    # same specification.
     names = sorted(BLOCK_NODES) + [re.escape(text) for text in table.nodes.values()]
     words = {"node": f"(?P<node>{'|'.join(names)})", "lines": rf"(?P<n>\d+) (?P<unit>{units})"}
     for kind, wordings in table.wordings.items():

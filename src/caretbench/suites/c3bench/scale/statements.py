@@ -106,6 +106,8 @@ class StatementView(NamedTuple):
         def is_inside(one: CodeStatement) -> bool:
             if one.parent < 0:
                 return False
+            # A function within an expression, an arrow function for example, has statements whose parent is the simple
+            # statement around it.
             parent = found[one.parent]
             return start <= parent.keyword < end or (parent.kind == "simple" and start <= one.suite < end)
 
@@ -114,11 +116,13 @@ class StatementView(NamedTuple):
 
 def column_at(text: str, position: int) -> int:
     """Return the number of characters between a position and the start of its line, or a form feed in it."""
+    # Python's own parser counts columns from a form feed, too.
     return position - max(text.rfind(mark, 0, position) for mark in "\n\r\f") - 1
 
 
 def has_blank_line(text: str, span: tuple[int, int]) -> bool:
     """Return whether a span contains a blank line: from line start to line end, or between two of its line ends."""
+    # The first piece is the rest of the line before the span, unless the span begins at a line's start.
     lines = LINE_END.split(text[slice(*span)])
     first = int(column_at(text, span[0]) > 0)
     return any(not line.strip() for line in lines[first:-1])
@@ -150,6 +154,7 @@ class ParsedFile(NamedTuple):
 
 def tree_statements(parsed: ParsedFile, *, parse_required: bool = True) -> StatementView:
     """Return the statements that touch the answer; none where the file does not parse, but must."""
+    # A file that does not parse and must is not walked: 20,000 open brackets make a tree of that depth.
     parse_ok = parse_required and is_well_formed(parsed.tree, parsed.language)
     collector = _Collector(parsed, CharacterOffsets(parsed.text))
     if parse_ok or not parse_required:
@@ -198,11 +203,13 @@ class _Collector:
         waiting = [(self.parsed.tree.root_node, _Place(False, -1, "body", -1))]
         while waiting:
             node, place = waiting.pop()
+            # Comments first: some grammars attach them to statements, and they are none.
             if node.type in table.comments:
                 text = (node.text or b"").decode("utf-8", "surrogatepass")
                 start = self.characters(node.start_byte)
                 self.comments.append((start, start + len(text.rstrip("\r\n"))))
                 continue
+            # Statements far from the answer decide nothing; a file of 4,000 characters has one statement of interest.
             if node.end_byte < self.parsed.start or node.start_byte > self.parsed.end or node.type in table.opaque:
                 continue
             if place.is_statement:

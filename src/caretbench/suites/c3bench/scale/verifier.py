@@ -66,8 +66,10 @@ def verify(
 
 def _refusal(prefix: str, middle: str, suffix: str, language: str) -> str | None:
     """Return the reason for which an answer is not even parsed; None if it is."""
+    # The trees are those of the whole file, and no line or block of a program has that many characters.
     if len(middle) > MAX_TEXT_CHARACTERS:
         return f"the answer has {len(middle):,} characters, more than {MAX_TEXT_CHARACTERS:,}"
+    # Nested brackets in Java take time with the square of their number: 57 kB kept a process busy for minutes.
     if takes_too_much(middle, (prefix + middle + suffix,), language):
         return f"to parse the file takes more than {PROBE_MB:,} MB or {PROBE_SECONDS} s"
     return None
@@ -96,6 +98,8 @@ class _File:
         if language_of_grammar(language).name != "python":
             return tree_statements(self.parsed(), parse_required=parse_required)
         view = python_statements(prefix + middle + suffix, len(prefix), len(prefix) + len(middle))
+        # tree-sitter accepts wrong indentation and empty bodies, so Python's own parser decides what parses; where a
+        # file need not parse, only the grammar has a tree.
         if view.parse_ok or parse_required:
             return view
         return tree_statements(self.parsed(), parse_required=False)._replace(parse_ok=False)
@@ -130,6 +134,7 @@ def lenient_texts(prefix: str, middle: str, suffix: str, specification: ScaleSpe
     place of its common indentation. Nothing inside the text is changed.
     """
     fence = _FENCE.search(middle.replace("\r\n", "\n"))
+    # One fence is forgiven, the first; what a second one contains would be another answer.
     text = fence[2] if fence else middle.replace("\r\n", "\n")
     text = text.removeprefix("\n").removesuffix("\n")
     if specification.kind in {"span_rest_of_line", "span_node"}:
@@ -137,6 +142,7 @@ def lenient_texts(prefix: str, middle: str, suffix: str, specification: ScaleSpe
     found = [text]
     if language_of_grammar(specification.language).indented:
         found.append(_indented(prefix, text, specification))
+    # Without it the last line of the answer and the first of the suffix would be one line.
     needs_line_end = bool(suffix) and not suffix.startswith(("\n", "\r"))
     return [one + "\n" if needs_line_end and not one.endswith("\n") else one for one in dict.fromkeys(found)]
 
@@ -145,6 +151,7 @@ def _indented(prefix: str, text: str, specification: ScaleSpecification) -> str:
     """Return the text with its common indentation replaced by that of the caret, or of the specified column."""
     caret = column_at(prefix, len(prefix))
     line = prefix[len(prefix) - caret :]
+    # The caret is behind code of its line: the first line of the answer continues it and has no indentation of its own.
     if line.strip():
         return text  # the caret is within a line of code
     if not caret and specification.column is None:
@@ -174,6 +181,7 @@ def verify_published(
     if not middle.strip():
         return ScaleVerdict(ok=False, parse_ok=view.parse_ok, unfinished=True, reason="the answer is empty")
     kind_ok = _has_kind(parsed, specification) if specification.kind == "block" else None
+    # The paper counts lines of all answers; a span is what is left of one line.
     wanted = 1 if specification.kind.startswith("span") else specification.n
     count = None
     if specification.kind.startswith("span"):
@@ -197,6 +205,7 @@ def _has_kind(parsed: ParsedFile, specification: ScaleSpecification) -> bool:
         node = waiting.pop()
         if node.end_byte <= parsed.start or node.start_byte >= parsed.end:
             continue
+        # Node types alone, as the paper words it: an answer that also writes the rest of the file is right.
         if node.type in kinds and (node.start_byte < parsed.start) is specification.header_in_prefix:
             return True
         waiting.extend(node.children)

@@ -37,6 +37,8 @@ class PrintedRow(NamedTuple):
     @property
     def average_follows(self) -> bool:
         """True if the printed average is the mean of the printed rates, rounded up or down."""
+        # Decimals, since the mean of two printed tenths may end in .05, which floats round either way. Five of 39
+        # averages follow from no rounding.
         return abs(self.mean - Decimal(self.average)) <= _TENTH / 2
 
 
@@ -69,6 +71,7 @@ def printed_table(results: Sequence[Table]) -> Table:
     heads = ("Model", "FIM", "ICC ES", "ICC Pass@1", "ICC IF", "SCC ES", "SCC IF", "Average IF")
     rows = []
     for table in results:
+        # Columns are found by their heads: the run's table has more of them than the paper's.
         if table.name.startswith("c3bench-results-"):
             places = [table.columns.index(head) for head in heads]
             rows += [(f"{row[0]} (this run)", *(row[place] for place in places[1:])) for row in table.rows]

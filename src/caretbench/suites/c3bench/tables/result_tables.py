@@ -23,6 +23,8 @@ Row = Mapping[str, Any]
 NO_VALUE: Final = "–"
 """Text of a number that is not known."""
 
+# The paper prints "ES" without a definition; Indel is the variant that counts an exchanged character twice, as a
+# deletion and an insertion.
 SIMILARITY: Final = "indel_similarity"
 """Similarity that the tables show; the paper does not name its variant."""
 
@@ -50,6 +52,7 @@ def joint(row: Row) -> float | None:
 
 def followed_if_passed(row: Row) -> float | None:
     """Return 1 if an answer that passes follows its instruction; None if it does not pass."""
+    # Among answers that pass, since judges are asked about no others.
     return followed(row) if passed(row) == 1.0 else None
 
 
@@ -112,6 +115,7 @@ class ModelResults(NamedTuple):
         if not by_problem:
             return None
         names = sorted(by_problem)
+        # Samples of one problem depend on each other; the problem is the unit of the interval.
         values = [sum(by_problem[name]) / len(by_problem[name]) for name in names]
         interval = mean_interval(
             values, seed=self.seed, clusters=[self.problems[name].cluster for name in names],
@@ -165,6 +169,8 @@ def judged_tables(models: Sequence[ModelResults], profile: str, policy: str) -> 
     rows, refused = [], dict[str, None]()
     for model in models:
         icc = model.task("icc")
+        # A judge that left answers out may have left out the doubtful ones; a mean of the rest would look better than
+        # the model.
         if not _is_judged(icc.rows):
             continue
         reasons = dict.fromkeys(str(row["withheld"]) for row in icc.rows if row.get("withheld"))
@@ -208,6 +214,7 @@ def with_joint_judged(results: pl.DataFrame) -> pl.DataFrame:
         return results
     icc = pl.col("problem_id").str.starts_with("icc/")
     lacking = icc & pl.col("passed") & pl.col("judged").is_null()
+    # By model and not by row: otherwise a model would gain by answers that no judge could read.
     whole = ~lacking.any().over("model", "parameters", "policy", "profile")
     value = pl.when(pl.col("passed")).then(pl.col("judged")).otherwise(0.0)
     return results.with_columns(pl.when(icc & whole & pl.col("passed").is_not_null()).then(value).alias(JOINT_JUDGED))
@@ -285,6 +292,7 @@ def _main_table(models: Sequence[ModelResults], profile: str, policy: str) -> Ta
         icc, scc = model.task("icc"), model.task("scc")
         both = [icc.mean(joint), scc.mean(followed)]
         known = [mean.value for mean in both if mean is not None]
+        # With one task alone the mean would be printed under the same heading as the paper's.
         average = f"{100 * sum(known) / 2:.1f}" if len(known) == 2 else NO_VALUE
         rows.append(
             (
@@ -311,6 +319,7 @@ def _label_tables(models: Sequence[ModelResults], profile: str, policy: str) -> 
                 if problem.label("task") == task and label in problem.labels
             }
         )
+        # A table with one column repeats the main table.
         if len(values) < 2:
             continue
         measure: Callable[[Row], float | None] = joint if task == "icc" else followed

@@ -68,6 +68,8 @@ def demands_of(instruction: str) -> Demands:
     required, forbidden = set(), set()
     for name, construct in constructs().items():
         for match in construct.words.finditer(text):
+            # An identifier, `sorted()` for example, is a demand by name; as a word it would also demand the construct
+            # of sorting.
             if any(one.start() < match.end() and match.start() < one.end() for one in mentioned):
                 continue  # `sorted()` is an identifier
             if _is_negated(text, match.start()):
@@ -90,6 +92,7 @@ def demands_of(instruction: str) -> Demands:
 
 def _is_negated(text: str, position: int) -> bool:
     """Return whether a negation stands before a position in its clause, without an assertion in between."""
+    # "Do not use a loop; use recursion" negates up to the semicolon.
     start = max((match.end() for match in _BOUNDARY.finditer(text, 0, position)), default=0)
     negations = list(_NEGATION.finditer(text, start, position))
     return bool(negations) and _ASSERTION.search(text, negations[-1].end(), position) is None
@@ -104,6 +107,7 @@ def demand_faults(demands: Demands, text: str, surroundings: str, features: Foun
     found: list[str] = []
     if features is not None:
         required, forbidden = sorted(demands.required), sorted(demands.forbidden)
+        # Effective features: a loop that does nothing does not meet the demand of a loop.
         found += [f"no {name}" for name in required if features.effective.isdisjoint(constructs()[name].features)]
         found += [f"has a {name}" for name in forbidden if not features.present.isdisjoint(constructs()[name].features)]
     found += [f"no `{name}`" for name in sorted(demands.names) if not (_has(name, text) or _has(name, surroundings))]
@@ -127,6 +131,7 @@ def demanded_rule(demands: Demands, features: FoundFeatures) -> FeatureRule | No
     forbids: set[str] = set()
     for name in demands.required:
         shown = constructs()[name].features
+        # With several features any of them would do, and a rule of required features asks for all.
         if len(shown) == 1:
             requires.update(shown)
     for name in demands.forbidden:

@@ -54,6 +54,7 @@ def examine(
     by_id = {one.id: one for one in contexts}
     faults: Faults = {}
     used = [by_id[name] for name in dict.fromkeys(one.context for one in variants)]
+    # Of a context whose own reference fails nothing could be compared, and every run for it would be wasted.
     broken = reference_faults(used, executor)
     for index, one in enumerate(variants):
         if one.context in broken:
@@ -63,7 +64,9 @@ def examine(
     tried = [index for index in range(len(variants)) if index not in faults]
     found = trial_faults(by_id, [variants[index] for index in tried], executor, limits)
     faults |= {tried[place]: (trial.reason, trial.detail) for place, trial in found.items()}
+    # After the trials: a version that fails must not take the place of a right one that is like it.
     _drop_duplicates(by_id, variants, faults)
+    # Last, because it may cost money: only what passed everything else is sent to the checker.
     _drop_misread(by_id, variants, faults, models)
     rules = _distinct_rules(by_id, variants, faults)
     rows, kept = [], []
@@ -124,6 +127,7 @@ def _instruction_fault(context: CodeContext, one: Variant) -> str:
     faults = demand_faults(demands, one.text, context.prefix + context.suffix, features)
     if faults:
         return f"the code lacks what its instruction demands: {', '.join(faults)}"
+    # In languages without features a rule could not be checked at all.
     if one.rule is not None and (features is None or not one.rule.holds(features)):
         return "the given predicate does not hold for the version"
     return ""
@@ -167,6 +171,7 @@ def _drop_misread(
         return
     for found in passed.values():
         for index in found:
+            # A person who writes an instruction has read it; of a model's, at least a rule must find what it demands.
             if variants[index].origin == "model" and not demands_of(variants[index].instruction):
                 faults[index] = ("instruction", "no rule reads the instruction, and there is no checker")
 
@@ -191,6 +196,8 @@ def _distinct_rules(
             rule = variants[index].rule or demanded_rule(demands_of(variants[index].instruction), own)
             is_reference = variants[index].text == context.reference
             others = [features[other] for other in indexes if other != index] + known[int(is_reference) :]
+            # A rule that is also true of another implementation would count the answer to one instruction for the
+            # other.
             if rule is not None and rule.holds(own) and not any(one is not None and rule.holds(one) for one in others):
                 found[index] = rule
     return found
@@ -208,6 +215,8 @@ def misplaced(prefix: str, middle: str, suffix: str, reference: str, language: s
     """
     if language != "python":
         broken = not is_well_formed_text(prefix + middle + suffix, language)
+        # Shown programs need not parse by the grammar, which lacks some constructs; only a version may not make it
+        # worse.
         return "does not parse" if broken and is_well_formed_text(prefix + reference + suffix, language) else ""
     expected = _places(prefix, reference, suffix)
     if expected is None:
@@ -217,6 +226,7 @@ def misplaced(prefix: str, middle: str, suffix: str, reference: str, language: s
         return "does not parse"
     if not found[0] and expected[0]:
         return "has no statement"
+    # A version that is dedented by a level may run and pass where the loop has one round.
     if found[0] - expected[0]:
         return "leaves its place: a statement belongs to another block"
     return "changes the place of what follows" if found[1] != expected[1] else ""

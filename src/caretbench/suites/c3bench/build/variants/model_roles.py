@@ -24,6 +24,7 @@ from caretbench.suites.c3bench.implementations.rewrite import Category
 TRIES: Final = 2
 """Maximum number of answers to one request, with the first."""
 
+# An answer that repeats itself would fill the context of the next request.
 _SHOWN_ANSWER = 8_000
 ValueT = TypeVar("ValueT")
 
@@ -96,6 +97,7 @@ def readable_answers(
                 text = answers[name][one.key]
                 try:
                     found[name, key] = read(key, text)
+                # The reason goes back to the model, which mends a missing field better than it guesses what was wrong.
                 except ValueError as error:
                     found[name, key] = UnreadableAnswer(str(error), text)
                     following[name][key] = _again(role, one, f"{key}#{number + 1}", text, str(error))
@@ -186,6 +188,7 @@ def generate_variants(contexts: Sequence[CodeContext], models: BuildModels) -> G
     Raises:
         AnswersMissingError: a model did not answer.
     """
+    # Shown text and the known middle alone: with the tests, a model would write versions that fit them.
     requests = {name: [_generator_request(one) for one in contexts] for name in models.names(GENERATOR_ROLE)}
     answers = readable_answers(models, GENERATOR_ROLE, requests, lambda _key, text: _versions(text))
     found = GeneratedVariants([], [])
@@ -223,6 +226,7 @@ def _versions(text: str) -> list[object]:
     value = replace_surrogates(json_object(text)).get("versions")
     if not isinstance(value, list) or not value:
         raise ValueError("it has no list of versions")
+    # Each version costs several runs in the sandbox, and a model that repeats itself may write hundreds.
     return value[:MAX_VERSIONS]
 
 
@@ -248,6 +252,7 @@ def _variant(context: CodeContext, author: str, name: str, version: GeneratedVer
         origin="model",
         author=author,
         category=version.category,
+        # An instruction is shown as one paragraph; line feeds could imitate the parts of a prompt.
         instruction=" ".join(version.instruction.split()),
         text=fitted(version.code, context.reference),
         place=context.id,
@@ -262,6 +267,7 @@ def fitted(code: str, reference: str) -> str:
     margin = _indentation(next((line for line in reference.split("\n") if line.strip()), ""))
     filled = [line for line in lines if line.strip()]
     if filled and margin and _indentation(filled[0]) != margin:
+        # A version may begin at the caret: its first line has no indentation, and the others have theirs.
         if not _indentation(filled[0]) and len(filled) > 1 and all(line.startswith(margin) for line in filled[1:]):
             first = lines.index(filled[0])
             lines[first] = margin + lines[first]
@@ -325,6 +331,7 @@ def _letters(context: CodeContext, variants: Sequence[Variant]) -> Mapping[str, 
     texts = dict.fromkeys(
         [context.reference, *(other.text for other in context.others), *(one.text for one in variants)]
     )
+    # The order would help to guess: in small models the bias for a position is larger than the error of sampling.
     ordered = sorted(texts, key=lambda text: sha256_text(context.id, text))
     return {_letter(number): text for number, text in enumerate(ordered)}
 
@@ -378,11 +385,13 @@ def _fault(one: _Subject, answer: InstructionReading | UnreadableAnswer) -> str:
     if isinstance(answer, UnreadableAnswer):
         return f"the checker's answer cannot be read: {answer.fault}"
     letter = answer.implementation.strip().removeprefix("Implementation ")
+    # To pick one among all has a single right answer; a description in its own words would need another judge.
     if one.letters.get(letter) != one.variant.text:
         return "the checker finds another implementation" if letter in one.letters else "the checker finds none"
     if answer.category != one.variant.category:
         return f"the checker reads the category {answer.category}, not {one.variant.category}"
     known = constructs()
+    # Names that are in no list of constructs are the model's own words, and nothing could decide them.
     demands = Demands(
         required=frozenset(answer.demands).intersection(known), forbidden=frozenset(answer.forbids).intersection(known)
     )

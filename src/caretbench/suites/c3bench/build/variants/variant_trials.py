@@ -39,6 +39,7 @@ def effect_in_text(text: str, reference: str, language: str) -> str:
     plain = plain_spelling(text, language)
     for pattern in _patterns().get(language, ()):
         match = pattern.search(plain)
+        # A program about files has files in all of its versions.
         if match is not None and not pattern.search(reference):
             return " ".join(match[0].split())[:60]
     flags = tamper_flags(text, reference, language)
@@ -57,6 +58,7 @@ def watched_program(source: str) -> str:
 
 def watched_effect(result: ExecutionResult) -> str:
     """Return the effect at which a watched program was ended; empty if it was not."""
+    # Both, since a program may end with any status, and print anything.
     if result.exit_code != _STATUS or _MARK not in result.stderr.text:
         return ""
     return result.stderr.text.rpartition(_MARK)[2].split("\n")[0][:60] or "unknown"
@@ -132,11 +134,13 @@ def trial_faults(
         further += [_request(context, one, index, repeat) for repeat in range(1, REFERENCE_RUNS)]
         if context.id in watched:
             further.append(_watched_request(context, one.text, f"{index}/watched"))
+        # Only functions can be called with other inputs; programs are decided by their tests.
         if context.function is not None and one.text != context.reference:
             further.append(_agreement_request(context, context.function, one.text, f"{index}/agreement", limits))
     for identity, result in sorted(results_of(executor, further).items(), key=_order):
         index = int(identity.partition("/")[0])
         fault = _fault(result)
+        # An effect outweighs a wrong result: it is what a person should look at.
         if fault is not None and (index not in found or fault.reason == "hostile"):
             found[index] = fault
     return found
@@ -172,6 +176,7 @@ def _can_be_watched(
     used = [
         contexts[name] for name in dict.fromkeys(one.context for one in variants) if contexts[name].language == "python"
     ]
+    # Where the reference itself opens files or sockets, a version may, and watching would end both.
     requests = [_watched_request(one, one.reference, f"{number}/watched") for number, one in enumerate(used)]
     results = results_of(executor, requests)
     return frozenset(one.id for number, one in enumerate(used) if results[f"{number}/watched"].status is Status.PASSED)
@@ -184,6 +189,7 @@ def _fault(result: ExecutionResult) -> TrialFault | None:
     if effect:
         return TrialFault("hostile", f"effect while it runs: {effect}")
     if result.status is Status.INCOMPLETE:
+        # `exit(0)` before the checks is how a version passes without being right.
         return TrialFault("hostile", "ends the program before its end")
     if result.status.is_machine_fault and result.status is not Status.MISSING_DEPENDENCY:
         return TrialFault("not_run", f"{result.status}: {result.reason}"[:200])

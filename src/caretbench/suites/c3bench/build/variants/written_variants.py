@@ -23,6 +23,7 @@ _TEXTS = re.compile(r'"""(?:\\.|[^\\])*?"""|' r"'''.*?'''|" r'"(?:\\.|[^"\\\n])*
 
 def table_lines(text: str, name: str) -> list[int]:
     """Return the line of each header ``[[name]]``, from 1; headers inside of strings and comments do not count."""
+    # Code of an implementation may contain a header of TOML; blanked, it keeps the number of lines.
     plain = _TEXTS.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
     parts = r"\s*\.\s*".join(re.escape(part) for part in name.split("."))
     return [plain.count("\n", 0, match.end()) + 1 for match in re.finditer(rf"(?m)^[ \t]*\[\[\s*{parts}\s*\]\]", plain)]
@@ -138,6 +139,7 @@ def _context_fault(
         return f"the id {row.id!r} occurs in line {seen[row.id]} already"
     variants = []
     for number, values in enumerate(row.implementations, 1):
+        # Inline arrays have no headers: then the place is that of the context, which is right if less exact.
         known_line = len(raw.inner_lines) == len(row.implementations)
         place = f"{path}:{raw.inner_lines[number - 1] if known_line else raw.line}"
         one = _implementation(values, row.language)
@@ -159,6 +161,7 @@ def _json_contexts(text: str) -> Iterator[_RawContext]:
             continue
         try:
             value = replace_surrogates(json.loads(line))
+        # One line nested too deep must not cost the others.
         except (ValueError, RecursionError) as error:
             yield _RawContext(number, (), f"not JSON ({error})")
             continue
