@@ -9,6 +9,7 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
+from caretbench.errors import UsageError
 from caretbench.files import read_packaged_toml
 from caretbench.people.telemetry.event_rows import HASH_PATTERN, CompletionEvent
 from caretbench.problem import Row
@@ -86,11 +87,11 @@ def counted_outcome(event: CompletionEvent, rules: TelemetryRules | None = None)
     """Return the outcome of an event with features, as it counts.
 
     Raises:
-        ValueError: the event has no features.
+        UsageError: the event has no features.
     """
     found = event.features
     if found is None:
-        raise ValueError(f"{event.id}: an event without features has no outcome that counts; extract it first")
+        raise UsageError(f"{event.id}: an event without features has no outcome that counts; extract it first")
     shares = [share for share in (found.kept_30s, found.kept_5min) if share is not None]
     return outcome_by_survival(event, shares, found.typed_anyway, rules or telemetry_rules())
 
