@@ -23,7 +23,6 @@ _ALLOWED = {
     "samples_wanted": "key of the JSON of a dry run",
     "chunk": "bytes that were read from a stream",
     "left_out": "key of the manifest, and value of an outcome",
-    "LEFT_OUT": "value of an outcome",
 }
 """Identifiers that contain a word of the third column, each with its reason."""
 

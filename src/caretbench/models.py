@@ -14,8 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from caretbench.problem import ContextFile, Latency, Row, Usage
 
-# --- requests ---------------------------------------------------------------------------------------------------
-
 
 class Sampling(Row):
     """Sampling settings. A field that is None is not sent, so that the provider's default applies.
@@ -87,8 +85,6 @@ class ModelRequest(Row):
     samples: tuple[int, ...] = Field(default=(0,), min_length=1)
     sampling: Sampling = Sampling()
 
-
-# --- answers ----------------------------------------------------------------------------------------------------
 
 FailureKind = Literal["provider", "timeout", "refused", "unpromptable", "budget"]
 """``refused``: the provider will never answer this request as it is (too long, malformed, not allowed)."""
@@ -173,8 +169,6 @@ class ModelClient(Protocol):
 
     def __exit__(self, *details: object) -> None: ...
 
-
-# --- how a model is reached --------------------------------------------------------------------------------------
 
 Mode = Literal["reproducible", "fast"]
 """Mode of a local server: one slot and no prompt cache, or several with one."""

@@ -34,9 +34,6 @@ class Row(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-# --- shown text -------------------------------------------------------------------------------------------------
-
-
 class ContextFile(Row):
     """Another file of the project that the model may see."""
 
@@ -81,9 +78,6 @@ class Question(Row):
     choices: tuple[str, ...] = ()
     context: tuple[ContextFile, ...] = ()
     messages: tuple[ReleasedMessage, ...] = Field(default=(), exclude_if=lambda messages: not messages)
-
-
-# --- splices ----------------------------------------------------------------------------------------------------
 
 
 class InlineSplice(Row):
@@ -136,9 +130,6 @@ class NoSplice(Row):
     """No splice: the answer is judged as it is (a choice, a description)."""
 
     kind: Literal["none"] = "none"
-
-
-# --- checks ------------------------------------------------------------------------------------------------------
 
 
 class ProgramCheck(Row):
@@ -284,8 +275,6 @@ class Problem(Row):
             return ""
         return self.splice.after.removeprefix(self.shown.suffix)
 
-
-# --- answers and scores -------------------------------------------------------------------------------------------
 
 CompletionKey = tuple[str, str, str, int]
 ScoreKey = tuple[str, str, str, int, str, str, str]

@@ -107,9 +107,6 @@ def _equal_lines(lines: list[str], start: int, following: list[str]) -> int:
     return next((count for count in range(most) if lines[start + count] != following[count]), most)
 
 
-# --- indentation ------------------------------------------------------------------------------------------------
-
-
 def _margin(line: str) -> int:
     return len(line) - len(line.lstrip(" \t"))
 
@@ -153,9 +150,6 @@ def reindent(text: str, surroundings: Surroundings) -> str:
             if surroundings.parses_with(candidate):
                 return candidate
     return text
-
-
-# --- the end of the block ---------------------------------------------------------------------------------------
 
 
 def _open_brackets(tree: tree_sitter.Tree, end: int) -> list[str]:
@@ -269,9 +263,6 @@ def cut_at_block_end(text: str, surroundings: Surroundings) -> str:
     else:
         end = _closing_end(text, surroundings)
     return text if end is None or not text[end:].strip() else with_final_newline(text[:end], surroundings)
-
-
-# --- brackets ---------------------------------------------------------------------------------------------------
 
 
 def _cuts_at_brackets(text: str, surroundings: Surroundings) -> Iterator[str]:

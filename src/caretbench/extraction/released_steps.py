@@ -25,8 +25,6 @@ from caretbench.languages import language as language_named
 from caretbench.syntax.documentation import comments
 from caretbench.syntax.parser import encode
 
-# --- the first step: cleaning -----------------------------------------------------------------------------------
-
 _MARKED = re.compile(r"--BEGIN MISSING CODE--[^\n]*\n(.*?)(?:\n[^\n]*--END MISSING CODE--|\Z)", re.DOTALL)
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
 _THOUGHT_END = "</think>"
@@ -74,8 +72,6 @@ def _is_prose(line: str) -> bool:
     few_symbols = len(_SYMBOLS.findall(line)) < _MIN_CODE_SYMBOLS
     return len(line.split()) > _MAX_PROSE_WORDS and few_symbols and bool(_ENGLISH_START.match(line))
 
-
-# --- the second step: trimming ----------------------------------------------------------------------------------
 
 _LONE_BRACKETS = re.compile(r"^[(){}\[\];,]*$")
 _ALIKE = 0.98
@@ -126,8 +122,6 @@ def _alike(first: str, second: str) -> bool:
         return False
     return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio() > _ALIKE
 
-
-# --- the third step: indentation and brackets -------------------------------------------------------------------
 
 _PAIRS = (("{", "}"), ("[", "]"), ("(", ")"))
 _LOOKED_BACK = 10

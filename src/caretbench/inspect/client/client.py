@@ -206,8 +206,6 @@ class InspectClient(ModelFacts):
         )  # fmt: skip
         silence_logs(self._notice)
 
-    # --- what is known of the model ---------------------------------------------------------------------------------
-
     @property
     def identity(self) -> Mapping[str, JsonValue]:
         """Settings that identify the model: the provider's own, or else name, address and arguments."""
@@ -256,8 +254,6 @@ class InspectClient(ModelFacts):
         """Findings of the provider about its server in one line, if it probed one."""
         own = self._own("findings")
         return own if isinstance(own, str) else None
-
-    # --- asking -----------------------------------------------------------------------------------------------------
 
     def submit(self, requests: Iterable[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
         """Yield every sample of every request, answered or failed, in any order.
@@ -334,8 +330,6 @@ class InspectClient(ModelFacts):
         elif fault.status == 404:
             advice = own_server_advice(self.name, self.options.base_url) or "; check the model's name and the address"
         return MachineError(f"{self.name} cannot be asked: {fault.message}{advice}")
-
-    # --- the end ----------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Close connections, the thread, and the provider's resources. May be called twice."""

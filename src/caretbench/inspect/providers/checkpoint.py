@@ -54,8 +54,6 @@ class CheckpointAPI(ModelAPI):
                 get_model(f"vllm-completions/{self.path}", **common).api if self.engine == "vllm" else self._chat
             )
 
-    # --- what our client asks -----------------------------------------------------------------------------------
-
     @property
     def accepts(self) -> frozenset[PromptKind]:
         """Kinds of prompt: text always; conversations unless the tokenizer has no chat template."""
@@ -69,8 +67,6 @@ class CheckpointAPI(ModelAPI):
     def context_tokens(self) -> int | None:
         """Return the context length of the checkpoint's configuration, if its files are here."""
         return None if self.facts is None else self.facts.context_tokens
-
-    # --- what Inspect asks a provider ---------------------------------------------------------------------------
 
     async def generate(
         self,

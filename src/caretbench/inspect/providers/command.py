@@ -216,8 +216,6 @@ class CommandAPI(SingleTryAPI):
         """Return the key of one pool per command line."""
         return self.model_name
 
-    # --- in -----------------------------------------------------------------------------------------------------
-
     def _request(self, messages: list[ChatMessage], config: GenerateConfig) -> dict[str, JsonValue]:
         is_caret = len(messages) == 1 and "prefix" in (messages[0].metadata or {})
         prompt = parse_prompt(messages, "command/") if is_caret else {"prefix": ""}
@@ -252,8 +250,6 @@ class CommandAPI(SingleTryAPI):
                 f"{name} {ran.status_text}" + (f": {said}" if said else ""), retryable=ran.status == TRY_AGAIN
             )
         return ran.output
-
-    # --- out ----------------------------------------------------------------------------------------------------
 
     def _answer(self, written: bytes, count: int) -> tuple[_Answer, list[str]]:
         name = self.argv[0]

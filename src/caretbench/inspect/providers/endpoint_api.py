@@ -81,8 +81,6 @@ class EndpointAPI(SingleTryAPI):
         """Maximum number of stop texts of a request; None: any number. A server of one's own has no such limit."""
         return self.shape.stop_texts if self.address == self.shape.address(self.shape.base_url) else None
 
-    # --- what Inspect asks a provider ---------------------------------------------------------------------------
-
     async def complete_once(self, messages: list[ChatMessage], config: GenerateConfig) -> tuple[ModelOutput, ModelCall]:
         """Send one request."""
         form, values = self._form(parse_prompt(messages, f"fim/{self.shape.name}"), config)
@@ -130,8 +128,6 @@ class EndpointAPI(SingleTryAPI):
     async def aclose(self) -> None:
         """Close the connections."""
         await self._server.aclose()
-
-    # --- the request --------------------------------------------------------------------------------------------
 
     def _values(self, prompt: Mapping[str, JsonValue], config: GenerateConfig) -> dict[str, JsonValue]:
         return {
@@ -200,9 +196,6 @@ class EndpointAPI(SingleTryAPI):
             # Once for each name, and not once for each of thousands of requests.
             self._warned.add(name)
             logger.warning("%s has no place for %s: it is not sent", self.shape.title, name)
-
-
-# --- small things -----------------------------------------------------------------------------------------------
 
 
 def _as_sent(reply: EndpointAnswer) -> list[JsonValue]:

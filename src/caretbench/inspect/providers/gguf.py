@@ -158,8 +158,6 @@ class GgufAPI(SingleTryAPI):
         self._counter: httpx.Client | None = None
         self._count = lru_cache(maxsize=_COUNTED_TEXTS)(self._count_tokens)
 
-    # --- what our client asks -----------------------------------------------------------------------------------
-
     @property
     def accepts(self) -> frozenset[PromptKind]:
         """Kinds of prompt: text always; conversations if the model has a chat template."""
@@ -202,8 +200,6 @@ class GgufAPI(SingleTryAPI):
             raise ProviderError(f"{self._name}: tokens cannot be counted: {error}", retryable=True) from None
         return len(tokens)
 
-    # --- what Inspect asks a provider ---------------------------------------------------------------------------
-
     async def complete_once(self, messages: list[ChatMessage], config: GenerateConfig) -> tuple[ModelOutput, ModelCall]:
         """Send one request."""
         if (config.num_choices or 1) > 1:
@@ -241,8 +237,6 @@ class GgufAPI(SingleTryAPI):
             self._counter.close()
             self._counter = None
         await anyio.to_thread.run_sync(self._server.close)
-
-    # --- the request --------------------------------------------------------------------------------------------
 
     def _request(self, messages: Sequence[ChatMessage], config: GenerateConfig) -> tuple[str, dict[str, Any]]:
         body: dict[str, Any] = {

@@ -61,8 +61,6 @@ class OwnServerAPI(SingleTryAPI):
             if name
         }  # fmt: skip
 
-    # --- what our client asks -----------------------------------------------------------------------------------
-
     @property
     def accepts(self) -> frozenset[PromptKind]:
         """Kinds of prompt that the server answers."""
@@ -89,8 +87,6 @@ class OwnServerAPI(SingleTryAPI):
     def special_tokens(self) -> frozenset[str] | None:
         """Return the sentinels of the server's tokenizer, if it tells them."""
         return self.found.special_tokens
-
-    # --- what Inspect asks a provider ---------------------------------------------------------------------------
 
     async def complete_once(self, messages: list[ChatMessage], config: GenerateConfig) -> tuple[ModelOutput, ModelCall]:
         """Send one request to the endpoint of its kind."""

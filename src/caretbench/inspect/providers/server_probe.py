@@ -221,8 +221,6 @@ class _ServerProbe:
             for server in self._servers.values():
                 await server.aclose()
 
-    # --- what the server says of itself -------------------------------------------------------------------------
-
     async def _models(self) -> dict[str, int | None]:
         """Return the models that the server lists, with their context where it tells it."""
         try:
@@ -269,8 +267,6 @@ class _ServerProbe:
             return await self._send_with_retries(lambda: self._about.fetch(path, body), about=True)
         except ProviderError:
             return None
-
-    # --- what it answers ----------------------------------------------------------------------------------------
 
     async def _find_endpoints(self, *, ollama: bool) -> None:
         openai = endpoint_shape("openai")

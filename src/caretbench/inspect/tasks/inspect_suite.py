@@ -216,8 +216,6 @@ class InspectSuite:
         except KeyError:
             raise UsageError(f"{self.data.name} has no problem {identity!r}") from None
 
-    # --- references -------------------------------------------------------------------------------------------------
-
     def reference(self, problem: Problem) -> Future[ExecutionResult] | None:
         """Return the run of the problem's reference, which decides whether it is excluded; each runs once.
 
@@ -236,8 +234,6 @@ class InspectSuite:
                     future = self._batcher.submit(request.model_copy(update={"is_reference": True}))
                 self._references[problem.id] = future
             return future
-
-    # --- answers ----------------------------------------------------------------------------------------------------
 
     def prepare(self, problem: Problem, raw: str | None) -> PreparedAnswer:
         """Return the inserted text, the program and the scores that need no run, for a raw answer."""

@@ -113,8 +113,6 @@ class CaretbenchSandbox(SandboxEnvironment):
         super().__init__()
         self._sandbox = sandbox
 
-    # --- its life -----------------------------------------------------------------------------------------------------
-
     @override
     @classmethod
     def config_files(cls) -> list[str]:
@@ -158,8 +156,6 @@ class CaretbenchSandbox(SandboxEnvironment):
             await _in_thread(environment.as_type(CaretbenchSandbox)._sandbox.close)
 
     # Nothing outlives a sample, so ``task_cleanup`` and ``cli_cleanup`` have nothing to do.
-
-    # --- commands -----------------------------------------------------------------------------------------------------
 
     @override
     async def exec(
@@ -225,9 +221,6 @@ class CaretbenchSandbox(SandboxEnvironment):
     @override
     def default_polling_interval(self) -> float:
         return 0.2
-
-
-# --- between Inspect and the sandbox ----------------------------------------------------------------------------------
 
 
 def _build_sandbox(settings: SandboxSettings) -> PersistentSandbox:

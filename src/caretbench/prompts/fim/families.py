@@ -140,9 +140,6 @@ def _spellings(tokens: frozenset[str]) -> frozenset[str]:
     return tokens | {token.removeprefix("\u2581") for token in tokens}
 
 
-# --- tokenizers as Hugging Face stores them -------------------------------------------------------------------
-
-
 def read_special_tokens(path: Path) -> frozenset[str]:
     """Return the special and added tokens of the tokenizer at ``path``.
 

@@ -175,8 +175,6 @@ class FimFormat(_Entry):
                 raise UnpromptableError(f"{where} holds {found[0]!r}, a sentinel of {self.title}")
 
 
-# --- the small language of templates ----------------------------------------------------------------------------
-
 _NAME = re.compile(r"\{(\w+)\}")
 
 

@@ -160,8 +160,6 @@ class FileSymbols(ControlFlow):
         """Scopes of namespaces."""
         return [scope for scope in self.scopes if scope.kind == "namespace"]
 
-    # order of visits
-
     def _visit(self, node: tree_sitter.Node) -> None:
         if node.id in self._outer_done:
             return
@@ -240,8 +238,6 @@ class FileSymbols(ControlFlow):
 
     def _skip(self, node: tree_sitter.Node) -> None:
         """Skip a node without names."""
-
-    # names
 
     def _use(self, node: tree_sitter.Node, path: tuple[NameUse | str, ...] = ()) -> NameUse:
         name, is_call = self._text(node), node.id in self.marks["called"]
@@ -368,8 +364,6 @@ class FileSymbols(ControlFlow):
 
     def _nonlocal(self, node: tree_sitter.Node) -> None:
         self.scope.nonlocals.update(self._text(child) for child in node.named_children)
-
-    # scopes
 
     def _scope(self, node: tree_sitter.Node) -> None:
         kind = self._kind(node)

@@ -223,8 +223,6 @@ class ProjectNames:
         parts = library.removeprefix("node:").replace("::", ".").replace("/", ".").split(".")
         return any(".".join(parts[:count]) in known for count in range(1, len(parts) + 1))
 
-    # --- imports ------------------------------------------------------------------------------------------------
-
     def _follow_imports(self, resolved: ResolvedName) -> ResolvedName:
         """Return the target after following imports."""
         for _ in range(_MAX_HOPS):
@@ -291,8 +289,6 @@ class ProjectNames:
                 return ResolvedName(other, found, None, 1)
         module = file.rules.known_names.get(name)
         return ResolvedName(None, None, name if name == module else f"{module}.{name}") if module else None
-
-    # members
 
     def _class_around(self, file: FileSymbols, scope: NameScope | None) -> ResolvedName | None:
         """Return the class whose members are visible in a scope."""
