@@ -16,7 +16,7 @@ import numpy as np
 
 from caretbench.metrics.paired import Comparison, with_holm
 from caretbench.metrics.resampling import Floats
-from caretbench.people.study_statistics.part_contrast import log_odds_contrast, on_both_scales, part_contrast
+from caretbench.people.study_statistics.contrasts import log_odds_contrast, on_both_scales, part_contrast
 
 LEVELS = {"C++": -2.06, "C#": -1.69, "Java": -1.67, "JavaScript": -1.16, "Python": -0.25, "TypeScript": -0.28}
 """Mean difficulty of the problems of a language, in log odds."""

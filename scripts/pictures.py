@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
-from caretbench.people.review.demo import demo_review
-from caretbench.people.review.event import OWNER
-from caretbench.people.review.owner_events import reopen_items
+from caretbench.people.review.review_items import demo_review
+from caretbench.people.review.records import OWNER
+from caretbench.people.review.exchange import reopen_items
 from caretbench.people.review.queues import rank
 from caretbench.people.review.state import ReviewState
 from tests.support.made_answers import SUITES, suite_report
@@ -26,7 +26,7 @@ from tests.support.simulated_people import decide_all
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-    from caretbench.people.review.item import ReviewItem
+    from caretbench.people.review.records import ReviewItem
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"

@@ -18,11 +18,8 @@ from caretbench.execution.scan.tamper import FLAGS
 from caretbench.extraction.policies import policy_names
 from caretbench.inspect.providers.server_probe import ServerFindings
 from caretbench.languages import language, languages
-from caretbench.people.releases.datasheet import Datasheet
-from caretbench.people.releases.generation_figures import GenerationFigures
-from caretbench.people.releases.part_figures import PartFigures
+from caretbench.people.releases.datasheet import Datasheet, GenerationFigures, PartFigures, ReviewFigures
 from caretbench.people.releases.release_files import ReleasedText
-from caretbench.people.releases.review_figures import ReviewFigures
 from caretbench.problem import Completion, Judgement, Latency, MissingSample, Problem, Score, Usage
 from caretbench.runs.judging.ratings import HumanRating
 from caretbench.runs.run_folder import Manifest, MissingJudgement, ModelInfo

@@ -21,7 +21,7 @@ from caretbench.plugins import PluginError
 from caretbench.problem import Caret
 from caretbench.prompts import choose, preprocessor, preprocessors, strategies, strategy
 from caretbench.prompts.strategy import PromptBudget, UnpromptableError
-from caretbench.runs.model_under_test import ModelUnderTest
+from caretbench.runs.generate import ModelUnderTest
 from caretbench.suites import load_suite
 from tests.support.fakes import FakeClient
 

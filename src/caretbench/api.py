@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from caretbench.reports.compare import ComparisonReport
     from caretbench.reports.summary import Summary
     from caretbench.runs.judging.plan import JudgingConfig
-    from caretbench.runs.judging.result import JudgingResult
+    from caretbench.runs.judging.ratings import JudgingResult
     from caretbench.runs.plans.function_models import ModelFunction
     from caretbench.runs.recorded import Answers
     from caretbench.suites.base import Suite

@@ -13,7 +13,7 @@ from caretbench import cli
 from caretbench.cli import judge
 from caretbench.files import DataError
 from caretbench.models import ClientOptions
-from caretbench.people.review.item import ReviewItem
+from caretbench.people.review.records import ReviewItem
 from caretbench.problem import Completion, Usage
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
 from caretbench.suites import load_suite

@@ -13,7 +13,7 @@ from caretbench.execution.sandbox import bubblewrap
 from caretbench.files import DataError
 from caretbench.judging.criteria import load_criterion
 from caretbench.models import ClientOptions, ModelRequest
-from caretbench.runs.model_under_test import prompt_text
+from caretbench.runs.generate import prompt_text
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import load_suite
 from tests.support.fakes import FakeClient

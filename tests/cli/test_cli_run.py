@@ -24,7 +24,7 @@ from caretbench.models import ChatPrompt, ClientOptions, ModelRequest, Sampling
 from caretbench.problem import Usage
 from caretbench.reports.results.run_settings import selection_notes
 from caretbench.reports.run_summary import load_run_folder
-from caretbench.runs.model_under_test import prompt_text
+from caretbench.runs.generate import prompt_text
 from caretbench.runs.plans.config import RunConfig
 from caretbench.runs.plans.plan import ResolvedRun
 from caretbench.runs.plans.roles import parse_model_option

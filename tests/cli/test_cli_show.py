@@ -13,7 +13,7 @@ import pytest
 
 from caretbench.models import ChatPrompt
 from caretbench.prompts import strategy
-from caretbench.runs.model_under_test import ModelUnderTest
+from caretbench.runs.generate import ModelUnderTest
 from caretbench.suites import load_problems, load_suite
 from tests.support.command_run import in_this_process as caretbench
 from tests.support.fakes import FakeClient

@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.judging.aggregation import instance_scores, mean_over_graders, scores_by_grader
-from caretbench.judging.agreement import controls_in_order, grader_agreement, repeat_spread, separation
+from caretbench.judging.aggregation import (
+    controls_in_order,
+    grader_agreement,
+    instance_scores,
+    mean_over_graders,
+    repeat_spread,
+    scores_by_grader,
+    separation,
+)
 from caretbench.problem import Judgement
 
 TOTALS = st.lists(st.integers(0, 10).map(float), min_size=1, max_size=12)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from caretbench.judging.answers import answer_key
-from caretbench.judging.caret_controls import CONTROLS, caret_controls, control_sample, control_totals
+from caretbench.judging.controls import CONTROLS, caret_controls, control_sample, control_totals
 from caretbench.problem import Caret, Problem, Question
 from tests.support.make_problem import MakeProblem
 

@@ -7,13 +7,18 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.judging.caret_controls import default_controls, instruction_controls
-from caretbench.judging.criteria import Criterion, load_criterion
-from caretbench.judging.criterion_choice import criteria_for, instructed_problems, problems_by_criterion
+from caretbench.judging.controls import default_controls, instruction_controls
+from caretbench.judging.criteria import (
+    Criterion,
+    criteria_for,
+    instructed_problems,
+    load_criterion,
+    problems_by_criterion,
+)
 from caretbench.judging.parsing import parse
 from caretbench.judging.prompting import render
 from caretbench.problem import Problem
-from caretbench.runs.model_under_test import prompt_text
+from caretbench.runs.generate import prompt_text
 from tests.support.instructed import LOOP, SUM, instructed_suite, is_followed
 from tests.support.instructed import instructed_problems as made
 from tests.support.make_problem import MakeProblem

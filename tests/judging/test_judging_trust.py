@@ -9,13 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.judging.answers import answer_key
+from caretbench.judging.controls import _false_claims, control_names, question_control_sample, question_controls
 from caretbench.judging.criteria import criterion
-from caretbench.judging.question_controls import (
-    _false_claims,
-    control_names,
-    question_control_sample,
-    question_controls,
-)
 from caretbench.problem import Problem
 from caretbench.reports.judged.judged_answers import JudgedTexts, TextValue
 from caretbench.reports.judged.trust import calibration, consistency

@@ -17,7 +17,7 @@ from caretbench.prompts.instructions import (
 )
 from caretbench.prompts.question import ChatQuestionStrategy
 from caretbench.prompts.strategy import PromptBudget, QuestionStrategy, UnpromptableError
-from caretbench.runs.model_under_test import prompt_text
+from caretbench.runs.generate import prompt_text
 from tests.support.fakes import FakeClient
 from tests.support.instructed import instructed_problems
 from tests.support.make_problem import make_problem

@@ -12,7 +12,7 @@ from caretbench.prompts.question import (
     TextQuestionStrategy,
 )
 from caretbench.prompts.strategy import PromptBudget, UnpromptableError
-from caretbench.runs.model_under_test import ModelUnderTest
+from caretbench.runs.generate import ModelUnderTest
 from tests.support.fakes import FakeClient
 
 WIDE = PromptBudget(None, len)

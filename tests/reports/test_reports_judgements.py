@@ -11,7 +11,7 @@ import pytest
 
 from caretbench.extraction.policies import policy
 from caretbench.judging.answers import answer_key, inserted_texts
-from caretbench.judging.caret_controls import caret_controls
+from caretbench.judging.controls import caret_controls
 from caretbench.problem import Judgement
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.judged.carets import run_caret_scores

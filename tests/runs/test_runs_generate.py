@@ -14,8 +14,7 @@ from caretbench.errors import MachineError
 from caretbench.files import sha256_json
 from caretbench.models import ChatPrompt, FillPrompt, Message, ModelRequest, Sampling, TextPrompt
 from caretbench.problem import Caret, Completion, ContextFile, MissingSample, Problem, Usage
-from caretbench.runs.generate import GenerationStage, stored_cost
-from caretbench.runs.model_under_test import ModelUnderTest, prompt_text
+from caretbench.runs.generate import GenerationStage, ModelUnderTest, prompt_text, stored_cost
 from caretbench.runs.plans.prices import CostBudget, Price
 from caretbench.runs.request_stage import MAX_FAILED_REQUESTS, StageCounts
 from caretbench.runs.run_folder import RunFolder

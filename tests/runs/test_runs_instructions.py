@@ -19,7 +19,7 @@ from caretbench.prompts import strategy
 from caretbench.prompts.instructions import InstructionPlacement
 from caretbench.reports.compare import compare_runs
 from caretbench.reports.run_summary import load_run_folder
-from caretbench.runs.model_under_test import ModelUnderTest, prompt_text
+from caretbench.runs.generate import ModelUnderTest, prompt_text
 from caretbench.runs.plans.config import RunConfig, config_from_options
 from caretbench.runs.plans.plan import model_plans
 from caretbench.runs.plans.roles import NamedModel

@@ -11,12 +11,11 @@ import pytest
 from caretbench.errors import MachineError
 from caretbench.extraction.policies import policy
 from caretbench.files import DataError, RowAppender
-from caretbench.judging.criteria import criterion
-from caretbench.judging.criterion_choice import CriterionProblems
+from caretbench.judging.criteria import CriterionProblems, criterion
 from caretbench.models import ModelRequest, Sampling
 from caretbench.problem import Completion, Judgement, Problem, Usage
 from caretbench.runs.judge import JudgingResult, JudgingSettings, judge_part
-from caretbench.runs.judging.texts_to_judge import distinct_texts
+from caretbench.runs.judging.judge_requests import distinct_texts
 from caretbench.runs.plans.prices import CostBudget, Price
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
 from tests.support.fakes import FakeClient, Reply, failure

@@ -13,13 +13,12 @@ from caretbench.errors import UsageError
 from caretbench.extraction.policies import policy
 from caretbench.files import RowAppender
 from caretbench.judging.answers import answer_key
-from caretbench.judging.criteria import criterion
-from caretbench.judging.criterion_choice import CriterionProblems, problems_by_criterion
+from caretbench.judging.criteria import CriterionProblems, criterion, problems_by_criterion
 from caretbench.models import ModelRequest
 from caretbench.problem import Completion, Problem, Profile
 from caretbench.reports.judged.judged_answers import JudgedAnswers, RatedAnswer
 from caretbench.runs.judge import JudgingResult, JudgingSettings, NothingToJudgeError, judge_part, judge_parts
-from caretbench.runs.judging.two_step_judging import EMPTY_ANSWER
+from caretbench.runs.judging.judge_requests import EMPTY_ANSWER
 from caretbench.runs.run_folder import DataInfo, Manifest, ModelInfo, RunFolder
 from tests.support.fakes import FakeClient, Reply, failure
 from tests.support.make_problem import MakeProblem

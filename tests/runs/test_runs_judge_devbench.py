@@ -10,8 +10,7 @@ import pytest
 
 from caretbench.extraction.policies import policy
 from caretbench.files import RowAppender
-from caretbench.judging.criteria import criterion
-from caretbench.judging.criterion_choice import CriterionProblems
+from caretbench.judging.criteria import CriterionProblems, criterion
 from caretbench.models import ModelRequest
 from caretbench.reports.judged.carets import folder_caret_scores
 from caretbench.runs.judge import JudgingSettings, judge_part

@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from caretbench import cli
 from caretbench.files import write_rows
 from caretbench.people.review.protocol import load_protocol
-from caretbench.people.review.run_items import run_items
+from caretbench.people.review.review_items import run_items
 from caretbench.problem import Completion, Score
 from caretbench.reports.judged.carets import folder_caret_scores
 from caretbench.reports.run_summary import load_run_folder, summarise_run

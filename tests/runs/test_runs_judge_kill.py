@@ -16,7 +16,7 @@ PROGRAM = """
 import sys, time
 from pathlib import Path
 from caretbench.extraction.policies import policy
-from caretbench.judging.criterion_choice import CriterionProblems
+from caretbench.judging.criteria import CriterionProblems
 from caretbench.runs.judge import JudgingSettings, judge_part
 from caretbench.judging.criteria import criterion
 from caretbench.runs.run_folder import RunFolder

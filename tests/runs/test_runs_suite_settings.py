@@ -8,9 +8,9 @@ import pytest
 
 from caretbench.errors import DataError, UsageError
 from caretbench.models import ClientOptions
-from caretbench.runs.clients import Clients
 from caretbench.runs.plans.config import RunConfig
 from caretbench.runs.plans.plan import ResolvedRun
+from caretbench.runs.session import Clients
 from tests.support.fakes import FakeClient
 
 SUITES = """

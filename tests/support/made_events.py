@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from caretbench.people.telemetry.event_rows import CompletionEvent
+from caretbench.people.telemetry.events import CompletionEvent
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 

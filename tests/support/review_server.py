@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from caretbench.people.review.database import ReviewDatabase
-from caretbench.people.review.item import HiddenItem, ReviewItem, ShownItem
 from caretbench.people.review.protocol import load_protocol
+from caretbench.people.review.records import HiddenItem, ReviewItem, ShownItem
 from caretbench.suites import load_problems, load_suite
 
 PROTOCOL = load_protocol("devbench-instance")
@@ -35,7 +35,7 @@ def made_item(number: int, *, hidden: HiddenItem | None = None, **shown: object)
 
 def starter_items() -> list[ReviewItem]:
     """One problem of each of DevBench's 36 cells."""
-    from caretbench.people.review.problem_items import problem_items
+    from caretbench.people.review.review_items import problem_items
 
     cells = {}
     for problem in load_problems(load_suite("devbench"), "starter").problems:

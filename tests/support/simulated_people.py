@@ -7,9 +7,8 @@ from pathlib import Path
 
 from caretbench.files import write_rows
 from caretbench.people.review.database import ReviewDatabase
-from caretbench.people.review.event import ReviewEvent, new_event_id, now
-from caretbench.people.review.item import ReviewItem
 from caretbench.people.review.protocol import Answer
+from caretbench.people.review.records import ReviewEvent, ReviewItem, new_event_id, now
 from caretbench.people.review.state import ReviewState
 from caretbench.problem import Completion, Problem
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder

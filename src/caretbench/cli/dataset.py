@@ -136,7 +136,7 @@ def holdout(
       caretbench dataset holdout releases/1.0.0 runs/public runs/hidden
     """
     from caretbench.people.releases.built_set import BuiltSet
-    from caretbench.people.releases.holdout_gap import holdout_report
+    from caretbench.people.releases.holdout import holdout_report
     from caretbench.people.releases.release import holdout_folder
     from caretbench.reports.run_summary import load_run_folder
 

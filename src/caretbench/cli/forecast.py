@@ -57,7 +57,7 @@ def _dollars(cost: float | None) -> str:
 
 
 def _token_sources(rows: Sequence[ModelForecast]) -> str:
-    from caretbench.runs.model_under_test import BYTES_PER_TOKEN
+    from caretbench.runs.generate import BYTES_PER_TOKEN
 
     counted = dict.fromkeys(row.model for row in rows if row.tokens_counted)
     estimated = dict.fromkeys(row.model for row in rows if not row.tokens_counted)
@@ -104,7 +104,7 @@ def print_judging_forecast(
     rows: Sequence[Mapping[str, Any]], control_problems: int, *, has_statement_step: bool, as_json: bool
 ) -> None:
     """Print the forecast of ``judge``: number of judgements, tokens and cost by judge and criterion."""
-    from caretbench.runs.judging.forecast import EXPECTED_CLAIMS, EXPECTED_TOKENS
+    from caretbench.runs.judging.plan import EXPECTED_CLAIMS, EXPECTED_TOKENS
 
     if as_json:
         print_json(rows)

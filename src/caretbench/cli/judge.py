@@ -26,7 +26,7 @@ from caretbench.runs.plans.options import COST, JUDGING, OUTPUT, PROBLEMS, SAMPL
 
 if TYPE_CHECKING:
     from caretbench.runs.judging.plan import JudgingPlan
-    from caretbench.runs.judging.result import JudgingResult
+    from caretbench.runs.judging.ratings import JudgingResult
 
 
 # Long: a command is declared by its options.
@@ -112,7 +112,7 @@ def judge(
       caretbench judge runs/mine --study reviews/judges -m openai/o3-mini
     """
     from caretbench.cli.judge_study import run_study
-    from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS
+    from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS
     from caretbench.models import ClientOptions, unchecked, without_sending
     from caretbench.runs.judging.plan import JudgingConfig, JudgingPlan
     from caretbench.runs.plans.options import options_to_tables

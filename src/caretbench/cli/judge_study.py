@@ -20,8 +20,7 @@ def run_study(
     """Judge what people rated, and print how near the judges are to them. Several criteria are separated by commas."""
     from caretbench.models import without_sending
     from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
-    from caretbench.people.review.study.judge_study import JudgeStudy, write_study
-    from caretbench.people.review.study.study_tables import study_lines, study_tables
+    from caretbench.people.review.study.judge_study import JudgeStudy, study_lines, study_tables, write_study
 
     criteria = [name for name in (config.criterion or "").split(",") if name]
     with ReviewDatabase(review / DATABASE_NAME) as database:

@@ -12,9 +12,9 @@ from caretbench.cli.common import AsJson, StepProgress, join_counts, print_json,
 from caretbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from caretbench.people.telemetry.analysis.judge_acceptance import EventScore
-    from caretbench.people.telemetry.analysis.people_codes import EventCodes
-    from caretbench.people.telemetry.event_reader import EventReader
+    from caretbench.people.telemetry.events import EventReader
+    from caretbench.people.telemetry.judge_acceptance import EventScore
+    from caretbench.people.telemetry.people_codes import EventCodes
     from caretbench.people.telemetry.usage_tables import TelemetryTable
 
 app = typer.Typer(
@@ -166,7 +166,7 @@ def judge(
     Examples:
       caretbench telemetry judge events.jsonl --run runs/events -o usage
     """
-    from caretbench.people.telemetry.acceptance_files import read_scores, study_acceptance
+    from caretbench.people.telemetry.judge_acceptance import read_scores, study_acceptance
     from caretbench.people.telemetry.usage_tables import acceptance_tables
 
     if (scores is None) == (run is None):
@@ -193,7 +193,7 @@ def _run_scores(folder: Path) -> list[EventScore]:
 
 def _codes(folder: Path) -> list[EventCodes]:
     from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
-    from caretbench.people.review.exchange.event_codes import event_codes
+    from caretbench.people.review.event_items import event_codes
 
     with ReviewDatabase(folder / DATABASE_NAME) as database:
         return event_codes(database)

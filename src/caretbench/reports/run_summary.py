@@ -16,7 +16,7 @@ from caretbench.reports.report_source import ReportSource
 from caretbench.reports.section_registry import SECTIONS, text_sections
 from caretbench.reports.sections.rates import older_gate_warnings
 from caretbench.reports.summary import Summary
-from caretbench.runs.judging.result import REQUIRED_COVERAGE
+from caretbench.runs.judging.ratings import REQUIRED_COVERAGE
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import suite_of_run
 from caretbench.suites.base import Suite

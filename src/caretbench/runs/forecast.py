@@ -9,16 +9,14 @@ from typing import NamedTuple
 
 from caretbench.models import ClientOpener
 from caretbench.problem import Problem
-from caretbench.runs.clients import Clients
-from caretbench.runs.generate import GenerationStage
+from caretbench.runs.generate import GenerationStage, ModelUnderTest, prompt_text
 from caretbench.runs.judge import JudgingSettings
-from caretbench.runs.judging.forecast import JudgingForecast, judging_forecast
-from caretbench.runs.judging.texts_to_judge import DistinctText
-from caretbench.runs.judging.two_step_judging import requested_judgements
-from caretbench.runs.model_under_test import ModelUnderTest, prompt_text
-from caretbench.runs.plans.benchmark import Benchmark
+from caretbench.runs.judging.judge_requests import DistinctText, requested_judgements
+from caretbench.runs.judging.plan import JudgingForecast, judging_forecast
 from caretbench.runs.plans.plan import ResolvedRun
+from caretbench.runs.plans.suite_settings import Benchmark
 from caretbench.runs.runner import plan_budget
+from caretbench.runs.session import Clients
 
 
 @dataclass

@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple, Protocol
 
-from caretbench.files import RowAppender, join_surrogates, replace_surrogates
-from caretbench.models import FailureKind, ModelAnswer, Sampling
-from caretbench.problem import Completion, MissingSample, Problem
-from caretbench.runs.model_under_test import ModelUnderTest
-from caretbench.runs.plans.prices import CostBudget
+from pydantic import JsonValue
+
+from caretbench.errors import UsageError
+from caretbench.files import RowAppender, join_surrogates, replace_surrogates, sha256_json
+from caretbench.models import (
+    ChatPrompt,
+    FailureKind,
+    FillPrompt,
+    ModelAnswer,
+    ModelClient,
+    Prompt,
+    Sampling,
+    TextPrompt,
+)
+from caretbench.problem import Caret, Completion, MissingSample, Problem, Question
+from caretbench.prompts.instructions import InstructionPlacement
+from caretbench.prompts.question import question_texts
+from caretbench.prompts.strategy import (
+    PromptBudget,
+    PromptStrategy,
+    QuestionStrategy,
+    UnpromptableError,
+    unreadable_reason,
+)
+from caretbench.prompts.templating import caret_texts
+from caretbench.redaction import redact
+from caretbench.runs.plans.prices import CostBudget, Price
 from caretbench.runs.request_stage import (
     ErrorFile,
     PendingRequest,
@@ -18,7 +44,248 @@ from caretbench.runs.request_stage import (
     StageCounts,
     StageRequests,
 )
-from caretbench.runs.run_folder import RunFolder
+from caretbench.runs.run_folder import ModelInfo, RunFolder
+
+BYTES_PER_TOKEN = 3
+"""Bytes of UTF-8 per token, for models without a known tokenizer: few vocabularies need more tokens for
+code (most take 3.2 to 4.2 bytes), so that a prompt cut by the estimate fits."""
+
+CHOSEN_SETTINGS = ("context", "instruction")
+"""Settings that are in the hash only where something other than the default is chosen."""
+
+_CHAT_FRAME = 32
+"""Tokens kept free for the marks that a chat template puts around the messages."""
+
+
+class Preprocess(Protocol):
+    """Preprocessing step that changes the caret before the prompt is rendered."""
+
+    @property
+    def key(self) -> str:
+        """Name and version: part of the key of every completion."""
+        ...
+
+    def __call__(self, caret: Caret) -> Caret:
+        """Return the changed caret."""
+        ...
+
+
+class Context(Protocol):
+    """Additional project context in a prompt, defined by a suite."""
+
+    @property
+    def key(self) -> str:
+        """Name and version: part of the key of every completion."""
+        ...
+
+    def __call__(self, problem: Problem) -> Caret:
+        """Return the problem's caret with this context."""
+        ...
+
+
+class PendingSamples(NamedTuple):
+    """Missing samples of one problem. ``prompt`` is None if there is no valid prompt; ``fault`` is the reason."""
+
+    problem: Problem
+    samples: tuple[int, ...]
+    prompt: Prompt | None
+    fault: str = ""
+
+
+@dataclass(frozen=True)
+class ModelUnderTest:
+    """Model under test in a run: its client and its settings.
+
+    Args:
+        name: The model's name in the rows.
+        client: The model.
+        strategy: Prompt strategy.
+        sampling: Sampling settings.
+        samples: Number of wanted answers per problem, numbered from 0.
+        context: Context shown with a problem; None: its caret as it is.
+        preprocess: Steps before the prompt, in order, behind the context.
+        instruction: Placement of instructions, behind these steps; None: where the prompt has a place for them.
+        prompt_tokens: Maximum number of prompt tokens; None: what the model's context leaves, if it is known.
+        price: Price of tokens, if known.
+    """
+
+    name: str
+    client: ModelClient
+    strategy: PromptStrategy
+    sampling: Sampling = field(default_factory=Sampling)
+    samples: int = 1
+    context: Context | None = None
+    preprocess: Sequence[Preprocess] = ()
+    instruction: InstructionPlacement | None = None
+    prompt_tokens: int | None = None
+    price: Price | None = None
+
+    def __post_init__(self) -> None:
+        """Check that client and settings fit together.
+
+        Raises:
+            UsageError: the client does not take such prompts, tells not what they need, or the context leaves no room.
+        """
+        if self.strategy.kind not in self.client.accepts:
+            raise UsageError(
+                f"{self.name}: {self.strategy.name} makes {self.strategy.kind} prompts; {self.client.name} takes "
+                f"{', '.join(sorted(self.client.accepts))}"
+            )
+        if reason := unreadable_reason(self.strategy, self.client):
+            raise UsageError(f"{self.name}: {reason}")
+        room = self.budget.tokens
+        if room is not None and room < 1:
+            raise UsageError(
+                f"{self.name}: no room for a prompt: the context of {self.client.context_tokens} tokens also holds "
+                f"the answer of up to {self.sampling.max_tokens} tokens (--max-tokens)"
+            )
+
+    def answer_tokens(self, prompt: Prompt) -> int:
+        """Return the maximum number of tokens of the answer to a prompt."""
+        read_off = isinstance(prompt, TextPrompt) and prompt.letters
+        return 1 if read_off else self.sampling.max_tokens
+
+    @cached_property
+    def has_tokenizer(self) -> bool:
+        """Return whether the client counts tokens with the model's own tokenizer; otherwise they are estimated."""
+        return self.client.count_tokens("def f():\n") is not None
+
+    def count_tokens(self, text: str) -> int:
+        """Return the number of tokens of ``text``, counted or estimated."""
+        return count_or_estimate_tokens(self.client, text) if self.has_tokenizer else estimate_tokens(text)
+
+    @cached_property
+    def budget(self) -> PromptBudget:
+        """Maximum size of a prompt: the configured number of tokens, or the context length minus the answer."""
+        return self._room(1 if self.strategy.reads_first_token else self.sampling.max_tokens)
+
+    def _room(self, answer_tokens: int) -> PromptBudget:
+        limits = [] if self.prompt_tokens is None else [self.prompt_tokens]
+        if self.client.context_tokens is not None:
+            frame = _CHAT_FRAME if self.strategy.kind == "chat" else 0
+            limits.append(self.client.context_tokens - answer_tokens - frame)
+        return PromptBudget(min(limits) if limits else None, self.count_tokens)
+
+    @cached_property
+    def settings(self) -> dict[str, JsonValue]:
+        """Settings that influence the answers, for the manifest; contain no API keys."""
+        budget: JsonValue = None
+        if self.budget.tokens is not None:
+            budget = {"tokens": self.budget.tokens, "count": "tokenizer" if self.has_tokenizer else "estimate"}
+        return {
+            "sampling": self.sampling.model_dump(exclude_none=True),
+            "prompt": self.strategy.key,
+            "budget": budget,
+            **({} if self.context is None else {"context": self.context.key}),
+            "preprocess": [step.key for step in self.preprocess],
+            **({} if self.instruction is None else {"instruction": self.instruction.key}),
+            "client": self._identity(),
+        }
+
+    def _identity(self) -> dict[str, JsonValue]:
+        """Return the client's identity; with the model's name, unless a hash names the weights themselves."""
+        identity = dict(self.client.identity)
+        return identity if "weights_sha256" in identity else {"model": redact(self.client.name), **identity}
+
+    @cached_property
+    def parameters(self) -> str:
+        """Hash of :attr:`settings`, as stored in the rows."""
+        return sha256_json(self.settings)[:16]
+
+    @property
+    def info(self) -> ModelInfo:
+        """Manifest entry of the model."""
+        return ModelInfo(
+            model=self.name, source="model", parameters=self.parameters, settings=self.settings
+        )  # fmt: skip
+
+    def pending_samples(self, problems: Sequence[Problem], stored: Mapping[str, set[int]]) -> Iterator[PendingSamples]:
+        """Yield the missing samples of each problem with its prompt, one problem at a time."""
+        for problem in problems:
+            there = stored.get(problem.id, ())
+            samples = tuple(sample for sample in range(self.samples) if sample not in there)
+            if not samples:
+                continue
+            try:
+                yield PendingSamples(problem, samples, self._prompt(problem))
+            except UnpromptableError as error:
+                yield PendingSamples(problem, samples, None, str(error))
+
+    def _prompt(self, problem: Problem) -> Prompt:
+        if isinstance(problem.shown, Question):
+            return self._question(problem.shown)
+        caret = problem.shown if self.context is None else self.context(problem)
+        for step in self.preprocess:
+            caret = step(caret)
+        if self.instruction is not None:
+            caret = self.instruction(caret)
+        prompt = self.strategy.render(caret, self.budget)
+        self._refuse_control_tokens(caret_texts(caret))
+        return prompt
+
+    def _question(self, question: Question) -> Prompt:
+        if not isinstance(self.strategy, QuestionStrategy):
+            raise UnpromptableError(f"a question has no caret, and --prompt {self.strategy.name} wants one")
+        # A strategy that reads choices off the first token asks other questions as text.
+        budget = self.budget if question.choices else self._room(self.sampling.max_tokens)
+        prompt = self.strategy.render_question(question, budget)
+        self._refuse_control_tokens(question_texts(question))
+        return prompt
+
+    @cached_property
+    def _control(self) -> re.Pattern[str] | None:
+        tokens = sorted(self.client.control_tokens(), key=lambda token: (-len(token), token))
+        return re.compile("|".join(map(re.escape, tokens))) if tokens else None
+
+    def _refuse_control_tokens(self, texts: Sequence[str]) -> None:
+        """Raise if the shown text contains a control token, even in a part that the budget would cut."""
+        if self._control is None:
+            return
+        for text in texts:
+            if found := self._control.search(text):
+                raise UnpromptableError(f"what is shown holds {found[0]!r}, a control token of {self.client.name}")
+
+    def worst_cost(self, prompt: Prompt, samples: int) -> float:
+        """Return the maximum cost of ``samples`` answers in US dollars: each with the whole prompt, and full length.
+
+        Zero where no price is known.
+        """
+        return worst_cost(self.client, self.price, prompt, samples, self.answer_tokens(prompt))
+
+
+def estimate_tokens(text: str) -> int:
+    """Return the estimated number of tokens of a text, without a tokenizer."""
+    return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
+
+
+def count_or_estimate_tokens(client: ModelClient, text: str) -> int:
+    """Return the number of tokens of a text, counted by the model's own tokenizer, or estimated."""
+    has_tokenizer = client.count_tokens(text)
+    return estimate_tokens(text) if has_tokenizer is None else has_tokenizer
+
+
+def worst_cost(client: ModelClient, price: Price | None, prompt: Prompt, samples: int, answer_tokens: int) -> float:
+    """Return the maximum cost of ``samples`` answers to a prompt in US dollars; zero if no price is known.
+
+    No token is less than a byte, and a chat template puts marks around the messages.
+    """
+    if price is None or price.is_free:
+        return 0.0
+    text = prompt_text(prompt)
+    has_tokenizer = client.count_tokens(text)
+    tokens = (len(text.encode("utf-8", "replace")) if has_tokenizer is None else has_tokenizer) + _CHAT_FRAME
+    dear = price.model_copy(update={"cached_input_per_million": None})
+    return samples * dear.token_cost(tokens, answer_tokens)
+
+
+def prompt_text(prompt: Prompt) -> str:
+    """Return the whole text of a prompt."""
+    if isinstance(prompt, ChatPrompt):
+        return "\n".join(message.text for message in prompt.messages)
+    if isinstance(prompt, FillPrompt):
+        files = (text for file in prompt.files for text in (file.path, file.text))
+        return "\n".join((prompt.instruction or "", prompt.prefix, prompt.suffix, *files))
+    return prompt.text
 
 
 class GenerationStage:

@@ -17,17 +17,23 @@ from caretbench.errors import DataError, UsageError
 from caretbench.extraction.policies import Policy
 from caretbench.files import sha256_json
 from caretbench.judging.answers import TextOf, plain_answer
-from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS, ControlTexts, default_controls
-from caretbench.judging.criteria import Criterion
+from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS, ControlTexts, default_controls
+from caretbench.judging.criteria import Criterion, CriterionProblems
 from caretbench.judging.criteria import criterion as find_criterion
-from caretbench.judging.criterion_choice import CriterionProblems
 from caretbench.judging.prompting import grader_settings
 from caretbench.models import ModelClient, Sampling
 from caretbench.problem import AnyCompletion, CompletionKey, Profile
-from caretbench.runs.judging.judge_requests import JudgeRequests, RequestedJudgements
-from caretbench.runs.judging.result import REQUIRED_COVERAGE, JudgingResult, ReportStep
-from caretbench.runs.judging.texts_to_judge import DistinctText, distinct_answers, distinct_texts
-from caretbench.runs.judging.two_step_judging import FIRST_STEP_FIELD, requested_judgements, second_step_judgements
+from caretbench.runs.judging.judge_requests import (
+    FIRST_STEP_FIELD,
+    DistinctText,
+    JudgeRequests,
+    RequestedJudgements,
+    distinct_answers,
+    distinct_texts,
+    requested_judgements,
+    second_step_judgements,
+)
+from caretbench.runs.judging.ratings import REQUIRED_COVERAGE, JudgingResult, ReportStep
 from caretbench.runs.plans.prices import CostBudget, Price
 from caretbench.runs.request_stage import StageCounts
 from caretbench.runs.run_folder import ModelInfo, RunFolder

@@ -13,8 +13,8 @@ from caretbench.errors import UsageError, check_folder_is_writable
 from caretbench.execution.dispatcher import open_executor
 from caretbench.problem import Completion, Problem
 from caretbench.progress import Progress
-from caretbench.runs.plans.benchmark import Benchmark
 from caretbench.runs.plans.plan import ResolvedRun
+from caretbench.runs.plans.suite_settings import Benchmark
 from caretbench.runs.run_folder import ModelInfo, RunFolder
 from caretbench.runs.session import RunSession
 from caretbench.suites import baselines_of_run

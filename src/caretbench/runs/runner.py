@@ -9,21 +9,19 @@ from dataclasses import dataclass, field
 from caretbench.errors import UsageError, check_folder_is_writable
 from caretbench.execution.cache.cache_folders import check_cache_is_writable
 from caretbench.execution.dispatcher import Dispatcher, open_executor
-from caretbench.judging.criterion_choice import CriterionProblems
+from caretbench.judging.criteria import CriterionProblems
 from caretbench.models import ClientOpener
 from caretbench.progress import FolderProgress, Progress
-from caretbench.runs.clients import Clients
-from caretbench.runs.generate import GenerationStage, stored_cost
+from caretbench.runs.generate import GenerationStage, ModelUnderTest, stored_cost
 from caretbench.runs.judge import JudgingSettings, NothingToJudgeError, judge_parts
-from caretbench.runs.judging.result import REQUIRED_COVERAGE
-from caretbench.runs.model_under_test import ModelUnderTest
-from caretbench.runs.plans.benchmark import Benchmark
+from caretbench.runs.judging.ratings import REQUIRED_COVERAGE
 from caretbench.runs.plans.model_plan import ModelPlan
 from caretbench.runs.plans.plan import ResolvedRun
 from caretbench.runs.plans.prices import CostBudget
+from caretbench.runs.plans.suite_settings import Benchmark
 from caretbench.runs.request_stage import StageCounts
 from caretbench.runs.run_folder import ModelInfo, RunFolder
-from caretbench.runs.session import RunSession
+from caretbench.runs.session import Clients, RunSession
 
 Probe = Callable[[ModelUnderTest], None]
 """Asks a model some short things before the run, and refuses one that does not answer."""

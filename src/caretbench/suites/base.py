@@ -12,7 +12,7 @@ from caretbench.errors import UsageError
 from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.execution.scan.program_text import answer_lines
 from caretbench.judging.answers import plain_answer
-from caretbench.judging.caret_controls import default_controls, instruction_controls
+from caretbench.judging.controls import default_controls, instruction_controls
 from caretbench.judging.criteria import AnswerForm
 from caretbench.problem import Caret, Completion, InlineSplice, Problem, Profile, ProgramCheck
 from caretbench.profiles import ProfileRules

@@ -12,7 +12,7 @@ from caretbench.suites.base import Suite
 
 @dataclass(frozen=True)
 class SuiteContext:
-    """A context strategy of all suites of a run; implements :class:`caretbench.runs.model_under_test.Context`."""
+    """A context strategy of all suites of a run; implements :class:`caretbench.runs.generate.Context`."""
 
     name: str
     suites: Mapping[str, Suite]

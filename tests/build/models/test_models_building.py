@@ -20,7 +20,7 @@ from caretbench.files import DataError
 from caretbench.models import ChatPrompt, ClientOptions, FillPrompt, ModelRequest, Sampling, TextPrompt
 from caretbench.problem import Problem, Profile, Usage
 from caretbench.progress import Progress
-from caretbench.runs.model_under_test import prompt_text
+from caretbench.runs.generate import prompt_text
 from caretbench.runs.plans.config import SamplingConfig
 from caretbench.runs.plans.prices import Prices
 from caretbench.suites.base import Suite

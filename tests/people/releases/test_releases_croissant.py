@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from caretbench.files import sha256_file
-from caretbench.people.releases.croissant import croissant
 from caretbench.people.releases.release import ReleaseOptions, release_set
+from caretbench.people.releases.release_files import croissant
 from tests.support.built_sets import read_jsonl, write_set
 
 

@@ -12,8 +12,8 @@ import pytest
 from caretbench.build.validation.reviewed import problem_hash
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.complexity import paper_statistics
-from caretbench.people.releases.datasheet_tables import printed_figures
-from caretbench.people.releases.part_figures import PartFigures
+from caretbench.people.releases.datasheet import PartFigures
+from caretbench.people.releases.datasheet_page import printed_figures
 from caretbench.people.releases.release import ReleaseOptions, release_set
 from caretbench.suites.devbench import starter
 from tests.support.built_sets import CANARY, read_jsonl, write_programs, write_review, write_set

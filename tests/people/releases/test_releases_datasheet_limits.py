@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.people.releases.datasheet import Datasheet
-from caretbench.people.releases.datasheet_limits import limits
+from caretbench.people.releases.datasheet_page import limits
 from caretbench.people.releases.release import ReleaseOptions, release_set
 from tests.support.built_sets import read_jsonl, write_jsonl, write_programs, write_set
 

@@ -6,8 +6,7 @@ import pytest
 
 from caretbench.errors import DataError
 from caretbench.files import write_rows
-from caretbench.people.releases.built_set import BuiltSet
-from caretbench.people.releases.earlier_parts import EarlierParts, earlier_parts
+from caretbench.people.releases.built_set import BuiltSet, EarlierParts, earlier_parts
 from caretbench.people.releases.release import ReleaseOptions, holdout_folder, release_set
 from caretbench.problem import ChoiceCheck, NoSplice, Problem, Provenance, Question
 from tests.support.built_sets import read_jsonl, write_programs

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from caretbench.files import DataError
-from caretbench.people.releases.holdout_gap import HoldoutReport, holdout_report
+from caretbench.people.releases.holdout import HoldoutReport, holdout_report
 from caretbench.problem import Score
 from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.results.run_settings import IncomparableError

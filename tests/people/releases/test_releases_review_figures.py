@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.people.releases.review_figures import review_figures
+from caretbench.people.releases.datasheet import review_figures
 from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
-from caretbench.people.review.exchange.export import export_review
+from caretbench.people.review.exchange import export_review
 from tests.people.review.test_review_state import decided, item
 from tests.support.review_server import make_review
 

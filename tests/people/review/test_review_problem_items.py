@@ -6,8 +6,8 @@ import pytest
 
 from caretbench.build.validation.reviewed import problem_hash
 from caretbench.files import DataError
-from caretbench.people.review.problem_items import problem_items
 from caretbench.people.review.protocol import load_protocol
+from caretbench.people.review.review_items import problem_items
 from caretbench.problem import Problem, Question
 from caretbench.suites import load_problems, load_suite
 

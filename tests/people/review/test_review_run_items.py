@@ -11,7 +11,7 @@ from caretbench.files import DataError, write_rows
 from caretbench.judging.answers import answer_key
 from caretbench.judging.criteria import criterion, load_criterion
 from caretbench.people.review.protocol import load_protocol
-from caretbench.people.review.run_items import protocol_of_criterion, run_items
+from caretbench.people.review.review_items import protocol_of_criterion, run_items
 from caretbench.problem import Judgement
 from caretbench.runs.run_folder import RunFolder
 from tests.support.questions import question_problems

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
-from caretbench.people.review.event import EventKind, ReviewEvent, new_event_id, now
-from caretbench.people.review.item import ReviewItem, ShownItem
 from caretbench.people.review.protocol import Answer, load_protocol
 from caretbench.people.review.queues import QueueEntry
+from caretbench.people.review.records import EventKind, ReviewEvent, ReviewItem, ShownItem, new_event_id, now
 from caretbench.people.review.state import ReviewState
 
 PROTOCOL = load_protocol("devbench-instance")

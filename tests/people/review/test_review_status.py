@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 from caretbench.metrics.agreement.coefficients import fleiss_kappa, krippendorff_alpha
-from caretbench.people.review.agreement_tables import StatusTable
 from caretbench.people.review.database import ReviewDatabase
-from caretbench.people.review.item import HiddenItem, ReviewItem
-from caretbench.people.review.problem_items import problem_items
 from caretbench.people.review.protocol import Answer, load_protocol
 from caretbench.people.review.queues import rank
+from caretbench.people.review.records import HiddenItem, ReviewItem
+from caretbench.people.review.review_items import problem_items
 from caretbench.people.review.state import ReviewState
-from caretbench.people.review.status import status_tables
+from caretbench.people.review.status import StatusTable, status_tables
 from caretbench.suites import load_problems, load_suite
 from tests.support.review_server import made_item, make_review
 from tests.support.simulated_people import decide_all
@@ -131,7 +130,7 @@ def test_ten_thousand_items_and_ten_people_take_two_seconds(tmp_path: Path) -> N
     decide_all(tmp_path, [], opinion)
     with ReviewDatabase(tmp_path / "review.sqlite") as database:
         state = ReviewState(database)
-        from caretbench.people.review.event import ReviewEvent, new_event_id, now
+        from caretbench.people.review.records import ReviewEvent, new_event_id, now
 
         moment = now()
         database.add_events([

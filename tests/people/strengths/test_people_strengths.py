@@ -15,8 +15,8 @@ import pytest
 
 from caretbench.errors import DataError
 from caretbench.people.strengths import strength_tests
-from caretbench.people.strengths.field_rates import rates_of
 from caretbench.people.strengths.strength_sentences import strength_sentences
+from caretbench.people.strengths.strength_tests import rates_of
 from caretbench.problem import Completion, Problem, Score
 from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.output.page import render_html

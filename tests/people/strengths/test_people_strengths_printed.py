@@ -6,14 +6,16 @@ from caretbench.errors import DataError
 from caretbench.people.strengths.printed_claims import (
     BORNE,
     CONTRADICTED,
+    COSINE,
     NO_NUMBER,
+    PASSES,
     PRINTED,
     UNDECIDED,
     CheckedClaim,
     printed_claims,
+    printed_tables,
 )
 from caretbench.people.strengths.printed_strengths import PrintedStrengths, printed_strengths
-from caretbench.people.strengths.printed_tables import COSINE, PASSES, printed_tables
 
 
 @pytest.fixture(scope="module")

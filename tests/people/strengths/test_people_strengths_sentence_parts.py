@@ -2,7 +2,7 @@
 
 import pytest
 
-from caretbench.people.strengths.sentence_parts import (
+from caretbench.people.strengths.strength_sentences import (
     capitalised,
     number_range,
     p_words,

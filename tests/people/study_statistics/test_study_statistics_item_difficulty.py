@@ -7,13 +7,13 @@ import pytest
 
 from benchmarks.difficulty_coverage import DifficultySetting, answers, coverage
 from caretbench.people.study_statistics.item_difficulty import (
+    OWN_MOST,
     are_copies,
     fit_difficulties,
     majorities,
     rate_at,
     rate_at_equal_difficulty,
 )
-from caretbench.people.study_statistics.item_likelihood import OWN_MOST
 
 FIVE = DifficultySetting(models=5, samples=5, spread=1.1)
 

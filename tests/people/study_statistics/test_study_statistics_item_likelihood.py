@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from caretbench.people.study_statistics.item_likelihood import OWN_MOST, AnswerLikelihood
+from caretbench.people.study_statistics.item_difficulty import OWN_MOST, AnswerLikelihood
 
 PASSES = np.asarray([[3.0, 0.0, 5.0], [1.0, 0.0, 2.0]])
 SAMPLES = np.asarray([[5.0, 5.0, 5.0], [2.0, 0.0, 2.0]])

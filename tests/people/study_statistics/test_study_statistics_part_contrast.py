@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.part_contrasts import LEVELS, SETTINGS, Setting, contrasts
 from caretbench.metrics.paired import Comparison, with_holm
-from caretbench.people.study_statistics.part_contrast import (
+from caretbench.people.study_statistics.contrasts import (
     log_odds_contrast,
     normal_comparison,
     on_both_scales,

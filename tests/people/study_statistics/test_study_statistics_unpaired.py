@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from caretbench.people.study_statistics.unpaired import KnownRate, against_mean, unpaired
+from caretbench.people.study_statistics.contrasts import KnownRate, against_mean, unpaired
 
 
 def test_samples_of_a_problem_count_as_one() -> None:

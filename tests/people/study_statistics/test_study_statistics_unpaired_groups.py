@@ -4,7 +4,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from caretbench.people.study_statistics.unpaired_groups import GroupedValue, compare_groups, differences_with_holm
+from caretbench.people.study_statistics.contrasts import GroupedValue, compare_groups, differences_with_holm
 
 
 def values(*parts: tuple[str, list[float], list[float]]) -> list[GroupedValue]:

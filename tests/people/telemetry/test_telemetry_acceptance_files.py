@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.people.telemetry.acceptance_files import read_scores
+from caretbench.people.telemetry.judge_acceptance import read_scores
 
 
 def write(path: Path, *events: str) -> Path:

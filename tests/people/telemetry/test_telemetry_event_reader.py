@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.people.telemetry.event_reader import EventReader
+from caretbench.people.telemetry.events import EventReader
 from tests.support.made_events import FEATURES, NOW, event_row, hashed, write_lines
 
 
@@ -53,7 +53,7 @@ def test_refused_lines_are_counted_by_reason(tmp_path: Path) -> None:
 
 
 def test_a_line_that_is_too_long_is_not_kept_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("caretbench.people.telemetry.event_reader.LONGEST_LINE", 2_000)
+    monkeypatch.setattr("caretbench.people.telemetry.events.LONGEST_LINE", 2_000)
     path = tmp_path / "events.jsonl.gz"
     lines = [json.dumps(event_row(1)), "x" * 70_000, "y" * 1_999, json.dumps(event_row(2)), "z" * 2_001]
     path.write_bytes(gzip.compress("\n".join(lines).encode()))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from caretbench.people.telemetry.event_rules import contradiction, counted_outcome, has_plain_identity, telemetry_rules
+from caretbench.people.telemetry.events import contradiction, counted_outcome, has_plain_identity, telemetry_rules
 from tests.support.made_events import event_row, made_event, with_features
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.people.telemetry.identities import salted_hashes
+from caretbench.people.telemetry.event_privacy import salted_hashes
 
 
 def test_a_new_salt_is_random_and_closed(tmp_path: Path) -> None:

@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from caretbench.people.telemetry.analysis.judge_acceptance import (
-    AcceptanceStudy,
-    CriterionAcceptance,
-    CriterionDifference,
-)
-from caretbench.people.telemetry.analysis.people_codes import (
-    CodeAgreement,
-    CodeAnalysis,
-    CodeShare,
-    SampleLikeness,
-    Saturation,
-)
-from caretbench.people.telemetry.analysis.usage_analysis import StoredRate
+from caretbench.people.telemetry.judge_acceptance import AcceptanceStudy, CriterionAcceptance, CriterionDifference
+from caretbench.people.telemetry.people_codes import CodeAgreement, CodeAnalysis, CodeShare, SampleLikeness, Saturation
+from caretbench.people.telemetry.usage_analysis import StoredRate
 from caretbench.people.telemetry.usage_tables import acceptance_tables, code_tables, rate_text
 
 ROW = CriterionAcceptance(

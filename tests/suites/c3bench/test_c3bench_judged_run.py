@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from caretbench import cli
 from caretbench.execution.sandbox import bubblewrap
-from caretbench.judging.criterion_choice import problems_by_criterion
+from caretbench.judging.criteria import problems_by_criterion
 from caretbench.models import ClientOptions, ModelRequest
 from caretbench.problem import Profile
-from caretbench.runs.model_under_test import prompt_text
+from caretbench.runs.generate import prompt_text
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import load_suite
 from tests.support.fakes import FakeClient

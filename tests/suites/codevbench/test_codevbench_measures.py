@@ -9,7 +9,7 @@ from caretbench.extraction.policies import policy
 from caretbench.metrics.similarity import indel_similarity
 from caretbench.problem import Profile, TestsCheck
 from caretbench.profiles import PROFILES
-from caretbench.runs.plans.sampling import sampling_preset
+from caretbench.runs.plans.plan import sampling_preset
 from caretbench.suites.codevbench.measures import CodevBenchProfile, measured, request_under
 from tests.support.codev_problems import codev_problem
 

@@ -24,7 +24,7 @@ from caretbench.projects.code_search import split_tokens
 from caretbench.projects.file_spans import visible_text
 from caretbench.prompts import strategy
 from caretbench.prompts.strategy import PromptBudget, UnpromptableError
-from caretbench.runs.model_under_test import ModelUnderTest, prompt_text
+from caretbench.runs.generate import ModelUnderTest, prompt_text
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import load_suite
 from caretbench.suites.simcopilot.build.tasks import ProjectMiner, TaskSampling

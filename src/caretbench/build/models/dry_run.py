@@ -15,7 +15,7 @@ from caretbench.build.models.stored_models import AnswerFiles, BuildModelRequest
 from caretbench.errors import UsageError
 from caretbench.models import ClientOpener
 from caretbench.progress import Progress
-from caretbench.runs.model_under_test import count_or_estimate_tokens, prompt_text
+from caretbench.runs.generate import count_or_estimate_tokens, prompt_text
 from caretbench.runs.plans.roles import is_local
 from caretbench.temporary import temporary_folder
 

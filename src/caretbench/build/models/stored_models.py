@@ -29,7 +29,7 @@ from caretbench.models import (
 from caretbench.problem import SCHEMA_VERSION, Latency, Row, Usage
 from caretbench.progress import Progress
 from caretbench.redaction import redact
-from caretbench.runs.model_under_test import worst_cost
+from caretbench.runs.generate import worst_cost
 from caretbench.runs.plans.prices import CostBudget, Price
 from caretbench.runs.plans.roles import NamedModel
 from caretbench.runs.request_stage import (

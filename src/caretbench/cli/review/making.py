@@ -25,8 +25,8 @@ from caretbench.errors import UsageError
 from caretbench.runs.plans.options import PROBLEMS
 
 if TYPE_CHECKING:
-    from caretbench.people.review.item import ReviewItem
     from caretbench.people.review.protocol import ReviewProtocol
+    from caretbench.people.review.records import ReviewItem
 
 
 _REVIEW = "Review"
@@ -86,9 +86,8 @@ def new_review(
       caretbench review new reviews/judges --protocol completion-quality --run runs/mine
     """
     from caretbench.people.review.database import ReviewDatabase
-    from caretbench.people.review.problem_items import problem_items
     from caretbench.people.review.protocol import load_protocol
-    from caretbench.people.review.run_items import run_items
+    from caretbench.people.review.review_items import problem_items, run_items
     from caretbench.runs.run_folder import RunFolder
     from caretbench.suites import load_problems, load_suite
 
@@ -120,7 +119,7 @@ def new_review(
 
 
 def _event_items(events: Path, protocol: ReviewProtocol, texts: int, seed: int) -> list[ReviewItem]:
-    from caretbench.people.review.exchange.event_items import event_items
+    from caretbench.people.review.event_items import event_items
 
     found = event_items(events, protocol, texts=texts, seed=seed)
     excluded = f"; {found.with_secrets} more have something in the shape of a secret" if found.with_secrets else ""
@@ -147,8 +146,8 @@ def add_items(
     Examples:
       caretbench review add reviews/mine --data mine --replace-rejected
     """
-    from caretbench.people.review.exchange.successors import add_with_successors
-    from caretbench.people.review.problem_items import problem_items
+    from caretbench.people.review.exchange import add_with_successors
+    from caretbench.people.review.review_items import problem_items
     from caretbench.people.review.state import ReviewState
     from caretbench.suites import load_problems, load_suite
 

@@ -52,8 +52,7 @@ def export(
     Examples:
       caretbench review export reviews/mine
     """
-    from caretbench.people.review.exchange.export import export_review
-    from caretbench.people.review.exchange.human_ratings import write_human_ratings
+    from caretbench.people.review.exchange import export_review, write_human_ratings
     from caretbench.people.review.state import ReviewState
     from caretbench.runs.run_folder import RunFolder
 
@@ -84,7 +83,7 @@ def import_files(
     Examples:
       caretbench review import reviews/mine laptop/review.sqlite
     """
-    from caretbench.people.review.exchange.importing import import_decisions
+    from caretbench.people.review.exchange import import_decisions
 
     with open_review(folder) as database:
         found = import_decisions(database, files)
@@ -107,7 +106,7 @@ def reopen(
     Examples:
       caretbench review reopen reviews/mine 3f9a --note mended
     """
-    from caretbench.people.review.owner_events import reopen_items
+    from caretbench.people.review.exchange import reopen_items
     from caretbench.people.review.state import ReviewState
 
     with open_review(folder) as database:
@@ -129,7 +128,7 @@ def assign(
     Examples:
       caretbench review assign reviews/mine rater-3 3f9a
     """
-    from caretbench.people.review.owner_events import assign_items
+    from caretbench.people.review.exchange import assign_items
     from caretbench.people.review.state import ReviewState
 
     with open_review(folder) as database:

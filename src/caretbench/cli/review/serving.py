@@ -51,7 +51,7 @@ def serve(folder: Folder, host: Host = "127.0.0.1", port: Port = _PORT) -> None:
     Examples:
       caretbench review serve reviews/mine
     """
-    from caretbench.people.review.event import OWNER
+    from caretbench.people.review.records import OWNER
     from caretbench.people.review.server.installation import check_installed
 
     check_installed()
@@ -83,8 +83,8 @@ def demo(
     from caretbench.people.review.server.installation import check_installed
 
     check_installed()
-    from caretbench.people.review.demo import demo_review
-    from caretbench.people.review.event import OWNER
+    from caretbench.people.review.records import OWNER
+    from caretbench.people.review.review_items import demo_review
     from caretbench.people.review.server.application import serve as serve_review
 
     def print_links(address: str, database: ReviewDatabase) -> None:

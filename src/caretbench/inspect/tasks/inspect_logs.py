@@ -12,7 +12,7 @@ from caretbench.errors import DataError
 from caretbench.files import sha256_json
 from caretbench.inspect.client.provider_facts import check_installed
 from caretbench.problem import Completion, Latency
-from caretbench.runs.model_under_test import CHOSEN_SETTINGS
+from caretbench.runs.generate import CHOSEN_SETTINGS
 from caretbench.runs.run_folder import ModelInfo
 
 if TYPE_CHECKING:

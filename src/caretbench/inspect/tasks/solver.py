@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from inspect_ai.model import Model, ModelOutput
 
     from caretbench.models import ModelClient, Prompt
-    from caretbench.runs.model_under_test import ModelUnderTest
+    from caretbench.runs.generate import ModelUnderTest
 
 STAMP = "caretbench"
 """Name in a sample's metadata of the record of how it was asked, and whether it was answered."""
@@ -55,7 +55,7 @@ def ask(suite: str, data: str, asked: dict[str, Any], seed: int | None, scored: 
 
         from caretbench.inspect.client.provider_facts import ModelFacts
         from caretbench.inspect.tasks.inspect_suite import inspect_suite
-        from caretbench.runs.model_under_test import CHOSEN_SETTINGS
+        from caretbench.runs.generate import CHOSEN_SETTINGS
 
         tested_suite = inspect_suite(suite, data, **scored)
         problem = tested_suite.problem(str(state.sample_id))
@@ -96,7 +96,7 @@ def _model_under_test(model: Model, suite: str, asked: Mapping[str, Any], *, que
     from caretbench.models import Sampling
     from caretbench.prompts import choose
     from caretbench.prompts.instructions import instruction_placement
-    from caretbench.runs.model_under_test import ModelUnderTest
+    from caretbench.runs.generate import ModelUnderTest
     from caretbench.suites import load_suite as find_suite
     from caretbench.suites.suite_contexts import suite_context
 

@@ -88,8 +88,8 @@ def _task(suite: str, parameters: Mapping[str, Any]) -> Task:
         DataError: the data are wrong.
     """
     from caretbench.inspect.tasks.inspect_suite import inspect_suite
-    from caretbench.runs.plans.benchmark import parse_variants
     from caretbench.runs.plans.plan import model_plans
+    from caretbench.runs.plans.suite_settings import parse_variants
     from caretbench.suites.suite_contexts import suite_context
 
     config = _config(suite, parameters)

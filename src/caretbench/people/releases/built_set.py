@@ -1,4 +1,4 @@
-"""A built set as a release reads it: problems, files and rows, and the folder's attempts, answers and manifest."""
+"""Parts of a set's problems in an earlier release: what was public stays public, under other names too."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from caretbench.build.validation.duplicates import repeated_problems
+from caretbench.build.validation.reviewed import problem_hash
 from caretbench.errors import DataError
 from caretbench.files import read_rows, sha256_text
 from caretbench.languages import language
@@ -29,14 +31,18 @@ SNAPSHOTS_FOLDER: Final = "snapshots"
 
 def _check_files(root: Path) -> None:
     """Raise DataError if a file of a set is a link, or no plain file: what is outside of a set is never released."""
+    # Only what is read is examined: the rest of a build's folder is never copied.
     if (root / PROBLEMS_FILE).exists():
         places = [root / PROBLEMS_FILE]
     else:
         places = [*root.glob("*"), *root.glob("*/*"), *root.glob("*/*/*")]
     for path in places:
+        # All links are refused before any other file is opened: what a link names (a key, another set) would be copied
+        # into the release.
         if path.is_symlink():
             raise DataError(f"{path}: it is a link; a release takes plain files of its folder")
     for path in places:
+        # Reading a pipe waits for ever.
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise DataError(f"{path}: it is no plain file")
 
@@ -68,6 +74,7 @@ class BuiltSet:
     def _sorted(self) -> list[Problem]:
         path = self.root / PROBLEMS_FILE
         found = list(read_rows(path, Problem)) if self.as_rows else self._folder.problems()
+        # File systems list files in different orders, and two releases of one folder have the same bytes.
         found.sort(key=lambda one: one.id)
         twice = next((one.id for one, other in pairwise(found) if one.id == other.id), None)
         if twice is not None:
@@ -87,6 +94,7 @@ class BuiltSet:
     @cached_property
     def attempts(self) -> Sequence[InstanceAttempt]:
         """All attempts of the build; of several ends of one request the last one holds."""
+        # A build that was killed between its answer and its row attempts the same request again.
         return [] if self.as_rows else list({row.request: row for row in self._folder.attempts()}.values())
 
     @cached_property
@@ -122,6 +130,7 @@ class BuiltSet:
 
     def is_edited(self, row: BuiltInstance) -> bool:
         """Return whether the file of an instance has changed since it was checked."""
+        # The checks were of the text with this hash; an edited file was never run.
         return self._folder.text_hash(row.id) != row.text_hash
 
     def licence_of(self, problem: Problem) -> str | None:
@@ -133,6 +142,7 @@ class BuiltSet:
     def stated_canary(self) -> str | None:
         """Canary of the manifest or of the datasheet, in one line."""
         stated = self._canary or self.manifest.get("canary") or self.datasheet.get("canary")
+        # The canary stands in a line comment of each program: a line break in it would make code of the rest.
         return " ".join(stated.split()) or None if isinstance(stated, str) else None
 
     @cached_property
@@ -140,6 +150,7 @@ class BuiltSet:
         """Canary that the folder states, or one that follows from the texts."""
         if self.stated_canary is not None:
             return self.stated_canary
+        # From the texts, so that a second release of the same set does not get a canary that no crawler knows.
         texts = (one.reference for one in self.problems)
         digest = sha256_text(self.name, *texts)[:32]
         parts = "-".join(digest[start:end] for start, end in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32)))
@@ -155,6 +166,7 @@ class BuiltSet:
 
 def cell_of(problem: Problem) -> str:
     """Return the cell of a problem: language and category, or what it has of them."""
+    # Sets of other suites have no categories.
     names = (name for name in ("language", "category") if name in problem.labels)
     return "/".join(problem.label(name) for name in names) or "all"
 
@@ -173,3 +185,39 @@ def first_ids(identities: Sequence[str]) -> str:
 def snapshots_of(problems: Sequence[Problem]) -> list[str]:
     """Return the ids of the snapshots that problems need, sorted."""
     return sorted({one.splice.snapshot for one in problems if isinstance(one.splice, FileSplice)})
+
+
+class EarlierParts(NamedTuple):
+    """Problems of a set that were public or held out in an earlier release: id → id of the earlier problem."""
+
+    public: dict[str, str]
+    held: dict[str, str]
+
+    def check(self, place: str) -> None:
+        """Raise DataError if a problem was held out, and its text is that of a public one."""
+        # A copy of a held-out problem that was public is no hold-out: whoever trained on the public part has seen it.
+        for name in sorted(self.public.keys() & self.held.keys()):
+            raise DataError(
+                f"{place}: {name} was held out ({self.held[name]}) and public ({self.public[name]}) in the earlier "
+                "version; delete its file, or release without --previous"
+            )
+
+
+def earlier_parts(problems: Sequence[Problem], earlier: Sequence[BuiltSet]) -> EarlierParts:
+    """Return the parts of problems in an earlier release: its public part, and its hold-out if there is one.
+
+    A problem is recognised by its id, by its texts, and as a near-duplicate.
+    """
+    found = EarlierParts({}, {})
+    for ids, part in zip(found, earlier, strict=False):
+        ids.update(_recognised(problems, part.problems))
+    return found
+
+
+def _recognised(problems: Sequence[Problem], earlier: Sequence[Problem]) -> dict[str, str]:
+    ids = {one.id for one in earlier}
+    texts = {problem_hash(one): one.id for one in earlier}
+    found = repeated_problems(problems, earlier)
+    # Exact matches go over near ones, and equal ids over both, so that a text that was edited stays in its part.
+    found |= {one.id: texts[digest] for one in problems if (digest := problem_hash(one)) in texts}
+    return found | {one.id: one.id for one in problems if one.id in ids}

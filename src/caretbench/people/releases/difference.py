@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from caretbench.files import sha256_text
-from caretbench.people.releases.built_set import BuiltSet
-from caretbench.people.releases.earlier_parts import earlier_parts
+from caretbench.people.releases.built_set import BuiltSet, earlier_parts
 from caretbench.problem import Caret, FileSplice, InlineSplice, Problem, Row
 
 
@@ -50,6 +49,7 @@ def _repeated(later: BuiltSet | None, earlier: BuiltSet | None) -> tuple[str, ..
 def set_difference(before: BuiltSet, after: BuiltSet) -> SetDifference:
     """Return the differences between two sets; the canaries of their files do not count."""
     old, new = ({one.id: _parts(built, one) for one in built.problems} for built in (before, after))
+    # A renamed file with the same texts is one problem: without this it would count as removed and as added.
     texts = {_digest(parts): name for name, parts in new.items() if name not in old}
     renamed = {
         name: texts[digest] for name, parts in old.items() if name not in new and (digest := _digest(parts)) in texts
@@ -83,10 +83,12 @@ def _parts(built: BuiltSet, problem: Problem) -> dict[str, str]:
     parts = {"reference": problem.reference}
     if isinstance(shown, Caret):
         parts |= {"prefix": shown.prefix, "suffix": shown.suffix, "instruction": shown.instruction or ""}
+        # NUL is in no file that is shown, so that two files cannot be taken for one.
         parts["context"] = "\0".join(f"{file.path}\0{file.text}" for file in shown.context)
     else:
         parts |= {"question": shown.text, "choices": "\0".join(shown.choices)}
     if isinstance(splice, InlineSplice):
+        # Each release may have a canary of its own; that is no change of the problem.
         parts["tests"] = _without_canary(splice.after, built.canary)
     elif isinstance(splice, FileSplice):
         parts["file"] = f"{splice.snapshot} {splice.path} {splice.start} {splice.end}"

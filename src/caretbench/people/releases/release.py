@@ -10,22 +10,33 @@ from typing import Final, NamedTuple
 
 from caretbench.build.validation.reviewed import reviewed_problems
 from caretbench.errors import DataError, UsageError, check_folder_is_writable
-from caretbench.people.releases.built_set import BuiltSet, first_ids
-from caretbench.people.releases.checks.private_finds import PrivateFind, private_finds
-from caretbench.people.releases.checks.release_checks import check_rows, check_secrets, check_source
-from caretbench.people.releases.checks.set_licences import SetLicence, set_licence
-from caretbench.people.releases.datasheet import Datasheet, Part, unknown_facts
+from caretbench.people.releases.built_set import BuiltSet, earlier_parts, first_ids
+from caretbench.people.releases.datasheet import (
+    Datasheet,
+    Part,
+    ReviewFigures,
+    generation_figures,
+    part_figures,
+    review_figures,
+    unknown_facts,
+)
 from caretbench.people.releases.difference import set_difference
-from caretbench.people.releases.earlier_parts import earlier_parts
-from caretbench.people.releases.generation_figures import generation_figures
 from caretbench.people.releases.holdout import SetParts, split_set
-from caretbench.people.releases.part_figures import part_figures
+from caretbench.people.releases.release_checks import (
+    PrivateFind,
+    SetLicence,
+    check_rows,
+    check_secrets,
+    check_source,
+    private_finds,
+    set_licence,
+)
 from caretbench.people.releases.release_files import write_description, write_problems
-from caretbench.people.releases.review_figures import ReviewFigures, review_figures
 from caretbench.problem import Problem
 from caretbench.text_tables import counted
 from caretbench.versions import versions
 
+# Groups and whole cells make some difference always; five points are more than that explains.
 _SHARE_NOTED: Final = 0.05
 """Difference of the held-out share from the requested one that is said."""
 _VERSION: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)")
@@ -77,6 +88,7 @@ def version_key(text: str) -> tuple[int, ...]:
     Raises:
         UsageError: it does not have three numbers.
     """
+    # Three numbers compare as tuples; `1.10.0` is above `1.9.0`, which texts get wrong.
     found = _VERSION.fullmatch(text)
     if found is None:
         raise UsageError(f"--set-version {text!r}: expected three numbers, 1.0.0")
@@ -100,7 +112,9 @@ def release_set(root: Path, output: Path, options: ReleaseOptions) -> ReleaseRes
     private = private_finds(built, built.problems)
     check_secrets(built, private)
     earlier = _earlier(options)
+    # One canary for all versions of a set: a crawler filters by the string that it knows.
     canary = built.stated_canary or (earlier[0].canary if earlier else built.canary)
+    # Before the split: what was public cannot become secret again.
     known = earlier_parts(built.problems, earlier)
     known.check(str(root))
     parts = split_set(built, options.holdout, options.seed, public=known.public, held=known.held)
@@ -152,6 +166,8 @@ class _Writer(NamedTuple):
     def write_parts(self, output: Path) -> tuple[Datasheet, Datasheet | None]:
         """Write both folders or none, and return the datasheets."""
         held = holdout_folder(output)
+        # Both parts are written under names with a dot and renamed at the end, so that a failure leaves no half
+        # release.
         partial = [path.with_name(f".{path.name}.partial") for path in (output, held)]
         try:
             for path in partial:
@@ -159,6 +175,7 @@ class _Writer(NamedTuple):
             public = self.write("public", partial[0])
             hidden = self.write("holdout", partial[1]) if self.parts.holdout else None
             if hidden is not None:
+                # The hold-out first: a public part without its hold-out would look complete.
                 partial[1].rename(held)
             partial[0].rename(output)
         finally:
@@ -209,6 +226,7 @@ def _check_places(root: Path, output: Path) -> None:
     for path in (target, held):
         if path.exists():
             raise DataError(f"{path}: exists already; a release is written once: choose another folder with -o")
+        # A release within the set would be read as a part of it the next time.
         if path.is_relative_to(whole):
             raise DataError(f"{path}: is inside of the built set; choose another folder with -o")
     check_folder_is_writable(target)
@@ -236,6 +254,7 @@ def _earlier(options: ReleaseOptions) -> list[BuiltSet]:
         return []
     found = [BuiltSet(options.previous)]
     stated = str(found[0].datasheet.get("version", "0.0.0"))
+    # Two releases with one version cannot be told apart by those who cite them.
     if version_key(stated) >= version_key(options.version):
         raise DataError(f"{options.previous}: has version {stated}; choose a higher one with --set-version")
     held = holdout_folder(options.previous)

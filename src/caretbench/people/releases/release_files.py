@@ -4,20 +4,129 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+from pydantic import JsonValue
 
 from caretbench.errors import DataError
 from caretbench.files import sha256_file, sha256_text, write_atomically, write_rows
 from caretbench.languages import language
 from caretbench.people.releases.built_set import DATASHEET_FILE, PROBLEMS_FILE, SNAPSHOTS_FOLDER, BuiltSet, snapshots_of
-from caretbench.people.releases.croissant import CROISSANT_FILE, croissant
 from caretbench.people.releases.datasheet import Datasheet
 from caretbench.people.releases.datasheet_page import render_datasheet
 from caretbench.problem import Problem, Row
 from caretbench.suites.devbench.built_instances import INSTANCES_FILE
 from caretbench.suites.devbench.starter import TESTS
+
+CROISSANT_FILE: Final = "croissant.json"
+_SPECIFICATION: Final = "http://mlcommons.org/croissant/1.0"
+_TYPES: Final[Mapping[type, str]] = {bool: "sc:Boolean", int: "sc:Integer", float: "sc:Float", str: "sc:Text"}
+_FORMATS: Final[Mapping[str, str]] = {
+    ".jsonl": "application/jsonlines",
+    ".json": "application/json",
+    ".md": "text/markdown",
+}
+_OWN_WORDS: Final = (
+    "citeAs", "column", "conformsTo", "data", "dataType", "equivalentProperty", "examples", "extract", "field",
+    "fileProperty", "fileObject", "fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key", "md5",
+    "parentField", "path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate", "separator",
+    "source", "subField", "transform",
+)  # fmt: skip
+"""Words of the context that Croissant defines itself; some have a type."""
+_TYPED: Final[Mapping[str, Mapping[str, str]]] = {
+    "conformsTo": {"": "dct:conformsTo"},
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+}
+
+
+def croissant(
+    sheet: Datasheet, rows_file: str, rows: Sequence[Mapping[str, JsonValue]], hashes: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return the metadata of a released set.
+
+    Args:
+        sheet: Its datasheet.
+        rows_file: Name of the file with one row a problem.
+        rows: Its rows; the fields are those that all rows have with a plain value of one type.
+        hashes: SHA-256 of each file by its path.
+    """
+    metadata: dict[str, Any] = {
+        "@context": _context(),
+        "@type": "sc:Dataset",
+        "conformsTo": _SPECIFICATION,
+        "name": sheet.name,
+        "description": _description(sheet),
+        "version": sheet.version,
+        "license": sheet.licence,
+        "isLiveDataset": False,
+        "keywords": ["code completion", "benchmark", sheet.suite],
+        "distribution": [_file(path, digest) for path, digest in sorted(hashes.items())],
+        "recordSet": [_record_set(rows_file, rows)],
+    }
+    if sheet.url:
+        metadata["url"] = sheet.url
+    if sheet.figures.created:
+        # The last date of the rows, not today's: two releases of a folder have the same bytes.
+        metadata["datePublished"] = sheet.figures.created[1][:10]
+    metadata["citeAs"] = f"{sheet.name}, version {sheet.version}"
+    return metadata
+
+
+def _context() -> dict[str, Any]:
+    words: dict[str, Any] = {
+        "@language": "en", "@vocab": "https://schema.org/", "cr": "http://mlcommons.org/croissant/",
+        "dct": "http://purl.org/dc/terms/", "rai": "http://mlcommons.org/croissant/RAI/", "sc": "https://schema.org/",
+    }  # fmt: skip
+    for word in _OWN_WORDS:
+        typed = _TYPED.get(word, {"": f"cr:{word}"})
+        words[word] = typed.get("", typed)
+    return words
+
+
+def _description(sheet: Datasheet) -> str:
+    return (
+        f"{sheet.figures.problems} code-completion problems of the suite {sheet.suite}, in {len(sheet.figures.cells)} "
+        f"cells. {sheet.holdout_problems} further problems are held out. Canary: {sheet.canary}"
+    )
+
+
+def _file(path: str, digest: str) -> dict[str, str]:
+    suffix = path[path.rfind(".") :] if "." in path else ""
+    return {
+        "@type": "cr:FileObject", "@id": path, "name": path, "contentUrl": path,
+        "encodingFormat": _FORMATS.get(suffix, "text/plain"), "sha256": digest,
+    }  # fmt: skip
+
+
+def _record_set(rows_file: str, rows: Sequence[Mapping[str, JsonValue]]) -> dict[str, Any]:
+    fields = {name: _data_type([row.get(name) for row in rows]) for name in rows[0]}
+    return {
+        "@type": "cr:RecordSet", "@id": "problems", "name": "problems", "description": "One record a problem.",
+        "key": {"@id": "problems/id"},
+        "field": [
+            {
+                "@type": "cr:Field", "@id": f"problems/{name}", "name": f"problems/{name}", "dataType": kind,
+                "source": {"fileObject": {"@id": rows_file}, "extract": {"column": name}},
+            }
+            for name, kind in fields.items()
+            if kind is not None
+        ],
+    }  # fmt: skip
+
+
+def _data_type(values: Sequence[JsonValue]) -> str | None:
+    """Return Croissant's type of a field; None if it is not the same plain type in all rows."""
+    types = {type(value) for value in values}
+    # JSON writes 1.0 as 1, so a column of costs has both types.
+    if types == {int, float}:
+        return _TYPES[float]
+    # A field that is null in one row has no type of Croissant's that all rows fit, so it is not declared.
+    return _TYPES.get(types.pop()) if len(types) == 1 else None
+
 
 TEXTS_FILE: Final = "texts.jsonl"
 CHECKSUMS_FILE: Final = "checksums"
@@ -82,8 +191,10 @@ def write_problems(
 
 
 def _copy_snapshot(source: Path, target: Path, name: str) -> None:
+    # The name is from a row, and becomes a path: `../x` must not be copied into a release.
     if not name.isalnum() or not (source / name).is_dir():
         raise DataError(f"{source}: the snapshot {name!r} of a problem is missing; build the set again")
+    # Links within a snapshot belong to its project; following them would copy files of this machine.
     shutil.copytree(source / name, target / name, symlinks=True)
 
 
@@ -93,10 +204,13 @@ def mark_program(text: str, comment: str, canary: str) -> str:
     A program without hidden tests and without a line break at its end stays as it is.
     """
     line = f"{comment} {canary}\n"
+    # A set that was released before has its canary already, and its text hashes must stay.
     if canary in text:
         return text
+    # Behind the tests, so that no shown text and no line number of a test changes.
     if TESTS in text:
         return f"{text}{'' if text.endswith(chr(10)) else chr(10)}{line}"
+    # Without a line break at its end, the comment would join the reference's last line.
     return f"{text}{TESTS.lstrip()}{line}" if text.endswith("\n") else text
 
 
@@ -123,18 +237,21 @@ def write_description(sheet: Datasheet, folder: Path) -> None:
     """Write datasheet, metadata and hashes next to the files of a part."""
     write_atomically(folder / DATASHEET_FILE, sheet.model_dump_json(indent=2) + "\n")
     write_atomically(folder / PAGE_FILE, render_datasheet(sheet))
+    # Metadata invite crawlers; the hold-out is for its owner alone.
     if sheet.part == "public":
         rows_file = next(name for name in (TEXTS_FILE, PROBLEMS_FILE) if (folder / name).exists())
         # Not splitlines: a text of a row may have U+2028.
         rows = [json.loads(line) for line in (folder / rows_file).read_text("utf-8").split("\n") if line]
         metadata = croissant(sheet, rows_file, rows, file_hashes(folder))
         write_atomically(folder / CROISSANT_FILE, json.dumps(metadata, indent=2, ensure_ascii=False) + "\n")
+    # Two blanks between hash and path: the form that `sha256sum -c` reads.
     lines = (f"{digest}  {path}\n" for path, digest in sorted(file_hashes(folder).items()))
     write_atomically(folder / CHECKSUMS_FILE, "".join(lines))
 
 
 def file_hashes(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of all files of a folder by path, without links and without the file of hashes."""
+    # The file of hashes cannot have its own.
     paths = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     found = {path.relative_to(folder).as_posix(): path for path in paths}
     return {name: sha256_file(path) for name, path in sorted(found.items()) if name != CHECKSUMS_FILE}

@@ -14,9 +14,8 @@ from typing import Final, Literal, NamedTuple, Self
 from pydantic import ValidationError
 
 from caretbench.files import DataError, describe_validation_error
-from caretbench.people.review.event import ReviewEvent, checked_name, now
-from caretbench.people.review.item import ReviewItem
 from caretbench.people.review.protocol import Answer, ReviewProtocol
+from caretbench.people.review.records import ReviewEvent, ReviewItem, checked_name, now
 
 DATABASE_NAME: Final = "review.sqlite"
 """Name of the file in a review's folder."""
@@ -72,7 +71,11 @@ class ReviewDatabase:
         if not create and not path.is_file():
             raise DataError(f"{path}: no review; make one with `caretbench review new {path.parent}`")
         with self._faults():
+            # The server calls from one thread at a time; SQLite's module would refuse every thread but the one that
+            # opened it.
             self._connection = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
+            # A decision is on disk when the browser hears of it, whatever happens to the power. The journal is SQLite's
+            # own one, since users copy the file without its neighbours.
             self._connection.execute("PRAGMA synchronous = FULL")
             self._migrate()
 
@@ -89,6 +92,7 @@ class ReviewDatabase:
         if path.exists():
             raise DataError(f"{path}: there is a review already; choose another folder")
         folder.mkdir(parents=True, exist_ok=True)
+        # A review that was killed while it was made would look like one with few items.
         partial = folder / f".{DATABASE_NAME}.partial"
         partial.unlink(missing_ok=True)
         new = cls(partial, create=True)
@@ -121,6 +125,7 @@ class ReviewDatabase:
     @property
     def identity(self) -> str:
         """Short hash that tells this review from others on the same machine."""
+        # Cookies are by host and not by port: two reviews on one machine need two names.
         return hashlib.sha256(f"{self.fact('made_at')} {self.fact('seed')}".encode()).hexdigest()[:8]
 
     def fact(self, name: str) -> str | None:
@@ -140,6 +145,7 @@ class ReviewDatabase:
 
     def item_kinds(self, after: int = 0) -> Iterator[tuple[int, str, str, str | None]]:
         """Yield place, id, kind and predecessor of all items behind a place, without reading their texts."""
+        # The texts of 10,000 items are not parsed: state and queues need kinds and predecessors alone.
         fields = "place, id, json_extract(row, '$.kind'), json_extract(row, '$.successor_of')"
         yield from self._connection.execute(f"SELECT {fields} FROM items WHERE place > ? ORDER BY place", (after,))  # noqa: S608  # fixed names
 
@@ -193,6 +199,7 @@ class ReviewDatabase:
         """Store people (without a link), items and events that are not there yet, all or none; return new events."""
         with self._transaction():
             self._connection.executemany(
+                # The empty text is the hash of no secret, so that no link leads to them until they are invited.
                 "INSERT OR IGNORE INTO people VALUES (?, ?, ?, '')",
                 ((person.name, person.role, now()) for person in people),
             )
@@ -207,6 +214,7 @@ class ReviewDatabase:
                 "INSERT INTO people VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET role = ?2, link = ?4",
                 (name if role == "owner" else checked_name(name), role, now(), _hash(secret)),
             )
+            # Whoever had the earlier link, perhaps by mistake, is out at once.
             self._connection.execute("DELETE FROM sessions WHERE person = ?", (name,))
         return secret
 
@@ -220,7 +228,9 @@ class ReviewDatabase:
         cookie = secrets.token_urlsafe(32)
         with self._transaction():
             row = self._connection.execute(
-                "UPDATE people SET link = NULL WHERE link = ? RETURNING name, role", (_hash(secret),)
+                # Test and use in one statement: a link that two browsers open at the same time lets one of them in.
+                "UPDATE people SET link = NULL WHERE link = ? RETURNING name, role",
+                (_hash(secret),),
             ).fetchone()
             if row is None:
                 return None
@@ -252,9 +262,12 @@ class ReviewDatabase:
 
     def _migrate(self) -> None:
         version = int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+        # An older program would write rows that the newer one does not expect.
         if version > len(_MIGRATIONS):
             raise DataError(f"{self.path}: made by a newer version of CaretBench; update it")
         for number, script in enumerate(_MIGRATIONS[version:], start=version + 1):
+            # Two servers that start at once: the second one waits, and its transaction fails instead of doing the step
+            # twice.
             self._connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
 
     @contextlib.contextmanager
@@ -265,6 +278,7 @@ class ReviewDatabase:
             try:
                 yield
                 self._connection.execute("COMMIT")
+            # A stopped server (KeyboardInterrupt) must not leave a lock behind.
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
@@ -275,6 +289,7 @@ class ReviewDatabase:
         """Raise errors of SQLite with the file: OSError where it cannot be written, DataError where it is damaged."""
         try:
             yield
+        # Full disks and locks pass by, and the browser keeps its events; a damaged file does not.
         except sqlite3.OperationalError as error:
             raise OSError(f"{self.path}: {error}") from error
         except sqlite3.DatabaseError as error:

@@ -59,9 +59,11 @@ class ReviewQuestion(Row):
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
         if self.kind == "scale":
+            # Agreement over one possible answer is undefined.
             if self.minimum >= self.maximum:
                 raise ValueError(f"{self.name}: the scale from {self.minimum} to {self.maximum} has no two numbers")
             known = {str(number) for number in self.numbers}
+            # An anchor of 7 on a scale to 5 is a slip of the author's, and would not be shown.
             if set(self.anchors) - known:
                 raise ValueError(f"{self.name}: anchors must be numbers of the scale, {', '.join(sorted(known))}")
         if (self.kind == "choice") != bool(self.options):
@@ -164,6 +166,7 @@ class ReviewProtocol(Row):
         if not names and not self.questions_from_criterion:
             raise ValueError("a protocol needs questions, or questions_from_criterion = true")
         for question in self.questions:
+            # The page asks in order, so a condition on a later question would never be met when it is needed.
             earlier = names[: names.index(question.name)]
             for name, wanted in question.when.items():
                 if name not in earlier:
@@ -175,6 +178,7 @@ class ReviewProtocol(Row):
     @model_validator(mode="after")
     def _rules_fit(self) -> Self:
         settlement = self.settlement
+        # With questions_from_criterion they are not known yet; the check runs again when they are.
         if self.questions and settlement.question is not None:
             if self.question(settlement.question) is None:
                 raise ValueError(f"settlement names {settlement.question!r}, which is no question")
@@ -220,6 +224,7 @@ class ReviewProtocol(Row):
     @property
     def fingerprint(self) -> str:
         """Hash of everything that people see or that settles."""
+        # Two protocols of one name and version may differ by an edit: their decisions are not joined.
         return sha256_json(self.model_dump(mode="json"))
 
     def question(self, name: str) -> ReviewQuestion | None:
@@ -249,6 +254,7 @@ class ReviewProtocol(Row):
                 return f"{name} has no answer"
             value = answers[name]
             if question.kind == "scale":
+                # Not isinstance: True is an int, and JSON from a browser may hold it.
                 fits = type(value) is int and value in question.numbers
             elif question.kind == "problem_choice":
                 fits = type(value) is int and 0 <= value < choices
@@ -307,6 +313,7 @@ def _folder() -> Traversable:
 def _parse(path: Traversable | Path, guidelines: Traversable | Path) -> ReviewProtocol:
     try:
         value: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
+        # A review stores its protocol whole: later edits of the files do not change what people agreed to.
         if "guidelines" not in value and guidelines.is_file():
             value["guidelines"] = guidelines.read_text("utf-8")
     except OSError as error:

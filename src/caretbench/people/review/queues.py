@@ -7,6 +7,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
+# A decision that is still remembered is repeated, not made again.
 MINIMUM_DISTANCE: Final = 20
 """Number of other decisions between the two decisions of an item that comes twice, while other items are open."""
 
@@ -27,6 +28,7 @@ class QueueProgress(NamedTuple):
 
 def rank(seed: int, *words: str) -> bytes:
     """Return a reproducible random key: sorting by it shuffles, and comparing it with a share draws."""
+    # NUL between the words: `a`, `bc` and `ab`, `c` are two draws.
     return hashlib.blake2b("\x00".join((str(seed), *words)).encode(), digest_size=8).digest()
 
 
@@ -56,6 +58,7 @@ class PersonQueue:
 
     def __init__(self, person: str, kinds: Mapping[str, str], repeats: float, seed: int) -> None:
         self._kinds = kinds
+        # Each person has another order, so that tiredness and practice fall on different items.
         ordered = sorted(kinds, key=lambda item: (kinds[item] != "warm_up", rank(seed, "order", person, item)))
         self._places = {item: place for place, item in enumerate(ordered)}
         self._items = ordered
@@ -76,6 +79,7 @@ class PersonQueue:
         found = position < len(self._open) and self._open[position] == place
         if is_open and not found:
             insort(self._open, place)
+            # The total shows second decisions from the start; else it would grow while people decide.
             self._open_twice += self._comes_twice(item)
         elif found and not is_open:
             del self._open[position]
@@ -96,11 +100,13 @@ class PersonQueue:
             self._decided.pop(entry, None)
         first, second = (QueueEntry(entry.item, repeat) in self._decided for repeat in (0, 1))
         self._second.pop(entry.item, None)
+        # An undone first decision takes its second one out of the queue.
         if first and not second and self._comes_twice(entry.item):
             self._second[entry.item] = None
 
     def set_later(self, entry: QueueEntry, *, is_later: bool) -> None:
         """Move an entry to the end of the queue, or back to its place."""
+        # Popped and added again, since a dict keeps the first place of a key: "later" twice means the very end.
         self._later.pop(entry, None)
         if is_later:
             self._later[entry] = None
@@ -118,6 +124,7 @@ class PersonQueue:
         repeats_due = False
         for place in self._open:
             item = self._items[place]
+            # Warm-up items are decided without a break: their answers explain the guidelines.
             if not repeats_due and self._kinds[item] != "warm_up":
                 repeats_due = True
                 yield from self._due(all_else_done=False)
@@ -125,6 +132,7 @@ class PersonQueue:
                 waiting.append(QueueEntry(item, 0))
             else:
                 yield QueueEntry(item, 0)
+        # Nothing else is left, so that waiting for the distance would end the review without second decisions.
         if not self._open:
             yield from self._due(all_else_done=True)
         yield from (entry for entry in self._later if entry in waiting or self._is_second(entry))

@@ -2,16 +2,103 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 from caretbench.files import DataError
 from caretbench.people.review.database import Person, ReviewDatabase
-from caretbench.people.review.event import OWN_KINDS, ReviewEvent
-from caretbench.people.review.item import ReviewItem
-from caretbench.people.review.protocol import ReviewProtocol
+from caretbench.people.review.protocol import Answer, ReviewProtocol
 from caretbench.people.review.queues import PersonQueue, QueueEntry, QueueProgress, ranked_people
-from caretbench.people.review.settlement import Settled, answers_differ, settle
+from caretbench.people.review.records import OWN_KINDS, ReviewEvent, ReviewItem
+
+SettledState = Literal["open", "agreed", "disputed", "adjudicated", "no_majority"]
+"""``open``: decisions are missing. ``disputed``: the adjudicator must settle. ``no_majority``: the item is dropped."""
+
+
+class Settled(NamedTuple):
+    """Result of an item. ``value`` answers the question of the settlement; ``means`` are over people, by scale."""
+
+    state: SettledState
+    value: Answer | None
+    means: Mapping[str, float]
+    reasons: tuple[str, ...]
+    """Answers to the questions that follow from ``value`` (the reasons of a rejection), of all people who gave it."""
+    notes: tuple[str, ...]
+
+
+def settle(protocol: ReviewProtocol, decisions: Sequence[ReviewEvent], final: ReviewEvent | None = None) -> Settled:
+    """Return the settled result of an item.
+
+    Args:
+        protocol: The protocol of the review.
+        decisions: Decisions of the reviewers that hold, one for each person.
+        final: Decision of the adjudicator, which counts where the others differ.
+    """
+    means = _means(protocol, decisions)
+    # Not settled by those who were quick: their agreement says nothing of the ones to come.
+    if len(decisions) < protocol.people:
+        return Settled("open", None, means, (), ())
+    rule, question = protocol.settlement.rule, protocol.settlement.question
+    if rule == "mean" or question is None:
+        return Settled("agreed", None, means, (), _notes(decisions))
+    # The adjudicator counts only where people differ, so that an early decision cannot overrule them.
+    if rule == "adjudicate" and answers_differ(protocol, decisions):
+        if final is None:
+            return Settled("disputed", None, means, (), _notes(decisions))
+        return _with_reasons(protocol, "adjudicated", final.answers[question], means, [final])
+    value = _value(protocol, [event.answers[question] for event in decisions])
+    if value is None:
+        return Settled("no_majority", None, means, (), _notes(decisions))
+    return _with_reasons(protocol, "agreed", value, means, decisions)
+
+
+def answers_differ(protocol: ReviewProtocol, decisions: Sequence[ReviewEvent]) -> bool:
+    """Return whether people gave different answers to the question of the settlement."""
+    question = protocol.settlement.question
+    return question is not None and len({event.answers[question] for event in decisions}) > 1
+
+
+def _value(protocol: ReviewProtocol, answers: Sequence[Answer]) -> Answer | None:
+    settlement = protocol.settlement
+    if settlement.rule == "all":
+        # One veto is enough: an item that one person finds faulty is not released.
+        others = [answer for answer in answers if answer != settlement.value]
+        return others[0] if others else settlement.value
+    (value, count), *_ = Counter(answers).most_common(1)
+    # A tie has no majority, whatever Counter lists first.
+    return value if 2 * count > len(answers) else None
+
+
+def _means(protocol: ReviewProtocol, decisions: Sequence[ReviewEvent]) -> dict[str, float]:
+    found = {}
+    for question in protocol.questions:
+        if question.kind == "scale":
+            given = [float(event.answers[question.name]) for event in decisions if question.name in event.answers]
+            if given:
+                found[question.name] = math.fsum(given) / len(given)
+    return found
+
+
+def _with_reasons(
+    protocol: ReviewProtocol,
+    state: SettledState,
+    value: Answer,
+    means: Mapping[str, float],
+    decisions: Sequence[ReviewEvent],
+) -> Settled:
+    name = protocol.settlement.question
+    # Reasons of those who were outvoted are no reasons of the result.
+    same = [event for event in decisions if name is not None and event.answers.get(name) == value]
+    following = [question.name for question in protocol.questions if name in question.when]
+    reasons = sorted({str(event.answers[one]) for event in same for one in following if one in event.answers})
+    return Settled(state, value, means, tuple(reasons), _notes(decisions))
+
+
+def _notes(decisions: Sequence[ReviewEvent]) -> tuple[str, ...]:
+    return tuple(event.note for event in sorted(decisions, key=lambda event: event.person) if event.note.strip())
+
 
 _NEVER = ("", "", "")
 """Order of an event before all others."""
@@ -48,10 +135,12 @@ class ReviewState:
     def refresh(self) -> None:
         """Read what other processes wrote to the database, if they did."""
         version = self._database.data_version
+        # SQLite counts writes of other connections alone; each request asks, and most find nothing new.
         if version == self._data_version:
             return
         self._data_version = version
         people = {person.name: person for person in self._database.people()}
+        # A new person or role changes who decides which item; decisions change one item's place.
         rebuild = {name: person.role for name, person in people.items()} != {
             name: person.role for name, person in self.people.items()
         }
@@ -78,6 +167,7 @@ class ReviewState:
             OSError: it cannot be stored, the disk is full for instance; nothing has changed then.
         """
         self.refresh()
+        # The browser sends what it is not sure of again: a known id changes nothing.
         if not self._database.add_events([event])[0]:
             return False
         self._last_event = self._database.last_event_place()
@@ -158,12 +248,14 @@ class ReviewState:
     def sent_back(self, item: str) -> ReviewEvent | None:
         """Return the adjudicator's question to the people of an item that they have not all answered, or None."""
         returned = self._sent_back.get(item)
+        # All have decided again since.
         if returned is None or not any(event.order < returned.order for event in self.decisions(item).values()):
             return None
         return returned
 
     def people_of(self, item: str) -> list[str]:
         """Return the people who decide an item: those who have decided, and the next of the others up to the number."""
+        # Controls and warm-up items are for everybody.
         if self.kinds[item] != "item":
             return self.names("reviewer")
         decided = list(self.decisions(item))
@@ -175,6 +267,7 @@ class ReviewState:
         ]
         missing = self.protocol.people - len(decided) - len(chosen)
         if missing > 0:
+            # Whoever an item was taken from (`release`) is not chosen again.
             pool = [name for name in self.names("reviewer") if name not in decided and name not in assigned]
             chosen += ranked_people(item, pool, self.seed)[:missing]
         return decided + chosen
@@ -229,6 +322,7 @@ class ReviewState:
             if item in self.replaced:
                 queue.drop(item)
                 continue
+            # New queues have no entry to close: 10,000 items times ten people would be visited for nothing.
             if are_new and name not in decides and not awaits and returned is None:
                 continue
             if not are_new:
@@ -254,8 +348,10 @@ class ReviewState:
         self._stored[event.person] += event.kind in OWN_KINDS
         if event.kind in {"decision", "withdrawal"}:
             before = self._latest[entry].get(event.person)
+            # Events of a browser that was offline arrive after later ones of another.
             if before is None or before.order < event.order:
                 self._latest[entry][event.person] = event
+                # A withdrawn answer is shown again when the item comes back.
                 if event.kind == "decision":
                     self._former[entry][event.person] = event
             self._later[event.person].pop(entry, None)
@@ -274,6 +370,7 @@ class ReviewState:
     def _holds(self, event: ReviewEvent) -> bool:
         if event.kind != "decision":
             return False
+        # Decisions from before the owner opened the item again are kept, and hold no more.
         return event.item not in self._reopened or event.order > self._reopened[event.item]
 
     def _is_adjudicator(self, name: str) -> bool:

@@ -6,18 +6,137 @@ The sentences are data: ``published/devbench_claims.toml``.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import resources
 from typing import Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
+from caretbench.errors import DataError
 from caretbench.metrics.paired import NOT_DISTINGUISHABLE, Comparison, with_holm
-from caretbench.people.strengths.printed_tables import ALL, PASSES, Part, PrintedTables
-from caretbench.people.strengths.sentence_parts import count_word, joined_names, p_words, place_word, points_interval
+from caretbench.people.strengths.strength_sentences import (
+    count_word,
+    joined_names,
+    p_words,
+    place_word,
+    points_interval,
+)
+from caretbench.people.study_statistics.contrasts import KnownRate, against_mean, unpaired
 from caretbench.reports.estimates import ReportValue
-from caretbench.reports.results.published_numbers import PublishedNumber
+from caretbench.reports.results.published_numbers import (
+    WHOLE,
+    PublishedNumber,
+    printed_models,
+    published_names,
+    published_numbers,
+)
+
+SUITE = "devbench"
+PASSES = "pass@1"
+COSINE = "cosine_first_line"
+FIRST_LINE = "line0_any"
+
+# A mean cosine has a spread of its own, which the tables do not print.
+RATES = (PASSES, FIRST_LINE)
+"""Metrics that are shares of problems, whose spread follows from the number of problems."""
+
+Part = tuple[str, str]
+"""Label and its printed value."""
+
+ALL: Part = ("category", WHOLE)
+
+
+class PrintedTables:
+    """Printed numbers of a suite's paper."""
+
+    def __init__(self, suite: str = SUITE) -> None:
+        self.suite = suite
+        self._cells: dict[tuple[str, str, str], dict[str, PublishedNumber]] = {}
+        for number in published_numbers(suite):
+            self._cells.setdefault((number.metric, number.stratum, number.label), {})[number.model] = number
+
+    def cells(self, metric: str, part: Part) -> Mapping[str, PublishedNumber]:
+        """Return the printed numbers of a part by model."""
+        return self._cells.get((metric, *part), {})
+
+    def parts(self, metric: str = PASSES) -> Iterator[Part]:
+        """Yield the parts with printed numbers, without the whole."""
+        return ((stratum, label) for name, stratum, label in self._cells if name == metric and label != WHOLE)
+
+    def models(self) -> list[str]:
+        """Return the printed names of the models."""
+        return list(self.cells(PASSES, ALL))
+
+    def model(self, name: str) -> str:
+        """Return the printed name of a model, by that name or by ours.
+
+        Raises:
+            DataError: the tables have no such model.
+        """
+        known = {model.lower(): model for model in self.models()} | dict(printed_models(self.suite))
+        if name.lower() not in known:
+            raise DataError(f"--strengths {name!r}: the printed tables have no such model; {', '.join(self.models())}")
+        return known[name.lower()]
+
+    def place(self, model: str, metric: str, part: Part) -> int:
+        """Return the place of a model: one more than the number of models with a greater printed number."""
+        cells = self.cells(metric, part)
+        # Equal printed numbers share the better place: rounding hides which one is greater.
+        return 1 + sum(cell.value > cells[model].value for cell in cells.values())
+
+    def level(self, model: str, metric: str, part: Part) -> tuple[str, ...]:
+        """Return the other models with the same printed number."""
+        cells = self.cells(metric, part)
+        return tuple(other for other, cell in cells.items() if other != model and cell.value == cells[model].value)
+
+    def known_rate(self, model: str, metric: str, part: Part) -> KnownRate:
+        """Return a printed rate with the number of problems that it is over."""
+        cell = self.cells(metric, part)[model]
+        problems = published_names(self.suite)["problems"]
+        # The paper prints rates of parts over 300 problems and of the whole over 1,800, which decides the spread.
+        number = problems[WHOLE] if part[1] == WHOLE else problems[part[0]]
+        return KnownRate(cell.value, int(number), cell.half_unit)
+
+    def pair_test(self, first: str, second: str, metric: str, part: Part) -> Comparison | None:
+        """Return the second model's rate minus the first's; None for metrics without a known spread."""
+        if metric not in RATES:
+            return None
+        return unpaired(self.known_rate(first, metric, part), self.known_rate(second, metric, part))
+
+    def field_test(self, model: str, metric: str, part: Part) -> Comparison | None:
+        """Return a model's rate minus the mean of all others; None for metrics without a known spread."""
+        if metric not in RATES:
+            return None
+        others = [self.known_rate(other, metric, part) for other in self.cells(metric, part) if other != model]
+        return against_mean(self.known_rate(model, metric, part), others)
+
+    def means(self, metric: str, label: str) -> dict[Part, float]:
+        """Return the mean over models of the parts of a label, the greatest first."""
+        parts = [part for part in self.parts(metric) if part[0] == label]
+        found = {
+            part: sum(cell.value for cell in cells.values()) / len(cells)
+            for part in parts
+            if (cells := self.cells(metric, part))
+        }
+        return dict(sorted(found.items(), key=lambda entry: -entry[1]))
+
+    def below_others(self, part: Part, metric: str = PASSES) -> dict[str, float]:
+        """Return for each model the share by which a part is below the mean of the other parts of its label."""
+        others = [other for other in self.parts(metric) if other[0] == part[0] and other != part]
+        found = {}
+        for model, cell in self.cells(metric, part).items():
+            mean = sum(self.cells(metric, other)[model].value for other in others) / len(others)
+            # The sentences are about a relative difference, not about points.
+            found[model] = 1 - cell.value / mean
+        return found
+
+
+@cache
+def printed_tables(suite: str = SUITE) -> PrintedTables:
+    """Return the printed tables of a suite's paper."""
+    return PrintedTables(suite)
+
 
 ClaimRule = Literal["above", "place", "places", "highest", "lowest", "gap", "below", "cause"]
 BORNE: Final = "borne by a test"
@@ -83,8 +202,10 @@ def checked_claims(tables: PrintedTables, model: str) -> list[CheckedClaim]:
 
     P values are adjusted for the number of tested sentences (Holm).
     """
+    # Sentences about all models concern each of them.
     claims = [claim for claim in printed_claims() if not claim.models or model in claim.models]
     found = [_RULES[claim.rule](tables, claim) for claim in claims]
+    # Sentences without a test do not enter the family: each of them would raise the p values of the others.
     tests = iter(with_holm([evidence.test for evidence in found if evidence.test is not None]))
     adjusted = [one if one.test is None else one._replace(test=next(tests)) for one in found]
     return [
@@ -100,6 +221,7 @@ def _verdict(found: _Evidence) -> str:
         return CONTRADICTED
     if found.test is None or not found.decides:
         return PRINTED
+    # As printed and yet not distinguishable: the number agrees, and the data do not bear a difference.
     return BORNE if found.test.distinguishable else UNDECIDED
 
 
@@ -115,6 +237,7 @@ def _above(tables: PrintedTables, claim: PrintedClaim) -> _Evidence:
     cells = tables.cells(claim.metric, claim.where)
     numbers = f"{first} {_shown(cells[first])}, {second} {_shown(cells[second])}"
     test = tables.pair_test(second, first, claim.metric, claim.where)
+    # Similarity: without a spread the sentence is checked by its numbers alone.
     if test is None:
         numbers += "; the tables have no spread of this number"
     return _Evidence(cells[first].value > cells[second].value, numbers, test, decides=True)
@@ -123,6 +246,7 @@ def _above(tables: PrintedTables, claim: PrintedClaim) -> _Evidence:
 def _place(tables: PrintedTables, claim: PrintedClaim) -> _Evidence:
     [model] = claim.models
     place = tables.place(model, claim.metric, claim.where)
+    # "Among the best three" has no place of its own, only a bound.
     good = place == claim.place if claim.place else place <= claim.at_least
     cells = tables.cells(claim.metric, claim.where)
     level = tables.level(model, claim.metric, claim.where)
@@ -166,6 +290,7 @@ def _below(tables: PrintedTables, claim: PrintedClaim) -> _Evidence:
         f"{100 * min(found.values()):.0f} to {100 * max(found.values()):.0f} % below the mean of the others; "
         f"{100 * claim.low:.0f} to {100 * claim.high:.0f} % for {inside} of {len(found)} models"
     )
+    # The paper speaks of "most models", so a majority decides.
     return _Evidence(2 * inside > len(found), numbers)
 
 

@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from caretbench.metrics.paired import NOT_DISTINGUISHABLE, Comparison, with_holm
-from caretbench.people.strengths.printed_claims import BORNE, PRINTED, UNDECIDED, CheckedClaim, checked_claims
-from caretbench.people.strengths.printed_tables import ALL, COSINE, PASSES, SUITE, Part, PrintedTables, printed_tables
-from caretbench.people.strengths.sentence_parts import (
+from caretbench.people.strengths.printed_claims import (
+    ALL,
+    BORNE,
+    COSINE,
+    PASSES,
+    PRINTED,
+    SUITE,
+    UNDECIDED,
+    CheckedClaim,
+    Part,
+    PrintedTables,
+    checked_claims,
+    printed_tables,
+)
+from caretbench.people.strengths.strength_sentences import (
     capitalised,
     count_word,
     joined_names,
@@ -97,6 +109,7 @@ def _parts(tables: PrintedTables, model: str) -> Iterator[PrintedPart]:
     """Yield the whole, then the categories and languages; p values of parts are adjusted (Holm)."""
     places = [ALL, *tables.parts(PASSES)]
     tests = [test for part in places if (test := tables.field_test(model, PASSES, part)) is not None]
+    # The whole is one question of its own, and is not adjusted with the parts.
     for part, test in zip(places, [tests[0], *with_holm(tests[1:])], strict=True):
         yield _part(tables, model, part, test)
 
@@ -123,12 +136,14 @@ def _part(tables: PrintedTables, model: str, part: Part, test: Comparison) -> Pr
         reversed_models=tuple(
             other
             for other, cell in similar.items()
+            # Similar and failing: what the paper calls hard to see in similarity alone.
             if own is not None and cell.value < own.value and rates[other].value > rates[model].value
         ),
     )
 
 
 def _label(part: Part) -> str:
+    # The printed labels have `csharp`, those of problems `c_sharp`, which are the ones with a title.
     return display_label(part[0], "c_sharp" if part[1] == "csharp" else part[1])
 
 
@@ -136,6 +151,7 @@ def _sentences(tables: PrintedTables, model: str, parts: Sequence[PrintedPart]) 
     whole, *others = parts
     number = count_word(len(tables.models()))
     yield f"{model} passes {100 * whole.rate:.1f}% of all problems: {_place(whole)} of {number}."
+    # One or two reversed models may be a matter of rounding.
     similar = [part for part in others if part.similarity_place == 1 and len(part.reversed_models) >= MIN_REVERSED]
     for part in sorted(similar, key=lambda part: -part.similarity_lead):
         yield (
@@ -144,6 +160,7 @@ def _sentences(tables: PrintedTables, model: str, parts: Sequence[PrintedPart]) 
             f"{count_word(len(part.reversed_models))} models are less similar and pass more."
         )
     for part in sorted(others, key=lambda part: part.place):
+        # A part in the place of the whole says nothing of its own.
         if part.place != whole.place:
             side = "better" if part.place < whole.place else "worse"
             yield (

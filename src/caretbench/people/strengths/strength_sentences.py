@@ -5,10 +5,67 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from caretbench.metrics.paired import NOT_DISTINGUISHABLE, without_difference
-from caretbench.people.strengths.field_rates import field_title
-from caretbench.people.strengths.sentence_parts import capitalised, joined_names, p_words, size_interval
-from caretbench.people.strengths.strength_tests import TestedStrengths
+from caretbench.people.strengths.strength_tests import TestedStrengths, field_title
 from caretbench.reports.results.strengths import PASSES, SIMILARITY, PartContrast, StrengthTest
+from caretbench.text_tables import p_text
+
+_PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def points_range(low: float | None, high: float | None) -> str:
+    """Return an interval of a difference of rates in points: ``1.2 to 7.0``; empty if there is none."""
+    return number_range(None if low is None else 100 * low, None if high is None else 100 * high, 1)
+
+
+def number_range(low: float | None, high: float | None, digits: int) -> str:
+    """Return an interval with a number of digits: ``0.12 to 0.70``; empty if there is none."""
+    return "" if low is None or high is None else f"{low:.{digits}f} to {high:.{digits}f}"
+
+
+def points_interval(low: float | None, high: float | None) -> str:
+    """Return an interval of a difference of rates in a sentence: `` [1.2 to 7.0]``; empty if there is none."""
+    return _bracketed(points_range(low, high))
+
+
+def size_interval(low: float | None, high: float | None, *, digits: int | None = None) -> str:
+    """Return the interval of the size of a difference, smaller end first; in points, or plain with ``digits``."""
+    if low is None or high is None:
+        return ""
+    # A sentence says "4 points less", so the interval is that of 4 and not of -4.
+    ends = (low, high) if low + high >= 0 else (-high, -low)
+    return _bracketed(points_range(*ends) if digits is None else number_range(*ends, digits))
+
+
+def _bracketed(interval: str) -> str:
+    return f" [{interval}]" if interval else ""
+
+
+def p_words(value: float) -> str:
+    """Return a p value in a sentence: ``p = 0.012``, ``p < 0.001``."""
+    # `p_text` writes `< 0.001` itself then.
+    return f"p {p_text(value)}" if value < 0.001 else f"p = {p_text(value)}"
+
+
+def place_word(place: int) -> str:
+    """Return a place in words: ``seventh``; in digits from the eleventh on: ``number 21``."""
+    return _PLACES[place - 1] if 1 <= place <= len(_PLACES) else f"number {place}"
+
+
+def count_word(number: int) -> str:
+    """Return a number in words up to ten."""
+    return _WORDS[number] if 0 <= number < len(_WORDS) else str(number)
+
+
+def capitalised(text: str) -> str:
+    """Return a text with a capital at its beginning; the rest stays."""
+    return text[:1].upper() + text[1:]
+
+
+def joined_names(names: Sequence[str]) -> str:
+    """Return names in one text: ``a, b and c``."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def strength_sentences(model: str, tested: TestedStrengths) -> Iterator[str]:
@@ -22,6 +79,7 @@ def strength_sentences(model: str, tested: TestedStrengths) -> Iterator[str]:
     field = field_title(tested.field)
     for test in tested.overall:
         yield _overall(model, field, test)
+    # Strengths first, then weaknesses, each with the greatest difference first.
     for above in (True, False):
         yield from (_part(field, test) for test in differing(tested.passes, above=above))
     yield from _contrasts(model, field, tested.passes)
@@ -71,6 +129,7 @@ def _contrasts(model: str, field: str, tests: Sequence[StrengthTest]) -> Iterato
             f"{size_interval(contrast.log_odds_low, contrast.log_odds_high, digits=2)} "
             f"({p_words(contrast.p_value)}, {test.row.problems} problems)."
         )
+    # What was tested and not found is counted; else a reader takes the silence for "equal".
     silent = sum(test.contrast is not None for test in tests) - len(known)
     if silent:
         yield (
@@ -93,6 +152,7 @@ def _disagreements(model: str, tested: TestedStrengths) -> Iterator[str]:
         test = passes.get((similar.row.scope, similar.row.label))
         if similar.measure == PASSES or test is None or not (test.row.distinguishable and similar.row.distinguishable):
             continue
+        # Both in one direction is what everybody expects, and needs no sentence.
         if (test.row.difference > 0) is (similar.row.difference > 0):
             continue
         place = "Overall" if similar.row.scope == "all" else capitalised(similar.title)
@@ -129,6 +189,7 @@ def _most(tests: Sequence[StrengthTest]) -> str:
     """Return the parts whose difference is greater than elsewhere, in the same direction: ``above all …; in all, ``."""
     known = [(test, test.contrast) for test in tests if test.contrast is not None and test.contrast.distinguishable]
     names = [test.title for test, contrast in known if (contrast.difference > 0) is (test.row.difference > 0)]
+    # Where all parts differ from the rest, "above all" would list the whole again.
     return f"above all {joined_names(names)}; in all, " if names and len(names) < len(tests) else ""
 
 

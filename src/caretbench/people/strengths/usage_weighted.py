@@ -21,6 +21,7 @@ from caretbench.suites.usage_weights import Weights
 _TABLES: Final = ("block", "scenario", "language", "category")
 """Tables of weights that are named like a label of problems. Cuts divide one scenario, and lines are factors."""
 
+# NUL is in no label.
 _BETWEEN: Final = "\0"
 """Text between the labels of a group."""
 
@@ -55,6 +56,7 @@ def _shares(problems: Sequence[Problem], weights: Weights) -> dict[str, Mapping[
     labels = [_labels(problem) for problem in problems]
     found = {
         name: tables[name]
+        # A table whose shares are all of values that no problem has would give every problem the weight 0.
         for name in _TABLES
         if any(tables[name].get(one[name], 0.0) > 0 for one in labels if name in one)
     }
@@ -72,6 +74,7 @@ def _tables(weights: Weights) -> dict[str, Mapping[str, float]]:
     tables: dict[str, Mapping[str, float]] = weights.model_dump(by_alias=True, include={*_TABLES})
     languages: dict[str, float] = {}
     for name, share in weights.language.items():
+        # Editors name one language in several ways: the shares of its aliases add up.
         languages[_language(name)] = languages.get(_language(name), 0.0) + share
     return tables | {"language": languages}
 
@@ -93,6 +96,7 @@ def _language(name: str) -> str:
 
 def _group(problem: Problem, shares: Mapping[str, Mapping[str, float]]) -> str | None:
     labels = _labels(problem)
+    # A problem without one of the labels has no share, and must not get that of another group.
     if not shares or any(name not in labels for name in shares):
         return None
     return _BETWEEN.join(labels[name] for name in shares)
@@ -100,6 +104,7 @@ def _group(problem: Problem, shares: Mapping[str, Mapping[str, float]]) -> str |
 
 def _weight(group: str, shares: Mapping[str, Mapping[str, float]]) -> float:
     values = zip(group.split(_BETWEEN), shares.values(), strict=True)
+    # Tables are marginal: without their joint counts, shares multiply as if they were independent.
     return math.prod(of_label.get(value, 0.0) / math.fsum(of_label.values()) for value, of_label in values)
 
 
@@ -114,6 +119,7 @@ def _omitted(
     for name, of_label in tables.items():
         there = {label for problem in problems if (label := _labels(problem).get(name)) is not None}
         missing = {key: value for key, value in of_label.items() if value and key not in there}
+        # Usage without a problem is named, since the mean is not about it.
         if missing and (name in used or there):
             share = math.fsum(missing.values()) / math.fsum(of_label.values())
             parts.append(f"{share:.1%} of {name} ({', '.join(sorted(missing, key=lambda key: -missing[key]))})")
@@ -123,6 +129,7 @@ def _omitted(
 def _row(
     run: LoadedRun, summary: Summary, column: Column, groups: Mapping[str, str | None], cells: Mapping[str, float]
 ) -> tuple[str, ...]:
+    # The same problems as in the column's pass@1, so that both numbers can be compared.
     excluded = excluded_ids(summary.excluded, column.profile)
     mine = run.frame.filter(
         (pl.col("model") == column.model)
@@ -153,5 +160,6 @@ def _row(
 
 
 def _percent(value: float, low: float, high: float) -> str:
+    # NaN and constant samples have no interval.
     note = f"\n{100 * low:.1f} to {100 * high:.1f}" if math.isfinite(low) and low < high else ""
     return f"{100 * value:.1f}{note}"

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from caretbench.metrics.paired import Comparison, compare, with_holm
 from caretbench.metrics.resampling import Floats
-from caretbench.people.study_statistics.part_contrast import normal_comparison, smallest_effect
+from caretbench.people.study_statistics.contrasts import normal_comparison, smallest_effect
 
 KeyT = TypeVar("KeyT", str, int)
 
@@ -94,6 +94,7 @@ def bias_by_model(answered: AnsweredProblems, *, seed: int) -> dict[int, BiasEst
     for family in bias_families(answered):
         gains, own = _family(answered, family)
         for row in np.flatnonzero(own):
+            # Without the family's other models: with them the comparison would be between friends.
             kept = ~own | (np.arange(len(own)) == row)
             first = int(own[:row].sum())
             discordant = gains.discordant[:, :, first : first + 1]
@@ -120,6 +121,7 @@ def solved_by_own_family_only(answered: AnsweredProblems, *, swapped: bool = Fal
     for column, family in enumerate(answered.problem_families):
         rates, own = np.nan_to_num(answered.rates[:, column]), families == family
         solving, failing = (rates[~own], rates[own]) if swapped else (rates[own], rates[~own])
+        # One passing sample of five may be luck, so the own family needs half of its samples, and the others none.
         if len(solving) and len(failing) and solving.max() >= 0.5 and failing.max() == 0:
             found.append(column)
     return found
@@ -137,6 +139,7 @@ def _family(answered: AnsweredProblems, family: str) -> tuple[_Gains, NDArray[np
     sums = np.stack([np.bincount(codes, np.nan_to_num(row), width) for row in answered.rates]).reshape(shape)
     sizes = np.stack([np.bincount(codes, row, width) for row in known]).reshape(shape)
     means = sums / np.maximum(sizes, 1)
+    # All models in each scenario: a gain over other scenarios than the others' is no gain.
     there: NDArray[np.bool_] = np.all(sizes > 0, axis=0)
     place = names.index(family)
     others = there.copy()
@@ -175,6 +178,7 @@ def _estimate(sides: Sequence[tuple[_Gains, NDArray[np.bool_]]], seed: int) -> B
         rows = [_mean_gain(gains, own if chosen else ~own) for gains, own in sides]
         pairs.append((np.sum(rows, axis=0) / np.maximum(number, 1))[present])
     mine, theirs = pairs
+    # One value for each scenario, since problems of one scenario are alike.
     points = compare(theirs.tolist(), mine.tolist(), seed=seed)
     spread = float((mine - theirs).std(ddof=1)) / math.sqrt(len(mine)) if len(mine) > 1 else math.nan
     log_odds = _log_odds(sides, int(present.sum()))
@@ -194,6 +198,7 @@ def _log_odds(sides: Sequence[tuple[_Gains, NDArray[np.bool_]]], scenarios: int)
         counts = gains.discordant * gains.present
         totals = counts.sum(axis=-1, keepdims=True)
         whole.append(float(_log_odds_ratio(totals).mean()))
+        # A jackknife leaves one scenario out: its problems are alike too.
         without.append(_log_odds_ratio(totals - counts).mean(axis=(0, 1)))
     estimate, parts = math.fsum(whole) / len(whole), np.mean(without, axis=0)
     count = len(parts)
@@ -203,6 +208,7 @@ def _log_odds(sides: Sequence[tuple[_Gains, NDArray[np.bool_]]], scenarios: int)
 
 def _log_odds_ratio(counts: Floats) -> Floats:
     """Return the log odds on a family's problems minus those on others, by pair of models; 1/2 is added to counts."""
+    # Two models that never differ have 0 to 0, which the halves make 1.
     odds = np.log((counts[:, 0] + 0.5) / (counts[:, 1] + 0.5))
     ratio: Floats = odds[0] - odds[1]
     return ratio

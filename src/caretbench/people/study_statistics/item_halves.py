@@ -24,6 +24,7 @@ def item_halves(strata: Mapping[str, str], *, seed: int = 0) -> ItemHalves:
         seed: Random seed.
     """
     groups: dict[str, list[str]] = defaultdict(list)
+    # Sorted, so that the halves do not depend on the order of rows in a file.
     for item in sorted(strata):
         groups[strata[item]].append(item)
     rng = np.random.default_rng(seed)

@@ -21,9 +21,11 @@ EPSILON: Final = 0.15
 """Advantage that is granted to a judge, since it costs less than a person: the source's value for skilled people."""
 
 MINIMUM_PEOPLE: Final = 3
+# Wilcoxon's approximation needs some ranks; with fewer, one item decides.
 MINIMUM_ITEMS: Final = 10
 """Number of items with a person below which there is no test against this person."""
 
+# The source's own rule: below 30 items the t distribution is not trusted, and ranks decide.
 _T_TEST_ITEMS: Final = 30
 _FALSE_DISCOVERY_RATE: Final = 0.05
 _WINNING_RATE: Final = 0.5
@@ -98,6 +100,7 @@ def _gains(judge: Mapping[str, Rating], person: str, people: Mapping[str, Mappin
     rows = []
     for item, own in sorted(people[person].items()):
         others = [given[item] for name, given in people.items() if name != person and item in given]
+        # An item that nobody else rated has nothing to be near to.
         if item in judge and others:
             ours, theirs = _nearness(judge[item], others), _nearness(own, others)
             rows.append((float(ours >= theirs), float(theirs >= ours)))
@@ -108,6 +111,7 @@ def _nearness(rating: Rating, others: list[Rating]) -> float:
     if isinstance(rating, str):
         return sum(rating == other for other in others) / len(others)
     squares = [(float(rating) - float(other)) ** 2 for other in others]
+    # Equal distances that were added in another order must tie.
     return -round(math.sqrt(math.fsum(squares) / len(squares)), 12)
 
 
@@ -116,6 +120,7 @@ def _p_value(differences: Floats, epsilon: float) -> float:
     from scipy import stats
 
     shifted = differences - epsilon
+    # Both tests divide by the spread; equal differences decide without one.
     if (shifted == shifted[0]).all():
         return 0.0 if shifted[0] < 0 else 1.0
     if len(shifted) < _T_TEST_ITEMS:

@@ -2,24 +2,114 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, get_args
 
 from caretbench.errors import DataError
 from caretbench.files import write_atomically, write_rows
-from caretbench.people.telemetry.analysis.event_table import EventTable
-from caretbench.people.telemetry.analysis.measured_weights import WEIGHTS_NAME, measured_shares, write_weights
-from caretbench.people.telemetry.analysis.people_codes import CodeAnalysis, EventCodes, analyse_codes
-from caretbench.people.telemetry.analysis.usage_analysis import UsageAnalysis, analyse_usage
-from caretbench.people.telemetry.event_reader import EventReader
-from caretbench.people.telemetry.event_rows import CompletionEvent
-from caretbench.people.telemetry.features.event_features import extracted_event, secret_texts
-from caretbench.people.telemetry.features.event_words import WORD_FIELDS, replaced_words, secret_words
-from caretbench.people.telemetry.identities import salted_hashes
+from caretbench.people.telemetry.event_features import extracted_event, secret_texts
+from caretbench.people.telemetry.event_privacy import WORD_FIELDS, replaced_words, salted_hashes, secret_words
+from caretbench.people.telemetry.event_table import EventTable
+from caretbench.people.telemetry.events import CompletionEvent, EventBlock, EventCut, EventReader
+from caretbench.people.telemetry.people_codes import NONE, CodeAnalysis, EventCodes, analyse_codes
+from caretbench.people.telemetry.usage_analysis import ScenarioRow, StoredRate, UsageAnalysis, analyse_usage
 from caretbench.progress import Progress
+from caretbench.suites.usage_weights import read_weights
+
+WEIGHTS_NAME: Final = "weights.toml"
+# A caret at the beginning of its block is no cut: that share is the scenario's.
+_CUTS: Final = tuple(name for name in get_args(EventCut) if name != "block")
+_TABLES: Final[Mapping[str, tuple[str, ...]]] = {
+    "block": get_args(EventBlock),
+    "scenario": ("full_block", "inner_block", "incomplete_suffix", "rag"),
+    "cut": _CUTS,
+    "language": (),
+    "category": (),
+}
+"""Names of the shares of each table of a file of weights; empty: those of the events. Factors of lines are 1: kinds of
+block and cuts say already where lines go on."""
+
+
+class MeasuredShare(NamedTuple):
+    """One share of a table of weights, with its interval."""
+
+    table: str
+    name: str
+    rate: StoredRate
+
+
+def measured_shares(scenarios: Sequence[ScenarioRow], codes: CodeAnalysis | None = None) -> list[MeasuredShare]:
+    """Return the shares of events for all tables of a file of weights, in its order.
+
+    Categories are those of the events; without any, those that people gave to a sample.
+    """
+    shares = {(row.dimension, row.value): row.share for row in scenarios}
+    none = StoredRate(value=0.0, low=None, high=None, events=0, users=0)
+    found = []
+    for table, names in _TABLES.items():
+        own = names or tuple(value for dimension, value in shares if dimension == table)
+        found += [MeasuredShare(table, name, shares.get((table, name), none)) for name in own]
+    # Labels of an editor are about all events; people's codes are of a sample, and stand in for missing labels only.
+    if codes is not None and not any(one.table == "category" for one in found):
+        found += [
+            MeasuredShare(
+                "category",
+                one.code,
+                StoredRate(value=one.share, low=one.low, high=one.high, events=codes.events, users=0),
+            )
+            for one in codes.shares
+            if one.question == "category" and one.code != NONE
+        ]
+    return found
+
+
+def write_weights(folder: Path, shares: Sequence[MeasuredShare], *, events: int, users: int) -> Path:
+    """Write ``weights.toml`` into a folder, with the intervals as comments; return its path.
+
+    Without an event at an inner block, the cuts are those of the weights ``even``.
+    """
+    lines = [
+        "# Shares of the completions that users saw, in percent; behind each its interval over users.",
+        f"name = {_string(folder.resolve().name or 'usage')}",
+        f'source = "{events} events of {users} users"',
+    ]
+    for table in _TABLES:
+        own = [one for one in shares if one.table == table]
+        values = {one.name: 100 * (one.rate.value or 0.0) for one in own}
+        if not any(values.values()):
+            if table != "cut":
+                continue
+            # A table without a share above 0 is refused by builds, which need a choice for inner blocks all the same.
+            values = read_weights("even").cut.model_dump()
+            lines += ["", "# No event is at an inner block: the shares are those of the weights `even`."]
+        lines += ["", f"[{table}]"]
+        lines += [f"{_key(one.name)} = {values[one.name]:.4f}{_interval(one.rate)}" for one in own]
+    path = folder / WEIGHTS_NAME
+    write_atomically(path, "\n".join(lines) + "\n")
+    return path
+
+
+def _key(name: str) -> str:
+    # TOML's bare keys are ASCII letters, digits, - and _; a category of a user may be any word.
+    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else _string(name)
+
+
+def _string(text: str) -> str:
+    """Return a string of TOML: unlike in JSON, no half of a surrogate pair is escaped, and DEL is."""
+    # Half of a surrogate pair cannot be written in UTF-8.
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _interval(rate: StoredRate) -> str:
+    if rate.low is None or rate.high is None or not rate.value:
+        return ""
+    return f"  # {100 * rate.low:.2f} to {100 * rate.high:.2f}"
+
 
 EVENTS_NAME: Final = "events.jsonl"
 SCENARIOS_NAME: Final = "scenarios.jsonl"
@@ -29,6 +119,7 @@ CODES_NAME: Final = "codes.json"
 ROWS_NAMES: Final = (SCENARIOS_NAME, FAILURES_NAME, SUMMARY_NAME)
 """Names of the files in the folder of an analysis."""
 
+# A report for each of a million events would cost more than reading them.
 _STEP: Final = 1_000
 """Number of events between two reports of progress."""
 
@@ -96,6 +187,7 @@ def extract_events(
     """
     target = folder / EVENTS_NAME
     _refuse_own_input(path, [target])
+    # The folder is what is sent to others. Links are resolved: a link in it to a salt elsewhere is no salt in it.
     if salt.resolve().is_relative_to(folder.resolve()):
         raise DataError(
             f"{salt}: the salt is in the folder that is given to others, who could find out the users by it; keep it "
@@ -111,6 +203,8 @@ def extract_events(
         for event in _with_progress(reader, "extracted", progress):
             found = extracted_event(event, hashes)
             replaced.update(name for name in WORD_FIELDS if getattr(found, name) != getattr(event, name))
+            # A file that others extracted is hashed under this salt too, so that both hashes must be broken to find a
+            # user.
             hashed_again += event.features is not None
             yield found
 
@@ -157,6 +251,7 @@ def analyse_events(
     places: dict[str, int] = {}
     users: dict[str, str] = {}
     for event in _with_progress(reader, "analysed", progress):
+        # The table forgets ids; the places of the coded events are all that is kept of them.
         if event.id in coded_ids:
             places[event.id], users[event.id] = len(table), event.user
         table.add(event if event.features is not None else extracted_event(event))
@@ -187,6 +282,7 @@ def analyse_events(
 def _refuse_own_input(path: Path, targets: Sequence[Path]) -> None:
     """Raise a DataError if one of the files that are written is the file that is read, by whatever name or link."""
     for target in targets:
+        # Hard links have other paths and the same file; events are in one copy mostly, and an overwritten one is gone.
         if path.resolve() == target.resolve() or (path.exists() and target.exists() and path.samefile(target)):
             raise DataError(f"{path}: the results would overwrite this file ({target}); give another folder with -o")
 

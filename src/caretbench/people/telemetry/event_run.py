@@ -11,10 +11,9 @@ from caretbench.errors import DataError, UsageError
 from caretbench.files import sha256_text, write_rows
 from caretbench.judging.aggregation import TextScores, scores_by_grader
 from caretbench.judging.criteria import criterion
-from caretbench.people.telemetry.analysis.judge_acceptance import ACCEPTANCE, EventScore
-from caretbench.people.telemetry.event_reader import EventReader
-from caretbench.people.telemetry.event_rows import CompletionEvent, EventTexts
-from caretbench.people.telemetry.features.event_features import outcome_of_texts, secret_texts
+from caretbench.people.telemetry.event_features import outcome_of_texts, secret_texts
+from caretbench.people.telemetry.events import CompletionEvent, EventReader, EventTexts
+from caretbench.people.telemetry.judge_acceptance import ACCEPTANCE, EventScore
 from caretbench.problem import Caret, Completion, CriterionCheck, InlineSplice, Problem, Provenance
 from caretbench.runs.run_folder import DataInfo, Manifest, ModelInfo, RunFolder
 
@@ -41,15 +40,19 @@ def write_event_run(events: Path, folder: Path, *, texts: int = EVENT_TEXTS, see
     Raises:
         DataError: the folder is not empty, or no event with texts is suited.
     """
+    # Completions of users must not be mixed into a run of models, which is then published.
     if folder.exists() and any(folder.iterdir()):
         raise DataError(f"{folder}: not empty; choose another folder for the run")
     chosen: list[tuple[int, int, CompletionEvent, EventTexts]] = []
     suited = 0
     for number, event in enumerate(EventReader(events)):
         found = event.texts
+        # A judge may be a remote model: no text in the shape of a secret is sent to it.
         if found is None or outcome_of_texts(event, found) not in ACCEPTANCE or secret_texts(found):
             continue
         suited += 1
+        # The hash is the order of a sample without replacement: the same events whatever the order of the file, and
+        # memory for `texts` of them only.
         entry = (-int(sha256_text(str(seed), event.id)[:15], 16), number, event, found)
         if len(chosen) < texts:
             heapq.heappush(chosen, entry)

@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 from caretbench.metrics.error_kinds.kind_table import error_kind_title
 from caretbench.metrics.resampling import MIN_CLUSTERS
-from caretbench.people.telemetry.analysis.judge_acceptance import AcceptanceStudy
-from caretbench.people.telemetry.analysis.people_codes import CodeAnalysis
-from caretbench.people.telemetry.analysis.usage_analysis import ALL, FailureRow, ScenarioRow, StoredRate
-from caretbench.people.telemetry.analysis.user_intervals import are_few
-from caretbench.people.telemetry.event_reader import REFUSAL_REASONS, EventReader
+from caretbench.people.telemetry.events import REFUSAL_REASONS, EventReader
+from caretbench.people.telemetry.judge_acceptance import AcceptanceStudy
+from caretbench.people.telemetry.people_codes import CodeAnalysis
+from caretbench.people.telemetry.usage_analysis import ALL, FailureRow, ScenarioRow, StoredRate, are_few
 
 
 class TelemetryTable(NamedTuple):
@@ -42,6 +41,7 @@ def scenario_table(rows: Sequence[ScenarioRow]) -> TelemetryTable:
             rate_text(row.acceptance), rate_text(row.survival), rate_text(row.right),
         )
         for row in rows
+        # A property with one value repeats the row of all events.
         if row.dimension == ALL or several[row.dimension] > 1
     ]  # fmt: skip
     columns = ("Property", "Value", "Seen", "Users", "Share", "Accepted", "Kept as it was", "Accepted or typed")

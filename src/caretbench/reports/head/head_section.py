@@ -24,7 +24,7 @@ from caretbench.reports.results.problem_lists import ExcludedProblems, excluded_
 from caretbench.reports.results.run_settings import identity_of
 from caretbench.reports.section import PageBlock, PagePart, PageSource, Section
 from caretbench.reports.summary import Column, Summary, headline_columns
-from caretbench.runs.judging.result import REQUIRED_COVERAGE
+from caretbench.runs.judging.ratings import REQUIRED_COVERAGE
 
 Rates = Mapping[str, ModelRates]
 """Rates of models and baselines by title."""

@@ -10,10 +10,9 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from caretbench.judging.aggregation import TOTAL, GraderKey, TextScores
-from caretbench.judging.agreement import grader_agreement
+from caretbench.judging.aggregation import TOTAL, GraderKey, TextScores, grader_agreement
 from caretbench.judging.answers import TextOf, plain_answer
-from caretbench.judging.question_controls import HALLUCINATIONS
+from caretbench.judging.controls import HALLUCINATIONS
 from caretbench.profiles import PROFILES, profile_named
 from caretbench.reports.frame import LoadedRun, missing_judgement_counts
 from caretbench.reports.judged.instance_means import Instances, MissingCounts, grader_counts, grader_human_agreement
@@ -35,8 +34,13 @@ from caretbench.reports.judged.trust import (
     rejection_line,
     run_acceptance,
 )
-from caretbench.runs.judging.ratings import HumanRating, rated_score_names, ratings_of_criterion, read_ratings
-from caretbench.runs.judging.result import REQUIRED_COVERAGE
+from caretbench.runs.judging.ratings import (
+    REQUIRED_COVERAGE,
+    HumanRating,
+    rated_score_names,
+    ratings_of_criterion,
+    read_ratings,
+)
 from caretbench.runs.run_folder import ModelInfo, RunFolder
 from caretbench.suites.suite_types import FAILED_CONTROLS_MARK
 

@@ -22,15 +22,14 @@ from caretbench.judging.aggregation import (
     GraderKey,
     TextKey,
     TextScores,
+    grader_agreement,
     instance_scores,
     mean_over_graders,
     scores_by_grader,
 )
-from caretbench.judging.agreement import grader_agreement
 from caretbench.judging.answers import JudgedText, inserted_texts
-from caretbench.judging.caret_controls import default_controls
-from caretbench.judging.criteria import AnswerForm
-from caretbench.judging.criterion_choice import instructed_problems
+from caretbench.judging.controls import default_controls
+from caretbench.judging.criteria import AnswerForm, instructed_problems
 from caretbench.metrics.intervals import RESAMPLES
 from caretbench.problem import Caret, CompletionKey, Judgement, Problem
 from caretbench.profiles import PROFILES, profile_named

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from caretbench.judging.aggregation import GraderKey, TextKey
 from caretbench.judging.answers import answer_key
-from caretbench.judging.caret_controls import INSTRUCTION_CONTROLS, REFERENCE
+from caretbench.judging.controls import INSTRUCTION_CONTROLS, REFERENCE
 from caretbench.metrics.agreement.coefficients import krippendorff_alpha
 from caretbench.problem import Judgement
 from caretbench.reports.judged.scores import (

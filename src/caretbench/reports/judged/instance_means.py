@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from caretbench.judging.aggregation import GraderKey, TextKey, TextScores
-from caretbench.judging.agreement import controls_in_order, repeat_spread, separation
+from caretbench.judging.aggregation import GraderKey, TextKey, TextScores, controls_in_order, repeat_spread, separation
 from caretbench.judging.answers import answer_key
-from caretbench.judging.caret_controls import CONTROLS, control_totals
+from caretbench.judging.controls import CONTROLS, control_totals
 from caretbench.metrics.agreement.item_statistic import ItemEstimate
 from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean
 from caretbench.problem import Judgement, Problem

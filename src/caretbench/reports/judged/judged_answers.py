@@ -16,11 +16,11 @@ from typing import Any, Final, NamedTuple
 
 from caretbench.judging.aggregation import GraderKey, TextKey
 from caretbench.judging.answers import TextOf, answer_key, answer_texts, plain_answer
-from caretbench.judging.criterion_choice import criteria_for
+from caretbench.judging.criteria import criteria_for
 from caretbench.judging.parsing import claims_in
 from caretbench.problem import AnyCompletion, Judgement, Problem, Profile
 from caretbench.reports.frame import model_titles
-from caretbench.runs.judging.two_step_judging import EMPTY_ANSWER, FIRST_STEP_FIELD
+from caretbench.runs.judging.judge_requests import EMPTY_ANSWER, FIRST_STEP_FIELD
 from caretbench.runs.run_folder import ModelInfo, RunFolder
 from caretbench.suites import baselines_of_run
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from caretbench.reports.estimates import ReportedNumber, ReportValue
 from caretbench.reports.judged.judged_answers import VALUE_RULE_VERSION
 from caretbench.reports.judged.trust import ACCEPTANCE_VERSION, State
-from caretbench.runs.judging.result import REQUIRED_COVERAGE
+from caretbench.runs.judging.ratings import REQUIRED_COVERAGE
 
 NOT_VALIDATED = "not validated against people"
 

@@ -18,12 +18,11 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from caretbench.errors import UsageError
-from caretbench.judging.aggregation import GraderKey, TextKey
-from caretbench.judging.agreement import separation
+from caretbench.judging.aggregation import GraderKey, TextKey, separation
 from caretbench.judging.answers import answer_key
+from caretbench.judging.controls import HALLUCINATIONS, REFERENCE, control_names, question_controls
 from caretbench.judging.criteria import Criterion
 from caretbench.judging.criteria import criterion as find_criterion
-from caretbench.judging.question_controls import HALLUCINATIONS, REFERENCE, control_names, question_controls
 from caretbench.metrics.agreement.coefficients import krippendorff_alpha
 from caretbench.problem import Problem
 from caretbench.reports.judged.judged_answers import JudgedAnswers, JudgedTexts, TextValue, grader_title

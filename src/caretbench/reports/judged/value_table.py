@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from caretbench.judging.aggregation import mean_over_graders, scores_by_grader
-from caretbench.judging.criterion_choice import criteria_for
+from caretbench.judging.criteria import criteria_for
 from caretbench.problem import Caret
 from caretbench.profiles import profile_named
 from caretbench.reports.frame import LoadedRun

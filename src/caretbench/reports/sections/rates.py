@@ -37,7 +37,7 @@ from caretbench.reports.tables import (
     table_of,
     title_field,
 )
-from caretbench.runs.judging.result import REQUIRED_COVERAGE
+from caretbench.runs.judging.ratings import REQUIRED_COVERAGE
 from caretbench.suites.validity import GATE_VERSION
 
 

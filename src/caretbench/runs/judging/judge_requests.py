@@ -1,19 +1,33 @@
-"""Requests for judgements of one judge under one criterion."""
+"""Two-step judging: extraction of an answer's statements, then a judgement of each.
+
+Both steps leave rows of their own in ``judgements.jsonl``. The second one's ``answer`` is the hash of a statement, so
+that equal statements about one problem are judged once, whoever made them, and its ``parameters`` cover those of the
+first step. A repeat is a whole pass: the statements found in repeat 1 are judged in repeat 1.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, NamedTuple
 
+from caretbench.extraction.policies import Policy
 from caretbench.files import RowAppender, join_surrogates, replace_surrogates, write_rows
-from caretbench.judging.criteria import Criterion
-from caretbench.judging.parsing import parse
+from caretbench.judging.answers import TextOf, answer_key, answer_texts, inserted_texts, plain_answer
+from caretbench.judging.controls import (
+    DEFAULT_CONTROL_PROBLEMS,
+    ControlTexts,
+    control_sample,
+    default_controls,
+    question_control_sample,
+    question_controls,
+)
+from caretbench.judging.criteria import Criterion, CriterionProblems, instructed_problems, problems_by_criterion
+from caretbench.judging.parsing import claims_in, parse
 from caretbench.judging.prompting import render
 from caretbench.models import ChatPrompt, FailureKind, ModelAnswer, ModelClient, Sampling
-from caretbench.problem import Judgement
-from caretbench.runs.judging.texts_to_judge import DistinctText
-from caretbench.runs.model_under_test import worst_cost
+from caretbench.problem import AnyCompletion, Judgement, Problem, Profile
+from caretbench.runs.generate import worst_cost
 from caretbench.runs.plans.prices import CostBudget, Price
 from caretbench.runs.request_stage import (
     ErrorFile,
@@ -24,6 +38,104 @@ from caretbench.runs.request_stage import (
     StageRequests,
 )
 from caretbench.runs.run_folder import JudgementKey, MissingJudgement, RunFolder
+from caretbench.suites import baselines_of_run
+
+
+class DistinctText(NamedTuple):
+    """Text to judge: inserted at the caret of a problem, or an answer to its question; ``answer`` is its hash."""
+
+    problem: Problem
+    text: str
+    answer: str
+
+
+def distinct_texts(
+    folder: RunFolder,
+    part: CriterionProblems,
+    policy: Policy,
+    profile: Profile,
+    *,
+    control_problems: int = DEFAULT_CONTROL_PROBLEMS,
+    baselines: bool = False,
+    is_judged: Callable[[AnyCompletion], bool] = lambda _completion: True,
+    controls: ControlTexts = default_controls,
+) -> tuple[list[DistinctText], int]:
+    """Return the distinct texts to judge, and the number of completions with them.
+
+    Args:
+        folder: The run: its completions, and its problems, from which the controls are taken.
+        part: The problems to judge, and the criterion.
+        policy: From raw text to inserted text: the run's.
+        profile: The run's.
+        control_problems: Number of the run's problems whose controls are judged too; 0 for none.
+        baselines: Judge the completions of the baselines too.
+        is_judged: Chooses completions, where a criterion asks only about some.
+        controls: Makes the controls: the suite's.
+    """
+    chosen = {problem.id: problem for problem in part.problems}
+    left_out = () if baselines else baseline_names(folder)
+    found: dict[tuple[str, str], DistinctText] = {}
+    count = 0
+    for completion, text, answer in inserted_texts(folder.completions(), chosen, policy, profile):
+        if completion.model not in left_out and is_judged(completion):
+            count += 1
+            found.setdefault((completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer))
+    if control_problems:
+        everything = folder.problems() if folder.problems_path.exists() else list(part.problems)
+        if part.criterion.form == "decision":
+            everything = instructed_problems(everything, profile)
+        texts = controls(everything, part.criterion.form)
+        for problem in control_sample(everything, control_problems):
+            for text in texts[problem.id].values() if problem.id in chosen else ():
+                answer = answer_key(text)
+                found.setdefault((problem.id, answer), DistinctText(problem, text, answer))
+    return list(found.values()), count
+
+
+def distinct_answers(
+    folder: RunFolder,
+    part: CriterionProblems,
+    profile: Profile,
+    *,
+    control_problems: int = DEFAULT_CONTROL_PROBLEMS,
+    baselines: bool = False,
+    text_of: TextOf = plain_answer,
+) -> tuple[list[DistinctText], int]:
+    """Return the distinct answers to a part's questions, and the number of completions with them.
+
+    ``text_of`` gives what the judge sees of a raw answer. The baselines are the suite's, and those of the manifest.
+    """
+    chosen = {problem.id: problem for problem in part.problems}
+    left_out = () if baselines else baseline_names(folder)
+    found: dict[tuple[str, str], DistinctText] = {}
+    count = 0
+    for completion, text, answer in answer_texts(folder.completions(), chosen, profile, text_of):
+        if completion.model not in left_out:
+            count += 1
+            found.setdefault((completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer))
+    if control_problems:
+        pool = control_pool(folder.problems() if folder.problems_path.exists() else part.problems, part, profile)
+        texts = question_controls(pool, part.criterion)
+        for problem in question_control_sample(pool, control_problems):
+            for text in texts[problem.id].values() if problem.id in chosen else ():
+                answer = answer_key(text)
+                found.setdefault((problem.id, answer), DistinctText(problem, text, answer))
+    return list(found.values()), count
+
+
+def control_pool(problems: Sequence[Problem], part: CriterionProblems, profile: Profile) -> list[Problem]:
+    """Return the problems from which a part's controls are taken: all of its criterion, selected or not."""
+    known = {entry.criterion.key: entry.problems for entry in problems_by_criterion(problems, profile)}
+    return list(known.get(part.criterion.key, part.problems))
+
+
+def baseline_names(folder: RunFolder) -> tuple[str, ...]:
+    """Return the names of the baselines of a run: the suite's, and those of the manifest."""
+    if not folder.manifest_path.exists():
+        return baselines_of_run(None)
+    manifest = folder.manifest()
+    return baselines_of_run(manifest.suite, (info.model for info in manifest.models if info.source == "baseline"))
+
 
 RequestedJudgements = tuple[DistinctText, Sequence[int]]
 """A text, and the numbers of the repeats in which it is to be judged."""
@@ -156,3 +268,43 @@ class JudgeRequests(StageRequests[DistinctText]):
             if any(again(row) for row in self.folder.judgements()):
                 write_rows(self.folder.judgements_path, kept())
         return earlier_cost
+
+
+FIRST_STEP_FIELD: Final = "after"
+"""Field of a second step's settings that contains the parameters of the first."""
+
+EMPTY_ANSWER: Final = answer_key("")
+"""Hash of the empty answer, which has no statements and is not sent to judges."""
+
+
+def requested_judgements(
+    criterion: Criterion, texts: Sequence[DistinctText], repeats: int | None
+) -> list[RequestedJudgements]:
+    """Return the judgements of texts to request first; ``repeats`` None: as the criterion defines.
+
+    Nobody is asked which statements the empty answer makes.
+    """
+    count = criterion.repeats if repeats is None else repeats
+    return [(text, range(count)) for text in texts if criterion.then is None or text.answer != EMPTY_ANSWER]
+
+
+def second_step_judgements(
+    first: Iterable[Judgement], requested: Sequence[RequestedJudgements], problems: Mapping[str, Problem]
+) -> list[RequestedJudgements]:
+    """Return the distinct statements that a judge extracted, with the repeats that contain them.
+
+    Args:
+        first: The grader's judgements by the criterion of the first step.
+        requested: Texts of the first step: statements of other texts do not count.
+        problems: By id.
+    """
+    repeats_by_text = {(subject.problem.id, subject.answer): set(repeats) for subject, repeats in requested}
+    found: dict[tuple[str, str], tuple[DistinctText, set[int]]] = {}
+    for row in first:
+        if row.repeat not in repeats_by_text.get((row.problem_id, row.answer), ()):
+            continue
+        for claim in claims_in(row.text) if row.values else ():
+            key = (row.problem_id, answer_key(claim))
+            subject = DistinctText(problems[row.problem_id], claim, key[1])
+            found.setdefault(key, (subject, set()))[1].add(row.repeat)
+    return [(subject, sorted(repeats)) for subject, repeats in found.values()]

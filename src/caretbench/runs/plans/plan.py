@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from caretbench.errors import DataError, UsageError
+from caretbench.judging.criteria import CriterionProblems, problems_by_criterion
 from caretbench.judging.criteria import criterion as find_criterion
-from caretbench.judging.criterion_choice import CriterionProblems, problems_by_criterion
 from caretbench.models import AccessCheck, ClientOptions, Sampling, unchecked
 from caretbench.redaction import redact
-from caretbench.runs.plans.benchmark import Benchmark, baseline_names
 from caretbench.runs.plans.config import (
     TESTED_MODEL_OPTIONS,
     JudgeConfig,
@@ -28,10 +30,41 @@ from caretbench.runs.plans.config import (
 from caretbench.runs.plans.model_plan import JudgePlan, ModelPlan
 from caretbench.runs.plans.prices import Price, Prices
 from caretbench.runs.plans.roles import RESERVED_ROLES, refuse_remote
-from caretbench.runs.plans.sampling import sampling_preset as find_preset
-from caretbench.runs.plans.suite_settings import check_model, check_suite_prompt
+from caretbench.runs.plans.suite_settings import Benchmark, baseline_names, check_model, check_suite_prompt
 from caretbench.suites import baselines_of_run
 from caretbench.versions import current_model
+
+
+class SamplingPreset(NamedTuple):
+    """Named sampling preset: number of samples per problem and sampling settings."""
+
+    name: str
+    about: str
+    samples: int
+    sampling: Sampling
+
+
+@cache
+def sampling_presets() -> Mapping[str, SamplingPreset]:
+    """Return all presets by name."""
+    text = resources.files("caretbench.runs.plans").joinpath("sampling_presets.toml").read_text("utf-8")
+    found = {}
+    for name, entry in tomllib.loads(text).items():
+        about, samples = entry.pop("about"), entry.pop("samples")
+        found[name] = SamplingPreset(name, about, samples, Sampling.model_validate(entry))
+    return found
+
+
+def sampling_preset(name: str) -> SamplingPreset:
+    """Return the preset ``name``.
+
+    Raises:
+        UsageError: no such preset; the message lists the known ones.
+    """
+    known = sampling_presets()
+    if name not in known:
+        raise UsageError(f"unknown preset {name!r}; known: {', '.join(known)}")
+    return known[name]
 
 
 @dataclass(frozen=True)
@@ -190,7 +223,7 @@ def _model(places: _Places, number: int, entry: ModelConfig, defaults: RequestCo
     key, named = f"models.{number}", entry.preset or defaults.preset
     common = RequestConfig() if entry.preset else defaults  # a preset of its own states all of the sampling
     settings = common.sampling.model_dump() | entry.sampling.model_dump(exclude_none=True)
-    base = places.of(f"{key}.preset", lambda: find_preset(named) if named else None)
+    base = places.of(f"{key}.preset", lambda: sampling_preset(named) if named else None)
     sampling = places.of(
         f"{key}.sampling", lambda: override_sampling(SamplingConfig(**settings), base and base.sampling)
     )

@@ -16,7 +16,7 @@ pytest.importorskip("uvicorn")
 from playwright.sync_api import Browser, BrowserContext
 
 from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
-from caretbench.people.review.event import ReviewEvent
+from caretbench.people.review.records import ReviewEvent
 from caretbench.people.review.state import ReviewState
 from tests.support.axe import axe_script, serious_findings
 from tests.support.report_browser import CHROMIUM, chromium, needs_browser

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.people.review.server.code_view import LONGEST_LINE, code_html
-from caretbench.people.review.server.visible_text import visible_html
+from caretbench.people.review.server.entries import LONGEST_LINE, code_html, visible_html
 
 pytest.importorskip("pygments")
 

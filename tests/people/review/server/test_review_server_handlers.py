@@ -16,8 +16,7 @@ pytest.importorskip("uvicorn")
 from starlette.testclient import TestClient
 
 from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
-from caretbench.people.review.event import now
-from caretbench.people.review.item import HiddenItem
+from caretbench.people.review.records import HiddenItem, now
 from caretbench.people.review.server.application import review_application
 from tests.support.review_server import PROTOCOL, made_item, make_review
 

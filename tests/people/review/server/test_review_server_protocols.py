@@ -15,10 +15,9 @@ pytest.importorskip("uvicorn")
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from caretbench.people.review.database import ReviewDatabase
-from caretbench.people.review.item import ReviewItem
-from caretbench.people.review.problem_items import problem_items
 from caretbench.people.review.protocol import ReviewProtocol, load_protocol, protocol_names
-from caretbench.people.review.run_items import run_items
+from caretbench.people.review.records import ReviewItem
+from caretbench.people.review.review_items import problem_items, run_items
 from caretbench.suites import load_problems, load_suite
 from tests.people.review.server.test_review_server_browser import stored
 from tests.support.axe import axe_script, serious_findings

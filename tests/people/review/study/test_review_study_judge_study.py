@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.people.review.item import ReviewItem
 from caretbench.people.review.protocol import Answer
-from caretbench.people.review.study.study_types import StudyResult
+from caretbench.people.review.records import ReviewItem
+from caretbench.people.review.study.study_numbers import StudyResult
 from caretbench.runs.run_folder import RunFolder
 from tests.support.command_run import in_this_process as caretbench
 from tests.support.model_server import ModelServer, Recorded

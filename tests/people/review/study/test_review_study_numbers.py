@@ -10,10 +10,8 @@ import pytest
 from caretbench.judging.aggregation import TextKey
 from caretbench.judging.model_families import model_family
 from caretbench.metrics.correlation import pearson, spearman
-from caretbench.people.review.study.ensembles import majority
-from caretbench.people.review.study.study_numbers import study_result
-from caretbench.people.review.study.study_tables import study_lines
-from caretbench.people.review.study.study_types import RatedText, StudyJudge, StudyResult
+from caretbench.people.review.study.judge_study import study_lines
+from caretbench.people.review.study.study_numbers import RatedText, StudyJudge, StudyResult, majority, study_result
 
 LANGUAGES = ("cpp", "csharp", "java", "javascript", "python", "typescript")
 PEOPLE = ("ann", "bob", "cyd")

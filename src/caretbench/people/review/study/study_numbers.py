@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -20,21 +22,163 @@ from caretbench.metrics.agreement.item_statistic import (
 )
 from caretbench.metrics.correlation import mean_difference_statistic, pearson_statistic, spearman_statistic
 from caretbench.metrics.resampling import Floats
-from caretbench.people.review.study.ensembles import ensembles
-from caretbench.people.review.study.study_types import (
-    CriterionChoice,
-    EnsembleGain,
-    FamilyLeaning,
-    JudgeComparison,
-    JudgeReplacement,
-    RatedText,
-    StudyJudge,
-    StudyNumber,
-    StudyResult,
-    StyleGap,
-)
 from caretbench.people.study_statistics.item_halves import item_halves
 from caretbench.people.study_statistics.replacement_test import replacement_test
+from caretbench.problem import Row
+
+Scores = Mapping[str, float]
+"""Scores of one text by name, with their sum as ``total``."""
+
+
+class RatedText(NamedTuple):
+    """Text that people rated.
+
+    ``stratum`` is its language (its task, of answers to questions); ``variants`` are the keys of the same answer in
+    other styles.
+    """
+
+    key: TextKey
+    stratum: str
+    authors: tuple[str, ...]
+    people: Mapping[str, Scores]
+    variants: Mapping[str, TextKey]
+
+
+class StudyJudge(NamedTuple):
+    """Judge or ensemble in a study: its name, the criterion, and its scores by text, on the scale of people."""
+
+    name: str
+    criterion: str
+    scores: Mapping[TextKey, Scores]
+    members: tuple[str, ...] = ()
+    """Names of the judges of an ensemble."""
+
+
+class StudyNumber(Row):
+    """Value with its 95 % interval over texts; None where it is undefined."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class JudgeComparison(Row):
+    """Comparison of a judge with the mean of people, over the texts of one part (``all``, or a stratum)."""
+
+    judge: str
+    criterion: str
+    part: str
+    score: str
+    texts: int
+    people: int
+    spearman: StudyNumber
+    pearson: StudyNumber
+    mean_difference: StudyNumber
+    """Judge minus people, in points."""
+    kappa: StudyNumber
+    """Quadratic kappa of the scores, rounded to whole points."""
+
+
+class JudgeReplacement(Row):
+    """Result of the test of a judge against people (``alternative annotator test``)."""
+
+    judge: str
+    criterion: str
+    texts: int
+    winning_rate: float | None
+    advantage: float | None
+    passes: bool | None
+    reason: str = ""
+
+
+class CriterionChoice(Row):
+    """Spearman correlation of a criterion's judges (their mean) on the half for choosing, and on the other half."""
+
+    criterion: str
+    on_first_half: float | None
+    on_second_half: StudyNumber
+    chosen: bool
+
+
+class EnsembleGain(Row):
+    """Spearman correlation of an ensemble minus that of its best member, which the first half chose."""
+
+    ensemble: str
+    criterion: str
+    member: str
+    difference: StudyNumber
+    p_value: float | None
+
+
+class StyleGap(Row):
+    """Mean change of a judge's total when the same answer has another style, in points."""
+
+    judge: str
+    criterion: str
+    style: str
+    texts: int
+    gap: StudyNumber
+    verdict: Literal["higher", "lower", "not distinguishable"]
+
+
+class FamilyLeaning(Row):
+    """Judge minus people on answers of the judge's own family of models, minus the same on the others, in points."""
+
+    judge: str
+    criterion: str
+    family: str
+    own_texts: int
+    other_texts: int
+    leaning: StudyNumber
+
+
+class StudyResult(Row):
+    """Results of a study. With several criteria, all numbers are over the half that did not choose the criterion."""
+
+    schema_version: Literal[1] = 1
+    criterion: str
+    """Criterion that people rated by."""
+    simulated: bool
+    people: int
+    texts: int
+    reported_texts: int
+    alpha: float | None
+    """Krippendorff's alpha (ordinal) of people's totals."""
+    comparisons: tuple[JudgeComparison, ...]
+    replacements: tuple[JudgeReplacement, ...]
+    criteria: tuple[CriterionChoice, ...] = ()
+    ensembles: tuple[EnsembleGain, ...] = ()
+    styles: tuple[StyleGap, ...] = ()
+    families: tuple[FamilyLeaning, ...] = ()
+
+
+def majority(values: Sequence[float]) -> float:
+    """Return the most frequent value, rounded to whole points; among equally frequent ones the middle one."""
+    counts = Counter(round(value) for value in values)
+    most = max(counts.values())
+    return float(statistics.median_low(sorted(value for value, count in counts.items() if count == most)))
+
+
+ENSEMBLES: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
+    "mean": lambda values: math.fsum(values) / len(values),
+    "median": statistics.median,
+    "majority": majority,
+}
+
+
+def ensembles(judges: Sequence[StudyJudge]) -> Iterator[StudyJudge]:
+    """Yield the ensembles of the judges of one criterion, over the texts that all of them judged."""
+    if len(judges) < 2:
+        return
+    shared = set.intersection(*(set(judge.scores) for judge in judges))
+    names = tuple(judge.name for judge in judges)
+    for title, fold in ENSEMBLES.items():
+        scores = {
+            text: {score: fold([judge.scores[text][score] for judge in judges]) for score in judges[0].scores[text]}
+            for text in sorted(shared)
+        }
+        yield StudyJudge(f"{title} of {len(judges)}", judges[0].criterion, scores, names)
+
 
 RESAMPLES = 1_000
 

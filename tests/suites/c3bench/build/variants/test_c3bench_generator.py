@@ -7,7 +7,7 @@ import pytest
 
 from caretbench.build.build_models import BuildRequest
 from caretbench.models import ChatPrompt
-from caretbench.runs.model_under_test import prompt_text
+from caretbench.runs.generate import prompt_text
 from caretbench.suites.c3bench.build.variants.code_context import CodeContext, Variant
 from caretbench.suites.c3bench.build.variants.model_roles import checked_readings, fitted, generate_variants
 from tests.support.c3bench_variants import HEAD, MIDDLE, SUM, TAIL, TEST, WHILE, even_context

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from caretbench.execution.sandbox import bubblewrap
-from caretbench.people.review.item import ReviewItem
+from caretbench.people.review.records import ReviewItem
 from caretbench.problem import Problem
 from tests.support.c3bench_variants import HEAD, MIDDLE, RECURSION, REFUSED, SUM, TAIL, TEST, WHILE
 from tests.support.command_run import in_this_process as caretbench

@@ -1,1 +1,0 @@
-"""Style controls of judges: the same answer in another style, which must keep its score."""

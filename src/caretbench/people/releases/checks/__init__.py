@@ -1,1 +1,0 @@
-"""Checks of a set before its release: sources, rows, secrets and licences."""

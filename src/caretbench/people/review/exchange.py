@@ -1,0 +1,388 @@
+"""Events that the owner of a review makes: items are opened again, or given to other people."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from caretbench.build.validation.reviewed import REJECTED, SETTLED_NAME, ReviewedProblem
+from caretbench.errors import check_folder_is_writable
+from caretbench.files import DataError, read_rows, write_atomically, write_rows
+from caretbench.people.review.database import Person, PersonRole, ReviewDatabase
+from caretbench.people.review.protocol import ReviewProtocol
+from caretbench.people.review.queues import QueueEntry
+from caretbench.people.review.records import (
+    OWN_KINDS,
+    OWNER,
+    EventKind,
+    ReviewEvent,
+    ReviewItem,
+    checked_name,
+    new_event_id,
+    now,
+)
+from caretbench.people.review.state import ReviewState
+from caretbench.problem import Row
+from caretbench.runs.judging.ratings import RATINGS_NAME, HumanRating, shown_texts
+from caretbench.runs.run_folder import RunFolder
+
+RATING_FIELDS: Final = (
+    "item", "problem", "suite", "language", "labels", "kind", "person", "role", "repeat", "question", "answer", "note",
+    "seconds", "holds", "made_at",
+)  # fmt: skip
+"""Columns of ``ratings.csv``."""
+
+# A note `=HYPERLINK(…)` would run in the spreadsheet of the owner who opens the export.
+FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
+"""First characters by which spreadsheets know a formula."""
+
+
+class ExportedDecision(Row):
+    """One event of one person, with the item; ``holds``: it is a decision, and no later event took its place."""
+
+    item: str
+    problem_id: str
+    suite: str
+    language: str
+    answer: str
+    kind: str
+    role: PersonRole
+    holds: bool
+    event: ReviewEvent
+
+
+def export_review(database: ReviewDatabase, folder: Path) -> dict[str, int]:
+    """Write the files of an export; return the number of rows of each.
+
+    ``decisions.jsonl`` has every event, ``ratings.csv`` every answer of a decision, ``settled.jsonl`` the result of
+    each item, ``rejections.jsonl`` the rejected ones. Rows are sorted by item, person and time, whatever the order in
+    which events arrived.
+    """
+    state = ReviewState(database)
+    items = {item_id: item for _, item_id, item in database.items()}
+    decisions = _decisions(database, state, items)
+    settled = []
+    for item_id in sorted(items):
+        item = items[item_id]
+        if item.kind == "item" and item_id not in state.replaced:
+            found = state.settled(item_id)
+            settled.append(
+                ReviewedProblem(
+                    item=item_id, problem_id=item.problem_id, suite=item.suite, state=found.state, value=found.value,
+                    problem_hash=item.problem_hash,
+                    means=found.means, reasons=found.reasons, notes=found.notes,
+                )
+            )  # fmt: skip
+    files: dict[str, Sequence[Row]] = {
+        "decisions.jsonl": decisions,
+        SETTLED_NAME: settled,
+        "rejections.jsonl": [row for row in settled if row.value == REJECTED],
+    }
+    counts = {name: write_rows(folder / name, rows) for name, rows in files.items()}
+    ratings = list(_rating_lines(decisions, items))
+    write_atomically(folder / "ratings.csv", csv_text((RATING_FIELDS, *ratings)).encode())
+    return counts | {"ratings.csv": len(ratings)}
+
+
+def _decisions(database: ReviewDatabase, state: ReviewState, items: Mapping[str, ReviewItem]) -> list[ExportedDecision]:
+    roles: dict[str, PersonRole] = {person.name: person.role for person in state.people.values()}
+    events = (event for _, event in database.events() if event.item in items)
+    rows = []
+    # Two copies of a review that received the same events in another order export the same bytes.
+    for event in sorted(events, key=lambda one: (one.item, one.person, *one.order)):
+        item = items[event.item]
+        held = state.decision(event.person, QueueEntry(event.item, event.repeat))
+        rows.append(
+            ExportedDecision(
+                item=event.item, problem_id=item.problem_id, suite=item.suite, language=item.language,
+                answer=item.answer, kind=item.kind, holds=held is not None and held.id == event.id, event=event,
+                role="owner" if event.person == OWNER else roles.get(event.person, "reviewer"),
+            )
+        )  # fmt: skip
+    return rows
+
+
+def _rating_lines(
+    decisions: Sequence[ExportedDecision], items: Mapping[str, ReviewItem]
+) -> Iterator[tuple[object, ...]]:
+    for row in decisions:
+        event = row.event
+        labels = " ".join(f"{name}={value}" for name, value in sorted(items[row.item].labels.items()))
+        for question, answer in sorted(event.answers.items()):
+            yield (
+                row.item, row.problem_id, row.suite, row.language, labels, row.kind, event.person, row.role,
+                event.repeat, question, answer, event.note, "" if event.active_s is None else event.active_s,
+                int(row.holds), event.made_at,
+            )  # fmt: skip
+
+
+def csv_text(rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as CSV; a text that a spreadsheet would run as a formula begins with an apostrophe."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for row in rows:
+        writer.writerow(
+            [f"'{field}" if isinstance(field, str) and field[:1] in FORMULA_STARTS else field for field in row]
+        )
+    return text.getvalue()
+
+
+class ImportedRows(NamedTuple):
+    """Numbers of events: new ones, and those that were there; and the names of people who were not known."""
+
+    new: int
+    known: int
+    people: tuple[str, ...]
+
+
+class _Source(NamedTuple):
+    """Rows of one file: its people, the items that it has, and its events with their places in it."""
+
+    people: tuple[Person, ...]
+    items: tuple[ReviewItem, ...]
+    events: tuple[tuple[str, ReviewEvent], ...]
+
+
+def import_decisions(database: ReviewDatabase, paths: Iterable[Path]) -> ImportedRows:
+    """Add the decisions of files to a review, all or none. An event with a known id is the same event.
+
+    People who were never invited are added without a link: ``invite`` makes one. The items of a copy are added too.
+
+    Args:
+        database: The review.
+        paths: ``decisions.jsonl`` of an export, or ``review.sqlite`` of a copy.
+
+    Raises:
+        DataError: a file cannot be read, is of another protocol or item, has a wrong answer, or gives a known person
+            another role. The message names the file and the line.
+    """
+    protocol = database.protocol()
+    sources = [_read(path, protocol) for path in paths]
+    choices = {item_id: len(item.shown.choices) for _, item_id, item in database.items()}
+    # Items of the copy first: a decision of it may be about one that only it has.
+    choices |= {item.id: len(item.shown.choices) for source in sources for item in source.items}
+    roles = {person.name: person.role for person in database.people()}
+    added: dict[str, Person] = {}
+    for source in sources:
+        for person in source.people:
+            # A reviewer of one machine who adjudicates on the other would settle items that the same person decided.
+            known = roles.get(person.name, person.role)
+            if known != person.role:
+                raise DataError(f"{database.path}: {person.name} is {known} here, and {person.role} in the import")
+            if person.name not in roles:
+                roles[person.name] = person.role
+                added[person.name] = person
+        for where, event in source.events:
+            _check(where, event, protocol, choices)
+    events = {event.id: event for source in sources for _, event in source.events}
+    new = database.merge(
+        list(added.values()), [item for source in sources for item in source.items], list(events.values())
+    )
+    return ImportedRows(new, len(events) - new, tuple(sorted(added)))
+
+
+def _check(where: str, event: ReviewEvent, protocol: ReviewProtocol, choices: dict[str, int]) -> None:
+    if event.protocol != protocol.key:
+        raise DataError(f"{where}: protocol: {event.protocol}; this review is by {protocol.key}")
+    # A file can claim anything: decisions in the owner's name would have no queue and no control.
+    if event.person == OWNER and event.kind in OWN_KINDS:
+        raise DataError(f"{where}: person: the owner of a review decides no item")
+    if event.person != OWNER:
+        try:
+            checked_name(event.person)
+        except ValueError as error:
+            raise DataError(f"{where}: person: {error}") from None
+    if event.item not in choices:
+        raise DataError(f"{where}: item: this review has no item {event.item}")
+    if event.kind == "decision":
+        # The page checks answers, but an exported file can be edited.
+        fault = protocol.faults(event.answers, event.note, choices[event.item])
+        if fault is not None:
+            raise DataError(f"{where}: answers: {fault}")
+
+
+def _read(path: Path, protocol: ReviewProtocol) -> _Source:
+    if path.suffix == ".jsonl":
+        rows = list(read_rows(path, ExportedDecision))
+        people = {row.event.person: Person(row.event.person, row.role, joined=False) for row in rows}
+        events = tuple((f"{path}:{line}", row.event) for line, row in enumerate(rows, 1))
+        return _Source(tuple(person for person in people.values() if person.role != "owner"), (), events)
+    with ReviewDatabase(path) as other:
+        theirs = other.protocol()
+        # Exports have the key alone; a database has the whole protocol, so that an edited one is found.
+        if theirs.key != protocol.key or theirs.fingerprint != protocol.fingerprint:
+            raise DataError(f"{path}: protocol: {theirs.key} with other questions; this review is by {protocol.key}")
+        return _Source(
+            tuple(person for person in other.people() if person.role != "owner"),
+            tuple(item for _, _, item in other.items()),
+            tuple(_places(path, other)),
+        )
+
+
+def _places(path: Path, database: ReviewDatabase) -> Iterator[tuple[str, ReviewEvent]]:
+    for place, event in database.events():
+        yield f"{path}: event {place}", event
+
+
+class AddedItems(NamedTuple):
+    """Numbers of items: added ones, those of them that take the place of another, and those that were there."""
+
+    new: int
+    successors: int
+    known: int
+
+
+def add_with_successors(
+    database: ReviewDatabase, state: ReviewState, items: Sequence[ReviewItem], *, replace_rejected: bool = False
+) -> AddedItems:
+    """Add items to a review. An item of the same problem with other texts is replaced.
+
+    Args:
+        database: The review.
+        state: Its state.
+        items: Items of problems.
+        replace_rejected: Items of new problems take the places of rejected ones with the same suite, language and
+            labels, in the order in which the items were added.
+
+    Raises:
+        DataError: there are rejected items, but none has the labels of a new problem.
+    """
+    current = _current_items(database, state)
+    by_problem = {item.problem_id: item_id for item_id, item in current.items()}
+    new = [item for item in items if item.id not in current]
+    changed = {item.id: by_problem.get(item.problem_id) for item in new}
+    rejected = _rejected_by_cell(state, current, set(changed.values())) if replace_rejected else {}
+    added = []
+    for item in new:
+        predecessor = changed[item.id]
+        waiting = rejected.get(_cell(item))
+        if predecessor is None and waiting:
+            # Oldest rejection first: `labels` are equal, so any of them fits.
+            predecessor = waiting.popleft()
+        added.append(item.model_copy(update={"successor_of": predecessor}))
+    successors = sum(item.successor_of is not None for item in added)
+    # Otherwise the new problems would be plain additions, and the rejected ones wait for ever.
+    if any(rejected.values()) and not successors:
+        cell = next(" ".join(cell) for cell, waiting in rejected.items() if waiting)
+        raise DataError(f"no new problem has the labels of a rejected item ({cell}); nothing is added")
+    return AddedItems(state.add_items(added), successors, len(items) - len(new))
+
+
+def _current_items(database: ReviewDatabase, state: ReviewState) -> dict[str, ReviewItem]:
+    return {
+        item_id: item for _, item_id, item in database.items() if item.kind == "item" and item_id not in state.replaced
+    }
+
+
+def _rejected_by_cell(
+    state: ReviewState, items: Mapping[str, ReviewItem], replaced: Set[str | None]
+) -> dict[tuple[str, ...], deque[str]]:
+    """Return the rejected items that nothing replaces yet, by their labels."""
+    found: dict[tuple[str, ...], deque[str]] = defaultdict(deque)
+    for item_id, item in items.items():
+        if item_id not in replaced and state.settled(item_id).value == REJECTED:
+            found[_cell(item)].append(item_id)
+    return found
+
+
+def _cell(item: ReviewItem) -> tuple[str, ...]:
+    return (item.suite, item.language, *(f"{name}={value}" for name, value in sorted(item.labels.items())))
+
+
+class WrittenRatings(NamedTuple):
+    """File of ratings, the number of rows of this review in it, and that of others which stay."""
+
+    path: Path
+    ratings: int
+    others: int
+
+
+def review_ratings(database: ReviewDatabase, state: ReviewState, folder: RunFolder) -> list[HumanRating]:
+    """Return the ratings of the reviewers that hold, of items of the result; not those of the adjudicator.
+
+    Raises:
+        DataError: the review is not about a criterion, or the run has other problems.
+    """
+    protocol = state.protocol
+    if protocol.criterion is None:
+        raise DataError(f"{database.path}: the protocol {protocol.key} rates nothing that a judge rates")
+    scales = [question.name for question in protocol.questions if question.kind == "scale"]
+    problems = {problem.id: problem for problem in folder.problems()}
+    rows = []
+    for _, item_id, item in database.items():
+        if item.kind != "item" or item_id in state.replaced:
+            continue
+        for person, event in sorted(state.decisions(item_id).items()):
+            values = {name: float(event.answers[name]) for name in scales if name in event.answers}
+            # A judge's total is over all scores; one of three would be compared with it.
+            if len(values) < len(scales):
+                continue
+            if item.problem_id not in problems:
+                raise DataError(f"{folder.problems_path}: no problem {item.problem_id}; name the run: --run RUN")
+            rows.append(
+                HumanRating(
+                    problem_id=item.problem_id,
+                    answer=item.answer,
+                    rater=person,
+                    values=values,
+                    completion=item.shown.span,
+                    criterion=protocol.criterion,
+                    simulated=event.simulated,
+                    **shown_texts(problems[item.problem_id]),
+                )
+            )
+    return sorted(rows, key=lambda row: (row.problem_id, row.answer, row.rater))
+
+
+def write_human_ratings(database: ReviewDatabase, state: ReviewState, folder: RunFolder) -> WrittenRatings:
+    """Write the ratings of a review into a run. Ratings by other people, or about other criteria, stay.
+
+    Raises:
+        DataError: as :func:`review_ratings`, or the file that is there cannot be read.
+        MachineError: the run's folder cannot be written.
+    """
+    check_folder_is_writable(folder.path, "export the ratings of a copy of the run")
+    rows = review_ratings(database, state, folder)
+    # An export that is repeated replaces its own rows, also those of decisions that were undone since.
+    ours = {(name, state.protocol.criterion) for name in state.people} | {(row.rater, row.criterion) for row in rows}
+    path = folder.path / RATINGS_NAME
+    stored = list(read_rows(path, HumanRating)) if path.exists() else []
+    kept = [row for row in stored if (row.rater, row.criterion) not in ours]
+    write_rows(path, [*kept, *rows])
+    return WrittenRatings(path, len(rows), len(kept))
+
+
+def reopen_items(state: ReviewState, items: Sequence[str], note: str = "") -> int:
+    """Let everybody decide items again; return their number.
+
+    Raises:
+        DataError: there is no item to open.
+    """
+    if not items:
+        raise DataError("no item to open again; name items, or --disputed")
+    return sum(state.add(_event(state, "reopen", OWNER, item, note)) for item in dict.fromkeys(items))
+
+
+def assign_items(state: ReviewState, person: str, items: Sequence[str], *, release: bool = False) -> int:
+    """Give items to a reviewer, or take them away; return their number.
+
+    Raises:
+        DataError: there is no such reviewer.
+    """
+    reviewers = state.names("reviewer")
+    if person not in reviewers:
+        raise DataError(f"no reviewer {person}; invited: {', '.join(reviewers) or 'nobody'}")
+    kind: EventKind = "release" if release else "assign"
+    return sum(state.add(_event(state, kind, person, item, "")) for item in dict.fromkeys(items))
+
+
+def _event(state: ReviewState, kind: EventKind, person: str, item: str, note: str) -> ReviewEvent:
+    moment = now()
+    return ReviewEvent(
+        id=new_event_id(), kind=kind, person=person, item=item, protocol=state.protocol.key, made_at=moment,
+        received_at=moment, note=note,
+    )  # fmt: skip

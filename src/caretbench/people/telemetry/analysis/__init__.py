@@ -1,1 +1,0 @@
-"""Statistics over completion events, with intervals over users: usage, failures, weights, codes, acceptance."""

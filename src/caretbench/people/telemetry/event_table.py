@@ -1,0 +1,167 @@
+"""Table of events as compact columns, so that millions fit into memory: users, outcomes and properties as numbers."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caretbench.metrics.error_kinds.kind_table import edit_kind_names
+from caretbench.people.telemetry.events import (
+    COUNTED_OUTCOMES,
+    OTHER,
+    CompletionEvent,
+    EventFeatures,
+    TelemetryRules,
+    counted_outcome,
+    telemetry_rules,
+)
+
+DIMENSIONS: Final = (
+    "language", "scenario", "block", "cut", "boundary", "line", "lines", "prompt_characters", "trigger", "model",
+    "category",
+)  # fmt: skip
+"""Properties by which events are divided."""
+
+# A column holds a byte for each event; and a table of more rows than 60 is not read.
+_MAX_VALUES: Final = 60
+"""Number of values of a property, from which new ones count as :data:`OTHER`."""
+
+Codes = NDArray[np.int64]
+
+
+def scenario_of(event: CompletionEvent, features: EventFeatures) -> str:
+    """Return the scenario of an event, named as in files of weights."""
+    # Context of other files outweighs the place of the caret: such prompts are DevBench's `rag` whatever the block.
+    if event.other_files:
+        return "rag"
+    if not features.has_suffix:
+        return "incomplete_suffix"
+    return "full_block" if features.cut == "block" else "inner_block"
+
+
+def number_class(value: int, bounds: Sequence[int]) -> str:
+    """Return the class of a number: ``1``, ``3-5``, ``11+`` for the bounds 1, 2, 5, 10."""
+    place = bisect.bisect_left(bounds, value)
+    if place == len(bounds):
+        return f"{bounds[-1] + 1}+"
+    low = bounds[place - 1] + 1 if place else min(bounds[0], 1)
+    return str(bounds[place]) if low == bounds[place] else f"{low}-{bounds[place]}"
+
+
+class EventTable:
+    """Columns of the events that were added, which must have features."""
+
+    def __init__(self, rules: TelemetryRules | None = None) -> None:
+        self._rules = rules or telemetry_rules()
+        self._users: dict[str, int] = {}
+        self._user_codes = array("I")
+        self._outcomes = array("B")
+        # Arrays in place of lists: a million events take 369 MB in all; a list has eight bytes and an object for each
+        # number.
+        self._columns: dict[str, array[int]] = {name: array("B") for name in DIMENSIONS}
+        self._names: dict[str, dict[str, int]] = {name: {} for name in DIMENSIONS}
+        self._latency = array("f")
+        self._kept = array("f")
+        self._failures = array("I")
+        self._examined = array("B")
+        # One bit for each error kind, so that an event's set of failures is one number of four bytes.
+        self._bits = {name: 1 << place for place, name in enumerate(edit_kind_names())}
+        self._outcome_codes: Mapping[str, int] = {name: place for place, name in enumerate(COUNTED_OUTCOMES)}
+        self._secrets = array("B")
+
+    def __len__(self) -> int:
+        return len(self._outcomes)
+
+    def add(self, event: CompletionEvent) -> None:
+        """Add an event with features."""
+        outcome = counted_outcome(event, self._rules)
+        found = event.features
+        assert found is not None  # noqa: S101  checked by counted_outcome
+        self._user_codes.append(self._users.setdefault(event.user, len(self._users)))
+        self._outcomes.append(self._outcome_codes[outcome])
+        for name, value in self._values(event, found):
+            names = self._names[name]
+            if value not in names and len(names) >= _MAX_VALUES:
+                value = OTHER
+            self._columns[name].append(names.setdefault(value, len(names)))
+        self._latency.append(math.nan if event.latency_ms is None else event.latency_ms)
+        # The later moment says more; an editor may report the first alone.
+        share = found.kept_30s if found.kept_5min is None else found.kept_5min
+        self._kept.append(math.nan if share is None else share)
+        self._examined.append(found.failures is not None)
+        self._failures.append(sum(map(self._bits.__getitem__, found.failures or ())))
+        self._secrets.append(found.secrets > 0)
+
+    def _values(self, event: CompletionEvent, found: EventFeatures) -> Sequence[tuple[str, str]]:
+        classes = self._rules.classes
+        return (
+            ("language", event.language),
+            ("scenario", scenario_of(event, found)),
+            ("block", found.block),
+            ("cut", found.cut),
+            ("boundary", found.boundary),
+            ("line", "partial" if found.partial_line else "whole"),
+            ("lines", number_class(found.lines, classes.lines)),
+            ("prompt_characters", number_class(found.prefix_characters, classes.prompt_characters)),
+            ("trigger", event.trigger),
+            ("model", event.model or ""),
+            ("category", event.category or ""),
+        )
+
+    @property
+    def users(self) -> Codes:
+        """Number of the user of each event."""
+        return np.asarray(self._user_codes, dtype=np.int64)
+
+    @property
+    def user_count(self) -> int:
+        """Number of users."""
+        return len(self._users)
+
+    def has_outcome(self, *names: str) -> NDArray[np.bool_]:
+        """Return whether each event has one of some outcomes."""
+        wanted_codes = [self._outcome_codes[name] for name in names]
+        return np.isin(np.asarray(self._outcomes), wanted_codes)
+
+    def codes(self, dimension: str) -> Codes:
+        """Return the number of the value of each event in :meth:`values`."""
+        return np.asarray(self._columns[dimension], dtype=np.int64)
+
+    def values(self, dimension: str) -> list[str]:
+        """Return the values of a property, in the order of their numbers; an empty text: not stated."""
+        return list(self._names[dimension])
+
+    @property
+    def has_secrets(self) -> NDArray[np.bool_]:
+        """True for events with something in the shape of a secret."""
+        return np.asarray(self._secrets, dtype=bool)
+
+    @property
+    def outcomes(self) -> Codes:
+        """Number of the outcome of each event, in the order of the outcomes that count."""
+        return np.asarray(self._outcomes, dtype=np.int64)
+
+    @property
+    def kept(self) -> NDArray[np.float64]:
+        """Share of the accepted text that was there last; NaN where it is not known."""
+        return np.asarray(self._kept, dtype=np.float64)
+
+    @property
+    def latency(self) -> NDArray[np.float64]:
+        """Latency in milliseconds; NaN where it is not known."""
+        return np.asarray(self._latency, dtype=np.float64)
+
+    @property
+    def examined(self) -> NDArray[np.bool_]:
+        """True for events whose failures were examined."""
+        return np.asarray(self._examined, dtype=bool)
+
+    def has_failure(self, kind: str) -> NDArray[np.bool_]:
+        """Return whether each event has an error kind."""
+        return (np.asarray(self._failures, dtype=np.int64) & self._bits[kind]) > 0

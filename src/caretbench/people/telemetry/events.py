@@ -1,0 +1,396 @@
+"""Completion events: their rows, rules (``rules.toml``), and the reader of files of them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Annotated, BinaryIO, Final, Literal, NamedTuple, Self, get_args
+
+from pydantic import AwareDatetime, Field, StringConstraints, ValidationError, model_validator
+
+from caretbench.errors import DataError
+from caretbench.files import describe_validation_error, read_packaged_toml, replace_surrogates
+from caretbench.metrics.error_kinds.kind_table import edit_kind_names
+from caretbench.problem import Row
+from caretbench.syntax.caret_boundary import CaretBoundary
+
+EVENT_SCHEMA: Literal[1] = 1
+
+EventOutcome = Literal["accepted", "accepted_in_part", "rejected", "ignored"]
+"""Action of the user. ``rejected``: dismissed by a key. ``ignored``: the user typed on, or moved away."""
+
+EventBlock = Literal[
+    "method", "if", "for", "while", "try", "catch", "statement", "argument_list", "partial_line", "comment"
+]  # fmt: skip
+"""Kind of block of the text that was due, named as in files of weights."""
+
+EventCut = Literal["block", "statement", "token", "operator", "empty"]
+"""Place of the caret in its block: at its beginning, or the cut of an inner block."""
+
+OTHER = "other"
+"""Word in place of one that is not given away, or of one too many."""
+
+# The form of an HMAC-SHA256, in which `extract` gives names away.
+HASH_PATTERN = r"^[0-9a-f]{64}$"
+
+EventName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+# 80 and 40 characters: longer words of an editor are texts, not names, and a text may be code.
+ModelWord = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:@+/-]{0,79}$")]
+"""Name of a model: no blanks or quotes, so that no text of code passes as one."""
+Word = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_+#.-]{0,39}$")]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+@cache
+def known_failures() -> frozenset[str]:
+    """Return the names of the error kinds that events can have."""
+    return frozenset(edit_kind_names())
+
+
+class EventTexts(Row):
+    """Texts of an event: they are code of its user, and stay on the machine of the editor.
+
+    ``after_30s`` and ``after_5min`` are the text between prefix and suffix at that time, whatever the user did; None if
+    it is not known.
+    """
+
+    prefix: str
+    suffix: str = ""
+    completion: str
+    after_30s: str | None = None
+    after_5min: str | None = None
+
+
+class EventFeatures(Row):
+    """Features of an event: names of fixed lists and numbers, no text.
+
+    ``block`` and ``cut`` are of the text that was due. ``kept_30s`` and ``kept_5min`` are the share of the accepted
+    text's words that are there at that time. ``failures`` are error kinds; None if they were not examined.
+    ``typed_anyway``: the user did not accept the text, and then typed it.
+    """
+
+    block: EventBlock
+    cut: EventCut = "block"
+    boundary: CaretBoundary
+    partial_line: bool = False
+    has_suffix: bool = True
+    lines: int = Field(ge=0)
+    characters: int = Field(ge=0)
+    prefix_lines: int = Field(default=0, ge=0)
+    prefix_characters: int = Field(ge=0)
+    suffix_characters: int = Field(ge=0)
+    added_faults: int | None = None
+    """Number of syntax faults of the program with the completion, minus those with the text that was due."""
+    kept_30s: Share | None = None
+    kept_5min: Share | None = None
+    typed_anyway: bool = False
+    failures: tuple[Word, ...] | None = None
+    secrets: int = Field(default=0, ge=0)
+    """Number of texts and words of the event with something in the shape of a key or a password."""
+
+    @model_validator(mode="after")
+    def _has_known_failures(self) -> Self:
+        unknown = {*(self.failures or ())} - known_failures()
+        if unknown:
+            raise ValueError(f"failures has {min(unknown)!r}, which is no error kind")
+        return self
+
+
+class CompletionEvent(Row):
+    """One completion that an editor requested, with its outcome. It has ``texts`` or ``features``, not both.
+
+    ``id`` and ``user`` are any names where the texts are, and salted hashes beside features. ``visible_ms`` is the time
+    for which the text could be seen. ``accepted_characters``: number of characters that were accepted, of a text that
+    was accepted in part. ``other_files``: number of other files in the prompt. ``category``: a label of the user's own,
+    such as a category of DevBench.
+    """
+
+    schema_version: Literal[1] = EVENT_SCHEMA
+    id: EventName
+    user: EventName
+    time: AwareDatetime
+    language: Word
+    outcome: EventOutcome
+    shown: bool = True
+    visible_ms: float = Field(ge=0, allow_inf_nan=False)
+    latency_ms: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    accepted_characters: int | None = Field(default=None, ge=0)
+    trigger: Word = "automatic"
+    model: ModelWord | None = None
+    category: Word | None = None
+    other_files: int = Field(default=0, ge=0)
+    texts: EventTexts | None = None
+    features: EventFeatures | None = None
+
+    @model_validator(mode="after")
+    def _has_one_form(self) -> Self:
+        if (self.texts is None) == (self.features is None):
+            raise ValueError("an event has either texts or features")
+        return self
+
+    @property
+    def was_accepted(self) -> bool:
+        """True if the user accepted the text or a part of it."""
+        return self.outcome in ("accepted", "accepted_in_part")
+
+    @property
+    def characters(self) -> int:
+        """Number of characters of the completion."""
+        if self.texts is not None:
+            return len(self.texts.completion)
+        return self.features.characters if self.features is not None else 0
+
+
+CountedOutcome = Literal[
+    "kept", "edited", "accepted", "reverted", "rejected", "typed_anyway", "ignored", "unseen"
+]  # fmt: skip
+"""Outcome as it counts. ``accepted``: accepted, and nothing is known of the text later. ``reverted``: accepted, and
+soon deleted. ``typed_anyway``: not accepted, but right: the user typed it. ``unseen``: not visible long enough to be
+read."""
+
+COUNTED_OUTCOMES: Sequence[CountedOutcome] = get_args(CountedOutcome)
+ACCEPTED_OUTCOMES = frozenset({"kept", "edited", "accepted"})
+"""Outcomes that count as accepted."""
+FAILED_OUTCOMES = frozenset({"edited", "reverted", "rejected", "ignored"})
+"""Outcomes of completions that were seen and not kept as they were: people code what is wrong with them."""
+
+_HASH = re.compile(HASH_PATTERN)
+
+
+class NumberClasses(Row):
+    """Upper bounds of classes of numbers."""
+
+    lines: tuple[int, ...]
+    prompt_characters: tuple[int, ...]
+
+
+class KnownWords(Row):
+    """Words of events that pass ``extract`` in addition to the names that CaretBench has itself."""
+
+    languages: tuple[str, ...]
+    triggers: tuple[str, ...]
+
+
+class TelemetryRules(Row):
+    """Rules of ``rules.toml``."""
+
+    seen_from_ms: float = Field(ge=0)
+    reverted_below: float = Field(ge=0, le=1)
+    kept_from: float = Field(ge=0, le=1)
+    future_tolerance_s: float = Field(ge=0)
+    classes: NumberClasses
+    words: KnownWords
+
+
+@cache
+def telemetry_rules() -> TelemetryRules:
+    """Return the rules."""
+    return TelemetryRules.model_validate(read_packaged_toml("caretbench.people.telemetry", "rules.toml"))
+
+
+def contradiction(event: CompletionEvent) -> str | None:
+    """Return the contradiction in an event; None if there is none."""
+    part = event.accepted_characters
+    if not event.shown and (event.visible_ms > 0 or event.was_accepted):
+        return "visible or accepted, and never shown"
+    if event.was_accepted and not event.characters:
+        return "accepted, and empty"
+    if event.outcome == "accepted_in_part":
+        if part is None or not 0 < part < event.characters:
+            return "accepted in part, without a number of characters between 0 and all"
+    elif part is not None and part != (event.characters if event.was_accepted else 0):
+        return f"{event.outcome}, with another number of accepted characters"
+    if event.features is not None and event.features.typed_anyway and event.was_accepted:
+        return "accepted, and typed anyway"
+    return None
+
+
+def has_plain_identity(event: CompletionEvent) -> bool:
+    """Return whether an event without texts names its user or itself in another form than a salted hash."""
+    return event.features is not None and not (_HASH.match(event.user) and _HASH.match(event.id))
+
+
+def counted_outcome(event: CompletionEvent, rules: TelemetryRules | None = None) -> CountedOutcome:
+    """Return the outcome of an event with features, as it counts.
+
+    Raises:
+        UsageError: the event has no features.
+    """
+    found = event.features
+    if found is None:
+        raise UsageError(f"{event.id}: an event without features has no outcome that counts; extract it first")
+    shares = [share for share in (found.kept_30s, found.kept_5min) if share is not None]
+    return outcome_by_survival(event, shares, found.typed_anyway, rules or telemetry_rules())
+
+
+def outcome_by_survival(
+    event: CompletionEvent, shares: Sequence[float], typed_anyway: bool, rules: TelemetryRules
+) -> CountedOutcome:
+    """Return the outcome of an event as it counts, by the known shares of its text that were there, the last one last.
+
+    Args:
+        event: The event.
+        shares: Shares of the accepted text.
+        typed_anyway: The user typed the text.
+        rules: Thresholds.
+    """
+    # Acceptance goes before visibility: an editor may count the time only after the text was taken.
+    if event.was_accepted:
+        if not shares:
+            return "accepted"
+        # The lowest share decides: a text that was deleted after 30 seconds and typed again later was still taken back.
+        if min(shares) < rules.reverted_below:
+            return "reverted"
+        whole = event.outcome == "accepted" and shares[-1] >= rules.kept_from
+        return "kept" if whole else "edited"
+    if not event.shown or event.visible_ms < rules.seen_from_ms:
+        return "unseen"
+    if typed_anyway:
+        return "typed_anyway"
+    return "rejected" if event.outcome == "rejected" else "ignored"
+
+
+RefusalReason = Literal[
+    "torn", "too_long", "not_json", "schema", "plain_identity", "future", "contradictory", "doubled", "id_used_twice"
+]  # fmt: skip
+"""Reason for which a line is refused. ``torn``: the last line, without its end. ``too_long``: more than
+:data:`LONGEST_LINE` bytes. ``doubled``: the same event again. ``id_used_twice``: another event with the id of an
+earlier one."""
+
+REFUSAL_REASONS: Final = get_args(RefusalReason)
+# `readline` holds a whole line in memory, whatever an archive unpacks to.
+LONGEST_LINE: Final = 32 * 2**20
+"""Maximum number of bytes of a line: a compressed file of a few megabytes can have one of gigabytes."""
+
+
+class Refusal(NamedTuple):
+    """First line that was refused for a reason, and the detail."""
+
+    line: int
+    detail: str
+
+
+class EventReader:
+    """Iterator over the events of a file (JSONL, ``.gz`` too) that can be used; ``refused`` has the others by reason.
+
+    Args:
+        path: The file.
+        now: Time from which an event is in the future.
+        rules: Rules, by default those of the package.
+
+    Raises:
+        DataError: on iteration, if the file cannot be read, or has no event that can be used.
+    """
+
+    def __init__(self, path: Path, *, now: datetime | None = None, rules: TelemetryRules | None = None) -> None:
+        self.path = path
+        self.read = 0
+        self.refused: Counter[RefusalReason] = Counter()
+        self.first: dict[RefusalReason, Refusal] = {}
+        # Clocks of editors run ahead of the clock here: only what is later than the tolerance is a faulty time.
+        tolerance = timedelta(seconds=(rules or telemetry_rules()).future_tolerance_s)
+        self._latest = (now or datetime.now(UTC)) + tolerance
+        # Hashes in place of ids and rows: a million events keep two numbers each, not their texts (`check` takes 186 MB
+        # for them).
+        self._known: dict[int, int] = {}
+
+    @property
+    def used(self) -> int:
+        """Number of events that can be used."""
+        return self.read - self.refused.total()
+
+    def __iter__(self) -> Iterator[CompletionEvent]:
+        try:
+            with gzip.open(self.path) if self.path.suffix == ".gz" else self.path.open("rb") as stream:
+                for number, raw in enumerate(_bounded_lines(stream), start=1):
+                    if len(raw) > LONGEST_LINE:
+                        self.read += 1
+                        self._refuse("too_long", number, f"the line has more than {LONGEST_LINE:,} bytes")
+                    elif raw.strip():
+                        event = self._event(number, raw)
+                        if event is not None:
+                            yield event
+        # A cut archive ends in EOFError, a damaged one in zlib.error; gzip wraps neither in OSError.
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataError(f"{self.path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
+        if not self.used:
+            self._refuse_all()
+
+    def _event(self, number: int, raw: bytes) -> CompletionEvent | None:
+        """Return the event of a line; None if it is refused."""
+        self.read += 1
+        try:
+            event = CompletionEvent.model_validate_json(raw)
+        except ValidationError as error:
+            # Pydantic refuses half of a surrogate pair as JSON, and editors that cut a text in a pair write such
+            # halves. The line gets a second try below.
+            if error.errors(include_url=False)[0]["type"] != "json_invalid":
+                self._refuse("schema", number, describe_validation_error(error))
+                return None
+            mended = self._mended(number, raw)
+            if mended is None:
+                return None
+            event = mended
+        # Features without texts were made to be given away; a plain name in them would go out with the next file.
+        if has_plain_identity(event):
+            self._refuse("plain_identity", number, "user and id must be salted hashes beside features")
+            return None
+        if event.time > self._latest:
+            self._refuse("future", number, f"{event.time.isoformat()} is later than now")
+            return None
+        if (detail := contradiction(event)) is not None:
+            self._refuse("contradictory", number, detail)
+            return None
+        key, content = hash(event.id), hash(event.model_dump_json())
+        # An editor that sends its log twice repeats whole events; other contents under an old id are a fault of its
+        # ids.
+        if (known := self._known.get(key)) is not None:
+            self._refuse("doubled" if known == content else "id_used_twice", number, event.id)
+            return None
+        self._known[key] = content
+        return event
+
+    def _mended(self, number: int, raw: bytes) -> CompletionEvent | None:
+        """Return the event of a line with halves of surrogate pairs, which become U+FFFD; None if it is refused."""
+        try:
+            value = replace_surrogates(json.loads(raw))
+        # json.loads recurses by depth, so 10,000 open brackets raise RecursionError and not ValueError.
+        except (ValueError, RecursionError) as error:
+            self._refuse("not_json" if raw.endswith(b"\n") else "torn", number, str(error))
+            return None
+        try:
+            return CompletionEvent.model_validate_json(json.dumps(value))
+        except ValidationError as error:
+            self._refuse("schema", number, describe_validation_error(error))
+            return None
+
+    def _refuse(self, reason: RefusalReason, number: int, detail: str) -> None:
+        self.refused[reason] += 1
+        self.first.setdefault(reason, Refusal(number, detail))
+
+    def _refuse_all(self) -> None:
+        if not self.read:
+            raise DataError(f"{self.path}: no events; the file is empty")
+        # The earliest line: the user mends the file from its beginning, and later refusals often follow from the first.
+        reason, first = min(self.first.items(), key=lambda entry: entry[1].line)
+        raise DataError(
+            f"{self.path}:{first.line}: none of {self.read} lines is an event that can be used; the first is refused "
+            f"as {reason} ({first.detail}); docs/reference/telemetry.md has the fields"
+        )
+
+
+def _bounded_lines(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
+    """Yield the lines of a stream; of a line that is too long, the beginning: one byte more than the maximum."""
+    while raw := stream.readline(LONGEST_LINE + 1):
+        yield raw
+        # The rest of the line is read and dropped piece by piece; else it would be taken for lines of its own.
+        rest = raw
+        while len(rest) > LONGEST_LINE and not rest.endswith(b"\n"):
+            rest = stream.readline(LONGEST_LINE + 1)

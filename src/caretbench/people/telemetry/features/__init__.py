@@ -1,1 +1,0 @@
-"""Features of a completion event that are computed where its texts are, and contain none of them."""

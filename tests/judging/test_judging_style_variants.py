@@ -1,0 +1,131 @@
+"""Style variants keep what an answer does: by tokens for every text, by tests for the starter problems."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from caretbench.files import write_rows
+from caretbench.judging.style_variants import HARMLESS_LINES, HARMLESS_TEXTS, LAID_OUT, STYLES, CodeText, style_variants
+from caretbench.problem import Completion, Problem
+from caretbench.runs.run_folder import RunFolder
+from caretbench.suites import load_problems, load_suite
+from caretbench.syntax.faults import fault_count
+from caretbench.syntax.parser import parse
+from tests.support.command_run import in_this_process as caretbench
+from tests.support.questions import question_problems
+
+BEFORE, AFTER = "def total(rows, limit):\n", "    return found\n\nprint(total([1], limit=2))\n"
+TEXT = (
+    "    # add up\n    found = 0\n    for row, weight in enumerate(rows, start=1):  # all of them\n"
+    "        found += min(row, limit, weight)\n"
+)
+
+
+def code(text: str = TEXT, *, before: str = BEFORE, after: str = AFTER, language: str = "python") -> CodeText:
+    return CodeText(language, before, text, after)
+
+
+def test_only_variables_of_the_answer_get_other_names() -> None:
+    # `found` is used behind the answer, `limit` is a parameter and a keyword, `rows` a parameter.
+    renamed = TEXT.replace("row,", "name1,").replace("weight", "name2")
+    assert code().renamed() == renamed
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "text", "after"),
+    [
+        ("python", "class A:\n", "    size = 1\n", "    def f(self):\n        return self.size\n"),
+        ("python", "def f():\n", "    global size\n    size = 2\n", "f()\n"),
+        ("python", "def f():\n", "    size = 2\n    print(f'{size}', 'size')\n", "f()\n"),
+        ("javascript", "const f = (a) => {\n", "  const { size } = a;\n  return { size };\n", "};\n"),
+        ("javascript", "", "export const size = 2;\n", ""),
+        ("java", "class A {\n", "  int size = 2;\n", "  int f() { return this.size; }\n}\n"),
+    ],
+)
+def test_names_that_others_can_use_stay(language: str, before: str, text: str, after: str) -> None:
+    renamed = code(text, before=before, after=after, language=language).renamed()
+    assert renamed is None or "size" in renamed
+
+
+def test_comments_go_with_their_lines_and_docstrings_where_they_can() -> None:
+    assert code().without_comments() == TEXT.replace("    # add up\n", "").replace("  # all of them", "")
+    with_docstring = 'def f():\n    """Says something."""\n    return 1  # one\n'
+    assert code(with_docstring, before="", after="").without_comments() == "def f():\n    return 1\n"
+    alone = 'def f():\n    """The whole body."""\n    # and this\n'
+    assert code(alone, before="", after="").without_comments() == 'def f():\n    """The whole body."""\n'
+
+
+def test_lines_are_broken_in_brackets_only() -> None:
+    laid_out = code().laid_out()
+    assert laid_out is not None
+    assert "for row, weight in enumerate(rows,\n            start=1):" in laid_out
+    assert code("    a, b = 1, 2\n    found = a\n").laid_out() == "    a, b = 1, 2\n\n    found = a\n"
+
+
+def test_harmless_lines_are_comments_of_the_language() -> None:
+    longer = code().with_harmless_lines()
+    assert longer is not None
+    assert [line.strip()[2:] for line in longer.splitlines() if line.strip()[2:] in HARMLESS_TEXTS] == [*HARMLESS_TEXTS]
+    assert code('    found = """a\nb"""\n').with_harmless_lines() is None  # no line begins outside the text
+    java = code("  int a = 1;\n  int b = a;\n", before="class A {\n", after="}\n", language="java")
+    assert f"// {HARMLESS_TEXTS[0]}" in str(java.with_harmless_lines())
+
+
+def test_prose_is_wrapped_or_gets_a_sentence() -> None:
+    problem = question_problems()[0]
+    text = "The change adds a clock, which counts seconds, to the server's log, and it removes the old one. " * 2
+    found = style_variants(problem, text)
+    assert set(found) == {LAID_OUT, HARMLESS_LINES}
+    assert found[LAID_OUT].split() == text.split()
+    assert found[HARMLESS_LINES].startswith(text.rstrip())
+    assert style_variants(problem, "B") == {}
+    assert LAID_OUT not in style_variants(problem, "- one\n- two and three\n")
+
+
+PARTS = st.sampled_from([
+    "    x = 1\n", "    y = [x, 2,  3]\n", "    # note\n", '    """doc"""\n', "    if x:\n        z = (1, 2)\n", "\n",
+    "    s = '''a\nb, c'''\n", "    for i, j in zip(y, y): print(i, j)\n", "    return x\n", "    try:\n",
+    "    f(a, b\n", "    w = 'x, y'\n", "    x += 1 \\\n", "garbage (]\n", "\t\tq = 1\n",
+])  # fmt: skip
+
+
+@given(st.lists(PARTS, max_size=6), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_no_style_adds_errors(parts: list[str], cut: bool) -> None:
+    text = "".join(parts)
+    text = text[:-3] if cut else text
+    style = code(text)
+    before = fault_count(parse(BEFORE + text + AFTER, "python"), "python")
+    for changed in (style.renamed(), style.without_comments(), style.laid_out(), style.with_harmless_lines()):
+        if changed is not None:
+            assert fault_count(parse(BEFORE + changed + AFTER, "python"), "python") <= before
+    plain = style.without_comments()
+    assert plain is None or len(plain) < len(text)
+
+
+def variants(problems: list[Problem]) -> list[Completion]:
+    return [
+        Completion(problem_id=problem.id, model=style, text=text)
+        for problem in problems
+        for style, text in style_variants(problem, problem.reference).items()
+    ]
+
+
+@pytest.mark.long
+def test_variants_of_references_pass_the_tests(tmp_path: Path) -> None:
+    problems = list(load_problems(load_suite("devbench"), "starter").problems)
+    rows = variants(problems)
+    assert {row.model for row in rows} >= set(STYLES) - {"without-comments"}
+    assert len(rows) > 150
+    write_rows(tmp_path / "answers.jsonl", rows)
+    caretbench(
+        "score", "devbench", "--completions", str(tmp_path / "answers.jsonl"), "--policy", "raw", "--baseline", "none",
+        "-o", str(tmp_path / "run"), "--no-html",
+    )  # fmt: skip
+    scores = [row for row in RunFolder(tmp_path / "run").scores() if row.scorer.startswith("execution")]
+    assert sum(row.counted for row in scores) > 50
+    assert [row for row in scores if row.counted and row.values.get("passed") != 1.0] == []
