@@ -57,6 +57,7 @@ def mean_over_graders(graders: Sequence[Mapping[TextKey, TextScores]]) -> dict[T
     """Return the mean over graders of every text that all of them judged."""
     if len(graders) == 1:
         return dict(graders[0])
+    # A strict judge that skipped the hard texts would raise their mean.
     shared = set.intersection(*(set(texts) for texts in graders)) if graders else set()
     merged = {}
     for text in sorted(shared):
@@ -118,6 +119,7 @@ def repeat_spread(texts: Mapping[TextKey, TextScores]) -> float | None:
     if not repeated:
         return None
     squares = math.fsum(float(np.var(sums)) * len(sums) for sums in repeated)
+    # Pooled over texts: most have two or three repeats, whose own deviations say little.
     return math.sqrt(squares / sum(len(sums) - 1 for sums in repeated))
 
 
@@ -129,6 +131,7 @@ def separation(reference: Sequence[float], control: Sequence[float]) -> float | 
     if not reference or not control:
         return None
     high, low = np.asarray(reference, dtype=np.float64), np.sort(np.asarray(control, dtype=np.float64))
+    # Two binary searches in place of all pairs: the area under the curve counts ties half.
     below = np.searchsorted(low, high, side="left")
     up_to = np.searchsorted(low, high, side="right")
     return float((below + up_to).sum() / 2 / (len(high) * len(low)))
@@ -136,5 +139,6 @@ def separation(reference: Sequence[float], control: Sequence[float]) -> float | 
 
 def controls_in_order(means: Mapping[str, float]) -> bool:
     """Return whether the means of the controls are in the right order: reference, doubled reference, wrong answers."""
+    # Which of the two wrong texts is worse is a matter of taste.
     wrong = max(means["other-reference"], means["empty"])
     return means["reference"] > means["reference-twice"] > wrong

@@ -51,7 +51,9 @@ def caret_controls(problems: Sequence[Problem]) -> dict[str, dict[str, str]]:
         for index, problem in enumerate(group):
             texts = {
                 "reference": problem.reference,
+                # A judge of length rates the doubled reference above the reference.
                 "reference-twice": _twice(problem.reference),
+                # Good code in the wrong place: a judge that does not read the program rates it like the reference.
                 "other-reference": _other(group, index),
                 "empty": "",
             }
@@ -81,6 +83,7 @@ def instruction_controls(
     found: dict[str, dict[str, str]] = {}
     for group in problems_by_group(hash_ordered(asked), _same_caret).values():
         for index, problem in enumerate(group):
+            # In the order of hashes, which no label follows; the next one is the same in every run.
             others = (group[(index + step) % len(group)] for step in range(1, len(group)))
             other = next((one.reference for one in others if _is_variant(problem, one, is_followed)), None)
             texts = {REFERENCE: problem.reference, OTHER_VARIANT: other, EMPTY: ""}
@@ -141,6 +144,7 @@ def control_totals(
     whole = [
         problem
         for problem, named in sorted(texts.items())
+        # Means of two controls are compared, so both are over the same problems.
         if len(named) == len(CONTROLS) and all((problem, answer) in totals for answer in named.values())
     ]
     return {name: [totals[problem, texts[problem][name]] for problem in whole] for name in CONTROLS}
@@ -214,6 +218,7 @@ def _other_question(problem: Problem, group: Sequence[Problem]) -> str | None:
     start = next(index for index, entry in enumerate(group) if entry.id == problem.id)
     for step in range(1, len(group)):
         other = group[(start + step) % len(group)]
+        # Two questions about one pull request may have the same right answer.
         if other.cluster != problem.cluster and other.reference.strip() != problem.reference.strip():
             return other.reference
     return None
@@ -232,8 +237,10 @@ def _with_false_claim(problem: Problem) -> str | None:
     """Return the reference with a false statement appended; None if every statement might be true of the patch."""
     known = " ".join(_sources(problem)).lower()
     claims = _false_claims()
+    # Another statement for each problem, and the same one in every run.
     start = int(sha256_text(problem.id), 16) % len(claims)
     for text, words in claims[start:] + claims[:start]:
+        # A statement whose words occur in the patch might be true of it, and no judge could be blamed.
         if not any(word in known for word in words):
             return f"{problem.reference.rstrip()}\n\n{text}"
     return None

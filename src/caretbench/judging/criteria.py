@@ -40,6 +40,7 @@ _SHOWN: Mapping[Subject, frozenset[str]] = {
 }
 """Placeholders that a prompt must contain."""
 
+# The fingerprint is in the key of every stored judgement: a better description must not ask for all of them again.
 _NOT_IN_FINGERPRINT = frozenset(["about", "sampling", "subject", "repeats", "overall", "paper", "then", "only"])
 """Fields without influence on a judge's answer, which are not part of the fingerprint."""
 
@@ -97,6 +98,7 @@ class Criterion(Row):
     version: int = Field(ge=1)
     about: str = ""
     form: AnswerForm
+    # After three unreadable answers the judgement counts as missing, and the next run asks for it again.
     tries: int = Field(default=3, ge=1, le=10)
     """Maximum number of tries for a readable answer, including the first."""
     sampling: Sampling = Sampling(max_tokens=8192, temperature=None, top_p=None)
@@ -116,12 +118,14 @@ class Criterion(Row):
             raise ValueError("names of scores must be distinct, and none may be 'reasoning'")
         if self.form in _ONE_SCORE and len(names) > 1:
             raise ValueError(f"the form {self.form} needs exactly one score{_ONE_SCORE[self.form]}")
+        # Controls and reports of decisions compare yes and no, 1 and 0.
         if self.form == "decision" and (self.subject != "caret" or self.scores[0].maximum != 1):
             raise ValueError("the form decision is for texts at carets, and its score has the maximum 1")
         if self.form == "decision" and not self.shows_instruction:
             raise ValueError("the form decision is about an instruction; show it: $instruction")
         if set(self.overall) - set(names):
             raise ValueError("overall must contain names of scores")
+        # Statements without a second criterion would be counted, and never judged.
         if (self.then is not None) != (self.form == "claims"):
             raise ValueError(
                 "`then` (the criterion that judges each claim) is required for the form claims, and for no other"
@@ -240,6 +244,7 @@ def criteria() -> Mapping[str, Criterion]:
         for file in sorted(folder.iterdir(), key=lambda file: file.name):
             if file.name.endswith(".toml"):
                 entry = _parse(file.read_text("utf-8"), str(file))
+                # Stored judgements name the criterion alone, so two of one name could not be told apart.
                 if entry.name in found:
                     raise DataError(f"{file}: a criterion {entry.name!r} exists already; choose another name")
                 found[entry.name] = entry
@@ -248,6 +253,7 @@ def criteria() -> Mapping[str, Criterion]:
 
 def add_criteria(folder: Traversable) -> None:
     """Register the criteria in a folder of TOML files, in the format of those in ``templates/``."""
+    # A suite that is imported twice in one process must not clash with itself.
     if folder not in _added:
         _added.append(folder)
         criteria.cache_clear()
@@ -282,6 +288,7 @@ def load_criterion(path: Path) -> Criterion:
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 ({error})") from None
     own = _parse(text, str(path))
+    # A report over runs of several users would mix both under one name.
     if own.name in criteria():
         raise DataError(f"{path}: {own.name!r} is the name of one of CaretBench's criteria; choose another")
     return own
@@ -316,6 +323,8 @@ def criteria_for(problem: Problem, profile: Profile) -> Iterator[Criterion]:
         UsageError: a check names an unknown criterion; the message lists the known ones.
     """
     named = [check.name for check in problem.checks if isinstance(check, CriterionCheck)]
+    # The profile's criterion rates quality and shows no instruction: it would rate an answer to another instruction as
+    # good.
     if not named and isinstance(problem.shown, Caret) and not problem.shown.instruction:
         named = [rules_of(profile).criterion]
     for name in named:
@@ -340,6 +349,7 @@ def problems_by_criterion(
     for problem in problems:
         criteria = list(criteria_for(problem, profile))
         if only is not None:
+            # A problem that nobody judges by default (multiple choice) is not judged by a chosen criterion either.
             criteria = [only] if criteria and _applies(only, problem) else []
         for entry in criteria:
             found.setdefault(entry.key, (entry, []))[1].append(problem)

@@ -31,6 +31,7 @@ def parse(criterion: Criterion, text: str | None) -> ParsedJudgement:
 
 # --- strictly ---------------------------------------------------------------------------------------------------
 
+# At the beginning only: a judge may quote such a tag of the text that it judges.
 _REASONING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _OPENING = re.compile(r"```[A-Za-z]*[ \t]*")
 
@@ -67,6 +68,7 @@ def _object(text: str) -> dict[str, Any]:
     """Return the JSON object that is the whole answer, or the content of its only fenced block."""
     answer = _answer_text(text)
     fenced = [content for content in closed_fences(answer, _OPENING) if content]
+    # A judge that shows a draft first and another object later has not said which one counts.
     if not answer.startswith("{") and len(fenced) > 1:
         raise _Fault("the answer contains several fenced blocks")
     if not answer.startswith("{") and fenced:
@@ -82,6 +84,7 @@ def _object(text: str) -> dict[str, Any]:
 
 def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
+    # JSON lets a name occur twice and Python takes the last one: the judge has given two scores.
     if len(value) < len(pairs):
         raise _Fault("a name occurs twice in the answer")
     return value
@@ -102,6 +105,7 @@ def _scores(criterion: Criterion, value: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _score(name: str, value: object, maximum: float) -> float:
+    # True is an int in Python.
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _Fault(f"{name} is not a number")
     if not 0 <= value <= maximum:
@@ -120,6 +124,7 @@ def _only(value: Mapping[str, Any], name: str) -> Any:
 
 # --- the strict forms -------------------------------------------------------------------------------------------
 
+# Three digits before the point: longer numbers are no score of any scale, and float() takes any number of them.
 _ONE_NUMBER = re.compile(r"(?:0|[1-9][0-9]{0,2})(?:\.[0-9]+)?")
 
 
@@ -148,6 +153,7 @@ def _decision(criterion: Criterion, text: str) -> Mapping[str, float]:
     """Return 1 for a tagged yes and 0 for a tagged no, which must be there exactly once; other text may be around."""
     answer = _answer_text(text)
     decisions = _DECISION.findall(answer)
+    # A tag around anything else (`maybe`, the whole choice `yes/no`) is an answer that was not given.
     if _DECISION_TAG.search(_DECISION.sub("", answer)):
         raise _Fault("a tag of the decision is not around a yes or no")
     if len(decisions) != 1:
@@ -176,6 +182,7 @@ def _statements(text: str) -> tuple[str, ...]:
     found = _only(_object(text), CLAIMS)
     if not isinstance(found, list) or not all(isinstance(claim, str) for claim in found):
         raise _Fault("the claims are not a list of texts")
+    # Equal statements with other line ends are judged once.
     claims = [" ".join(claim.split()) for claim in found]
     if not all(claims):
         raise _Fault("a claim is empty")

@@ -32,6 +32,7 @@ def render(criterion: Criterion, problem: Problem, text: str, repeat: int = 0) -
     """
     known = _caret_texts(problem, text) if criterion.subject == "caret" else _question_texts(problem, text)
     texts = {name: shown for name, shown in known.items() if shown is not None}
+    # An empty reference is shown as such; a missing one would leave a prompt that asks for a comparison with nothing.
     lacking = criterion.prompt.placeholders - {*texts, "mark"}
     if lacking:
         raise DataError(f"{problem.id}: has no {', '.join(sorted(lacking))}, which {criterion.key} needs")
@@ -87,6 +88,7 @@ def unused_mark(*texts: str) -> str:
     """
     count = 0
     while True:
+        # A fixed mark could be closed by an answer, whose rest the judge would read as instructions.
         mark = sha256_text(*texts, str(count))[:_MARK_LENGTH]
         if not any(mark in text for text in texts):
             return mark

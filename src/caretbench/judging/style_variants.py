@@ -86,10 +86,12 @@ class LocalNames:
 
     def _is_local(self, name: str, uses: Sequence[tree_sitter.Node]) -> bool:
         """Return whether every mention of a name in the scope is a use in the answer of a variable that it declares."""
+        # A mention in a text or comment (a format string, `eval`) would keep the old name.
         if self._words[name] != len(uses):
             return False
         if any(node.start_byte < self._start or node.end_byte > self._end for node in uses):
             return False
+        # Members, keys and imports are named by other files.
         if any(node.id in self._positions or _is_shared(node) for node in uses):
             return False
         declarations = [node for node in uses if node.id in self._declared]
@@ -97,11 +99,13 @@ class LocalNames:
 
     def _is_variable(self, node: tree_sitter.Node) -> bool:
         """Return whether a declared name is a variable's, which no code outside the scope can name."""
+        # `{name}` is a variable and a key at once: renaming changes the object.
         if node.type.startswith("shorthand"):
             return False
         around = list(_ancestors(node, self._scope))
         if any(_OUTER_NAMES.search(one.type) for one in around[:_DECLARATION_DEPTH]):
             return False
+        # Names in the body of a class are its attributes.
         if any("class" in one.type for one in around):
             return False
         return self._is_in_function or any(one.id in self._functions for one in around)
@@ -148,6 +152,7 @@ HARMLESS_TEXTS: Final = (
 
 _TEXT_NODES: Final = re.compile(r"string|template|interpolation|char|regex|heredoc|preproc|raw_text")
 _INDENT: Final = " " * 8
+# Each variant parses the whole program again, some of them twice.
 _MOST_BYTES: Final = 400_000
 """Size of programs above which there are no variants."""
 
@@ -202,6 +207,7 @@ class CodeText:
             if self._start <= comment.start and comment.end <= self._end
         ]
         plain = [comment for comment in own if comment.kind != "docstring"]
+        # A docstring that is the whole body of a function cannot go: then only the other comments do.
         for chosen, docstrings in ((own, True), (plain, False)):
             changed = self._edited([self._removal(comment) for comment in chosen])
             if changed is not None and self._keeps_tokens(changed, without_docstrings=docstrings):
@@ -212,6 +218,7 @@ class CodeText:
         """Return the answer with lines broken after commas in brackets, else with blank lines between its lines."""
         if self._is_too_large:
             return None
+        # Line ends after commas in brackets mean nothing in any of the languages; a blank line is the second choice.
         for edits in (list(self._broken_lines()), list(self._blank_lines())):
             changed = self._edited(edits)
             if changed is not None and self._keeps_tokens(changed):
@@ -282,6 +289,7 @@ class CodeText:
 
     def _blank_lines(self) -> Iterator[tuple[int, int, str]]:
         for position in self._line_starts():
+            # A blank line behind a backslash ends the statement.
             if not self._data[:position].rstrip(b"\n").endswith(b"\\"):
                 yield position, position, "\n"
 
@@ -304,6 +312,7 @@ class CodeText:
         """
         data = encode(self._before) + encode(changed) + encode(self._after)
         tree = parse(data, self._language)
+        # The program may have had faults before: an answer need not parse.
         if fault_count(tree, self._language) > fault_count(self._tree, self._language):
             return False
         dropped = set[tuple[int, int]]()
@@ -384,6 +393,7 @@ def style_variants(problem: Problem, text: str) -> Mapping[str, str]:
 
 def _wrapped(text: str) -> str | None:
     """Return prose with other line ends; None for lists, tables, code and short texts."""
+    # Line ends mean something in lists, tables and code.
     if _NOT_PROSE.search(text) or not text.strip():
         return None
     paragraphs = (" ".join(part.split()) for part in re.split(r"\n\s*\n", text.strip()))
@@ -394,6 +404,7 @@ def _wrapped(text: str) -> str | None:
 
 def _longer(text: str) -> str | None:
     """Return prose with a sentence that says nothing; None for answers of one word, such as a letter or a label."""
+    # A sentence behind a letter or label changes the answer.
     if len(text.split()) < 3 or text.lstrip().startswith(("{", "[", "```")):
         return None
     return f"{text.rstrip()} {_SENTENCE}" if text.rstrip()[-1:] in ".!?" else f"{text.rstrip()}. {_SENTENCE}"

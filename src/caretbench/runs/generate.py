@@ -53,6 +53,7 @@ code (most take 3.2 to 4.2 bytes), so that a prompt cut by the estimate fits."""
 CHOSEN_SETTINGS = ("context", "instruction")
 """Settings that are in the hash only where something other than the default is chosen."""
 
+# Templates put role names and end marks around each message; a prompt cut to the last token would be refused for them.
 _CHAT_FRAME = 32
 """Tokens kept free for the marks that a chat template puts around the messages."""
 
@@ -142,6 +143,7 @@ class ModelUnderTest:
 
     def answer_tokens(self, prompt: Prompt) -> int:
         """Return the maximum number of tokens of the answer to a prompt."""
+        # Choices are read off the first token's probabilities.
         read_off = isinstance(prompt, TextPrompt) and prompt.letters
         return 1 if read_off else self.sampling.max_tokens
 
@@ -176,6 +178,7 @@ class ModelUnderTest:
             "sampling": self.sampling.model_dump(exclude_none=True),
             "prompt": self.strategy.key,
             "budget": budget,
+            # Absent and not null: the hash of runs without it stays the one that is stored.
             **({} if self.context is None else {"context": self.context.key}),
             "preprocess": [step.key for step in self.preprocess],
             **({} if self.instruction is None else {"instruction": self.instruction.key}),
@@ -185,6 +188,7 @@ class ModelUnderTest:
     def _identity(self) -> dict[str, JsonValue]:
         """Return the client's identity; with the model's name, unless a hash names the weights themselves."""
         identity = dict(self.client.identity)
+        # The same weights under another path or name are the same model.
         return identity if "weights_sha256" in identity else {"model": redact(self.client.name), **identity}
 
     @cached_property
@@ -220,6 +224,8 @@ class ModelUnderTest:
         if self.instruction is not None:
             caret = self.instruction(caret)
         prompt = self.strategy.render(caret, self.budget)
+        # After rendering, so that a prompt without room is refused for that; the check covers what a budget has cut,
+        # too.
         self._refuse_control_tokens(caret_texts(caret))
         return prompt
 
@@ -234,6 +240,7 @@ class ModelUnderTest:
 
     @cached_property
     def _control(self) -> re.Pattern[str] | None:
+        # Longest first: of `<|fim|>` and `<|fim|>_end` the regular expression takes the first that fits.
         tokens = sorted(self.client.control_tokens(), key=lambda token: (-len(token), token))
         return re.compile("|".join(map(re.escape, tokens))) if tokens else None
 
@@ -274,6 +281,7 @@ def worst_cost(client: ModelClient, price: Price | None, prompt: Prompt, samples
     text = prompt_text(prompt)
     has_tokenizer = client.count_tokens(text)
     tokens = (len(text.encode("utf-8", "replace")) if has_tokenizer is None else has_tokenizer) + _CHAT_FRAME
+    # Nobody knows before whether the provider has the prompt in its cache.
     dear = price.model_copy(update={"cached_input_per_million": None})
     return samples * dear.token_cost(tokens, answer_tokens)
 
@@ -304,6 +312,7 @@ class GenerationStage:
 
     def _look(self, tested_model: ModelUnderTest) -> tuple[dict[str, set[int]], set[Hashable]]:
         """Return a model's stored samples by problem, and the keys of ``errors.jsonl`` whose sample is stored now."""
+        # A stage that was killed leaves errors of samples that have come since.
         stored_keys = {row.key for row in self.folder.missing()}
         stale: set[Hashable] = set()
         stored: dict[str, set[int]] = defaultdict(set)
@@ -371,6 +380,7 @@ class _Completing(StageRequests[Problem]):
             model=self._tested_model.name,
             parameters=self._tested_model.parameters,
             sample=answer.sample,
+            # Some servers send a character beyond the basic plane as two halves.
             text=join_surrogates(answer.text),
             finish_reason=replace_surrogates(answer.finish_reason),
             prompt=self._tested_model.strategy.key,

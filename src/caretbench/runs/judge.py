@@ -121,6 +121,7 @@ class JudgingSettings:
         Raises:
             UsageError: one cannot take a conversation, is named twice, or has no price where money is limited.
         """
+        # Judgements are keyed by name: the second would find all of its own stored.
         names = [name for name, _ in judges]
         if len(set(names)) < len(names):
             raise UsageError("a judge occurs twice; use --repeats to judge a text several times")
@@ -160,6 +161,7 @@ def judge_part(
     criterion = part.criterion
     texts, count, unscored = settings.texts(folder, part)
     result = JudgingResult(texts=len(texts), completions=count, unscored=unscored)
+    # Nothing passed yet because nothing is scored: that is no error, the next stage scores.
     if not count and unscored:
         return result
     if not count:
@@ -173,6 +175,7 @@ def judge_part(
     for name, client in judges:
         judging = _JudgeAsking(folder, name, client, sampling or criterion.sampling, settings, result)
         parameters = judging.judge(criterion, requested)
+        # A judge that does not answer has no statements to judge.
         if criterion.then is not None and not result.stop_reason:
             first = (
                 row
@@ -246,6 +249,7 @@ class _JudgeAsking:
 
 def _record(folder: RunFolder, info: ModelInfo) -> None:
     manifest = folder.manifest()
+    # Parameters too: the same judge with another sampling is another one.
     if (info.model, info.parameters) not in {(known.model, known.parameters) for known in manifest.graders}:
         manifest.graders.append(info)
         folder.write_manifest(manifest)

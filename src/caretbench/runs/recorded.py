@@ -120,6 +120,7 @@ def score_recorded(
         if in_memory is not None:
             logs[Path("answers in memory")] = in_memory  # its name in messages
         recorded = _Recorded(benchmark, plan.baselines, logs, models)
+        # Read and checked as a whole first: a fault in the last file must not leave half of the rows.
         new = session.scoring.new_completions(recorded.rows())
         recorded.check(progress.note)
         session.begin(recorded.seen.values())
@@ -199,6 +200,7 @@ class _Recorded:
                 f"chosen problems of {self.benchmark.data.name}: "
                 f"{_first_ids([problem.id for problem in self.benchmark.problems])}; {self._remedy(seen)}"
             )
+        # A misspelt --model would else score baselines alone, and look like success.
         absent = [name for name in self.models if name not in recorded]
         if absent:
             raise UsageError(

@@ -21,6 +21,8 @@ from caretbench.problem import Row
 from caretbench.redaction import redact
 from caretbench.runs.plans.prices import CostBudget, Price
 
+# Each failure has had its retries, with waiting times between them: a wrong address would otherwise cost them for every
+# problem.
 MAX_FAILED_REQUESTS = 20
 """Number of failed requests in a row, before the first answer, after which no more are sent: a wrong key or address."""
 
@@ -139,6 +141,7 @@ class ErrorFile(Generic[Errors]):
     def add(self, row: Errors) -> None:
         """Store the error row of a missing sample."""
         self._failed[_key(row)] = row
+        # Twice the same key at any moment would count one missing sample as two, if the stage is killed before the end.
         if _key(row) not in self.stored_keys:
             self._appender.append(row)
             self.stored_keys.add(_key(row))
@@ -147,6 +150,7 @@ class ErrorFile(Generic[Errors]):
         """Rewrite the file to exactly the missing samples, each with its latest error."""
         old = list(self.rows())
         rows = {_key(row): row for row in old if _key(row) not in resolved} | self._failed
+        # No file says "nothing is missing" to people and to `ls`.
         if not rows:
             self._path.unlink(missing_ok=True)
         elif list(rows.values()) != old:
@@ -191,6 +195,8 @@ class RequestStage(Generic[Item]):
         If the budget is too small for the next request, wait for those in flight: they usually cost less than reserved.
         """
         sent = -1
+        # A request that the budget could not pay waits for those in flight: answers mostly cost less than their worst
+        # case.
         while self._sent > sent and not self._over:  # until not even one more request can be paid
             sent = self._sent
             self._submit(pending)
@@ -208,13 +214,16 @@ class RequestStage(Generic[Item]):
                 else:
                     self._failure(outcome)
                 self._note_unpromptable()
+        # A wrong key or no server: all further requests would fail in the same way.
         except MachineError as error:
             self.tally.stop_reason = redact(str(error))
         finally:
+            # A generator that is not closed keeps its threads and connections until it is collected.
             close = getattr(stream, "close", None)
             if close is not None:
                 close()
         self._note_unpromptable()
+        # A client that forgets a request would leave its samples neither answered nor missing.
         for request_id, (_, samples, _) in list(self._in_flight.items()):
             self._failure(
                 ModelFailure(
@@ -242,7 +251,9 @@ class RequestStage(Generic[Item]):
                 self._unpromptable.append(entry)
                 continue
             worst = self._work.worst_cost(entry)
+            # Reserved before it is sent, since requests in flight may all cost their worst case.
             if not self._budget.reserve(worst):
+                # At the front: after the next answers it is asked first, and nothing overtakes it.
                 self._again.appendleft(entry)
                 return
             self._sent += 1
@@ -255,6 +266,7 @@ class RequestStage(Generic[Item]):
         entry, worst = self._take(answer.request_id, answer.sample)
         price = self._work.price
         cost = None if price is None else price.cost_per_answer(answer.usage)
+        # Without usage the answer may have cost all of it.
         self._budget.commit(worst, worst if cost is None else cost)
         tally = self.tally
         tally.received += 1
@@ -266,6 +278,7 @@ class RequestStage(Generic[Item]):
         whole = None if cost is None or entry.earlier_cost is None else cost + entry.earlier_cost
         row = self._work.row(entry, answer, whole)
         if row is None:
+            # Another id: the first one may still have samples in flight.
             again = PendingRequest(
                 f"{entry.id}+{answer.sample}", entry.item, (answer.sample,), entry.prompt,
                 attempt=entry.attempt + 1, earlier_cost=whole,
@@ -291,6 +304,7 @@ class RequestStage(Generic[Item]):
     def _take(self, request_id: str, sample: int) -> tuple[PendingRequest[Item], float]:
         """Remove a sample from those in flight; return its request and reserved amount."""
         entry, samples, worst = self._in_flight.get(request_id, (None, set[int](), 0.0))
+        # A client's fault: counting it would charge and store an answer that nobody asked for.
         if entry is None or sample not in samples:
             raise RuntimeError(f"{self._work.client.name} gave sample {sample} of {request_id!r} unasked, or twice")
         samples.remove(sample)
@@ -323,6 +337,7 @@ class RequestStage(Generic[Item]):
     def _miss(
         self, entry: PendingRequest[Item], samples: tuple[int, ...], kind: FailureKind, message: str, attempts: int = 0
     ) -> None:
+        # Providers repeat the key in messages about it, and files of errors are passed on.
         message = redact(replace_surrogates(message))
         self.tally.messages[message] += bool(attempts)
         self.tally.missing[kind] += len(samples)

@@ -57,6 +57,8 @@ def run(
         for benchmark in plan.benchmarks:
             check_folder_is_writable(benchmark.folder.path)
         executor = _executor(plan)
+        # All clients are opened once before the first request: a typo in the ninth model must not cost the answers of
+        # eight.
         infos = clients.check()
         if config.probe and probe is not None:
             _probe(plan, clients, probe)
@@ -168,6 +170,7 @@ def _missing(session: RunSession, title: str, tally: StageCounts) -> Iterator[st
         if set(tally.missing) != {"unpromptable"}:
             line += "; the same command asks for them again"
     line += f"; see {session.folder.errors_path}"
+    # A budget is the user's own limit, so that its end is always said.
     if tally.share < REQUIRED_COVERAGE or "budget" in tally.missing:
         yield line
     else:
@@ -190,6 +193,7 @@ def _judge_and_score(
     parts = {session: plan.judged_parts(session.benchmark) for session in sessions if plan.judges}
     last = {session: [part for part in found if part.criterion.only] for session, found in parts.items()}
     first = {session: [part for part in parts[session] if part not in last[session]] for session in parts}
+    # A suite with criteria for passed answers alone has nothing to judge before it is scored.
     first = {session: found for session, found in first.items() if found or not last[session]}
     last = {session: found for session, found in last.items() if found}
     complaints = _judge(plan, clients, first, budget)

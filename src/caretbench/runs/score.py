@@ -32,6 +32,7 @@ REFERENCE = "reference"
 _Answer = tuple[AnyCompletion, str | None]
 """A completion and the text of it that is inserted."""
 
+# One write for many rows, and not for all: the completions of nine models are 30 MB.
 _ROWS_AT_ONCE = 256
 """Number of completions that are written together."""
 
@@ -97,6 +98,7 @@ class ScoringStage:
 
         Verdicts are kept by key, so a changed answer under an old key would get the old answer's verdict.
         """
+        # Hashes and not texts: the texts of nine models are 30 MB.
         there = {row.key: hash((row.text, row.error)) for row in self.folder.completions()}
         for completion in completions:
             answer = hash((completion.text, completion.error))
@@ -147,6 +149,7 @@ class ScoringStage:
                 or row.policy != self.policy.key
                 or (row.counted and not self._is_outdated(row))
             ]
+            # A complete run is not written again, byte for byte the same or not.
             if len(kept) < sum(1 for _ in self.folder.scores()):
                 write_rows(self.folder.scores_path, kept)
 
@@ -154,6 +157,7 @@ class ScoringStage:
         """Return whether a row has another version of a metric or other rules, or an earlier verdict on a reference."""
         if any(metric.replaces(row.scorer) for metric in self.metrics):
             return True
+        # Rows of another profile are another command's; those of measures have versions of their own.
         if row.profile != self.profile or not row.scorer.startswith(verdicts.EXECUTION_SCORER):
             return False
         return row.scorer != self._execution or self._is_unmeasured_change(row) or _may_be_unlucky(row)
@@ -191,6 +195,7 @@ class ScoringStage:
             if reference.problem_id in known:
                 self._write_reference(reference, known[reference.problem_id], appender)
         missing = [reference for reference in missing if reference.problem_id not in known]
+        # Answers wait here for the verdict on their reference.
         self._held = {reference.problem_id: [] for reference in missing}
         self.report("references", 0, len(missing))
         return [(reference, reference.text) for reference in missing]
@@ -216,6 +221,8 @@ class ScoringStage:
     def _settle(self, reference: Score) -> None:
         """Record the verdict on an unchanged reference, and its CPU time where that bounds answers."""
         cpu_s = reference.details.get("cpu_s")
+        # The reference's own CPU time on this machine bounds an answer: a fixed bound is generous here and strict
+        # there.
         if rules_of(self.profile).bounded_by_reference and isinstance(cpu_s, float | int):
             self._reference_cpu_s[reference.problem_id] = cpu_s
         if reference.details.get("waits"):
@@ -231,6 +238,7 @@ class ScoringStage:
             if completion.problem_id in self._problems:
                 by_problem.setdefault(completion.problem_id, []).append(completion)
         self.report("completions", 0, sum(map(len, by_problem.values())))
+        # Popped problem by problem, so that the texts of a large run leave memory as they are scored.
         for identity in [*by_problem]:
             yield from self._missing_of_problem(self._problems[identity], by_problem.pop(identity), appender)
 
@@ -324,6 +332,7 @@ class ScoringStage:
                     break
             while self._ready:
                 yield self._ready.popleft()
+        # None lets the executor collect results in place of waiting for a request that cannot come yet.
         while self._held or self._ready:
             yield self._ready.popleft() if self._ready else None
 
@@ -379,9 +388,11 @@ class ScoringStage:
                 if request is None:
                     record(completion, text, verdicts.result_without_program(problem, refusal))
                     continue
+                # Keys hold names of models with any characters; engines and clusters take the hash as a name.
                 identity = sha256_text(*(str(part) for part in completion.key))
                 under_way[identity] = answer
                 is_reference = completion.model == REFERENCE and text == completion.text
+                # A changed reference is an answer: it is bounded like one.
                 bound = None if is_reference else self._reference_cpu_s.get(problem.id)
                 yield request.model_copy(
                     update={"id": identity, "is_reference": is_reference, "reference_cpu_s": bound}
@@ -438,6 +449,7 @@ class ScoringStage:
 
 def _may_be_unlucky(row: Score) -> bool:
     """Return whether a reference failed without further runs alone, as in rows of earlier versions."""
+    # A busy machine fails a reference by time; earlier versions did not run it again alone.
     failed = row.model == REFERENCE and row.values.get("passed") == 0.0 and verdicts.REFERENCE_PASSED not in row.values
     confirmed = bool(row.details.get("runs_alone"))
     return (failed and not confirmed) and any(status.may_be_unlucky and row.outcome == status for status in Status)

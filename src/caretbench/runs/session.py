@@ -86,6 +86,7 @@ class RunSession:
         stored = folder.problems() if folder.problems_path.exists() else []
         together = {problem.id: problem for problem in (*stored, *self.benchmark.problems)}
         manifest.data.selected = len(together)
+        # A report over more problems than the command chose surprises, so it is said.
         if stored and len(together) != len(self.benchmark.problems):
             self.progress.note(
                 f"{folder.path} holds {len(stored)} problems, and this command chooses {len(self.benchmark.problems)}: "
@@ -107,6 +108,7 @@ class RunSession:
         """Append the missing completions of these baselines."""
         writers = self.benchmark.suite.baselines
         for name in names:
+            # Suites have different baselines; a run over several asks each for its own.
             if name in writers:
                 self.scoring.add_completions(baseline_completions(name, self.benchmark.problems, writers))
 

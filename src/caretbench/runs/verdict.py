@@ -15,6 +15,7 @@ from caretbench.extraction.policies import MAX_RAW_CHARACTERS, Policy, length_re
 from caretbench.problem import Caret, CompletionKey, InlineSplice, Problem, Profile, Score
 from caretbench.profiles import ProfileRules, rules_of
 
+# Rows are read by people, and a compiler can print megabytes for each of 9,000 answers.
 _SHOWN_CHARACTERS = 2000
 
 REFERENCE_PASSED = "reference_passed"
@@ -62,6 +63,8 @@ def combine_checks(checks: Sequence[CheckOutcome]) -> Decision:
 
     A check without a verdict outweighs a failure; of several failures, one with the status of a run decides.
     """
+    # What this machine could not check comes first: a failure next to it would count an answer that may be right
+    # elsewhere.
     place, decisive = min(
         enumerate(checks), key=lambda entry: (entry[1].counted, entry[1].value, entry[1].outcome is None)
     )
@@ -77,6 +80,7 @@ def deciding_scores(scores: Iterable[Score], *, executed: bool) -> list[Score]:
     stopped): the other checks alone are no verdict.
     """
     checks = [score for score in scores if "passed" in score.values or not score.counted]
+    # Predicates alone would pass an answer whose program was never run.
     ended = any(score.scorer.startswith(EXECUTION_SCORER) for score in checks)
     return [] if executed and not ended else checks
 
@@ -137,6 +141,7 @@ def result_without_program(problem: Problem, reason: str | None = None) -> Execu
 
 def reference_result(result: ExecutionResult) -> CountedResult:
     """Return the result of a reference, and whether it is a verdict."""
+    # A reference cannot tamper with its own tests: some statuses mean something else for it.
     result = result.model_copy(update={"status": result.status.for_reference})
     result = _where_waiting_is_honest(result)
     # A reference that took too long may have met a busy machine: the next run tries it again.
@@ -172,8 +177,11 @@ def answer_flags(text: str | None, problem: Problem, profile: Profile) -> tuple[
         return ()
     caret, splice = problem.shown, problem.splice
     before, after = caret.prefix, caret.suffix
+    # Tests are hidden from the model and not from its program, so the scan looks at what they call as well.
     if isinstance(splice, InlineSplice):
         before, after = splice.before, splice.after  # with what is hidden
+    # Alone and in its place: a part of an attack may stand in the prefix, and an answer may open a string that hides
+    # the rest.
     alone = tamper_flags(text, problem.reference, caret.language)
     in_place = program_flags(before, text, after, problem.reference, caret.language)
     return tuple(dict.fromkeys((*alone, *in_place)))
@@ -212,6 +220,7 @@ def execution_details(result: ExecutionResult, found: tuple[str, ...] = ()) -> d
 
 def exclusion_cause(outcome: str | None, details: Mapping[str, JsonValue]) -> str:
     """Return the cause for which a problem is excluded, from the outcome and details of its reference."""
+    # By what is missing, so that a report counts "toolchain go" once and not each of its problems.
     if found := NOT_RUNNABLE.get(outcome or ""):
         cause, detail, unknown = found
         return f"{cause}: {details.get(detail) or unknown}"

@@ -81,6 +81,7 @@ def distinct_texts(
             count += 1
             found.setdefault((completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer))
     if control_problems:
+        # From all problems of the run: a selection must not change which text is the control of a problem.
         everything = folder.problems() if folder.problems_path.exists() else list(part.problems)
         if part.criterion.form == "decision":
             everything = instructed_problems(everything, profile)
@@ -160,6 +161,7 @@ class JudgeRequests(StageRequests[DistinctText]):
             RowAppender(self.folder.judgements_path) as rows,
             ErrorFile(self.folder.judge_errors_path, MissingJudgement) as errors,
         ):
+            # Read again after faults are out: they are asked for once more.
             done = {row.key for row in self.folder.judgements()}
             missing = list(self._missing_parts(requested, done, earlier_cost))
             stage = RequestStage(self, budget, rows, errors, report)
@@ -183,7 +185,10 @@ class JudgeRequests(StageRequests[DistinctText]):
             orders = self.criterion.order_count
             for order in range(orders):
                 fresh = tuple(
-                    number for number, key in keys.items() if key not in earlier_cost and number % orders == order
+                    # Repeats that cost something before go alone, since their row adds the earlier cost.
+                    number
+                    for number, key in keys.items()
+                    if key not in earlier_cost and number % orders == order
                 )
                 if fresh:
                     yield subject, fresh, 0.0
@@ -204,6 +209,7 @@ class JudgeRequests(StageRequests[DistinctText]):
         """Return the sampling settings; a repeated request has another seed."""
         if self.base_sampling.seed is None or pending.attempt == 1:
             return self.base_sampling
+        # With the same seed the same unreadable answer comes back. 1000 apart, so that repeats do not meet.
         return self.base_sampling.model_copy(update={"seed": self.base_sampling.seed + 1000 * (pending.attempt - 1)})
 
     def worst_cost(self, pending: PendingRequest[DistinctText]) -> float:
@@ -301,6 +307,7 @@ def second_step_judgements(
     repeats_by_text = {(subject.problem.id, subject.answer): set(repeats) for subject, repeats in requested}
     found: dict[tuple[str, str], tuple[DistinctText, set[int]]] = {}
     for row in first:
+        # A run with fewer repeats now must not pay for the statements of earlier ones.
         if row.repeat not in repeats_by_text.get((row.problem_id, row.answer), ()):
             continue
         for claim in claims_in(row.text) if row.values else ():

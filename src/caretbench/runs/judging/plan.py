@@ -81,6 +81,7 @@ def judging_forecast(
         return first
     following = find_criterion(criterion.then)
     claims = second_step_judgements(rows, requested, {subject.problem.id: subject.problem for subject, _ in requested})
+    # Without them the forecast of a fresh run would show the first step alone, a small part of its cost.
     claims += _to_come(requested, rows)
     after = _parameters(following, client, sampling, {FIRST_STEP_FIELD: parameters})
     stored = _stored(folder, name, after, following)
@@ -199,6 +200,7 @@ class JudgingPlan:
         self.config = config
         self.chosen = chosen
         self.manifest: Manifest = folder.manifest()
+        # Before anything is opened: opening may already send the key.
         if config.local_only:
             refuse_remote(config.judges.values(), [config.options.base_url])
         for spec in config.judges.values():
@@ -263,6 +265,7 @@ class JudgingPlan:
         config = self.config
         results = {}
         check_folder_is_writable(self.folder.path, "judge a copy of the run")
+        # Stored costs are read under the lock, so that two judging commands cannot both spend the rest.
         with self.folder.locked():
             settings = self._settings(CostBudget(config.max_cost, stored_cost(self.folder)), progress)
             for name, spec in config.judges.items():

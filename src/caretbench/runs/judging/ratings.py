@@ -84,6 +84,7 @@ def read_ratings(folder: RunFolder) -> list[HumanRating]:
     found: dict[tuple[str, str, str, str], HumanRating] = {}
     for row in read_rows(path, HumanRating):
         key = (row.rater, row.criterion, row.problem_id, row.answer)
+        # A form that is only half filled in.
         if row.total is None:
             continue
         if not row.rater:
@@ -114,6 +115,7 @@ def shown_texts(problem: Problem) -> dict[str, str]:
 def ratings_of_criterion(rows: Iterable[HumanRating], criterion: str) -> list[HumanRating]:
     """Return the ratings about a criterion (its key); simulated ones only where there are no others."""
     about = [row for row in rows if row.criterion in {"", criterion}]
+    # Ratings of a test's program must never be mixed with those of people.
     return [row for row in about if not row.simulated] or about
 
 
@@ -139,6 +141,7 @@ def human_agreement(rows: Sequence[HumanRating], judged: Mapping[TextKey, float]
     )
 
 
+# What a judge leaves out is not drawn at random.
 REQUIRED_COVERAGE: Final = 0.98
 """Minimum share of the answers to questions that must be judged; otherwise the run fails."""
 

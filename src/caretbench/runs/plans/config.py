@@ -183,6 +183,7 @@ class RunConfig(_Table):
         Raises:
             DataError: the file cannot be read, or a key is wrong; the message names file and key.
         """
+        # The file's own keys go before these defaults, and options of the command line before the file's.
         table = {"output": Path("runs") / path.stem, "together": True} | read_toml(path) | changes
         try:
             return cls.model_validate(table)
@@ -208,6 +209,7 @@ def config_from_options(
     """
     tables = options_to_tables(options)
     client = tables["client"]
+    # A judge at another provider must not get the address, and with it the key, of the model under test.
     judged = {name: value for name, value in client.items() if name not in TESTED_MODEL_OPTIONS}
     if judge_base_url is not None:
         judged["base_url"] = judge_base_url

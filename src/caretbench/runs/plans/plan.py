@@ -96,6 +96,7 @@ class ResolvedRun:
         everybody: list[ModelPlan | JudgePlan] = [*models, *judges]
         if config.local_only:
             refuse_remote((one.spec for one in everybody), (one.options.base_url for one in everybody))
+        # Access first: loading data takes seconds, and a missing key ends the run anyway.
         for one in everybody:
             check_access(one.spec, one.options)
         alone = len(config.suites) == 1 and not config.together
@@ -138,13 +139,16 @@ class ResolvedRun:
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
                 raise UsageError(f"two {kind}s are called {twice!r}; give one another name: -m NAME=SPEC")
+        # Rows with the name of a role would look like those of a judge or generator.
         role = next((model.name for model in self.models if model.name in RESERVED_ROLES), None)
         if role is not None:
             raise UsageError(f"{role!r} is the name of a role; give the model that is measured another: -m NAME=SPEC")
         baselines = {name for one in self.benchmarks for name in baselines_of_run(one.suite.name)}
         for name in (*(model.name for model in self.models), *(judge.name for judge in self.judges)):
+            # Its rows would be taken for the baseline's, and count in no mean.
             if current_model(name) in baselines:
                 raise UsageError(f"{name!r} is the name of a baseline; give the model another: -m NAME=SPEC")
+            # Names are printed in tables and terminals.
             if not name.isprintable():
                 raise UsageError(f"the model's name {name!r} holds control characters; use -m NAME=SPEC")
 
@@ -209,7 +213,9 @@ class _Places:
         except (UsageError, DataError) as error:
             if self._source is None:
                 raise
-            raise DataError(f"{self._source}: {key}: {error}") from None
+            # str() of a KeyError is the repr of its message, in quotes.
+            message = error.args[0] if isinstance(error, KeyError) and error.args else error
+            raise DataError(f"{self._source}: {key}: {message}") from None
 
 
 def _benchmark(config: RunConfig, entry: SuiteConfig, *, alone: bool) -> Benchmark:
@@ -242,6 +248,7 @@ def _model(places: _Places, number: int, entry: ModelConfig, defaults: RequestCo
 
 
 def _judge(places: _Places, number: int, entry: JudgeConfig, defaults: RequestConfig) -> JudgePlan:
+    # Defaults are about models under test: their address and tokenizer are not a judge's.
     common = {name: value for name, value in defaults.options.items() if name not in TESTED_MODEL_OPTIONS}
     options = _options(places, f"graders.{number}", common | entry.options)
     return JudgePlan(entry.name or redact(entry.spec), entry.spec, options)

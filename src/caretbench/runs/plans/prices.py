@@ -26,6 +26,7 @@ from caretbench.local.server_spec import is_local_server
 from caretbench.problem import Row, Usage
 
 _MILLION = 1_000_000
+# Providers whose models run on this machine, or that send nothing.
 _FREE = (
     "function/*",
     "gguf/*",
@@ -52,6 +53,7 @@ class Price(Row):
         cached_price = self.input_per_million
         if self.cached_input_per_million is not None:
             cached_price = self.cached_input_per_million
+        # Some providers count cached tokens apart from the input.
         fresh = max(0, input_tokens - cached_tokens)
         cost = fresh * self.input_per_million + cached_tokens * cached_price
         return (cost + output_tokens * self.output_per_million) / _MILLION
@@ -63,6 +65,7 @@ class Price(Row):
         if usage is None or usage.input_tokens is None or usage.output_tokens is None:
             return None
         whole = self.token_cost(usage.input_tokens, usage.output_tokens, usage.cached_tokens or 0)
+        # Providers charge for a request, which may hold several samples.
         return whole / usage.answers
 
     @property
@@ -114,6 +117,7 @@ class Prices:
             return self._models[spec]
         fitting = [pattern for pattern in self._models if fnmatchcase(spec, pattern)]
         if fitting:
+            # The longest pattern says most: `openai/gpt-4o-*` goes before `openai/*`.
             return self._models[max(fitting, key=len)]
         return FREE if is_local_server(spec) or any(fnmatchcase(spec, pattern) for pattern in _FREE) else None
 
@@ -148,6 +152,7 @@ class CostBudget:
     def reserve(self, max_cost: float) -> bool:
         """Reserve US dollars for a request; return False, and reserve nothing, if the budget is too small."""
         with self._lock:
+            # A free request passes even if the limit is already reached.
             if self.limit is not None and max_cost > 0 and self.spent + self._reserved + max_cost > self.limit:
                 return False
             self._reserved += max_cost

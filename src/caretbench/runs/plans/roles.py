@@ -42,12 +42,14 @@ def parse_model_option(option: str) -> NamedModel:
         UsageError: there is no spec, or it is no model's name.
     """
     found = _NAMED.fullmatch(option)
+    # A spec may contain `=` (an address with a query), so only known names before it are roles or names.
     if found and found["name"] in RESERVED_ROLES:
         model = parse_model_option(found["spec"])
         if model.role is not None:
             raise UsageError(f"-m {option!r}: a model has one role, {found['name']} or {model.role}")
         return model._replace(role=found["name"])
     name, spec = (found["name"], found["spec"]) if found else (redact(option), option)
+    # A baseline has no provider to ask; the message says how baselines run.
     if spec in BASELINE_NAMES:
         raise UsageError(f"-m {option!r}: a baseline runs next to a model: -m PROVIDER/MODEL --baseline {spec}")
     if "/" not in spec.strip("/"):
@@ -76,6 +78,7 @@ def group_by_role(options: Iterable[str], allowed: Iterable[str] = ()) -> dict[s
 
 def is_local(spec: str) -> bool:
     """Return whether a model runs on this machine, by its name and the address of a vLLM server that is set."""
+    # The provider reads this variable itself: the spec looks local, and the server may be anywhere.
     address = os.environ.get("VLLM_BASE_URL")
     if spec.startswith("vllm") and address and not is_loopback(address):
         return False

@@ -66,6 +66,7 @@ class Benchmark(NamedTuple):
         names = [config.policy] if isinstance(config.policy, str) else [*(config.policy or ())]
         policy, *further_policies = dict.fromkeys(map(find_policy, names or [suite.rules(profile).policy]))
         folder = RunFolder(output or root / f"{suite.name}-{loaded.name}-{profile}")
+        # A suite of questions alone starts no sandbox and needs no toolchain.
         execute = execute and any(map(needs_execution, problems))
         return cls(
             suite, loaded, problems, policy, profile, execute, parse_variants(config.variants), folder,
@@ -123,6 +124,7 @@ def baseline_names(names: Sequence[str] | None, suites: Iterable[Suite]) -> list
     own = {suite.name: suite.baselines for suite in suites}
     if names is None:
         return [*dict.fromkeys(name for writers in own.values() for name in writers)]
+    # Released rows have former names of baselines.
     names = [current_model(name) for name in names]
     for name in names:
         if not any(name in writers for writers in own.values()):
@@ -159,6 +161,7 @@ def suite_settings(
     first = next(other for other in models if other.name == model.name)
     for place, benchmark in enumerate(benchmarks):
         instructed = model.instruction is not None and _has_instructions(benchmark)
+        # Every mode would ask the same prompt and pay for it.
         if not instructed and model.instruction != first.instruction:
             continue
         questions = asks_questions(benchmark)
@@ -178,6 +181,7 @@ def _own_prompt(model: ModelPlan, *, questions: bool, benchmarks: Sequence[Bench
     """
     if model.prompt is None or _fits(model.prompt, questions=questions):
         return model.prompt
+    # A run of both kinds may have one prompt for one of them; the other kind gets its own.
     others = any(asks_questions(benchmark) is not questions for benchmark in benchmarks)
     return None if others else model.prompt
 
