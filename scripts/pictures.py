@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
-from caretbench.people.review.review_items import demo_review
-from caretbench.people.review.records import OWNER
 from caretbench.people.review.exchange import reopen_items
 from caretbench.people.review.queues import rank
+from caretbench.people.review.records import OWNER
+from caretbench.people.review.review_items import demo_review
 from caretbench.people.review.state import ReviewState
 from tests.support.made_answers import SUITES, suite_report
 from tests.support.report_browser import chromium, opened

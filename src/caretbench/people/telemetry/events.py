@@ -15,7 +15,7 @@ from typing import Annotated, BinaryIO, Final, Literal, NamedTuple, Self, get_ar
 
 from pydantic import AwareDatetime, Field, StringConstraints, ValidationError, model_validator
 
-from caretbench.errors import DataError
+from caretbench.errors import DataError, UsageError
 from caretbench.files import describe_validation_error, read_packaged_toml, replace_surrogates
 from caretbench.metrics.error_kinds.kind_table import edit_kind_names
 from caretbench.problem import Row
