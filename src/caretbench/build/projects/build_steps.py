@@ -53,6 +53,7 @@ class BuildSteps:
         """Remove everything but the set-up where the block ends with an error; a stop is no error."""
         try:
             yield
+        # The user will change the tests after an error; the set-up took minutes, and does not depend on them.
         except Exception:
             self._rows = {key: row for key, row in self._rows.items() if row.kind == "setup"}
             if self.path is not None and self._rows:
@@ -87,6 +88,7 @@ class BuildSteps:
     def check(self, command: str) -> ProjectCheck | None:
         """Return the stored result of the project's own tests under a command, or None."""
         text = self.get("check", command)
+        # A row of another version of the class: the tests run once more.
         with contextlib.suppress(ValidationError):
             return _CHECK.validate_json(text) if text is not None else None
         return None
@@ -134,6 +136,7 @@ class StoringEngine:
             else:
                 yield known.model_copy(update={"id": request.id, "cached": True})
         for result in self._engine.submit(waiting.values()):
+            # A fault of the machine must not be stored: the next attempt may have the memory or the time.
             if result.status.is_repeatable:
                 self._steps.store(result.model_dump_json(), "command", _inputs(waiting[result.id]))
             yield result

@@ -14,6 +14,7 @@ from caretbench.projects.excluded_tests import failing_names
 from caretbench.projects.runner_options import slow_test
 
 _NAMED = 5
+# Runners end with a summary of a few lines; the lines before it are output of the tests.
 _TAIL_LINES = 3
 _MISSING = 8
 _MOST_CHARACTERS = 200
@@ -73,6 +74,7 @@ def failure_reason(result: WorkspaceResult) -> str:
         named = named or (f"; the last line that it printed: {lines[-1][:_MOST_CHARACTERS]}" if lines else "")
         return f"tests_hang: {result.reason}, the limit for the whole test command{named}"
     configured = _CMAKE_ERROR.search(result.stderr.text)
+    # CMake prints warnings of the same form in builds whose tests run.
     if configured and not failing:
         cloned = "".join(f" {line}" for line in lines if line.startswith("fatal: "))
         return f"does_not_compile: {' '.join(configured[0].split())[:_CMAKE_CHARACTERS]}{cloned[:_MOST_CHARACTERS]}"
@@ -90,6 +92,7 @@ def failure_reason(result: WorkspaceResult) -> str:
         return f"does_not_compile: {first or tail}"
     if result.exit_code in (126, 127) and (entered := _NO_DIRECTORY.search(result.stderr.text)):
         return f"no_directory: {entered[1].removeprefix(f'{WORK}/')} is no folder of the project (--directory)"
+    # Exit statuses of a shell: a command that cannot be executed, and one that is not found.
     if result.exit_code in (126, 127):
         return f"command_not_found: {tail or result.reason or 'the command cannot be started'}"
     error = _first_error(result)

@@ -89,6 +89,7 @@ def check_project(
     Raises:
         DataError: the snapshot is missing or damaged.
     """
+    # Without preparation, so that the measured time is that of a full build.
     plain = request.model_copy(update={"prepare": ()})
     [first] = engine.submit(_repetitions(plain, 1))
     early = _first_failure(plain, first) if exclude_failing else None
@@ -126,6 +127,7 @@ def _without_failing(
         if not failed or not passed or without is None:
             break
         failing |= failed
+        # With more failing than passing tests, the set-up is at fault, and the few that pass check little.
         if passed < len(failing):
             if found.fault.startswith(_NOT_BUILT):
                 return found
@@ -161,6 +163,7 @@ def _prepared(engine: WorkspaceEngine, found: ProjectCheck, prepare: tuple[str, 
     [result] = engine.submit([request])
     if result.status is not Status.PASSED:
         return found
+    # An answer can change a file that everything includes, so part of a full build's time stays allowed.
     cpu_s = min(found.cpu_s, max(_REBUILD_SHARE * found.cpu_s, result.cpu_s))
     limits = limits_from_cpu_time(cpu_s, min_s=_LEAST_CPU_S, min_limits=request.limits)
     return found._replace(request=request.model_copy(update={"limits": limits}), cpu_s=cpu_s)
@@ -182,6 +185,7 @@ def _check(
     engine: WorkspaceEngine, request: WorkspaceRequest, runs: int, first: WorkspaceResult | None = None
 ) -> ProjectCheck:
     """Return the check by ``runs`` runs, of which the first may have ended."""
+    # Twice as many: the second half runs one at a time where only some runs passed.
     repeated = _repetitions(request, 2 * runs)
     [first_result] = [first] if first is not None else engine.submit(repeated[:1])
     reason = failure_reason(first_result) if first_result.status is not Status.PASSED else ""
@@ -249,6 +253,7 @@ def slow_tests(result: WorkspaceResult) -> tuple[str, ...]:
     tests = [test for test in result.tests if test.outcome == "passed"]
     if not tests:
         return ()
+    # In p-queue, 49 of 206 tests took 68.6 of 83.9 s.
     least = max(_SLOW_S, _SLOW_FACTOR * median(test.seconds for test in tests))
     slow = {test.name: test.seconds for test in tests if test.seconds >= least}
     total = sum(test.seconds for test in tests)

@@ -92,6 +92,7 @@ def _in_another_order(engine: WorkspaceEngine, request: WorkspaceRequest) -> str
     turned = with_reversed_order(request.model_copy(update={"id": "another order", "expected": None}))
     if turned is None:
         return ""
+    # Twice, so that a flaky test is not taken for one that depends on the order.
     for repeat in range(2):
         [result] = engine.submit([turned.model_copy(update={"repeat": repeat})])
         if not result.status.is_own_failure:

@@ -19,6 +19,7 @@ from caretbench.files import RowAppender, describe_validation_error, read_rows, 
 from caretbench.problem import SCHEMA_VERSION, Row
 
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# Recipes come from a model: without bounds one answer could fill the folder and the sandbox's script.
 MOST_COMMANDS: Final = 20
 _MOST_CHARACTERS: Final = 4_000
 Command = Annotated[str, Field(min_length=1, max_length=_MOST_CHARACTERS)]
@@ -77,6 +78,7 @@ def read_recipe(text: str) -> Recipe:
         ValueError: there is none or several, or it has another form; the message names the fault.
     """
     fenced = closed_fences(text.replace("\r\n", "\n"))
+    # Which of several fences is the recipe would be a guess.
     if len(fenced) > 1:
         raise ValueError(f"it has {len(fenced)} code fences; one is expected, with the JSON object of the recipe")
     source = (fenced[0] if fenced else text).strip()
@@ -84,6 +86,7 @@ def read_recipe(text: str) -> Recipe:
         raise ValueError("it is empty")
     try:
         value = json.loads(source, object_pairs_hook=_without_repeats)
+    # JSON nested thousands deep ends Python's parser, and would end the build.
     except RecursionError:
         raise ValueError("its JSON is nested too deeply") from None
     except json.JSONDecodeError as error:
@@ -100,6 +103,7 @@ def read_recipe(text: str) -> Recipe:
 
 
 def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    # Python's JSON takes the last of two equal fields; what a person reads first would not run.
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a field occurs twice")

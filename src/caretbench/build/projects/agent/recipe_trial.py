@@ -45,6 +45,7 @@ def shortened_log(text: str) -> str:
     lines: list[str] = []
     repeats = 0
     for whole in redact(text).replace("\r\n", "\n").split("\n"):
+        # A progress bar writes over its line: only what stands at the end was seen.
         line = _ESCAPE.sub("", whole.rpartition("\r")[2] or whole).rstrip()[:_MOST_LINE]
         if lines and line == lines[-1]:
             repeats += 1
@@ -77,6 +78,7 @@ def readme(snapshot: Snapshot) -> tuple[str, str]:
     ]
     if not named:
         return "", ""
+    # READMEs contain keys by mistake, and this text goes to a model.
     text = redact(read_text(snapshot, named[0]) or "")
     cut = len(text) - _MOST_README
     return named[0], text if cut <= 0 else f"{text[:_MOST_README]}\n[… {cut:,} characters more]"
@@ -162,6 +164,7 @@ def run_recipe(
 
 def _step(line: str) -> str:
     """Return the part of the script that shows and runs one command; the script ends where it fails."""
+    # A shell for each command: `cd` or `exit` in one must not change the next, or end the check for deleted files.
     return f"printf '%s\\n' {shlex.quote(f'$ {line}')}; /bin/sh -c {shlex.quote(line)} < /dev/null || exit $?"
 
 
@@ -208,6 +211,7 @@ def _check_files(before: Snapshot, after: Snapshot, log: str) -> None:
 def _is_planted(path: PurePosixPath, installed: Iterable[str]) -> bool:
     if _START.fullmatch(path.name):
         return True
+    # Installed packages bring test files of their own, which no runner of the project collects.
     inside = "node_modules" in path.parts or any(path.is_relative_to(folder) for folder in installed)
     return not inside and _HOOK.fullmatch(path.name) is not None
 

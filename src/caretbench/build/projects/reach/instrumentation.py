@@ -66,6 +66,7 @@ def executed_marks(result: WorkspaceResult) -> ExecutedMarks:
     """Return the marks in the log file of a command."""
     data = result.file(EXECUTION_LOG) or b""
     counts = Counter((int(file), int(number)) for file, number in _MARK.findall(data))
+    # Each process writes a mark once, so a second one comes from a process that belongs to no single test.
     shared = {mark for mark, count in counts.items() if count > 1}  # by several processes
     tests: dict[str, set[Mark]] = {}
     calls: dict[str, list[int]] = {}
@@ -184,6 +185,7 @@ def _is_compound(node: tree_sitter.Node) -> bool:
 def _statements(root: tree_sitter.Node, source: SourceFile, table: InstrumentationTable) -> Iterator[tree_sitter.Node]:
     """Yield the statements that get a call."""
     allowed = {one.span: set(one.statements) for one in statement_lists(root, source.grammar)}
+    # A call in a constexpr function does not compile.
     constant = _constant_bodies(root, source, table.constant_header) if table.constant_header else []
     for node in captures(root, source.grammar, "blocks").get("statements", []):
         if _is_class_body(node):
@@ -215,6 +217,7 @@ def _head(children: list[tree_sitter.Node], table: InstrumentationTable) -> int:
     for n, child in enumerate(children):
         inner = child.named_children[0] if child.named_child_count else None
         is_text = child.type in kinds.expression_statements and inner is not None and inner.type == "string"
+        # A call before these is a syntax error, or makes a docstring a plain string.
         if child.type in kinds.future_imports or (is_text and n == head):
             head = n + 1
     return head

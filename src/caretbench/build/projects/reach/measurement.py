@@ -128,6 +128,7 @@ def measure_reach(
     paths_by_number = {one.number: path for path, one in known.items()}
     tests: dict[tuple[str, int], set[str]] = {}
     for name, own in marks.by_test.items():
+        # What runs at import belongs to no test: leaving a test out does not leave it out.
         for number, n in own - marks.shared:
             if number in paths_by_number:
                 tests.setdefault((paths_by_number[number], n), set()).add(name)
@@ -177,6 +178,8 @@ class _RecordedRuns:
         """Return the executed statements of all files; add the files for which they stay unknown to ``unknown``."""
         lines = self._trace() if traced else None
         found = lines.converted(partial(statement_marks, files=traced)) if lines else None
+        # The tracer makes a bound of time fail: sqlparse's test that wants an answer within a second took 1.08 s under
+        # it.
         if found is None or not found.executed:
             return self._instrumented(tuple(self.marked), unknown)
         rest = [path for path, one in self.marked.items() if found.untraced or one.number not in traced]
@@ -225,6 +228,7 @@ class _RecordedRuns:
         if len(paths) == 1:
             unknown[paths[0]] = f"the tests do not pass with instrumentation: {result.status.value}"
             return frozenset()
+        # One rebuild instead of one for each halving, where the compiler names the files.
         culprits = self._blamed_files(result, paths)
         if culprits:
             reason = f"the tests do not pass with instrumentation: {result.status.value}"

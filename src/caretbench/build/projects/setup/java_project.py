@@ -134,6 +134,7 @@ def _jars(snapshot: Snapshot, sources: Iterable[str]) -> tuple[str, ...]:
 
 REPOSITORY: Final = Path("/usr/share/maven-repo")
 _MAVEN: Final = "mvn -q -B dependency:copy-dependencies -DoutputDirectory={folder} -DexcludeGroupIds={groups}"
+# A set-up has to create a file; without one it counts as failed.
 _NOTHING: Final = "mkdir -p {folder} && echo 'Maven fetched nothing' > {folder}/maven.txt"
 _IN_BUNDLE: Final = (
     "junit", "org.junit.jupiter", "org.junit.platform", "org.junit.vintage", "org.junit", "org.hamcrest",
@@ -245,6 +246,7 @@ def _others(text: str) -> Iterator[Artefact]:
 
 def _collect(artefact: Artefact, jars: dict[Path, None], seen: set[Artefact]) -> bool:
     """Add the jars of an artefact and of what it needs to run; return whether it is installed."""
+    # POMs may depend on each other in a circle.
     if artefact in seen or artefact.group in _IN_BUNDLE:
         return True
     seen.add(artefact)

@@ -213,6 +213,7 @@ def listed_texts(package: Mapping[str, object], field: str) -> list[tuple[str, s
     return [(n, v) for n, v in listed.items() if isinstance(v, str)] if isinstance(listed, dict) else []
 
 
+# Scripts of packages would run code that no test needs; strict peer versions refuse what works.
 _FETCH: Final = "npm install --no-save --ignore-scripts --no-audit --no-fund --legacy-peer-deps"
 _RANGE: Final = re.compile(r"(?:workspace:|catalog:|patch:)(?P<range>[\^~]?\d+\.\S*)?")
 """Version in the syntax of pnpm or yarn, with the range that npm understands, if it has one."""
@@ -244,6 +245,7 @@ def install_command(snapshot: Snapshot, excluded: Collection[str] = ()) -> str |
     kept = 0
     for field, name, version in _dependencies(snapshot):
         foreign = _RANGE.match(version)
+        # Linters and tools for releases take most of the space of many projects, and tests say nothing about them.
         if name in excluded or _is_unneeded(field, name, version):
             deleted.append(f"{field}[{name}]")
             continue

@@ -325,6 +325,7 @@ def _check(result: WorkspaceResult, command: str, snapshot: Snapshot) -> None:
         told = package_json.npm_failure(f"{result.stderr.text}\n{result.stdout.text}", snapshot)
         why = result.reason or told or " | ".join(lines[-3:])
         message = f"setup {command!r}: {result.status.value}: {why}{refused}"
+        # No repair helps against this machine: a model would be asked, and paid, for nothing.
         if result.status.is_machine_fault:
             raise DataError(message)
         raise SetupError(message, f"{result.stdout.text}\n{result.stderr.text}")

@@ -140,6 +140,7 @@ def _needed(snapshot: Snapshot, runner: str | None) -> _Needed:
     }
     if runner and runner not in {*known, *added}:
         first.append(runner)
+    # pytest 9 refuses hooks with the argument `path`, and the project's tests would not start.
     if any(package_name(one) == "pytest" for one in (*first, *added.values())) and _has_old_hooks(snapshot):
         first.append("pytest<9")
     return _Needed(tuple(dict.fromkeys(first)), tuple(reversed(added.values())))
@@ -158,6 +159,7 @@ def install_command(snapshot: Snapshot, runner: str | None = None) -> str | None
     needed = _needed(snapshot, runner)
     packages = _installation((*needed.named, *needed.further))
     if needed.further:
+        # One package that cannot be built would take those with it that tests need.
         packages = f"{{ {packages} || {_installation(needed.named) or 'true'}; }}"
     return " && ".join(filter(None, (packages, _own_installation(snapshot)))) or None
 

@@ -24,6 +24,7 @@ def parsed_module(text: str | None) -> ast.Module | None:
     """Return the syntax tree of a source; None if there is none, or if it cannot be parsed."""
     try:
         return ast.parse(text) if text else None
+    # The file is a stranger's: deep nesting ends the parser in RecursionError or MemoryError, NUL bytes in ValueError.
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -207,6 +207,7 @@ _ROOT: Final = re.compile(r"\{(?:toxinidir|tox_root)\}/?")
 _FACTORS: Final = re.compile(r"(?P<factors>[\w.,!{}+-]+)\s*:\s+(?P<rest>\S.*)")
 _MAX_REFERENCES: Final = 8
 """Maximum number of options that are read for one."""
+# Factors of tox multiply: `{a,b}{c,d}…` of a stranger's file could make millions of names.
 _MOST_FACTORS: Final = 64
 
 
