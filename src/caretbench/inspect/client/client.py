@@ -88,7 +88,7 @@ def restore_logs(listener: Listener) -> None:
 
 
 class CallsInFlight:
-    """Calls of one ``submit``: waiting, in calls, completed."""
+    """Calls of one ``submit``: waiting, in flight, completed."""
 
     def __init__(self, background: BackgroundLoop, exchange: ModelCaller) -> None:
         self._background = background
@@ -140,7 +140,7 @@ class CallsInFlight:
                 return self._completed.get(timeout=1)
 
     def cancel_all(self, fault: RequestFault) -> Iterator[ModelFailure]:
-        """Cancel all calls; yield a failure for each call in calls or waiting."""
+        """Cancel all calls; yield a failure for each call in flight or waiting."""
         self.cancel()
         for call in [*self._calls, *self.waiting]:
             yield ModelFailure(
@@ -150,7 +150,7 @@ class CallsInFlight:
         self.waiting.clear()
 
     def cancel(self) -> None:
-        """Cancel the calls in calls, and wait until they have ended."""
+        """Cancel the calls in flight, and wait until they have ended."""
         if self._calls:
             self._background.cancel(self._tasks)
 
