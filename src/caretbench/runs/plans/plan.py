@@ -213,9 +213,7 @@ class _Places:
         except (UsageError, DataError) as error:
             if self._source is None:
                 raise
-            # str() of a KeyError is the repr of its message, in quotes.
-            message = error.args[0] if isinstance(error, KeyError) and error.args else error
-            raise DataError(f"{self._source}: {key}: {message}") from None
+            raise DataError(f"{self._source}: {key}: {error}") from None
 
 
 def _benchmark(config: RunConfig, entry: SuiteConfig, *, alone: bool) -> Benchmark:
