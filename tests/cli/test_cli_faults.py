@@ -51,7 +51,7 @@ def test_an_exception_that_nobody_foresaw_is_reported_as_a_fault_of_ours(
     assert run(monkeypatch, *words) == 70
     message = capsys.readouterr().err
     assert message.startswith(f"caretbench: {type(error).__name__}")
-    assert "benchmark.py:" in message
+    assert "suite_settings.py:" in message
     assert "fault of CaretBench" in message
     assert f"caretbench {' '.join(words)} --debug" in message
     assert "Traceback" not in message
@@ -111,6 +111,6 @@ def test_a_fault_of_ours_is_not_reported_as_a_key_of_the_run_file(
     config = RunConfig.load(file)
     with pytest.raises(UsageError, match="unknown preset"):
         generate(config.model_copy(update={"models": (config.models[0].model_copy(update={"preset": "no"}),)}))
-    monkeypatch.setattr(plan, "find_preset", fail)
+    monkeypatch.setattr(plan, "sampling_preset", fail)
     with pytest.raises(KeyError):
         plan.ResolvedRun.from_config(config, file)
