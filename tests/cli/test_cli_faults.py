@@ -114,3 +114,20 @@ def test_a_fault_of_ours_is_not_reported_as_a_key_of_the_run_file(
     monkeypatch.setattr(plan, "sampling_preset", fail)
     with pytest.raises(KeyError):
         plan.ResolvedRun.from_config(config, file)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", "run", "--samples", "-1"),
+        ("compare", "run", "--seed", "-1"),
+        ("dataset", "holdout", "release", "run", "--seed", "-1"),
+        ("telemetry", "judge", "events", "--seed", "-1"),
+    ],
+)
+def test_a_number_below_its_bound_is_the_users_mistake(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """NumPy and polars refuse them by exceptions of their own, which ended as faults of ours."""
+    assert run(monkeypatch, *words) == 2
+    assert words[-2] in capsys.readouterr().err

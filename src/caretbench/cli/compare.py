@@ -37,7 +37,7 @@ def compare(
             "suite's labels.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Random seed of bootstrap and permutation tests.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of bootstrap and permutation tests.")] = 0,
     html: Annotated[Path | None, typer.Option(help="Write an HTML page to this path.")] = None,
     as_json: AsJson = False,
 ) -> None:

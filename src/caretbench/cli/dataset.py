@@ -125,7 +125,7 @@ def holdout(
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN", help="Runs on the two parts, or one run on the whole set.")
     ],
-    seed: Annotated[int, typer.Option(help="Random seed of the permutations.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the permutations.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Compare the scores of models on the public part of a release and on its hold-out.

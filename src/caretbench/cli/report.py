@@ -34,7 +34,7 @@ def report(
         typer.Option("--output", "-o", help="Path of the HTML page. Default: report.html in the run's folder."),
     ] = None,
     samples: Annotated[
-        int, typer.Option(help="Maximum number of samples in the page's sample browser; 0: no browser.")
+        int, typer.Option(min=0, help="Maximum number of samples in the page's sample browser; 0: no browser.")
     ] = 2000,
     by: Annotated[
         list[str] | None,

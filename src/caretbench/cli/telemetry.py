@@ -158,7 +158,7 @@ def judge(
         Path | None, typer.Option(help="File of scores by event and criterion (JSONL). Default: those of --run.")
     ] = None,
     run: Annotated[Path | None, typer.Option(help="Folder of a run by to-run, which judges have rated.")] = None,
-    seed: Annotated[int, typer.Option(help="Random seed of the halves of users and of the intervals.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the halves of users and of the intervals.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Compare scores of judges with what users did: kept above edited above not accepted.

@@ -40,7 +40,8 @@ class InterpretedRuntime(BaseRuntime):
         version = tool_version(table.command, *table.version)
         if version is None:
             return Toolchain(language=self.language, available=False, remedy=table.remedy)
-        mark = fingerprint(version, *self.harness_texts().values(), flags=table.flags, environment=table.environment)
+        # The whole table: a verdict by another start, heap or folder of packages is another verdict.
+        mark = fingerprint(version, *self.harness_texts().values(), table.model_dump_json())
         return Toolchain(
             language=self.language, available=True, version=f"{table.title} {version}".strip(), fingerprint=mark
         )

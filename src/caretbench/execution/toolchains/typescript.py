@@ -55,6 +55,7 @@ _COMPILER_HEAP_MB = 1150
 """Bound of V8's heap, which collects garbage as it comes near: the syntax trees of all libraries that DevBench's 300
 references import stay at 800 MB. A collection of our own after each program was 8 of 42 s of CPU, and freed nothing."""
 _YOUNG_MB = 32
+_COMPILER_FLAGS = (f"--max-old-space-size={_COMPILER_HEAP_MB}", f"--max-semi-space-size={_YOUNG_MB}")
 _COMPILER_MB = 1400.0
 """Such a server takes 1,200 MB; replaced at 1,000, the next one reads the libraries again, 11 s of CPU for all."""
 
@@ -95,7 +96,9 @@ class TypeScriptRuntime(InterpretedRuntime):
             language=self.language,
             available=True,
             version=f"{_versions([*bundles, *filter(None, [native])])}, {node.version}",
-            fingerprint=fingerprint(node.fingerprint, fallback, *texts),
+            fingerprint=fingerprint(
+                node.fingerprint, fallback, *texts, flags=_COMPILER_FLAGS, environment=_NATIVE_SETTINGS
+            ),
         )
 
     def _compiler(self, request: ExecutionRequest) -> CompilerSettings:
@@ -104,14 +107,7 @@ class TypeScriptRuntime(InterpretedRuntime):
         read_only = {**(bundle.read_only if bundle else {}), **({_TOOLS: str(tools.root)} if tools else {})}
         typescript = f"{_TOOLS if tools else INSIDE}/node_modules/typescript"
         modules = INSIDE if bundle is not None else _TOOLS
-        begin = (
-            self.interpreter.command,
-            f"--max-old-space-size={_COMPILER_HEAP_MB}",
-            f"--max-semi-space-size={_YOUNG_MB}",
-            "-e",
-            harness_file(self.language, _COMPILER),
-            "--",
-        )
+        begin = (self.interpreter.command, *_COMPILER_FLAGS, "-e", harness_file(self.language, _COMPILER), "--")
         settings = [typescript, modules, str(CPU_PER_PROGRAM_S)]
         native = None if request.rules.released_build else self._bundles(NATIVE_BUNDLE)
         if native is not None:
