@@ -60,7 +60,7 @@ def test_a_makers_control_characters_do_not_reach_the_terminal(tmp_path: Path) -
     [
         (("pull", "large"), "unknown model 'large'; can be pulled: smollm2, gemma"),
         (("pull", "smollm2"), "cannot be reached"),
-        (("pull", "smollm2", "--from", "/nowhere"), "/nowhere: no such file"),
+        (("pull", "smollm2", "--from", "/proc/nowhere"), "/proc/nowhere: no such file"),
         (("pull", "gemma"), "https://ai.google.dev/gemma/terms"),
         (("pull", "gemma", "--accept-gemma-terms"), "cannot be reached"),
         (("show", "gguf/smollm2"), "caretbench models pull smollm2"),

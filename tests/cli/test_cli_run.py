@@ -150,7 +150,7 @@ def test_two_models_stand_in_one_report_and_are_open_one_at_a_time(tmp_path: Pat
         (("devbench", "-m", "fake/a", "--baseline", "x"), "unknown baseline 'x'"),
         (("devbench", "-m", "fake/a", "--policy", "x"), "unknown truncation policy 'x'"),
         (("devbench", "-m", "fake/a", "--max-cost", "1"), "no price is known for fake/a"),
-        (("devbench", "-m", "fake/a", "--prices", "/nowhere"), "/nowhere: cannot be read"),
+        (("devbench", "-m", "fake/a", "--prices", "/proc/nowhere"), "/proc/nowhere: cannot be read"),
         (("devbench", "-m", "fake/a", "-m", "grader=fake/g", "--criterion", "x"), "unknown criterion 'x'"),
         (("nothing", "-m", "fake/a"), "unknown suite 'nothing'"),
         (("devbnch", "-m", "openai/gpt-4o"), "unknown suite 'devbnch'"),

@@ -73,10 +73,10 @@ def test_public_sets_are_compared_and_unknown_ones_refused() -> None:
     [
         (["--language", "cobol"], "--language cobol: no such cells; languages: python"),
         (["--category", "poetry"], "--category poetry: no such cells; categories: api_usage"),
-        (["--template", "/nowhere"], "cannot be read as a template"),
-        (["--weights", "/nowhere.toml"], "no such file of weights"),
+        (["--template", "/proc/nowhere"], "cannot be read as a template"),
+        (["--weights", "/proc/nowhere.toml"], "no such file of weights"),
         (["--compare", "nowhere"], "--compare nowhere: expected"),
-        (["--again", "/nowhere.jsonl"], "`caretbench review export` writes it"),
+        (["--again", "/proc/nowhere.jsonl"], "`caretbench review export` writes it"),
         (["source"], "build devbench takes no source"),
     ],
 )
