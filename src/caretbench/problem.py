@@ -141,14 +141,14 @@ class ProgramCheck(Row):
 
 
 class ExpectedOutput(Row):
-    """Expected output of a command: ``exact``, up to ``whitespace``, the ``last_line`` alone, or ``numeric``.
+    """Expected output of a command: ``exact``, up to ``whitespace``, only the ``last_line``, ``numeric``, ``contest``.
 
     ``numeric`` compares word by word; words that are numbers may differ by ``absolute`` plus ``relative`` times the
-    expected value.
+    expected value. ``contest`` compares as ExecEval does, without regard to both.
     """
 
     text: str
-    comparison: Literal["exact", "whitespace", "last_line", "numeric"] = "whitespace"
+    comparison: Literal["exact", "whitespace", "last_line", "numeric", "contest"] = "whitespace"
     relative: float = Field(default=1e-6, ge=0)
     absolute: float = Field(default=1e-9, ge=0)
 

@@ -1,5 +1,7 @@
 """Comparison of printed and expected output; summaries of test runners and compilers."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from caretbench.execution.classification import reports_compile_error
 from caretbench.execution.workspaces.command_results import console_test_count, output_difference
 from caretbench.problem import ExpectedOutput
+from tests.support.parity import parity_rows
 
 DAY = "load 3 parcels\ncost: 12.50 (0.5%)\n"
 
@@ -36,7 +39,32 @@ def test_outputs_are_compared_as_loosely_as_is_said(comparison: str, printed: st
     assert bool(found) == bool(says)
 
 
-@given(st.text(), st.sampled_from(["exact", "whitespace", "last_line", "numeric"]))
+@pytest.mark.parametrize(
+    ("text", "accepted", "refused"),
+    [
+        ("YES\nno\n", ["yes NO", "Yes\r\nnO"], ["YES", "YES no no", "YES\nnone"]),
+        ("Case 1 ok", ["Case 1.0  ok", "Case\n1 ok"], ["case 1 ok", "Case 2 ok", "Case 1 OK", "Case 1: ok"]),
+        ("2.5", ["2.50", "02.5", "25e-1", "25@-1", "0x5p-1", "0b10.1", "2_5e-1"], ["2.500000000002", "2,5"]),
+        ("1_0", ["10", "1e1", "0xA", "nan", "@NaN@"], ["1e", "0x", "ten", "inf", "1e9999", "10" + 5_000 * "0"]),
+        ("inf", ["Infinity", "+@inf@", "nan(1)"], ["-inf", "infinit", "1e4000"]),
+        # 2**129 and its neighbour: 129 bits cannot hold the odd ones.
+        (str(2**129), [str(2**129 + 1)], [str(2**129 + 2), str(2**129 - 1)]),
+        ("", ["\n \n"], ["0"]),
+    ],
+)  # fmt: skip
+def test_contest_accepts_what_the_released_judge_does(text: str, accepted: list[str], refused: list[str]) -> None:
+    expected = ExpectedOutput(text=text, comparison="contest")
+    assert [printed for printed in accepted if output_difference(expected, printed)] == []
+    assert [printed for printed in refused if not output_difference(expected, printed)] == []
+
+
+def test_contest_equals_the_released_judge(test_data: Path) -> None:
+    for row in parity_rows(test_data, "execeval_outputs"):
+        expected = ExpectedOutput(text=row["expected"], comparison="contest")
+        assert (not output_difference(expected, row["printed"])) == row["accepted"], row
+
+
+@given(st.text(), st.sampled_from(["exact", "whitespace", "last_line", "numeric", "contest"]))
 def test_every_text_is_like_itself(text: str, comparison: str) -> None:
     assert output_difference(ExpectedOutput.model_validate({"text": text, "comparison": comparison}), text) == ""
 

@@ -44,7 +44,7 @@ def project_rules() -> ProjectRules:
 
 
 SETTINGS_FILE: Final = "caretbench.toml"
-Comparison = Literal["exact", "whitespace", "last_line", "numeric"]
+Comparison = Literal["exact", "whitespace", "last_line", "numeric", "contest"]
 
 
 class OutputSettings(Row):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from itertools import zip_longest
 
 from caretbench.errors import DataError
@@ -171,8 +173,79 @@ def _numeric(expected: ExpectedOutput, printed: str) -> str:
     return ""
 
 
+_DECIMAL, _HEXADECIMAL, _BINARY = 10, 16, 2
+# Possessive, as above; a power of a hexadecimal number is one of two.
+_CONTEST_NUMBERS: Mapping[int, re.Pattern[str]] = {
+    base: re.compile(rf"([-+]?){mark}({digit}*+)(?:\.({digit}*+))?(?:[{power}]([-+]?\d++))?", re.ASCII | re.IGNORECASE)
+    for base, mark, digit, power in (
+        (_DECIMAL, "", r"\d", "e@"), (_HEXADECIMAL, "0x", r"[\da-f]", "p"), (_BINARY, "0b", "[01]", "ep@"),
+    )
+}  # fmt: skip
+_NOT_FINITE = re.compile(r"([-+]?)(?:(nan|@nan@)(?:\(\w*+\))?|inf|infinity|@inf@)", re.ASCII | re.IGNORECASE)
+_WORDS_OF_ANY_CASE = frozenset({"yes", "no", "true", "false"})
+_CONTEST_BITS, _CONTEST_TOLERANCE = 129, 1e-12
+_MOST_DIGITS = 4_300  # Python reads no longer ones
+
+
+def _contest(expected: ExpectedOutput, printed: str) -> str:
+    """Compare lines without the blanks around them, or else words: ExecEval's rule (commit dd69386).
+
+    Numbers may differ by 1e-12, and ``yes``, ``no``, ``true`` and ``false`` are equal in upper and lower case. As
+    released, numbers are read with 129 bits, so that longer ones with the same first 38 digits are equal, and ``nan``
+    is equal to every number. Those of more than 4,300 digits are compared as words.
+    """
+    ours, theirs = printed.strip(), expected.text.strip()
+    if [line.strip() for line in ours.split("\n")] == [line.strip() for line in theirs.split("\n")]:
+        return ""
+    words, expected_words = ours.split(), theirs.split()
+    if len(words) != len(expected_words):
+        return f"it prints {len(words)} words in place of {len(expected_words)}"
+    for word, other in zip(words, expected_words, strict=True):
+        if word != other and not _equal_words(word, other):
+            return f"it prints {_shown(word)} in place of {_shown(other)}"
+    return ""
+
+
+def _equal_words(word: str, other: str) -> bool:
+    number, expected = _contest_number(word), _contest_number(other)
+    if number is None or expected is None:
+        return word.lower() == other.lower() and word.lower() in _WORDS_OF_ANY_CASE
+    if isinstance(number, float) or isinstance(expected, float):
+        # No difference to `nan` is greater than the tolerance.
+        return number == expected or number != number or expected != expected
+    difference = abs(number - expected)
+    return difference < 1 and float(difference) <= _CONTEST_TOLERANCE
+
+
+def _contest_number(word: str) -> Fraction | float | None:
+    """Return the value of a word that MPFR reads as a number (``1@5``, ``1_000`` and ``_`` are such); else None."""
+    word = word.replace("_", "") or "0"
+    if found := _NOT_FINITE.fullmatch(word):
+        return math.nan if found[2] else float(f"{found[1]}inf")
+    for base, pattern in _CONTEST_NUMBERS.items():
+        found = pattern.fullmatch(word)
+        if found is None:
+            continue
+        sign, whole, part, power = (group or "" for group in found.groups())
+        digits, exponent = whole + part, int(power[:9] or 0)
+        if not digits or len(digits) > _MOST_DIGITS or abs(exponent) > _MOST_DIGITS:
+            return None
+        scale = Fraction(2 if base == _HEXADECIMAL else base) ** exponent / base ** len(part)
+        return _rounded(int(sign + digits, base) * scale)
+    return None
+
+
+def _rounded(value: Fraction) -> Fraction:
+    """Return the nearest number of 129 bits."""
+    power = value.numerator.bit_length() - value.denominator.bit_length()
+    power += abs(value) >= Fraction(2) ** power
+    unit = Fraction(2) ** (power - _CONTEST_BITS)
+    return round(value / unit) * unit
+
+
 _COMPARISONS: Mapping[str, Callable[[ExpectedOutput, str], str]] = {
     "exact": _exact, "whitespace": _whitespace, "last_line": _last_line, "numeric": _numeric,
+    "contest": _contest,
 }  # fmt: skip
 
 
