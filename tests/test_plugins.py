@@ -315,7 +315,7 @@ def test_a_missing_import_of_a_plug_in_is_not_taken_for_the_plug_in(
 
 
 def test_unknown_names_say_what_is_known() -> None:
-    with pytest.raises(UsageError, match="unknown truncation policy 'nope'; known: raw@1"):
+    with pytest.raises(UsageError, match="unknown truncation policy 'nope'; known: raw@2"):
         policy("nope")
     with pytest.raises(UsageError, match="unknown preprocessor 'nope'; known: none is installed"):
         preprocessor("nope")

@@ -61,7 +61,7 @@ def folder(tmp_path: Path) -> RunFolder:
     made.path.mkdir()
     made.write_manifest(
         Manifest(
-            suite="devbench", policy="raw@1", profile="default",
+            suite="devbench", policy="raw@2", profile="default",
             data=DataInfo(name=loaded.name, hash=loaded.hash, problems=len(loaded.problems), selected=2),
         )
     )  # fmt: skip

@@ -42,7 +42,7 @@ def make_folder(path: Path, profile: Profile = "default") -> RunFolder:
     path.mkdir()
     folder.write_manifest(
         Manifest(
-            suite="efcb", policy="raw@1", profile=profile,
+            suite="efcb", policy="raw@2", profile=profile,
             data=DataInfo(name="d", hash="h", problems=len(problems), selected=len(problems)),
         )
     )  # fmt: skip
@@ -322,7 +322,7 @@ def test_the_report_of_a_scored_run_shows_what_judges_said(tmp_path: Path) -> No
     folder.scores_path.write_text(
         "".join(
             Score(
-                problem_id=row.problem_id, model=row.model, sample=row.sample, scorer="test@1", policy="raw@1",
+                problem_id=row.problem_id, model=row.model, sample=row.sample, scorer="test@1", policy="raw@2",
                 profile="default", values={"length": float(len(row.text or ""))},
             ).model_dump_json()
             + "\n"

@@ -90,7 +90,7 @@ def judged(tasks: Path, path: Path, grader: Grader, task: str, *more: str) -> tu
     path.mkdir()
     folder.write_manifest(
         Manifest(
-            suite="efcb", policy="raw@1", profile="default",
+            suite="efcb", policy="raw@2", profile="default",
             data=DataInfo(name="d", hash="h", problems=len(problems), selected=len(problems)),
         )
     )  # fmt: skip

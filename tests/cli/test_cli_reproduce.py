@@ -55,7 +55,7 @@ def test_an_answer_to_a_question_is_measured_again(tmp_path: Path) -> None:
     folder, problem = RunFolder(tmp_path / "run"), question_problem("gmcq-easy", "cache")
     folder.path.mkdir()
     about = DataInfo(name="d", hash="h", problems=1, selected=1)
-    folder.write_manifest(Manifest(suite="efcb", policy="raw@1", profile="default", data=about))
+    folder.write_manifest(Manifest(suite="efcb", policy="raw@2", profile="default", data=about))
     folder.write_problems([problem])
     answer = Completion(problem_id=problem.id, model="m", sample=0, text="B")
     folder.completions_path.write_text(answer.model_dump_json() + "\n")
@@ -63,7 +63,7 @@ def test_an_answer_to_a_question_is_measured_again(tmp_path: Path) -> None:
     assert status == 0
     assert "--- choice@1 ---\npassed: 1\n" in shown
     stored = Score(
-        problem_id=problem.id, model="m", sample=0, scorer="choice@1", policy="raw@1", profile="default",
+        problem_id=problem.id, model="m", sample=0, scorer="choice@1", policy="raw@2", profile="default",
         values={"passed": 0.0},
     )  # fmt: skip
     folder.scores_path.write_text(stored.model_dump_json() + "\n")

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.extraction import Surroundings, clean
-from caretbench.extraction.clean import strip_released_fence
+from caretbench.extraction import Surroundings, clean, policy
+from caretbench.extraction.clean import begins_with_reasoning, holds_special_token, strip_released_fence
+from caretbench.problem import Caret
 
 HERE = Surroundings("def f(a):\n", "\nprint(f(1))\n", "python")
 SCRIPT = Surroundings("function f(a) {\n", "\n}\n", "javascript")
@@ -141,3 +142,90 @@ def test_released_cleaning() -> None:
     for untouched in ("```python\na", "a\n```\nb\n```", "", "words\n```\na\n```"):
         assert strip_released_fence(untouched) == untouched
     assert strip_released_fence(strip_released_fence("```\na\n```")) == "a"
+
+
+_SPECIAL_TOKENS = (
+    "<|fim_pad|>", "<|endoftext|>", "<|im_end|>\n", " <EOT>", "</s>", "<eos>",
+    "<\uff5cend\u2581of\u2581sentence\uff5c>",
+    "\n<end_of_turn>", "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\nMore.", "<|endofmask|>",
+    "<|file_sep|>other.py\nx = (", "<fim_pad>", "<|fim_pad|><|endoftext|>import os\n",
+)  # fmt: skip
+
+
+def test_a_text_ends_before_a_special_token_under_every_policy() -> None:
+    here = Caret(language="python", prefix=HERE.before, suffix=HERE.after)
+    for token in _SPECIAL_TOKENS:
+        for name in ("raw", "released", "syntax", "block"):
+            assert policy(name).apply(CODE + token, here).text.rstrip() == CODE, (name, token)
+        assert holds_special_token(CODE + token)
+    assert clean(f"<|im_start|>assistant\n{CODE}<|im_end|>", HERE).text == CODE
+
+
+@pytest.mark.parametrize(
+    ("text", "around"),
+    [
+        ('    end = "<|endoftext|>"\n    return a', HERE),
+        ("    # ends with <|im_end|> here\n    return a", HERE),
+        ('    """Use <|fim_pad|>.\n    """\n    return a', HERE),
+        ("    return ['</s>', '<s>', '<pad>']", HERE),
+        ("<EOT>", Surroundings("class A { List<EOT> f() {\n return new ArrayList", "();\n } }\n", "java")),
+        ("<s>old</s>", Surroundings("function f() {\n  return (\n    ", "\n  );\n}\n", "javascript")),
+        ("<code>a</code>", Surroundings("function f() {\n  return (\n    ", "\n  );\n}\n", "javascript")),
+        ("    return a <b> 2", HERE),
+        ('    """Example: ```f(1)```\n    """\n    return a', HERE),
+        ("    # Note: ```python\n    return a", HERE),
+    ],
+)
+def test_marks_that_are_content_are_left(text: str, around: Surroundings) -> None:
+    assert clean(text, around).text == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[THINK]hm[/THINK]{}",
+        "\u25c1think\u25b7hm\u25c1/think\u25b7\n{}",
+        "<|begin_of_thought|>hm<|end_of_thought|>\n<|begin_of_solution|>\n{}<|end_of_solution|>",
+        "<|START_THINKING|>hm<|END_THINKING|><|START_RESPONSE|>{}<|END_RESPONSE|>",
+        "<seed:think>hm</seed:think>{}",
+        "<unused94>thought\nhm<unused95>{}",
+        "analysisIt adds.assistantfinal{}",
+        "<|channel|>analysis<|message|>It adds.<|end|><|start|>assistant<|channel|>final<|message|>{}<|return|>",
+        "<|channel|>commentary<|message|>It.<|end|><|start|>assistant<|channel|>final <|constrain|>code<|message|>{}",
+        "<|im_start|>assistant\n<think>hm</think>\n{}",
+        "It adds one.</think>{}",
+    ],
+)
+def test_reasoning_in_the_marks_of_other_families(text: str) -> None:
+    assert clean(text.format(CODE), HERE).text == CODE
+    assert begins_with_reasoning(text.format(CODE)) is not text.startswith("It")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<code>{}</code>",
+        '<code lang="python">\n{}\n</code>',
+        "<answer>\n```python\n{}\n```\n</answer>",
+        "[PYTHON]\n{}\n[/PYTHON]",
+        "Here it is:\n<code>{}</code>\nIt adds one.",
+        '```python title="a.py"\n{}\n```',
+        "```{{.python .numberLines}}\n{}\n```",
+        "```python:src/a.py\n{}\n```",
+        "Here you go: ```python\n{}\n```",
+        "```python\n{}```",
+        "```python\n{}```\nThis adds one.",
+        "```python\n{}\n``` This adds one.",
+        "{}```",
+        "~~~python\n{}\n~~~",
+        "    ```python\n{}\n    ```",
+    ],
+)
+def test_fences_and_tags_in_other_forms(text: str) -> None:
+    assert clean(text.format(CODE), HERE).text.rstrip() == CODE
+
+
+def test_code_between_marks_on_one_line() -> None:
+    here = Surroundings("def f(a):\n    return ", "\nprint(f(1))\n", "python")
+    for text in ("```python a + 1```", "```a + 1```"):
+        assert clean(text, here).text == "a + 1"

@@ -7,7 +7,7 @@ from caretbench.reports.run_summary import summarise
 from tests.support.report_runs import make_problem
 
 PROBLEMS = [make_problem("java", "c", number) for number in range(4)]
-PASSES = {"simcopilot/clean@1": "ynnn", "simcopilot/trim@1": "nynn", "simcopilot/repair@1": "yynn"}
+PASSES = {"simcopilot/clean@2": "ynnn", "simcopilot/trim@2": "nynn", "simcopilot/repair@2": "yynn"}
 
 
 def rows(passes: dict[str, str]) -> list[Score]:
@@ -34,7 +34,7 @@ def test_the_tests_choose_among_the_steps() -> None:
 
 
 def test_a_sample_needs_all_three_verdicts() -> None:
-    partly = PASSES | {"simcopilot/repair@1": "yy"}
+    partly = PASSES | {"simcopilot/repair@2": "yy"}
     [entry] = summarise(LoadedRun("r", {}, PROBLEMS, [], build_frame(PROBLEMS, rows(partly)))).best_of
     assert entry.best.problems == 2
     two = {name: marks for name, marks in PASSES.items() if "repair" not in name}

@@ -42,7 +42,7 @@ def judged_run(
 ) -> LoadedRun:
     run = make_run(per_cell=per_cell, samples=samples)
     manifest = dict(run.manifest) | {
-        "policy": "raw@1",
+        "policy": "raw@2",
         "graders": [
             {"model": name, "parameters": "p", "source": "model",
              "settings": {"form": "scores", "scores": {"relevance": 5.0, "helpfulness": 5.0}}}

@@ -25,8 +25,8 @@ from caretbench.suites.suite_types import PaperTable
 from tests.support.report_runs import make_problem, make_run
 
 PASSES = {
-    "block@1": "yyyn", "raw@1": "nnnn", "simcopilot/clean@1": "ynnn", "simcopilot/trim@1": "nynn",
-    "simcopilot/repair@1": "yynn",
+    "block@1": "yyyn", "raw@2": "nnnn", "simcopilot/clean@2": "ynnn", "simcopilot/trim@2": "nynn",
+    "simcopilot/repair@2": "yynn",
 }  # fmt: skip
 OWN, *FURTHER = PASSES
 PROBLEMS = [

@@ -34,7 +34,7 @@ def make_run(
     """A run of some problems; every model's answers to each of them."""
     folder, problems = RunFolder(path), list(problems)
     data = DataInfo(name="d", hash="h", problems=len(problems), selected=len(problems))
-    folder.write_manifest(Manifest(suite="efcb", data=data, policy="raw@1", profile=profile))
+    folder.write_manifest(Manifest(suite="efcb", data=data, policy="raw@2", profile=profile))
     folder.write_problems(problems)
     with RowAppender(folder.completions_path) as appender:
         for model, texts in answers.items():

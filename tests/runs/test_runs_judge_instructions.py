@@ -64,7 +64,7 @@ def folder(tmp_path: Path, suite: Suite) -> RunFolder:
     found.path.mkdir()
     found.write_manifest(
         Manifest(
-            suite="instructed", policy="raw@1", profile="default",
+            suite="instructed", policy="raw@2", profile="default",
             data=DataInfo(name=loaded.name, hash=loaded.hash, problems=2 * FUNCTIONS, selected=2 * FUNCTIONS),
             models=[ModelInfo(model="m", source="recorded", parameters="recorded")],
         )
@@ -77,7 +77,7 @@ def folder(tmp_path: Path, suite: Suite) -> RunFolder:
         for identity, text in answers.items()
     ]
     write_rows(found.completions_path, rows)
-    common: dict[str, Any] = {"model": "m", "parameters": "recorded", "policy": "raw@1", "profile": "default"}
+    common: dict[str, Any] = {"model": "m", "parameters": "recorded", "policy": "raw@2", "profile": "default"}
     write_rows(
         found.scores_path,
         [

@@ -42,7 +42,7 @@ def test_kills_lose_and_double_nothing(tmp_path: Path, make_problem: MakeProblem
     folder, asked = RunFolder(tmp_path / "run"), tmp_path / "asked"
     folder.path.mkdir()
     data = DataInfo(name="d", hash="h", problems=1, selected=1)
-    folder.write_manifest(Manifest(suite="devbench", data=data, policy="raw@1", profile="default"))
+    folder.write_manifest(Manifest(suite="devbench", data=data, policy="raw@2", profile="default"))
     problem = make_problem()
     folder.write_problems([problem])
     rows = [Completion(problem_id=problem.id, model="m", sample=n, text=f"{n}") for n in range(TEXTS)]

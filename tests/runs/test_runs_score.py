@@ -325,7 +325,7 @@ def test_another_answer_under_an_old_key_is_refused(tmp_path: Path, make_problem
 def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:
     def manifest(profile: str, model: str) -> Manifest:
         return Manifest.model_validate(
-            {"suite": "devbench", "data": DataInfo(name="d", hash="h", problems=1, selected=1), "policy": "syntax@1",
+            {"suite": "devbench", "data": DataInfo(name="d", hash="h", problems=1, selected=1), "policy": "syntax@2",
              "profile": profile, "models": [ModelInfo(model=model, source="recorded")]}
         )  # fmt: skip
 
@@ -339,7 +339,7 @@ def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:
 def test_the_graders_of_a_judged_run_stay_when_it_is_scored_again(tmp_path: Path) -> None:
     def manifest(*graders: str) -> Manifest:
         return Manifest.model_validate(
-            {"suite": "efcb", "data": DataInfo(name="d", hash="h", problems=1, selected=1), "policy": "raw@1",
+            {"suite": "efcb", "data": DataInfo(name="d", hash="h", problems=1, selected=1), "policy": "raw@2",
              "profile": "default", "graders": [ModelInfo(model=name, source="model") for name in graders]}
         )  # fmt: skip
 
@@ -378,9 +378,9 @@ def test_another_policy_adds_rows_and_takes_the_verdicts_on_reference_answers(
     assert scoring(tmp_path, problems, executor, cut="raw").run() == first
     after = rows(tmp_path)
     assert after[: len(before)] == before  # also those without a verdict
-    assert {row.policy for row in after} == {"syntax@1", "raw@1"}
+    assert {row.policy for row in after} == {"syntax@2", "raw@2"}
     assert [request for request in executor.asked[asked:] if request.source.endswith("return 3\n")] == []
-    assert sum(row.model == "reference" and row.policy == "raw@1" and executed(row) for row in after) == 2
+    assert sum(row.model == "reference" and row.policy == "raw@2" and executed(row) for row in after) == 2
 
 
 LONGER = "    y = 1\n    return 2 * x\n"

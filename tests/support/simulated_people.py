@@ -33,7 +33,7 @@ def run_of(path: Path, suite: str, problems: Sequence[Problem], texts: Sequence[
     path.mkdir(parents=True)
     folder = RunFolder(path)
     data = DataInfo(name="starter", hash="h", problems=len(problems), selected=len(problems))
-    folder.write_manifest(Manifest(suite=suite, policy="raw@1", profile="default", data=data))
+    folder.write_manifest(Manifest(suite=suite, policy="raw@2", profile="default", data=data))
     folder.write_problems(problems)
     rows: list[Completion] = []
     for problem in problems:

@@ -47,16 +47,19 @@ class Surroundings(NamedTuple):
 
 def within_literal(tree: tree_sitter.Tree, position: int) -> bool:
     """Return whether byte ``position`` is inside a string or comment."""
-    # From the byte before: at the end of a literal the smallest node after the position is the next token.
-    node = tree.root_node.descendant_for_byte_range(max(0, position - 1), position)
-    while node is not None:
+    # From the byte before: at the end of a literal the smallest node after the position is the next token. Downwards:
+    # the parent of a node is looked for from the root, 1 s in a tree of 14,000 levels.
+    first = max(0, position - 1)
+    cursor = tree.walk()
+    while (node := cursor.node) is not None and node.start_byte <= first:
         # A line comment goes on until a newline, so the position at its end is inside of it too.
         ends_line = "comment" in node.type and node.end_byte == position
         inside = node.start_byte < position < node.end_byte or (node.start_byte < position and ends_line)
         is_literal = any(word in node.type for word in _LITERAL)
         if inside and is_literal and not (ends_line and text_of(node).endswith(("*/", "\n"))):
             return True
-        node = node.parent
+        if cursor.goto_first_child_for_byte(first) is None:
+            return False
     return False
 
 

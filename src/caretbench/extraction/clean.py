@@ -1,24 +1,66 @@
-"""Removal of reasoning, fences and chatter that a chat model puts around code. Code is not changed.
+"""Removal of reasoning, special tokens, tags, fences and chatter that a model puts around code. Code is not changed.
 
 Every step is conservative: nothing is removed if the caret is inside a string or comment, where prose and fences are
-valid content. (The exception is an answer that is a single fenced block with the name of the language, as prompts
-request.)
+valid content. (The exceptions are an answer that is a single fenced block with the name of the language, as prompts
+request, and special tokens at the very end.)
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+import tree_sitter
 
 from caretbench.errors import UsageError
 from caretbench.extraction.caret_surroundings import MAX_TEXT_CHARACTERS, Surroundings, caret_in_literal, within_literal
 from caretbench.languages import language as language_named
 from caretbench.syntax.parser import encode, parse
 
-_REASONING = re.compile(r"\s*<(think|thinking|reasoning)>(?P<thought>[\s\S]*?)(?:</\1>|\Z)", re.IGNORECASE)
-_REASONING_END = re.compile(r"^[^\"'`\n]*</(?:think|thinking|reasoning)>[ \t]*(?:\n|\Z)", re.IGNORECASE | re.MULTILINE)
-_FENCE = re.compile(r"^ {0,3}(?P<marks>`{3,}+)[ \t]*+(?P<word>[\w+#.-]*+)[ \t]*+\r?$", re.MULTILINE)
+_THOUGHT = r"(?:seed:)?(?:think(?:ing)?|thoughts?|reasoning|reflection|analysis|scratchpad|inner_monologue)"
+# Marks of a span of reasoning: its name is the same in both. DeepSeek's and Qwen's, Magistral's, Kimi's, Sky-T1's and
+# Cohere's, Gemma's.
+_SPANS = (
+    (rf"<(?P<a>{_THOUGHT})>", r"</(?P=a)>", rf"</{_THOUGHT}>"),
+    (rf"\[(?P<b>{_THOUGHT})\]", r"\[/(?P=b)\]", rf"\[/{_THOUGHT}\]"),
+    ("\u25c1think\u25b7", "\u25c1/think\u25b7", "\u25c1/think\u25b7"),
+    (rf"<\|(?:(?:begin_of|start_of|start|begin)_)?(?P<c>{_THOUGHT})\|>", r"<\|(?:/|end_of_|end_)(?P=c)\|>",
+     rf"<\|(?:/|end_of_|end_){_THOUGHT}\|>"),
+    ("<unused94>", "<unused95>", "<unused95>"),
+    # gpt-oss behind a server that drops special tokens from the text.
+    (r"\Aanalysis(?=[A-Z])", "assistantfinal", "assistantfinal"),
+)  # fmt: skip
+_LEAD = r"\s*+(?:(?:(?:<\|im_start\|>|<\|start\|>)assistant|<s>|<\|begin_of_text\|>)\s*+)?"
+_REASONING = re.compile(
+    _LEAD + "(?:" + "|".join(rf"{begin}[\s\S]*?(?:{end}|\Z)" for begin, end, _ in _SPANS) + ")", re.IGNORECASE
+)
+_REASONING_END = re.compile(
+    r"^[^\"'`\n]*(?:" + "|".join(end for _, _, end in _SPANS[:-1]) + r")(?:[ \t]*\n)?", re.IGNORECASE | re.MULTILINE
+)
+# gpt-oss (harmony): channels of reasoning, and a last one with the answer.
+_CHANNELS = re.compile(r"\s*(?:<\|start\|>assistant)?<\|channel\|>")
+_FINAL_CHANNEL = re.compile(r"<\|channel\|>\s*final[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>")
+
+_SURE_TOKENS = (
+    r"<\|[A-Za-z/][\w\u2581/:-]{0,40}\|>|<\uff5c[^\uff5c\n<>]{1,40}\uff5c>|<[|\[](?:begin|end|fim)[^\]|<>\n]{1,40}[|\]]>"
+    r"|<fim[_-][a-z]+>|<(?:file_sep|repo_name|filename)>|<(?:end|start)_of_(?:turn|text|sentence|utterance)>"
+)
+# Marks that may be code: a type argument, an index, an element of JSX.
+_PLAIN_TOKENS = r"</?s>|<(?:eos|bos|pad|unk|eot|eod|EOT|EOS|EOD)>|\[(?:PREFIX|SUFFIX|MIDDLE|EOS)\]"
+_MAX_PLACES = 200
+_QUOTES = "\"'`"
+_TOKEN = re.compile(rf"(?P<sure>{_SURE_TOKENS})|(?P<plain>{_PLAIN_TOKENS})")
+_LEADING_TOKENS = re.compile(
+    rf"\s*(?:(?:{_SURE_TOKENS}|<s>|<bos>)(?:[ \t]*assistant(?=\s|<)(?:\n|(?=<))?)?)+", re.IGNORECASE
+)
+
+_TAG = re.compile(r"(?P<head>[^<\[]{0,400}?)(?P<mark>[<\[])(?P<name>[A-Za-z][\w-]*)(?P<rest>[ \t][^<>\n]*)?[>\]]")
+_TAG_NAMES = frozenset({"code", "answer", "completion", "output", "response", "solution", "result", "python"})
+
+_FENCE = re.compile(r"^(?P<head>[^`\n~]*?)(?P<marks>`{3,}+|~{3,}+)(?P<info>[^`\n]*+)$", re.MULTILINE)
+_FENCE_WORD = re.compile(r"[ \t]*\{?[ \t]*\.?(?P<word>[\w+#-]*)")
+_ONE_LINE = re.compile(r"\s*(?P<marks>`{3,})(?P<code>[^`\n]+)(?P=marks)\s*")
 _CHATTER = re.compile(
     r"(?:absolutely|based on|below is|certainly|completion|given the|great|here(?:['\u2019]s| is| are)"
     r"|i(?:['\u2019]ll|['\u2019]ve| will| have)|in this|let me|let['\u2019]s|my completion|of course|okay|ok,|sure"
@@ -42,14 +84,51 @@ class _Block(NamedTuple):
     code: str
 
 
+class _Fence(NamedTuple):
+    """Line with the marks of a fence: alone, behind prose (it opens), or behind code (it closes)."""
+
+    place: Literal["alone", "behind prose", "behind code"]
+    indent: int
+    start: int
+    end: int
+    marks: str
+    word: str
+    info: str
+
+    def closes(self, opening: _Fence) -> bool:
+        return not self.info and self.marks[0] == opening.marks[0] and len(self.marks) >= len(opening.marks)
+
+
+def begins_with_reasoning(text: str) -> bool:
+    """Return whether a text begins with a mark of reasoning."""
+    return bool(_REASONING.match(text) or _CHANNELS.match(text))
+
+
+def holds_special_token(text: str) -> bool:
+    """Return whether a text holds what only tokenizers write: a mark such as ``<|endoftext|>``, or ``</s>`` at its end.
+
+    A token within quotes is content.
+    """
+    shown, done = len(text.rstrip()), 0
+    for hit in _TOKEN.finditer(text):
+        line = text[max(done, text.rfind("\n", 0, hit.start()) + 1) : hit.start()]
+        if hit.end() == shown or (hit["sure"] and not any(line.count(quote) % 2 for quote in _QUOTES)):
+            return True
+        done = hit.end()
+    return False
+
+
 def without_reasoning(text: str, surroundings: Surroundings) -> str:
     """Return the text without reasoning at its beginning."""
-    if "<" not in text or not (_REASONING.match(text) or _REASONING_END.search(text)):
+    if not (begins_with_reasoning(text) or _REASONING_END.search(text)):
         return text
     # What follows decides nothing, and takes long to parse: reasoning may have 400,000 characters.
     head = text[:MAX_TEXT_CHARACTERS]
     if caret_in_literal(surroundings, head):
         return text
+    if _CHANNELS.match(text):
+        final = _FINAL_CHANNEL.search(text)
+        return text[final.end() :].lstrip("\r\n") if final else ""
     start = 0
     while hit := _REASONING.match(text, start):
         start = hit.end()
@@ -59,6 +138,81 @@ def without_reasoning(text: str, surroundings: Surroundings) -> str:
         # Some chat templates put the opening tag into the prompt, so that the answer has the closing one alone.
         rest = text[end.end() :].lstrip("\r\n")
     return rest
+
+
+def without_special_tokens(text: str, surroundings: Surroundings) -> str:
+    """Return the text up to the first special token that is no content, without those at its beginning.
+
+    Servers leave end tokens in an answer although they are sent as stop texts, and some models go on behind them.
+    """
+    if not _TOKEN.search(text):
+        return text
+    lead, head = _LEADING_TOKENS.match(text), text[:MAX_TEXT_CHARACTERS]
+    # In JSX `<s>` is an element.
+    if lead and not caret_in_literal(surroundings, head) and not surroundings.parses_with(head):
+        text = text[lead.end() :].removeprefix("\n")
+    kept: list[re.Match[str]] = []
+    for hit, content in _tokens(text, surroundings):
+        if content:
+            kept.append(hit)
+            continue
+        cut = hit.start()
+        # A cut may uncover a token: the last of a comment is one, one within it may be content.
+        while kept and not text[kept[-1].end() : cut].strip():
+            cut = kept.pop().start()
+        return text[:cut]
+    return text
+
+
+def _tokens(text: str, surroundings: Surroundings) -> Iterator[tuple[re.Match[str], bool]]:
+    """Yield the special tokens of a text, and whether each may be content: quoted, in a literal, or code."""
+    tree: tree_sitter.Tree | None = None
+    parses: bool | None = None
+    length, position, done = len(text.rstrip()), len(encode(surroundings.before)), 0
+    quotes: set[str] = set()
+    for number, hit in enumerate(_TOKEN.finditer(text)):
+        between = text[done : hit.start()]
+        position, done = position + len(encode(between)), hit.start()
+        # Whether a quote is open on this line, whatever a parser makes of the rest. Text by text: a line may be long.
+        line = between[between.rfind("\n") + 1 :]
+        quotes = {mark for mark in _QUOTES if (mark in quotes and "\n" not in between) != bool(line.count(mark) % 2)}
+        at_end = hit.end() == length
+        content = not at_end and bool(quotes)
+        # A place in a tree costs up to the length of the text: 14,000 tokens took 4 s.
+        if not content and not at_end and number < _MAX_PLACES and len(text) <= MAX_TEXT_CHARACTERS:
+            tree = tree or parse(surroundings.program(text), surroundings.language)
+            content = within_literal(tree, position)
+        if not content and hit["plain"]:
+            parses = surroundings.parses_with(text[:MAX_TEXT_CHARACTERS]) if parses is None else parses
+            content = parses
+        yield hit, content
+
+
+def _without_tags(text: str, surroundings: Surroundings) -> str:
+    """Return the content of one pair of tags around the code (``<code>``, ``[PYTHON]``)."""
+    tag = _TAG.match(text)
+    if tag is None or not _is_lead(tag["head"]) or caret_in_literal(surroundings, text):
+        return text
+    close = re.compile(rf"{re.escape(tag['mark'])}/{re.escape(tag['name'])}[>\]]")
+    ends = [hit.span() for hit in close.finditer(text, tag.end())]
+    end, behind = ends[-1] if ends else (len(text), len(text))
+    known = tag["name"].lower() in _TAG_NAMES or _names_language(tag["name"], surroundings.language)
+    tail = text[behind:].strip()
+    # Without its end only a known name is a tag; an element of JSX is code.
+    if not (known or (ends and not tail)) or _CODE_MARKS.search(tail) or surroundings.parses_with(text):
+        return text
+    return _with_line_end(text[tag.end() : end].removeprefix("\n"), surroundings)
+
+
+def _with_line_end(code: str, surroundings: Surroundings) -> str:
+    """Return code with the line end that its last mark replaced, where the suffix begins a line."""
+    missing = code.strip() and surroundings.needs_newline and not code.endswith("\n")
+    return f"{code}\n" if missing else code
+
+
+def _is_lead(words: str) -> bool:
+    """Return whether what is before a mark on its line is prose, or nothing."""
+    return not words.strip() or not (_CODE_MARKS.search(words) or re.search("[\"'`]", words.replace("'s ", " ")))
 
 
 def _is_prose(line: str) -> bool:
@@ -73,18 +227,48 @@ def _is_prose(line: str) -> bool:
     return ends_well and begins_so and not _CODE_MARKS.search(line)
 
 
-def _fenced_blocks(text: str, fences: list[re.Match[str]]) -> list[_Block]:
+def _fences(text: str) -> list[_Fence]:
+    """Return the lines with a fence's marks. Behind code, marks close a block only if no line of marks does."""
+    found: list[_Fence] = []
+    for hit in _FENCE.finditer(text) if "```" in text or "~~~" in text else ():
+        if (fence := _fence(hit, found[0] if found else None)) is not None:
+            found.append(fence)
+    closed = any(fence.place == "alone" and not fence.info for fence in found[1:])
+    return [fence for fence in found if fence.place != "behind code" or not closed]
+
+
+def _fence(hit: re.Match[str], first: _Fence | None) -> _Fence | None:
+    """Return a line with marks as a fence; None if they belong to the code, to a list or a docstring."""
+    head, info, ticks = hit["head"], hit["info"].strip(), hit["marks"].startswith("`")
+    # Words behind a closing fence are prose.
+    if first and hit["info"].startswith(" ") and len(info.split()) > 1 and _is_lead(info):
+        info = ""
+    word = _FENCE_WORD.match(hit["info"])
+    place: Literal["alone", "behind prose", "behind code"] = "alone"
+    if head.strip():
+        leads = re.search(r"[:.!]\s*$|\s$", head) and _is_lead(head) and (info or first is None)
+        place = "behind prose" if leads else "behind code"
+    if place == "alone":
+        fits = first is None or len(head) <= max(first.indent, 3)
+    else:
+        fits = ticks and (place == "behind prose" or not info)
+    if not fits:
+        return None
+    return _Fence(place, len(head), hit.start("marks"), hit.end(), hit["marks"], word["word"] if word else "", info)
+
+
+def _fenced_blocks(text: str, fences: list[_Fence]) -> list[_Block]:
     """Return the fenced blocks; a closing fence has at least as many marks and no word, and the last may be open."""
     found: list[_Block] = []
-    opening: re.Match[str] | None = None
+    opening: _Fence | None = None
     for fence in fences:
         if opening is None:
-            opening = fence
-        elif not fence["word"] and len(fence["marks"]) >= len(opening["marks"]):
-            found.append(_Block(opening["word"], text[opening.end() + 1 : fence.start()]))
+            opening = fence if fence.place != "behind code" else None
+        elif fence.closes(opening):
+            found.append(_Block(opening.word, text[opening.end + 1 : fence.start]))
             opening = None
     if opening is not None:
-        found.append(_Block(opening["word"], text[opening.end() + 1 :]))
+        found.append(_Block(opening.word, text[opening.end + 1 :]))
     return found
 
 
@@ -95,10 +279,10 @@ def _names_language(word: str, language: str) -> bool:
         return False
 
 
-def _choose_code(text: str, fences: list[re.Match[str]], language: str) -> str:
+def _choose_code(text: str, fences: list[_Fence], language: str) -> str:
     """Return the code of the first block in the language or without a language, else of the first block."""
-    head = text[: fences[0].start()]
-    first_closes = len(fences) % 2 == 1 and not fences[0]["word"] and head.strip()
+    head = text[: fences[0].start]
+    first_closes = len(fences) % 2 == 1 and not fences[0].info and head.strip() and fences[0].place != "behind prose"
     if first_closes and not any(_is_prose(line) for line in head.splitlines()):
         # The prompt ended inside a fence, which the model closed: what is before the only mark is the answer.
         return head
@@ -106,32 +290,37 @@ def _choose_code(text: str, fences: list[re.Match[str]], language: str) -> str:
     return next((block.code for block in found if _names_language(block.word, language)), found[0].code)
 
 
-def _is_one_block(text: str, fences: list[re.Match[str]], language: str) -> bool:
+def _is_one_block(text: str, fences: list[_Fence], language: str) -> bool:
     """Return whether a text is a single fenced block with the name of the language, as prompts request.
 
     A comment that is only a fenced example would look the same, but does not occur.
     """
-    if len(fences) != 2 or not fences[0]["word"] or not _names_language(fences[0]["word"], language):
+    if len(fences) != 2 or not fences[0].word or not _names_language(fences[0].word, language):
         return False
-    return not (text[: fences[0].start()] + text[fences[1].end() :]).strip()
+    return fences[1].closes(fences[0]) and not (text[: fences[0].start] + text[fences[1].end :]).strip()
 
 
-def _byte_positions(text: str, fences: list[re.Match[str]], surroundings: Surroundings) -> Iterator[int]:
+def _byte_positions(text: str, fences: list[_Fence], surroundings: Surroundings) -> Iterator[int]:
     """Yield the byte of the program at which each fence begins."""
     position = len(encode(surroundings.before))
     done = 0
     for fence in fences:
-        position += len(encode(text[done : fence.start()]))
-        done = fence.start()
+        position += len(encode(text[done : fence.start]))
+        done = fence.start
         yield position
 
 
 def _without_fences(text: str, surroundings: Surroundings) -> str:
-    fences = list(_FENCE.finditer(text)) if "```" in text else []
+    if (line := _ONE_LINE.fullmatch(text)) is not None:
+        return _one_line_code(text, line, surroundings)
+    fences = _fences(text)
+    opens = any(fence.place != "behind code" for fence in fences)
     # In a string or comment a fence may be content: Markdown in a docstring.
     if not fences or (not _is_one_block(text, fences, surroundings.language) and caret_in_literal(surroundings, text)):
         return text
-    if text[: fences[0].start()].strip():
+    if not opens and (len(fences) > 1 or surroundings.parses_with(text)):
+        return text
+    if text[: fences[0].start].strip():
         # A later fence may belong to a docstring or template in the code. (A leading one never does, although in
         # JavaScript a fenced block is a well-formed tagged template.)
         tree = parse(surroundings.program(text), surroundings.language)
@@ -139,7 +328,16 @@ def _without_fences(text: str, surroundings: Surroundings) -> str:
             return text
     code = _choose_code(text, fences, surroundings.language)
     # The line feed before the closing fence belongs to the fence, unless the suffix goes on at the beginning of a line.
-    return code if surroundings.needs_newline else code.removesuffix("\n")
+    return _with_line_end(code, surroundings) if surroundings.needs_newline else code.removesuffix("\n")
+
+
+def _one_line_code(text: str, line: re.Match[str], surroundings: Surroundings) -> str:
+    """Return the code of an answer of one line between marks."""
+    if caret_in_literal(surroundings, text):
+        return text
+    word, blank, rest = line["code"].partition(" ")
+    named = blank and rest.strip() and _names_language(word, surroundings.language)
+    return _with_line_end((rest if named else line["code"]).strip(), surroundings)
 
 
 def _without_chatter(text: str, surroundings: Surroundings) -> str:
@@ -157,16 +355,20 @@ def _without_chatter(text: str, surroundings: Surroundings) -> str:
 
 CLEANING_STEPS = (
     ("reasoning removed", without_reasoning),
+    ("special tokens removed", without_special_tokens),
+    ("tag removed", _without_tags),
     ("fence removed", _without_fences),
     ("chatter removed", _without_chatter),
 )
 
 
 def clean(text: str, surroundings: Surroundings) -> CleanedText:
-    """Remove reasoning spans, fences and a first line of chatter.
+    """Remove reasoning spans, special tokens, tags around the code, fences and a first line of chatter.
 
-    * Reasoning (``<think>``, ``<thinking>``, ``<reasoning>``) at the start is removed; without an end, the result is
+    * Reasoning (``<think>`` and the marks of other families) at the start is removed; without an end, the result is
       empty.
+    * The text ends before its first special token that is no content (``<|endoftext|>``).
+    * Of a text within one pair of tags (``<code>``) the content is taken.
     * Of fenced blocks, the first that names the language of the problem or no language is taken, else the first. An
       open block extends to the end. The newline before the closing fence is removed, unless the caret is at the start
       of a line and the suffix needs one.

@@ -1,7 +1,7 @@
 """Truncation policies: named, versioned rules from a model's raw text to the text inserted at the caret.
 
 A policy uses only the text that the model was shown, never the reference or the tests. Every score contains its key
-(``syntax@1``); a change of behaviour needs a new version.
+(``syntax@2``); a change of behaviour needs a new version.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from caretbench.extraction.block_end import (
     without_suffix_repetition,
 )
 from caretbench.extraction.caret_surroundings import MAX_TEXT_CHARACTERS, Surroundings
-from caretbench.extraction.clean import CLEANING_STEPS, strip_released_fence, without_reasoning
+from caretbench.extraction.clean import CLEANING_STEPS, strip_released_fence, without_reasoning, without_special_tokens
 from caretbench.extraction.cuts import cut_to_same_block, first_line, longest_parsing_cut, without_suffix_overlap
 from caretbench.extraction.released_steps import (
     answer_as_published,
@@ -75,7 +75,7 @@ class Policy:
 
     @property
     def key(self) -> str:
-        """Name and version, ``syntax@1``."""
+        """Name and version, ``syntax@2``."""
         return f"{self.name}@{self.version}"
 
     def apply(self, text: str, caret: Caret, after: str | None = None) -> ExtractedText:
@@ -96,7 +96,9 @@ def _apply(policy: Policy, text: str, surroundings: Surroundings) -> ExtractedTe
         return ExtractedText("", (refusal,))
     if _takes_too_much(policy, text, surroundings):
         return ExtractedText("", (_UNPARSABLE,))
-    for name, step in (*CLEANING_STEPS, *policy.steps) if policy.cleans else policy.steps:
+    # An end token that a server left is no text of the answer, under any policy.
+    first = CLEANING_STEPS if policy.cleans else (("special tokens removed", without_special_tokens),)
+    for name, step in (*first, *policy.steps):
         # Only reasoning may be longer than an answer; the other steps take time that grows with the text, and what is
         # too long is refused below.
         if step is not without_reasoning and len(text) > MAX_TEXT_CHARACTERS:
@@ -144,45 +146,45 @@ _RELEASED_STEPS: tuple[tuple[str, _Step], ...] = (
 )
 
 _POLICIES = (
-    Policy("raw", 1, "The text as it came."),
+    Policy("raw", 2, "The text as it came, up to an end token that a server left in it."),
     Policy(
         "released",
-        1,
+        2,
         "What DevBench's released code did when texts came: a closed fence around the whole text goes.",
         steps=(("fence removed", _released),),
     ),
-    Policy("clean", 1, "Without reasoning, fences and a first line of chatter; nothing is cut.", cleans=True),
+    Policy("clean", 2, "Without reasoning, fences and a first line of chatter; nothing is cut.", cleans=True),
     Policy(
         "first_line",
-        1,
+        2,
         "Cleaned, then its first line that is not blank.",
         cleans=True,
         steps=(("cut after the first line", first_line),),
     ),
     Policy(
         "same_block",
-        1,
+        2,
         "Cleaned, then cut where the text leaves the caret's block (indentation in Python, else brackets).",
         cleans=True,
         steps=(("cut at the end of the block", cut_to_same_block),),
     ),
     Policy(
         "syntax",
-        1,
+        2,
         "Cleaned, then the longest line-wise beginning with which the program parses; if none, all.",
         cleans=True,
         steps=(_SYNTAX,),
     ),
     Policy(
         "syntax_overlap",
-        1,
+        2,
         "Cleaned, last lines that repeat the beginning of the suffix removed, then as syntax.",
         cleans=True,
         steps=(("repetition of the suffix removed", without_suffix_overlap), _SYNTAX),
     ),
     Policy(
         "block",
-        3,
+        4,
         "Cleaned, repetitions of what is shown removed, cut at the end of the caret's block, closed where needed.",
         cleans=True,
         steps=(
@@ -196,31 +198,31 @@ _POLICIES = (
     ),
     Policy(
         "simcopilot/clean",
-        1,
+        2,
         "SimCopilot's released first step: the fenced block, else what looks like code, without comments.",
         steps=_RELEASED_STEPS[:1],
     ),
     Policy(
         "simcopilot/trim",
-        1,
+        2,
         "SimCopilot's released first two steps: then without lines that stand in prefix or suffix.",
         steps=_RELEASED_STEPS[:2],
     ),
     Policy(
         "simcopilot/repair",
-        1,
+        2,
         "SimCopilot's three released steps: then indentation (Python) or the number of brackets repaired.",
         steps=_RELEASED_STEPS,
     ),
     Policy(
         "codevbench/answer",
-        1,
+        2,
         "Codev-Bench's published cut: of an answer with fences the last closed block, else all up to an end token.",
         steps=(("cut as published", answer_as_published),),
     ),
     Policy(
         "codevbench/chat",
-        1,
+        2,
         "Codev-Bench's published cut of chat answers: the last closed fenced block, and nothing without one.",
         steps=(("last fenced block", last_fenced_block),),
     ),
@@ -236,7 +238,7 @@ def policy_names() -> tuple[str, ...]:
 
 
 def policy(name: str = DEFAULT_POLICY) -> Policy:
-    """Return the policy with this name (``syntax``) or key (``syntax@1``), or that of a plug-in (``module:object``).
+    """Return the policy with this name (``syntax``) or key (``syntax@2``), or that of a plug-in (``module:object``).
 
     Raises:
         UsageError: no such policy, or not in this version; the message lists the known ones.

@@ -73,7 +73,7 @@ def _written(path: Path, rows: list[tuple[CompletionEvent, EventTexts]], seed: i
     models = [ModelInfo(model=name, source="recorded") for name in sorted({event.model or EDITOR for event, _ in rows})]
     folder.write_manifest(
         Manifest(
-            suite="devbench", data=data, models=models, policy="raw@1", profile="default", executed=False, seed=seed
+            suite="devbench", data=data, models=models, policy="raw@2", profile="default", executed=False, seed=seed
         )
     )
     folder.write_problems(problems)

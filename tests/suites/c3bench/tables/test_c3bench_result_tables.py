@@ -34,7 +34,7 @@ PROBLEMS = {
 
 def row(identity: str, passed: bool | None, followed: float, mode: str | None = "shown", **more: object) -> dict:
     return {
-        "problem_id": identity, "model": "m", "model_title": "m", "parameters": "p", "sample": 0, "policy": "clean@1",
+        "problem_id": identity, "model": "m", "model_title": "m", "parameters": "p", "sample": 0, "policy": "clean@2",
         "profile": "default", "instruction": mode, "prompt": "fim/starcoder@1", "passed": passed, "followed": followed,
         "followed_lenient": None if passed is not None else 1.0, "indel_similarity": 0.5, "code_tokens": 4.0,
         "commentary_tokens": 6.0, "cluster": identity, "overlap_group": None, **more,
