@@ -131,6 +131,16 @@ def test_mistakes_are_told(arguments: tuple[str, ...], message: str, records: Pa
     assert not (tmp_path / "tasks" / "problems.jsonl").exists()
 
 
+def test_a_source_that_fails_leaves_an_earlier_build_alone(records: Path, tmp_path: Path) -> None:
+    folder = EfcbFolder(tmp_path / "tasks")
+    assert CommandRun(records, *REVERSE, "-o", folder.path).code == 0
+    before = folder.problems_path.read_bytes()
+    assert CommandRun(records, tmp_path / "absent", *REVERSE, "-o", folder.path).code != 0
+    assert folder.problems_path.read_bytes() == before
+    other = CommandRun(records, *REVERSE, "--seed", "5", "-o", folder.path)
+    assert other.told, "the finished set still refuses other options"
+
+
 def test_a_wrong_date_leaves_an_earlier_build_alone(records: Path, tmp_path: Path) -> None:
     folder = EfcbFolder(tmp_path / "tasks")
     assert CommandRun(records, *REVERSE, "-o", folder.path).code == 0

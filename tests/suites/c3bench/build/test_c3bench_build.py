@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -14,6 +15,7 @@ from caretbench.execution.sandbox import bubblewrap
 from caretbench.files import read_rows
 from caretbench.problem import Problem
 from caretbench.suites import load_suite
+from caretbench.suites.c3bench.build import build
 from caretbench.suites.c3bench.build.build_folder import C3Folder, Reject
 from caretbench.suites.c3bench.suite import starter_folder
 
@@ -93,10 +95,25 @@ def test_a_folder_with_another_build_or_something_else_is_refused(source: Path, 
         api.build_problems("c3bench", [str(source)], tmp_path / "else", **OPTIONS)
 
 
-def test_verdicts_about_changed_sources_are_not_used_again(source: Path, tmp_path: Path) -> None:
+def _fails(*_arguments: object) -> NoReturn:
+    raise DataError("no variant")
+
+
+def test_verdicts_about_changed_sources_are_not_used_again(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "out"
     api.build_problems("c3bench", [str(source)], folder, **OPTIONS)
     before = C3Folder(folder).manifest()
+    finished = files_of(folder)
+    text = (source / "readings.py").read_text()
+    (source / "readings.py").write_text("def lonely():\n    return 1\n")
+    with monkeypatch.context() as patched:
+        patched.setattr(build, "variant_stage", _fails)
+        with pytest.raises(DataError, match="no variant"):
+            api.build_problems("c3bench", [str(source)], folder, **OPTIONS)
+    assert files_of(folder).items() >= finished.items(), "a build that fails leaves the finished one"
+    (source / "readings.py").write_text(text)
     shutil.copy(source / "check_wrong.py", source / "old.txt")
     (source / "check_wrong.py").write_text(
         "def check_unchecked(candidate):\n    assert candidate([1]) == 1\n    assert candidate([4, 5, 6]) == 15\n"

@@ -171,7 +171,7 @@ class _Build:
     def _validity(self, problems: Sequence[Problem]) -> dict[str, Validity]:
         self.progress("gate", 0, len(problems))
         gate = self.open_gate(lambda: self.executor, lambda count: self.progress("gate", count, None))
-        return {row.problem_id: row for row in gate.run(problems, self.folder.validity_path)}
+        return {row.problem_id: row for row in gate.run(problems, self.folder.gated_path)}
 
     def _valid(self, problems: Iterable[Problem], validity: Mapping[str, Validity]) -> list[Problem]:
         # Where no wrong answer was found to fail, nothing shows that the tests would notice one.

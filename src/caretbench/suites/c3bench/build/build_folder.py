@@ -188,9 +188,13 @@ class C3Folder:
         """Options and sources of an unfinished build; hidden, and removed at its end."""
         self.trials_path: Final = path / ".trials.jsonl"
         """Comparisons of an unfinished build; hidden, and removed at its end."""
+        self.gated_path: Final = path / ".validity.jsonl"
+        """Verdicts of an unfinished build; hidden, and removed at its end."""
 
     def start(self, options: C3BuildOptions, material: str) -> None:
-        """Prepare the folder for a build; what was decided about sources that have changed since is removed.
+        """Prepare the folder for a build; what was decided about sources that have changed since is not used again.
+
+        The files of a finished build stay until :meth:`finish`: this one may fail.
 
         Args:
             options: Options of the build.
@@ -210,11 +214,12 @@ class C3Folder:
             )
         self.path.mkdir(parents=True, exist_ok=True)
         write_atomically(self.start_path, C3Manifest(options=options, material=material).model_dump_json() + "\n")
-        self.problems_path.unlink(missing_ok=True)
         # Verdicts are stored by id and span. A changed source has other text at the same place.
         if known is None or known.material != material:
-            for path in (self.validity_path, self.trials_path):
+            for path in (self.gated_path, self.trials_path):
                 path.unlink(missing_ok=True)
+        elif self.manifest_path.exists() and not self.gated_path.exists() and self.manifest().material == material:
+            write_atomically(self.gated_path, self.validity_path.read_bytes())
 
     def _begun(self) -> C3Manifest | None:
         """Return the manifest of a finished or begun build; None if there is none."""
@@ -239,6 +244,7 @@ class C3Folder:
         variants: Sequence[ExaminedVariant] = (),
     ) -> None:
         """Write all files, the problems last."""
+        self.problems_path.unlink(missing_ok=True)
         write_rows(self.rejected_path, rejected)
         if variants:
             write_rows(self.variants_path, variants)
@@ -249,6 +255,7 @@ class C3Folder:
         write_atomically(self.manifest_path, manifest.model_dump_json(indent=2) + "\n")
         self.start_path.unlink(missing_ok=True)
         self.trials_path.unlink(missing_ok=True)
+        self.gated_path.unlink(missing_ok=True)
         # Last: `load` takes a folder with this file for finished.
         write_rows(self.problems_path, problems)
 

@@ -58,16 +58,14 @@ class EfcbFolder(BuiltFolder):
 
     @contextlib.contextmanager
     def start_build(self) -> Iterator[None]:
-        """Remove the problems of an earlier build, so that no problems of another build remain.
+        """Prepare the folder; a build that fails before mining anything leaves neither an empty file nor a new folder.
 
-        A build that fails before mining anything leaves neither an empty file nor a new folder.
+        The problems of an earlier build stay until :meth:`write_build`: a source that failed removed 172 of them, and
+        with them the refusal of other options.
         """
         # A mistyped source must leave the disk as it was, with all parents that the build has made.
         absent = [position for position in (self.path, *self.path.parents) if not position.exists()]
         self.path.mkdir(parents=True, exist_ok=True)
-        # Runs read `problems.jsonl` alone. Left there during a build, it would belong to other changes than the
-        # manifest.
-        self.problems_path.unlink(missing_ok=True)
         try:
             yield
         except BaseException:
@@ -91,6 +89,8 @@ class EfcbFolder(BuiltFolder):
         usable: bool,
     ) -> None:
         """Write all files; ``problems.jsonl`` only if the build is ``usable``."""
+        # Runs read `problems.jsonl` alone. Left there, it would belong to other changes than the manifest.
+        self.problems_path.unlink(missing_ok=True)
         write_rows(self.rejected_path, rejected)
         write_rows(self.leaks_path, leaks)
         write_rows(self.candidates_path, problems)
