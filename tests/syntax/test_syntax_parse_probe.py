@@ -1,17 +1,22 @@
-"""Long texts: which are probed, and which are refused before they take the machine's memory."""
+"""Bound of work of a parse: hostile texts are unparsed, in time, and ordinary ones are parsed."""
 
 from __future__ import annotations
 
 import random
 import resource
-from collections.abc import Sequence
+import time
 
 import pytest
 
+from caretbench.execution.execution_types import Status
 from caretbench.extraction.policies import POLICIES
 from caretbench.problem import Caret
-from caretbench.syntax import bounded_parsing
-from caretbench.syntax.bounded_parsing import PROBED_CHARACTERS, can_be_parsed
+from caretbench.runs import verdict
+from caretbench.syntax import parser
+from caretbench.syntax.parse_probe import TOO_SLOW, probe
+from caretbench.syntax.parser import UNPARSED_TEXT, error_count, parse, unparsed
+from tests.support.hostile_texts import hostile_text
+from tests.support.make_problem import make_problem
 
 EXPLOSIVE = [("java", "x=>"), ("java", None), ("javascript", "->"), ("typescript", "->"), ("csharp", "a<")]
 """Texts that take more than 1 GB: one word again and again, or (None) names that do not repeat."""
@@ -24,47 +29,68 @@ def names(end: str, characters: int) -> str:
     return "".join(parts)[:characters]
 
 
-def test_short_texts_are_not_probed(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
+def test_lines_that_open_comments_are_unparsed_by_every_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The work decides, not the time: no other process is asked, and the parser is stopped by its calls.
+    monkeypatch.setattr(parser, "_UNWATCHED_SECONDS", (float("inf"), 0))
+    started = time.thread_time()
+    for grammar in ("cpp", "csharp", "go"):
+        tree = parse("/*\n" * 3_000, grammar)
+        assert error_count(tree) == 1
+        assert tree.root_node.end_byte == 9_000
+        assert parse("int a;", grammar).root_node.end_byte == 6, "the parser does not go on with the former text"
+    assert time.thread_time() - started < 10, "8,000 characters took 4 s, and the square of it"
 
-    def can_be_parsed(texts: Sequence[str], _language: str) -> bool:
-        asked.append(len(texts[0]))
-        return True
 
-    monkeypatch.setattr(bounded_parsing, "can_be_parsed", can_be_parsed)
-    for length in (PROBED_CHARACTERS - 1, PROBED_CHARACTERS):
-        text = names(" ", length)
-        assert not bounded_parsing.takes_too_much(text, (text,), "python")
-    assert asked == [PROBED_CHARACTERS]
+def test_a_parse_that_is_late_goes_to_the_other_process() -> None:
+    tree = parse(names("=>", 4_000), "java")
+    assert (error_count(tree), tree.root_node.end_byte) == (1, 4_000)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_hostile_texts_end_in_time(seed: int) -> None:
+    grammar, text = hostile_text(seed, 20_000)
+    started = time.process_time()
+    if not unparsed((text,), grammar):
+        assert parse(text, grammar).root_node.end_byte <= len(text.encode())
+    assert time.process_time() - started < 2
 
 
 def test_the_answers_before_and_after_a_refusal_are_the_same() -> None:
     good, bad = names("()\n", 3_000), names("=>", 20_000)
-    assert [can_be_parsed((text,), "java") for text in (good, bad, good + "a", bad + "a", good + "b")] == [
-        True, False, True, False, True,
+    assert [unparsed((text,), "java") for text in (good, bad, good + "a", bad + "a", good + "b")] == [
+        None, UNPARSED_TEXT, None, UNPARSED_TEXT, None,
     ]  # fmt: skip
 
 
 def test_a_probe_that_was_killed_is_started_again() -> None:
-    assert can_be_parsed(("before = 1",), "python")
-    process = bounded_parsing._probes()._process
+    assert not unparsed(("before = 1",), "python")
+    process = probe()._process
     assert process is not None
     process.kill()
     process.wait()
-    assert can_be_parsed(("after = 1",), "python")
+    assert not unparsed(("after = 1",), "python")
+
+
+def test_a_machine_that_is_too_slow_gives_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    caret = Caret(language="python", prefix="def f():\n    ", suffix="\n")
+    text = "return 1 + 1 + 1\n" * 100
+    monkeypatch.setattr(parser, "_probed", lambda _data, _language: TOO_SLOW)
+    refusal = POLICIES["syntax"].apply(text + "# slow", caret).refusal
+    assert refusal is not None
+    assert "this machine" in refusal
+    assert verdict.result_without_program(make_problem(), refusal).status is Status.SANDBOX_ERROR
+    assert verdict.result_without_program(make_problem(), "too long").status is Status.RUNTIME_ERROR
 
 
 def test_what_no_grammar_parses_is_not_probed() -> None:
-    assert can_be_parsed(("x" * 5_000,), "no such language")
+    assert not unparsed(("x" * 5_000,), "no such language")
 
 
 def test_an_answer_behind_its_reasoning_is_probed() -> None:
     caret = Caret(language="java", prefix="class A {\n", suffix="\n}\n")
     text = f"<think>{names(' ', 120_000)}</think>\n{names('=>', 20_000)}"
     for key in ("clean", "block"):
-        found = POLICIES[key].apply(text, caret)
-        assert found.refusal is not None
-        assert "to parse the answer takes more than" in found.refusal
+        assert POLICIES[key].apply(text, caret).refusal == f"refused: {UNPARSED_TEXT}"
     assert POLICIES["clean"].apply(text[:120_000] + "</think>\nint a;", caret).text == "int a;"
 
 
@@ -77,12 +103,11 @@ def test_texts_that_take_too_much_are_refused_by_every_policy(language: str, end
     for policy in POLICIES.values():
         found = policy.apply(text, caret)
         assert found.text == ""
-        assert found.refusal is not None
-        assert "to parse the answer takes more than 1,000 MB or 10 s" in found.refusal
+        assert found.refusal == f"refused: {UNPARSED_TEXT}"
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000, "kilobytes"
 
 
 def test_ordinary_repetition_is_parsed() -> None:
-    assert can_be_parsed(("x = 1\n" * 2_000,), "python")
+    assert not unparsed(("x = 1\n" * 2_000,), "python")
     caret = Caret(language="python", prefix="", suffix="")
     assert POLICIES["clean"].apply("x = 1\n" * 2_000, caret).text == "x = 1\n" * 2_000

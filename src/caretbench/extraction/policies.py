@@ -33,7 +33,7 @@ from caretbench.extraction.released_steps import (
 )
 from caretbench.plugins import Plugin, Version, installed_plugins, load_plugin, one_line
 from caretbench.problem import Caret
-from caretbench.syntax.bounded_parsing import PROBE_MB, PROBE_SECONDS, takes_too_much
+from caretbench.syntax.parser import TOO_SLOW_TEXT, unparsed
 
 DEFAULT_POLICY = "syntax"
 
@@ -43,7 +43,11 @@ MAX_RAW_CHARACTERS: Final = 500_000
 _GROUP: Final = "caretbench.policies"
 REFUSED: Final = "refused: "
 """Beginning of the reasons for which a text is refused."""
-_UNPARSABLE: Final = f"{REFUSED}to parse the answer takes more than {PROBE_MB:,} MB or {PROBE_SECONDS} s"
+TOO_SLOW: Final = f"{REFUSED}{TOO_SLOW_TEXT}"
+"""Reason that is this machine's fault, not the answer's."""
+
+_LONG_TEXT: Final = 1_000
+"""Length from which a text can take more work to parse than its bound: 1,250 characters of ``x=>`` in Java."""
 
 _Step = Callable[[str, Surroundings], str]
 
@@ -94,8 +98,8 @@ def _apply(policy: Policy, text: str, surroundings: Surroundings) -> ExtractedTe
     # 46 shapes of texts are tested to take time that grows linearly up to this length.
     if refusal := length_refusal(text, MAX_RAW_CHARACTERS):
         return ExtractedText("", (refusal,))
-    if _takes_too_much(policy, text, surroundings):
-        return ExtractedText("", (_UNPARSABLE,))
+    if reason := _unparsed(policy, text, surroundings):
+        return ExtractedText("", (f"{REFUSED}{reason}",))
     # An end token that a server left is no text of the answer, under any policy.
     first = CLEANING_STEPS if policy.cleans else (("special tokens removed", without_special_tokens),)
     for name, step in (*first, *policy.steps):
@@ -112,18 +116,13 @@ def _apply(policy: Policy, text: str, surroundings: Surroundings) -> ExtractedTe
     return ExtractedText(text, tuple(done))
 
 
-def _takes_too_much(policy: Policy, text: str, surroundings: Surroundings) -> bool:
-    """Return whether to parse a text, or what remains of it without reasoning, takes more than the limits."""
-    # No step parses more than this beginning.
-    if _is_costly(text[:MAX_TEXT_CHARACTERS], surroundings):
-        return True
+def _unparsed(policy: Policy, text: str, surroundings: Surroundings) -> str | None:
+    """Return why a text, or what remains of it without reasoning, is not parsed; None if it is, or is short."""
     rest = without_reasoning(text, surroundings) if policy.cleans else text
-    return rest != text and len(rest) <= MAX_TEXT_CHARACTERS and _is_costly(rest, surroundings)
-
-
-def _is_costly(text: str, surroundings: Surroundings) -> bool:
-    # Both are parsed by steps: the text alone for its brackets, the program for its faults.
-    return takes_too_much(text, (text, surroundings.program(text)), surroundings.language)
+    # Both are parsed by steps: the text alone for its brackets, the program for its faults. No step parses more than
+    # this beginning.
+    texts = [one for one in {text[:MAX_TEXT_CHARACTERS]: 0, rest[:MAX_TEXT_CHARACTERS]: 0} if len(one) >= _LONG_TEXT]
+    return unparsed([form for one in texts for form in (one, surroundings.program(one))], surroundings.language)
 
 
 def length_refusal(text: str, most: int) -> str | None:

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from caretbench.execution.execution_types import ExecutionResult, Status
 from caretbench.execution.scan.dead_checks import program_flags
 from caretbench.execution.scan.tamper import SCAN_VERSION, tamper_flags
-from caretbench.extraction.policies import MAX_RAW_CHARACTERS, Policy, length_refusal
+from caretbench.extraction.policies import MAX_RAW_CHARACTERS, TOO_SLOW, Policy, length_refusal
 from caretbench.problem import Caret, CompletionKey, InlineSplice, Problem, Profile, Score
 from caretbench.profiles import ProfileRules, rules_of
 
@@ -135,7 +135,10 @@ def refusal(text: str | None, problem: Problem, policy: Policy) -> str | None:
 def result_without_program(problem: Problem, reason: str | None = None) -> ExecutionResult:
     """Return the failed result of an answer that yields no program."""
     return ExecutionResult(
-        id=problem.id, status=Status.RUNTIME_ERROR, reason=reason or "a null completion fails without a run"
+        id=problem.id,
+        # To parse is our work: where this machine was too slow for it, the answer has no verdict.
+        status=Status.SANDBOX_ERROR if reason == TOO_SLOW else Status.RUNTIME_ERROR,
+        reason=reason or "a null completion fails without a run",
     )
 
 

@@ -29,8 +29,8 @@ from caretbench.people.telemetry.events import (
 )
 from caretbench.problem import Caret
 from caretbench.redaction import redact
-from caretbench.syntax.bounded_parsing import can_be_parsed
 from caretbench.syntax.caret_boundary import caret_boundary
+from caretbench.syntax.parser import unparsed
 
 _WORD: Final = re.compile(r"\w+")
 _TOKEN: Final = re.compile(r"\w+|[^\w\s]")
@@ -277,7 +277,7 @@ def _parsed_language(event: CompletionEvent, texts: EventTexts, due: str | None)
     if len(texts.prefix) + len(texts.suffix) < _PROBED_PROMPT:
         return event.language
     programs = [texts.prefix + middle + texts.suffix for middle in (texts.completion, due or "")]
-    return event.language if can_be_parsed(programs, event.language) else _NOT_PARSED
+    return _NOT_PARSED if unparsed(programs, event.language) else event.language
 
 
 def _nothing_was_due(event: CompletionEvent, after: str | None) -> bool:

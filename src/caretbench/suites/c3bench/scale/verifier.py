@@ -33,8 +33,7 @@ from caretbench.suites.c3bench.scale.statements import (
     statement_table,
     tree_statements,
 )
-from caretbench.syntax.bounded_parsing import PROBE_MB, PROBE_SECONDS, takes_too_much
-from caretbench.syntax.parser import LINE_END
+from caretbench.syntax.parser import LINE_END, unparsed
 
 
 def verify(
@@ -70,9 +69,8 @@ def _refusal(prefix: str, middle: str, suffix: str, language: str) -> str | None
     if len(middle) > MAX_TEXT_CHARACTERS:
         return f"the answer has {len(middle):,} characters, more than {MAX_TEXT_CHARACTERS:,}"
     # Nested brackets in Java take time with the square of their number: 57 kB kept a process busy for minutes.
-    if takes_too_much(middle, (prefix + middle + suffix,), language):
-        return f"to parse the file takes more than {PROBE_MB:,} MB or {PROBE_SECONDS} s"
-    return None
+    reason = unparsed((prefix + middle + suffix,), language)
+    return f"the file is unparsed: {reason}" if reason else None
 
 
 def require_statements(language: str) -> None:

@@ -38,8 +38,8 @@ from caretbench.suites.devbench.build.instance_rules.rule_measures import RULE_M
 from caretbench.suites.devbench.built_instances import Scenario
 from caretbench.suites.devbench.cells.cell_tables import cell_categories
 from caretbench.suites.devbench.starter import DocumentationCheck, problem_of_text
-from caretbench.syntax.bounded_parsing import PROBE_MB, PROBE_SECONDS, takes_too_much
 from caretbench.syntax.caret_boundary import caret_boundary
+from caretbench.syntax.parser import unparsed
 
 _DIAGNOSTIC_CHARACTERS = 600
 _DEEPEST = 200
@@ -158,8 +158,8 @@ def _indexed(problem: Problem, scenario: Scenario) -> tuple[str, str, str]:
 
 def parse_fault(program: str, language: str) -> str:
     """Return why a program must not be analysed: it takes too much to parse, or is nested too deep; or nothing."""
-    if takes_too_much(program, (program,), language):
-        return f"a parser takes more than {PROBE_MB} MB or {PROBE_SECONDS} s for the program"
+    if reason := unparsed((program,), language):
+        return f"the program is unparsed: {reason}"
     depth = nesting_depth(program, language)
     return f"the program is nested {depth} deep, and {_DEEPEST} is the most" if depth > _DEEPEST else ""
 
