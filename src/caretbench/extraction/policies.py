@@ -24,6 +24,7 @@ from caretbench.extraction.block_end import (
 from caretbench.extraction.caret_surroundings import MAX_TEXT_CHARACTERS, Surroundings
 from caretbench.extraction.clean import CLEANING_STEPS, strip_released_fence, without_reasoning, without_special_tokens
 from caretbench.extraction.cuts import cut_to_same_block, first_line, longest_parsing_cut, without_suffix_overlap
+from caretbench.extraction.legacy_cuts import crosscodeeval_statement, safim_api_call, safim_block, safim_control
 from caretbench.extraction.released_steps import (
     answer_as_published,
     clean_as_released,
@@ -224,6 +225,30 @@ _POLICIES = (
         2,
         "Codev-Bench's published cut of chat answers: the last closed fenced block, and nothing without one.",
         steps=(("last fenced block", last_fenced_block),),
+    ),
+    Policy(
+        "legacy/safim-block",
+        1,
+        "SAFIM's cut of blocks: last lines go until the answer only adds nodes to the program.",
+        steps=(("cut as SAFIM does", safim_block),),
+    ),
+    Policy(
+        "legacy/safim-control",
+        1,
+        "SAFIM's cut of control expressions: the first line (Python), or all before a bracket that it did not open.",
+        steps=(("cut as SAFIM does", safim_control),),
+    ),
+    Policy(
+        "legacy/safim-api",
+        1,
+        "SAFIM's cut of calls: up to the bracket that closes the first call.",
+        steps=(("cut as SAFIM does", safim_api_call),),
+    ),
+    Policy(
+        "legacy/cceval",
+        1,
+        "CrossCodeEval's cut: the first statement.",
+        steps=(("first statement", crosscodeeval_statement),),
     ),
 )
 

@@ -47,6 +47,8 @@ class Language(LanguageTable):
     """True if a preprocessor can split constructs of the grammar."""
     strings_and_comments: tuple[str, ...] = ()
     """Regular expressions of text in which brackets do not count."""
+    keywords: frozenset[str] = frozenset()
+    """Words that are no identifiers; none where no suite needs them."""
     literal_types: Mapping[str, str] = {}
     """The type of a variable without a written one, by the kind of its literal."""
 

@@ -1,0 +1,1 @@
+"""Conventional completion benchmarks as suites: one class, a description for each."""
