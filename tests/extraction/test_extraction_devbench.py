@@ -65,7 +65,8 @@ DAMAGED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", list(POLICIES))
+# The cuts of other benchmarks leave one call, header or statement, which DevBench's answers are not.
+@pytest.mark.parametrize("name", [name for name in POLICIES if not name.startswith("legacy/")])
 def test_damage_to_reference_answers(released: list[dict[str, Any]], name: str) -> None:
     damaged = Counter(
         row["language"]

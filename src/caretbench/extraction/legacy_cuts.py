@@ -19,6 +19,8 @@ from caretbench.languages import language as language_named
 from caretbench.syntax.parser import encode, parse
 
 _PYTHON: Final = "python"
+
+
 def parses_as_released(program: str | bytes, language: str, *, ignored: bytes | None = None) -> bool:
     """Return whether the tree of a program has no error node, but for those whose text is ``ignored``."""
     root = parse(program, language).root_node
