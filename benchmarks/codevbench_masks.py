@@ -13,13 +13,13 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from caretbench.build.project_tasks.deciding_tests import mask_texts
 from caretbench.build.validation.mutants import with_span
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.projects.answer_requests import file_splice, workspace_request
-from caretbench.suites.codevbench.build.mask_runs import mask_texts
 from caretbench.suites.codevbench.build.miner import block_span
 from caretbench.suites.stored_tasks import stored_tasks
 

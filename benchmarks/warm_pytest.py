@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
+from caretbench.build.project_tasks.deciding_tests import mask_texts
 from caretbench.build.validation.mutants import with_span
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import file_splice, workspace_request
-from caretbench.suites.codevbench.build.mask_runs import mask_texts
 from caretbench.suites.codevbench.build.miner import block_span
 from caretbench.suites.stored_tasks import stored_tasks
 

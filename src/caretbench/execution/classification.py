@@ -140,6 +140,11 @@ def delayed_by_load(status: Status, reason: str, signal_number: int | None, cpu_
     return late and cpu_s >= STARVED_CPU_S
 
 
+def timed_out_by_clock(status: Status, reason: str) -> bool:
+    """Return whether the wall-time limit ended a run."""
+    return status is Status.TIMEOUT and reason.startswith(_LATE)
+
+
 def hit_shared_limit(status: Status, stderr: str) -> bool:
     """Return whether a failure may be due to a kernel limit shared by all programs of a user or of the machine.
 

@@ -77,7 +77,8 @@ def logged_tests(result: WorkspaceResult) -> tuple[TestOutcome, ...]:
     lines = (result.file(TEST_LOG) or b"").splitlines()
     found = [_LoggedTest.model_validate_json(line) for line in lines]
     return tuple(
-        TestOutcome(name=one.test, outcome=one.outcome, seconds=one.seconds, message=one.message) for one in found
+        TestOutcome(name=one.test, outcome=one.outcome, seconds=one.seconds, message=one.message, cpu_s=one.cpu_s)
+        for one in found
     )
 
 
@@ -86,6 +87,7 @@ class _LoggedTest(FrozenModel):
     outcome: Literal["passed", "failed", "error"]
     message: str
     seconds: float = 0.0
+    cpu_s: float = 0.0
 
 
 def with_plugin_exclusion(request: WorkspaceRequest, names: Sequence[str]) -> WorkspaceRequest | None:

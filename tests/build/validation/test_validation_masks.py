@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.build.validation.mutants import added_code, masks, value_mutants
+from caretbench.build.validation.mutants import added_code, masks, removed_constructs, value_mutants
 from caretbench.problem import Caret, InlineSplice, Problem, Provenance, TestsCheck
 
 PYTHON = """\
@@ -96,3 +96,24 @@ def test_added_code_stays_in_the_function_of_the_caret() -> None:
     answers = [one.text for one in added_code(problem(text[:start], "", text[start:]))]
     assert answers
     assert all(answer.startswith("\n    ") for answer in answers)
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "reference", "after", "expected"),
+    [
+        ("python", "def f(x):\n    ", "if x:\n        g()", "\n", ["if True or (x):\n        g()"]),
+        ("python", "def f(x):\n    ", "for a in x:\n        g(a)", "\n", ["for a in x:\n        g(a)\n        break"]),
+        ("python", "def f(x):\n    ", "try:\n        g()\n    except E:\n        x = 1", "\n",
+         ["try:\n        g()\n    except E:\n        raise\n        x = 1"]),
+        ("javascript", "function f(x) { ", "try { g(); } catch (e) { x = 1; }", " }",
+         ["try { g(); } catch (e) { throw e; x = 1; }"]),
+        ("java", "class A { void f(int[] x) { ", "for (int a : x) { g(a); }", " } }",
+         ["for (int a : x) { g(a); if (true) break; }"]),
+        ("go", "package a\nfunc f(x int) { ", "if x > 1 { g() }", " }", ["if true || (x > 1) { g() }"]),
+        ("ruby", "def f(x)\n  ", "while x > 1 do\n    g\n  end", "\nend\n", ["while x > 1 do\n    g\n    break\n  end"]),
+        ("python", "def f(x):\n    ", "return g(x)", "\n", []),
+    ],
+)  # fmt: skip
+def test_constructs_are_removed(language: str, before: str, reference: str, after: str, expected: list[str]) -> None:
+    found = removed_constructs(problem(before, reference, after, language))
+    assert [one.text for one in found] == expected

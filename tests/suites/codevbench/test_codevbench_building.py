@@ -93,7 +93,7 @@ def pytest_options(limit: int | None = None) -> CodevOptions:
 
 
 @pytest.mark.long
-def test_the_tests_that_fail_under_every_mask_decide(engine: WorkspaceExecutor, shop: Path, tmp_path: Path) -> None:
+def test_all_tests_that_reach_a_block_decide(engine: WorkspaceExecutor, shop: Path, tmp_path: Path) -> None:
     found = built(engine, shop, tmp_path / "dev", pytest_options(60))
     folder = TaskFolder(tmp_path / "dev")
     problems = folder.problems()
@@ -107,10 +107,13 @@ def test_the_tests_that_fail_under_every_mask_decide(engine: WorkspaceExecutor, 
     assert not [problem for problem in problems if "value += 17" in problem.reference]
     assert found.manifest.rejected["mask_passes"]
     for problem in problems:
-        assert 1 <= len(check_of(problem).tests) <= 5
+        assert check_of(problem).tests
+        assert problem.labels["kills_kept"] == 1.0
         assert "test_shop.py::test_that_looks_at_nothing" not in check_of(problem).tests
     depths = {problem.reference: problem.labels["call_depth"] for problem in problems}
     assert depths["found += round(order * 9 / 10)"] == "1"
+    noticed = {one.reference: one.labels["construct_removed"] for one in problems if "construct_removed" in one.labels}
+    assert noticed[next(text for text in noticed if text.startswith("for order"))] == "noticed"
 
 
 @pytest.mark.long

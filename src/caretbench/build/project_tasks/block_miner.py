@@ -27,6 +27,10 @@ REFERENCE_POLICY: Final = "block"
 """Truncation policy that must leave every reference unchanged."""
 
 
+TEST_BUDGET_S: Final = 0.5
+"""Default of :attr:`ProjectOptions.test_budget_s`. The tests of parsimonious take 0.4 s, those of tenacity 1.3 s."""
+
+
 @dataclass(frozen=True)
 class TaskOrigin:
     """Properties that all problems of one check of a project share."""
@@ -60,9 +64,9 @@ class DrawnProblems(NamedTuple):
 class DrawnTasks(NamedTuple):
     """Drawn problems of one check, for the choice of their tests.
 
-    ``any_order`` is False if the tests fail in another order, so that all of them must run. ``progress`` is called
-    with the number of newly finished problems. ``written_reach`` is the reach of the tests that a model
-    wrote, if there are any.
+    ``any_order`` is False if the tests fail in another order, so that all of them must run. ``budget_s`` are the CPU
+    seconds of the tests of one problem beyond the start of the runner. ``progress`` is called with the number of newly
+    finished problems. ``written_reach`` is the reach of the tests that a model wrote, if there are any.
     """
 
     engine: WorkspaceEngine
@@ -70,6 +74,7 @@ class DrawnTasks(NamedTuple):
     problems: tuple[Problem, ...]
     reach: StatementReach
     any_order: bool
+    budget_s: float
     progress: Callable[[int], None]
     written_reach: StatementReach | None = None
 
@@ -104,13 +109,15 @@ class BlockMiner(ABC):
             reached_lines: Number of lines that the tests reach.
         """
 
-    def choose_tests(self, drawn: DrawnTasks) -> DrawnProblems | None:
-        """Return the problems with the tests that decide about them.
-
-        None, the default: those that reach the block, or all.
-        """
-        del drawn
+    def block_span(self, problem: Problem) -> tuple[int, int] | None:
+        """Return the bytes of the block whose masks must fail; None, the default, leaves that to the gate."""
+        del problem
         return None
+
+    def with_test_labels(self, problems: tuple[Problem, ...], drawn: DrawnTasks) -> tuple[Problem, ...]:
+        """Return problems with labels about the tests that decide about them; by default without."""
+        del drawn
+        return problems
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +140,8 @@ class ProjectOptions(ABC):
     """Names of tests that do not run."""
     all_tests: bool = False
     """Refuse a project with a test that fails, in place of excluding the test."""
+    test_budget_s: float = TEST_BUDGET_S
+    """Maximum CPU seconds of the tests of one task, beyond the start of the runner."""
     reviewed: Path | None = None
     """Export of a review: tasks that people rejected are dropped. No part of the manifest: it can come later."""
 
@@ -172,6 +181,7 @@ class ProjectOptions(ABC):
             "setup": self.setup,
             "exclude": list(self.exclude),
             "unverified": self.unverified,
+            "test_budget": self.test_budget_s,
             # Only where they are set, so that a folder of a build without these options stays its own build.
             **({"exclude_tests": list(self.exclude_tests)} if self.exclude_tests else {}),
             **({"all_tests": True} if self.all_tests else {}),
@@ -206,6 +216,9 @@ _BEFORE: Final = (
     Option("bundle", str, "Bundle of packages that the tests need (`caretbench deps`).", "build", help_group=_TESTS),
     Option("exclude_test", StringList, "Test that does not run, by its name in the messages; may be repeated.", "build",
            metavar="NAME", help_group=_TESTS),
+    Option("test_budget", float, "CPU seconds of the tests of one task, beyond the start of the runner. Up to it all "
+           "tests that reach a task decide; above it those that fail most wrong answers.", "build",
+           default=TEST_BUDGET_S, help_group=_TESTS),
     Option("all_tests", bool, "Refuse a project with a test that fails. Default: such tests are excluded and listed.",
            "build", flags=("--all-tests",), default=False, help_group=_TESTS),
 )  # fmt: skip
@@ -247,6 +260,7 @@ def common_values(values: Mapping[str, Any]) -> dict[str, Any]:
         "unverified": values["unverified"],
         "exclude_tests": tuple(values["exclude_test"] or ()),
         "all_tests": values["all_tests"],
+        "test_budget_s": values["test_budget"],
         "reviewed": values["reviewed"],
     }
 

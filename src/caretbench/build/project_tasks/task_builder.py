@@ -22,6 +22,7 @@ from caretbench.build.project_tasks.block_miner import (
     ProjectOptions,
     TaskOrigin,
 )
+from caretbench.build.project_tasks.deciding_tests import choose_tests
 from caretbench.build.project_tasks.project_preparation import ProjectPreparation, added_tests_fault
 from caretbench.build.project_tasks.task_folder import BuildManifest, BuiltTasks, TaskFolder, folder_lock
 from caretbench.build.project_tasks.tester.project_tester import ProjectTester, ProjectWithTests, with_written_tests
@@ -30,7 +31,7 @@ from caretbench.build.projects.build_steps import BuildSteps, MeteredEngine, Sto
 from caretbench.build.projects.project_check import ProjectCheck, check_project
 from caretbench.build.projects.reach.measurement import measure_reach
 from caretbench.build.projects.reach.statement_reach import StatementReach
-from caretbench.build.projects.reference_runs import select_tests, without_slow_tests
+from caretbench.build.projects.reference_runs import without_slow_tests
 from caretbench.build.projects.setup.command_detection import NamedCheck
 from caretbench.build.projects.setup.project_setup import reaches_nothing_message
 from caretbench.build.projects.setup.python_packages import installed_packages
@@ -191,7 +192,7 @@ class TaskBuilder:
         snapshot = project.snapshot
         self._known |= runs.project_checks
         name = settings.name or root.resolve().name
-        mined = self._candidates(name, settings, analysed, blocks, tested)
+        mined = self._candidates(name, settings, analysed, blocks, tested, options.test_budget_s)
         dropped = {**runs.excluded_checks, **mined.dropped}
         if len(mined.dropped) == len(runs.checks):
             raise DataError(f"{root}: " + "; ".join(f"{check}: {why}" for check, why in dropped.items()))
@@ -251,7 +252,13 @@ class TaskBuilder:
         return with_written_tests(self.tester, preparation, prepared, analysed.analysis, blocks, folder)
 
     def _candidates(
-        self, name: str, settings: ProjectSettings, analysed: AnalysedProject, found: _Found, tested: ProjectWithTests
+        self,
+        name: str,
+        settings: ProjectSettings,
+        analysed: AnalysedProject,
+        found: _Found,
+        tested: ProjectWithTests,
+        budget_s: float,
     ) -> _Mined:
         miner, rejected, paths = found
         project, _, runs = tested.prepared
@@ -283,7 +290,7 @@ class TaskBuilder:
             rejected.update(drawn.rejected)
             any_order = entry.name not in runs.order_dependent
             self._written_reach = tested.written_reach
-            chosen = self._with_tests(miner, drawn.problems, entry, reach, any_order=any_order)
+            chosen = self._with_tests(miner, drawn.problems, entry, reach, any_order=any_order, budget_s=budget_s)
             rejected.update(chosen.rejected)
             self._known |= chosen.project_checks
             problems += chosen.problems
@@ -314,35 +321,28 @@ class TaskBuilder:
         reach: StatementReach,
         *,
         any_order: bool,
+        budget_s: float,
     ) -> DrawnProblems:
-        """Return the problems with the tests of the miner's choice; by default those that reach each block, or all."""
-        title = "tests of tasks"
-
-        def progress(done: int) -> None:
-            self.progress(title, done, None)
-
-        drawn = DrawnTasks(self._storing_engine, self.store, problems, reach, any_order, progress, self._written_reach)
-        chosen = miner.choose_tests(drawn)
-        if chosen is not None:
-            return chosen
-        unchanged = DrawnProblems(problems, Counter())
-        # Tests that depend on each other's order pass only all together.
-        if not any_order:
-            return unchanged
-        if reach.all_tests:
-            self.progress(title, 0, None)
-            found = select_tests(self._storing_engine, problems, entry.check, reach)
-            self.progress(title, len(found.project_checks), None)
-            return DrawnProblems(found.problems, Counter(), found.project_checks)
+        """Return the problems with the tests that decide about them."""
+        checks: dict[str, ProjectCheck] = {}
         known = self._known.get(check_key(entry.check, file_splice(problems[0]).snapshot)) if problems else None
         # A runner that reports no single tests can still exclude the slow ones: in p-queue, 49 of 206 tests took 68.6
         # of 83.9 s.
-        slow = known.slow_tests if known is not None else ()
-        if not slow:
-            return unchanged
-        self.progress("slow tests, excluded where faster ones reach the same lines", len(slow), None)
-        fast = without_slow_tests(self._storing_engine, problems, entry.check, reach, slow, store=self.store)
-        return DrawnProblems(fast.problems, Counter(), fast.project_checks)
+        slow = known.slow_tests if known is not None and any_order and not reach.all_tests else ()
+        if slow:
+            self.progress("slow tests, excluded where faster ones reach the same lines", len(slow), None)
+            fast = without_slow_tests(self._storing_engine, problems, entry.check, reach, slow, store=self.store)
+            problems, checks = fast.problems, dict(fast.project_checks)
+
+        def progress(done: int) -> None:
+            self.progress("tests of tasks", done, None)
+
+        drawn = DrawnTasks(
+            self._storing_engine, self.store, problems, reach, any_order, budget_s, progress, self._written_reach,
+        )  # fmt: skip
+        found = choose_tests(drawn, miner)
+        labelled = miner.with_test_labels(found.problems, drawn)
+        return DrawnProblems(labelled, found.rejected, {**checks, **found.project_checks})
 
     def _decide(
         self, folder: TaskFolder, candidates: Sequence[Problem], engine: MeteredEngine, options: ProjectOptions

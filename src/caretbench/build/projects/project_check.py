@@ -31,7 +31,7 @@ RUNS = 3
 _LEAST_CPU_S = 4.0  # minimum limit; low, because every endless loop costs this much
 _REBUILD_SHARE = 0.3
 """Share of the time without preparation that limits assume at least (they are 5 times that): a full rebuild fits."""
-_LEAST_WALL_S, _WALL_FACTOR = 60.0, 10.0
+_LEAST_WALL_S, _WALL_FACTOR = 10.0, 10.0
 _LONG_RUN_S = 5.0
 """Wall time of a run from which on it matters which tests are slow."""
 _SLOW_S, _SLOW_FACTOR = 0.25, 4.0

@@ -101,10 +101,6 @@ def _in_another_order(engine: WorkspaceEngine, request: WorkspaceRequest) -> str
     return f"in another order {names or 'its tests'} fail{'s' if names and ',' not in names else ''}"
 
 
-MAX_TESTS: Final = 300
-"""Maximum number of tests that a task's check names; a task that more tests reach is checked by all."""
-
-
 class ProblemsWithTests(NamedTuple):
     """Problems whose checks name their tests, and the results of runs with only these tests, by check key."""
 
@@ -112,10 +108,10 @@ class ProblemsWithTests(NamedTuple):
     project_checks: Mapping[str, ProjectCheck]
 
 
-def select_tests(
-    engine: WorkspaceEngine, problems: Sequence[Problem], check: TestsCheck, reach: StatementReach
+def run_named_tests(
+    engine: WorkspaceEngine, problems: Sequence[Problem], chosen: Mapping[str, tuple[str, ...]]
 ) -> ProblemsWithTests:
-    """Return the problems with the tests that reach each of them.
+    """Return the problems with the tests ``chosen`` for each of them, by id; the others stay as they are.
 
     Each distinct set of tests runs once, alone, on the unchanged project. If it does not pass, all tests check the
     problem.
@@ -123,32 +119,9 @@ def select_tests(
     Raises:
         DataError: the snapshot is missing or damaged.
     """
-    chosen: dict[str, tuple[str, ...]] = {}
-    for problem in problems:
-        splice = file_splice(problem)
-        tests = reach.tests_reaching(splice.path, splice.start, splice.end)
-        if 0 < len(tests) <= MAX_TESTS:
-            chosen[problem.id] = tests
-    return run_named_tests(engine, problems, chosen, check)
-
-
-def run_named_tests(
-    engine: WorkspaceEngine,
-    problems: Sequence[Problem],
-    chosen: Mapping[str, tuple[str, ...]],
-    check: TestsCheck | None = None,
-) -> ProblemsWithTests:
-    """Return the problems with the tests ``chosen`` for each of them, by id; the others stay as they are.
-
-    Each distinct set of tests runs once, alone, on the unchanged project. If it does not pass, all tests check the
-    problem. ``check`` is the check of all problems; by default the first one's.
-
-    Raises:
-        DataError: the snapshot is missing or damaged.
-    """
     if not problems:
         return ProblemsWithTests((), {})
-    check = check or tests_check(problems[0])
+    check = tests_check(problems[0])
     snapshots = {file_splice(problem).snapshot for problem in problems}
     distinct = [(snapshot, tests) for snapshot in snapshots for tests in dict.fromkeys(chosen.values())]
     fewest = min(1, check.minimum_tests)
@@ -168,9 +141,10 @@ def run_named_tests(
         changes = {"tests": tests, "minimum_tests": passed, "reference_s": rounded_cpu_s(result.cpu_s)}
         checks[tests] = check.model_copy(update=changes)
         projects[check_key(checks[tests], snapshot)] = passing_check(request, result)
-    found = [
-        problem.model_copy(update={"checks": (checks.get(chosen.get(problem.id, ()), check),)}) for problem in problems
-    ]
+    found = []
+    for problem in problems:
+        own = checks.get(chosen.get(problem.id, ()), tests_check(problem))
+        found.append(problem.model_copy(update={"checks": (own,)}))
     return ProblemsWithTests(tuple(found), projects)
 
 

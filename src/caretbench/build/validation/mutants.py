@@ -8,7 +8,12 @@ from typing import NamedTuple
 
 import tree_sitter
 
-from caretbench.build.validation.mutation_operators import CRASH, MUTATION_OPERATORS, throw_before_first_statement
+from caretbench.build.validation.mutation_operators import (
+    CRASH,
+    MUTATION_OPERATORS,
+    removed_construct_edits,
+    throw_before_first_statement,
+)
 from caretbench.build.validation.mutation_target import MutationEdit, MutationTarget, mutation_table
 from caretbench.languages import language as language_named
 from caretbench.problem import FileSplice, InlineSplice, Problem
@@ -137,6 +142,32 @@ def throw_at_start(problem: Problem) -> Mutant | None:
     return Mutant(edit.name, target.mutated_reference(edit))
 
 
+def removed_constructs(problem: Problem) -> list[Mutant]:
+    """Return up to three references without one of their constructs, the outer ones first.
+
+    An ``if`` is always taken, a loop runs once, and what a ``try`` catches is thrown on.
+
+    Raises:
+        TypeError: the problem is not spliced into one program.
+    """
+    target = _mutation_target(problem)
+    edits = (edit for edit in removed_construct_edits(target) if target.parses_after(edit))
+    return [Mutant(edit.name, target.mutated_reference(edit)) for edit in islice(edits, MAX_PER_KIND)]
+
+
+def changed_references(problem: Problem) -> Iterator[Mutant]:
+    """Yield the wrong answers that are no mere throws: mutants, then wrong values; code that is not due if none is due.
+
+    Raises:
+        TypeError: the problem is not spliced into one program.
+    """
+    if not problem.reference.strip():
+        yield from (one for one in added_code(problem) if one.name != ADDED_THROW)
+        return
+    yield from (one for one in mutants(problem) if one.name not in {"throw", *REACH_ONLY_MUTANTS, VAGUE_COMMENT})
+    yield from value_mutants(problem)
+
+
 VALUE = "wrong value"
 """Name of these mutants."""
 _NO_VALUES = frozenset(
@@ -151,13 +182,7 @@ def value_mutants(problem: Problem) -> list[Mutant]:
     Raises:
         TypeError: the problem asks a question, or is not spliced into one program.
     """
-    splice = problem.splice
-    if not isinstance(splice, InlineSplice):
-        raise TypeError(f"{problem.id} is not spliced into a program: it has no mutants")
-    start = len(encode(splice.before))
-    program = encode(splice.program(problem.reference))
-    language = language_named(problem.caret.language).name
-    target = MutationTarget(program, language, start, start + len(encode(problem.reference)))
+    target = _mutation_target(problem)
     edits = (MutationEdit(VALUE, node.start_byte, node.end_byte, target.table.wrong_value) for node in _values(target))
     found = (Mutant(VALUE, target.mutated_reference(edit)) for edit in edits if target.parses_after(edit))
     return list(islice((one for one in found if one.text != problem.reference), MAX_PER_KIND))
@@ -272,13 +297,8 @@ def masks(problem: Problem, content: bytes, span: tuple[int, int], *, throw: boo
         span: The masked bytes.
         throw: Also a throw before the first statement, which keeps the text after it.
     """
-    before, text, after = (
-        part.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
-        for part in (content[: span[0]], content[span[0] : span[1]], content[span[1] :])
-    )
-    caret = problem.caret.model_copy(update={"prefix": before, "suffix": after})
-    splice = InlineSplice(before=before, after=after)
-    masked = problem.model_copy(update={"shown": caret, "splice": splice, "reference": text})
+    masked = in_file(with_span(problem, span), content)
+    splice, text, caret = _splice(masked), masked.reference, masked.caret
     # A mask that does not parse fails every test that imports the file: it would show nothing about the block.
     is_sound = parses_as_reference(splice, text, caret.language)
     least = stub(masked)
@@ -288,6 +308,19 @@ def masks(problem: Problem, content: bytes, span: tuple[int, int], *, throw: boo
     if thrown is not None:
         sound.append(Mask("throw", thrown.text))
     return tuple(sound)
+
+
+def in_file(problem: Problem, content: bytes) -> Problem:
+    """Return the problem of a project as one whose program is its file with this ``content``, shown as a whole."""
+    assert isinstance(problem.splice, FileSplice)  # noqa: S101  a problem of a project
+    start, end = problem.splice.start, problem.splice.end
+    before, text, after = (
+        part.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
+        for part in (content[:start], content[start:end], content[end:])
+    )
+    caret = problem.caret.model_copy(update={"prefix": before, "suffix": after})
+    splice = InlineSplice(before=before, after=after)
+    return problem.model_copy(update={"shown": caret, "splice": splice, "reference": text})
 
 
 def with_span(problem: Problem, span: tuple[int, int]) -> Problem:

@@ -13,7 +13,7 @@ import tree_sitter
 
 from caretbench.build.validation.mutation_target import OPERATOR_SWAPS, MutationEdit, MutationTarget
 from caretbench.languages.node_kinds import node_kinds
-from caretbench.syntax.parser import text_of
+from caretbench.syntax.parser import captures, text_of
 
 CRASH = "crash"
 """Name of throws in code that every run executes: at top level or in the main function."""
@@ -123,6 +123,55 @@ def throw_at_end(target: MutationTarget) -> Iterator[MutationEdit]:
     tail = "" if text[len(text.rstrip()) :] else "\n"
     name = CRASH if always_runs(target.innermost_function(node)) else "throw"
     yield MutationEdit(name, place, place, lead + target.table.throw + tail)
+
+
+_REMOVED = "construct_removed"
+
+
+def removed_construct_edits(target: MutationTarget) -> Iterator[MutationEdit]:
+    """Yield the changes that remove a condition, a loop or handlers, the outer ones first."""
+    table = target.table
+    blocks = captures(target.tree.root_node, target.language, "blocks")
+    edits = [
+        MutationEdit(_REMOVED, one.start_byte, one.end_byte, table.true_condition.replace("@", text_of(one)))
+        for one in target.captured_nodes("condition")
+    ]
+    is_body = table.containers.__contains__ if table.stub_body is None else bool
+    loops = [node for node in blocks.get("loop_body", []) if target.contains(node) and node.named_children]
+    edits += [_at_end(target, body, table.loop_exit) for body in loops if is_body(body.type)]
+    edits += filter(None, (_thrown_on(target, node) for node in blocks.get("handler", []) if target.contains(node)))
+    yield from sorted(edits, key=lambda edit: edit.start)
+
+
+def _thrown_on(target: MutationTarget, handler: tree_sitter.Node) -> MutationEdit | None:
+    """Return the change that throws on what a handler catches; None if it has no statement or no name."""
+    table = target.table
+    body = next((child for child in reversed(handler.named_children) if child.type in table.containers), None)
+    first = next((child for child in body.named_children if "comment" not in child.type), None) if body else None
+    if body is None or first is None or table.rethrow is None:
+        return None
+    names = [text_of(leaf) for leaf in _leaves(handler, body) if leaf.type == "identifier"]
+    if "@" in table.rethrow and not names:
+        return None
+    return statement_insertion(target, first, _REMOVED, table.rethrow.replace("@", names[-1] if names else ""))
+
+
+def _at_end(target: MutationTarget, body: tree_sitter.Node, statement: str) -> MutationEdit:
+    """Return the insertion of a statement at the end of a body."""
+    last = body.named_children[-1]
+    if target.table.stub_body is None:
+        return MutationEdit(_REMOVED, body.end_byte - 1, body.end_byte - 1, f"{statement} ")
+    indentation = target.indentation(last)
+    separator = "; " if indentation is None else f"\n{indentation}"
+    return MutationEdit(_REMOVED, last.end_byte, last.end_byte, separator + statement)
+
+
+def _leaves(node: tree_sitter.Node, body: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    """Yield the leaves of a node before its body."""
+    for child in node.children:
+        if child == body:
+            return
+        yield from _leaves(child, body) if child.child_count else (child,)
 
 
 # Changed last: numbers and texts of messages are rarely asserted.

@@ -46,6 +46,11 @@ class MutationTable(LanguageTable):
     undeclared_type: str | None = None
     """Type of a function without a declared type."""
     false_condition: str = "false && (@)"
+    true_condition: str = "true || (@)"
+    loop_exit: str = "break;"
+    """Statement that ends a loop."""
+    rethrow: str | None = None
+    """Statement that throws on what a handler caught; ``@`` is its name."""
     stub_body: str | None = None
     """Body of a function that does nothing, in languages whose bodies have no braces."""
     bare_statements: bool = False

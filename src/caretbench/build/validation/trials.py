@@ -12,6 +12,7 @@ from caretbench.build.validation.mutants import (
     ADDED_THROW,
     REACH_ONLY_MUTANTS,
     added_code,
+    in_file,
     mutants,
     parses_as_reference,
     throw_at_start,
@@ -20,7 +21,6 @@ from caretbench.build.validation.mutants import (
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
 from caretbench.problem import InlineSplice, Problem
-from caretbench.projects.answer_requests import file_splice
 from caretbench.suites.baselines import stub
 from caretbench.suites.validity import Validity, Verdict
 
@@ -68,17 +68,11 @@ def trial_answers(problem: Problem, content: bytes, *, mutates_values: bool = Fa
     ``content`` is the unchanged file with the problem's span. With ``mutates_values``, a reference without
     other mutants has those of its values.
     """
-    splice = file_splice(problem)
-    before, after = (
-        part.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
-        for part in (content[: splice.start], content[splice.end :])
-    )
-    inline = InlineSplice(before=before, after=after)
-    in_program = problem.model_copy(update={"splice": inline})
+    in_program = in_file(problem, content)
     if not problem.reference.strip():
         yield from (TrialAnswer(mutant.name, mutant.text) for mutant in added_code(in_program))
         return
-    yield from _nothing(in_program, inline)
+    yield from _nothing(in_program)
     # Early, though it shows little: if it is killed, all other throws can be skipped.
     if (throw := throw_at_start(in_program)) is not None:
         yield TrialAnswer(_AT_START, throw.text, throw.name)
@@ -89,8 +83,10 @@ def trial_answers(problem: Problem, content: bytes, *, mutates_values: bool = Fa
     yield from sorted(found, key=lambda one: (one.name in REACH_ONLY_MUTANTS, one.name == THROW))
 
 
-def _nothing(problem: Problem, splice: InlineSplice) -> Iterator[TrialAnswer]:
+def _nothing(problem: Problem) -> Iterator[TrialAnswer]:
     """Yield the answers without content; only those that parse, if the reference does."""
+    splice = problem.splice
+    assert isinstance(splice, InlineSplice)  # noqa: S101  a problem in its file
     is_sound = parses_as_reference(splice, problem.reference, problem.caret.language)
     seen = {problem.reference.strip()}
     for name, text in (("empty", ""), ("stub", stub(problem)), *_closers(problem.reference)):

@@ -40,7 +40,7 @@ _NODE_CLASS = "test"
 
 
 class TestOutcome(FrozenModel):
-    """One test: ``CLASS::NAME``, its outcome, seconds, and the head of its message."""
+    """One test: ``CLASS::NAME``, its outcome, seconds, the head of its message, and CPU seconds if they are known."""
 
     __test__ = False  # not a test itself
 
@@ -48,6 +48,7 @@ class TestOutcome(FrozenModel):
     outcome: Outcome
     seconds: float = 0.0
     message: str = ""
+    cpu_s: float = 0.0
 
 
 class TestCounts(FrozenModel):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from caretbench.errors import DataError
 from caretbench.execution.cache.cache_keys import PathFingerprints, project_command_key
 from caretbench.execution.cache.result_cache import ResultCache
-from caretbench.execution.classification import delayed_by_load, hit_shared_limit
+from caretbench.execution.classification import delayed_by_load, hit_shared_limit, timed_out_by_clock
 from caretbench.execution.execution_types import Engine, Isolation, Limits, Status
 from caretbench.execution.local_jobs import LocalJobRunner, LocalRequestKind
 from caretbench.execution.sandbox.host.program_users import NoProgramUsers
@@ -150,9 +150,12 @@ class WorkspaceRequestKind(LocalRequestKind[WorkspaceRequest, WorkspaceResult]):
             return WorkspaceResult(id=request.id, status=Status.SANDBOX_ERROR, attempt=attempt, reason=reason)
 
     def needs_rerun(self, job: Job[WorkspaceRequest], result: WorkspaceResult) -> bool:
-        """Return whether other programs may have changed the result, so that the job runs again alone."""
-        del job
+        """Return whether other programs may have changed the result, so that the job runs again alone.
+
+        A build's own limit by the clock may be short, so what it ends runs again alone in any case.
+        """
         late = delayed_by_load(result.status, result.reason, result.signal, result.cpu_s)
+        late |= job.request.limits.wall_s < _WALL_S and timed_out_by_clock(result.status, result.reason)
         return late or hit_shared_limit(result.status, result.stderr.text)
 
 

@@ -16,8 +16,10 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import resource
 import sys
 import threading
+import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -74,6 +76,14 @@ _settings = {
 }
 """Settings of this process alone: tests may start pytest themselves."""
 _stderr = os.dup(2)  # before pytest captures it
+_process_time, _getrusage = time.process_time, resource.getrusage  # tests may replace those of the modules
+_begun_s = 0.0
+
+
+def _cpu_s() -> float:
+    """Return the CPU seconds of this process and of its ended children."""
+    children = _getrusage(resource.RUSAGE_CHILDREN)
+    return _process_time() + children.ru_utime + children.ru_stime
 
 
 def _names(setting: str) -> set[str] | None:
@@ -104,6 +114,7 @@ def _log(nodeid: str, outcome: str, message: str = "", seconds: float = 0.0) -> 
     if place:
         with Path(place).open("a", encoding="utf-8") as file:
             row = {"test": nodeid, "outcome": outcome, "message": message[-4000:], "seconds": seconds}
+            row["cpu_s"] = round(_cpu_s() - _begun_s, 6)
             file.write(json.dumps(row) + "\n")
 
 
@@ -165,7 +176,9 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item: Any) -> Generator[None, Any, None]:
-    """Attribute the marks from here on to this test."""
+    """Attribute the marks and the CPU time from here on to this test."""
+    global _begun_s
+    _begun_s = _cpu_s()
     _watch.take(_watch.shared)
     _watch.own = Reached()
     seconds = float(_settings.get("CARETBENCH_SLOW") or 0)

@@ -224,10 +224,10 @@ class CodevBenchBuilder(Builder):
         """Make problems from projects with tests.
 
         The tests run once with a record of what they execute. A sample of the executed blocks is drawn by --weights,
-        and each is masked: deleted or replaced by `pass`, and a method also with a throw at its start. The fastest
-        tests that fail under every mask decide about the answers. A block is kept if the original passes and a wrong
-        answer that parses fails; it gives problems of several scenarios. Run the same command again to resume an
-        interrupted build.
+        and each is masked: deleted or replaced by `pass`, and a method also with a throw at its start. All tests that
+        reach a block decide about the answers, within --test-budget. A block is kept if the original passes, and every
+        mask and a wrong answer that parses fail; it gives problems of several scenarios. Run the same command again to
+        resume an interrupted build.
 
         Each of several projects is built into its own folder, and ends as problems or as a row with its reason. With
         -m tester=SPEC a model writes tests for functions that no test reaches; those that pass examination stay.

@@ -27,7 +27,6 @@ from caretbench.projects.answer_requests import file_splice, tests_check
 from caretbench.projects.file_spans import overlap_groups, span_splice, visible_text
 from caretbench.projects.project import analyse_project, project_languages, store_project
 from caretbench.suites.codevbench.build.hidden_spans import HiddenSpan, hidden_spans, span_weight, weighted_sample
-from caretbench.suites.codevbench.build.mask_runs import tests_by_masks
 from caretbench.suites.codevbench.code_blocks import BlockFinder, block_rules
 from caretbench.suites.codevbench.scenario_names import BLOCK_SPAN, FULL_BLOCK, INNER_BLOCK
 from caretbench.suites.codevbench.similar_functions import enclosing_function
@@ -213,12 +212,14 @@ class CodevMiner(BlockMiner):
         before, text, after = map(visible_text, (source.data[:start], source.data[start:end], source.data[end:]))
         return Caret(language=source.language, prefix=before, suffix=after, path=source.path), text
 
-    def choose_tests(self, drawn: DrawnTasks) -> DrawnProblems:
-        """Return the candidates with the tests that fail under every mask; the others are rejected."""
+    def block_span(self, problem: Problem) -> tuple[int, int]:
+        """Return the bytes of the block whose masks must fail."""
+        return block_span(problem)
+
+    def with_test_labels(self, problems: tuple[Problem, ...], drawn: DrawnTasks) -> tuple[Problem, ...]:
+        """Return problems, labelled by the author of their tests and the number of calls from these."""
         chains = CallChains(drawn.reach, self._analysis)
-        found = tests_by_masks(drawn, {problem.id: block_span(problem) for problem in drawn.problems}, chains)
-        labelled = (_with_call_depth(self._with_author(problem, drawn), chains) for problem in found.problems)
-        return found._replace(problems=tuple(labelled))
+        return tuple(_with_call_depth(self._with_author(problem, drawn), chains) for problem in problems)
 
     def _with_author(self, problem: Problem, drawn: DrawnTasks) -> Problem:
         """Return the problem, labelled by who wrote the tests that decide.
