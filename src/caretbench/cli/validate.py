@@ -99,6 +99,10 @@ def _print(problems: Sequence[Problem], verdicts: Sequence[Validity], stratum: s
     ]
     print_table(rows, (stratum, *_VERDICTS, "problems"))
     print_line("\n" + join_counts(Counter(verdict.verdict for verdict in verdicts)))
+    from caretbench.suites.validity import strength_counts
+
+    if strengths := strength_counts(verdicts):
+        print_line(f"valid by what the killed mutant changes: {join_counts(strengths)}")
     for (name, reason), count in reasons.most_common():
         print_line(f"  {name}: {reason} ({count})")
     if show_all:

@@ -14,7 +14,8 @@ from rapidfuzz import fuzz
 
 from caretbench.errors import UsageError
 from caretbench.languages import language as language_named
-from caretbench.problem import Caret, Completion, Problem
+from caretbench.problem import Caret, Completion, InlineSplice, Problem
+from caretbench.syntax.faults import is_well_formed_text
 
 _COPIED_LINES = 6
 _ENDS_WITH_COLON = re.compile(r":[ \t]*(?:#.*)?$")
@@ -65,16 +66,28 @@ def stub(problem: Problem) -> str:
     caret = problem.caret
     if language_named(caret.language).name != "python":
         return ""
+    texts = _stubs(caret)
+    inline = problem.splice if isinstance(problem.splice, InlineSplice) else None
+    before, after = (inline.before, inline.after) if inline is not None else (caret.prefix, caret.suffix)
+    # The parser decides. Where it accepts nothing, as in a `try` whose handlers are hidden, the header above the caret.
+    accepted = (text for text in ("", *texts) if is_well_formed_text(before + text + after, "python"))
+    return next(accepted, texts[0])
+
+
+def _stubs(caret: Caret) -> tuple[str, ...]:
+    """Return the stubs by the line above the caret that is no comment: the likely one, then ``pass`` at the caret."""
     head, _, line = caret.prefix.rpartition("\n")
     if line.strip():
-        return " pass" if _ENDS_WITH_COLON.search(line) else ""
-    opener = next((above for above in reversed(head.split("\n")) if above.strip()), "")
+        return (" pass" if _ENDS_WITH_COLON.search(line) else "",)
+    code = (above for above in reversed(head.split("\n")) if above.strip() and not above.lstrip().startswith("#"))
+    opener = next(code, "")
     if not _ENDS_WITH_COLON.search(opener):
-        return ""
+        return ("",)
     indentation = opener[: len(opener) - len(opener.lstrip())] + _PYTHON_INDENTATION
     missing = indentation.removeprefix(line) if indentation.startswith(line) else ""
     needs_newline = bool(caret.suffix.strip()) and not caret.suffix.startswith("\n")
-    return f"{missing}pass" + ("\n" if needs_newline else "")
+    end = "\n" if needs_newline else ""
+    return f"{missing}pass{end}", f"pass{end}"
 
 
 BaselineFunction = Callable[[Problem], str | None]

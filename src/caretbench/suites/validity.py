@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -15,10 +16,11 @@ from caretbench.versions import current_text
 
 Verdict = Literal["valid", "unverified", "invalid"]
 
-GATE_VERSION: Final = 4
+GATE_VERSION: Final = 5
 """Version of the rules. 2: a mutant that writes too much (``OUTPUT_LIMIT``) is killed, in programs too. 3: questions of
 a tier that position, length or consensus answers are invalid. 4: a reference that fails among other
-programs is decided by three runs alone."""
+programs is decided by three runs alone. 5: the strongest mutants come first, and the parser finds the stub; a missing
+argument, the caret's line again and other layouts are tried; a problem without any mutant is unverified."""
 
 
 class Validity(Row):
@@ -35,6 +37,11 @@ class Validity(Row):
     def key(self) -> tuple[str]:
         """Unique key of the row in its file."""
         return (self.problem_id,)
+
+
+def strength_counts(rows: Iterable[Validity]) -> Counter[str]:
+    """Return the number of valid problems by the strength of the killed mutant, as far as the gate says it."""
+    return Counter(row.details["strength"] for row in rows if row.verdict == "valid" and "strength" in row.details)
 
 
 def verdicts_path(suite_name: str, data_hash: str) -> Path:

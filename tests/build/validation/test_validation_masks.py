@@ -110,7 +110,7 @@ def test_added_code_stays_in_the_function_of_the_caret() -> None:
         ("java", "class A { void f(int[] x) { ", "for (int a : x) { g(a); }", " } }",
          ["for (int a : x) { g(a); if (true) break; }"]),
         ("go", "package a\nfunc f(x int) { ", "if x > 1 { g() }", " }", ["if true || (x > 1) { g() }"]),
-        ("ruby", "def f(x)\n  ", "while x > 1 do\n    g\n  end", "\nend\n", ["while x > 1 do\n    g\n    break\n  end"]),
+        ("ruby", "def f(x)\n  ", "while x do\n    g\n  end", "\nend\n", ["while x do\n    g\n    break\n  end"]),
         ("python", "def f(x):\n    ", "return g(x)", "\n", []),
     ],
 )  # fmt: skip

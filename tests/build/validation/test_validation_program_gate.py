@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build.validation.mutants import mutants, strength
 from caretbench.build.validation.program_gate import GateAnswer, GateOutcome, ProgramGate, weak_checks
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Status
 from caretbench.extraction.policies import policy
@@ -64,6 +65,29 @@ def test_a_missing_answer_that_fails_may_not_be_enough(tmp_path: Path, make_prob
     verdict, _ = judge(tmp_path / "strict", problem, only_missing_answers_fail, strict=True)
     assert verdict.verdict == "unverified"
     assert verdict.reasons[0].startswith("weak_checks: ")
+
+
+def test_a_problem_without_any_mutant_is_unverified(tmp_path: Path, make_problem: MakeProblem) -> None:
+    # Only the size of the moved vector was asserted: that nothing at all fails shows no more than that it must compile.
+    problem = make_problem(
+        language="cpp", prefix="int main() {\n  auto loads = ", reference="std::move(tons)", suffix=";\n", hidden="}\n"
+    )
+    assert mutants(problem) == []
+    found, _ = judge(
+        tmp_path, problem, lambda r: Status.PASSED if "std::move(tons)" in r.source else Status.RUNTIME_ERROR
+    )
+    assert (found.verdict, found.reasons) == ("unverified", ("no_killing_mutant: 0 tried",))
+
+
+def test_the_row_says_how_strong_the_killing_mutant_is(tmp_path: Path, make_problem: MakeProblem) -> None:
+    found, _ = judge(tmp_path / "value", make_problem(), lambda r: Status.PASSED if reference(r) else Status.FAILED)
+    assert (found.details["killed_by"], found.details["strength"]) == ("number", "value")
+    made = make_problem()
+    values = {made.splice.program(one.text) for one in mutants(made) if strength(one.name) == "value"}
+    found, _ = judge(
+        tmp_path / "default", made, lambda r: Status.PASSED if reference(r) or r.source in values else Status.FAILED
+    )
+    assert (found.verdict, found.details["strength"]) == ("valid", "default")
 
 
 def outcomes(**statuses: Sequence[Status]) -> dict[GateAnswer, GateOutcome]:
@@ -127,6 +151,14 @@ def test_a_reference_that_fails_among_others_is_decided_by_three_runs_alone(
     assert [request.repeat for request in executor.asked if reference(request)] == [0, 1, 2, 3, 4, 5]
 
 
+def test_a_reference_that_passes_among_others_and_fails_alone_is_flaky(
+    tmp_path: Path, make_problem: MakeProblem
+) -> None:
+    pending = [Status.PASSED, Status.FAILED, Status.PASSED, *[Status.FAILED] * 3]
+    found, _ = judge(tmp_path, make_problem(), lambda r: pending.pop(0) if reference(r) else Status.FAILED)
+    assert (found.verdict, found.reasons[0]) == ("invalid", "reference_flaky: failed")
+
+
 def test_a_repeated_problem_is_invalid(tmp_path: Path, make_problem: MakeProblem) -> None:
     house = load_suite("devbench")
     gate = ProgramGate(
@@ -167,4 +199,4 @@ def test_the_killing_answer_does_not_depend_on_the_order_of_results(tmp_path: Pa
         )  # fmt: skip
         [verdict] = gate.run([make_problem()], tmp_path / executor.__name__)
         killers.append(verdict.details["killed_by"])
-    assert killers == ["empty", "empty"]
+    assert killers == ["number", "number"]

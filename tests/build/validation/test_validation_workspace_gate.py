@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build.projects.project_check import ProjectCheck
 from caretbench.build.validation.duplicates import near_duplicate_spans
+from caretbench.build.validation.trials import Trial, TrialAnswer, trial_answers, verdict_of_result
 from caretbench.build.validation.workspace_gate import WorkspaceGate
 from caretbench.execution.execution_types import Isolation, Status
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
@@ -57,8 +59,10 @@ class Engine:
         return ISOLATION
 
 
-def problem(reference: str = BODY, path: str = "shapes.py", mode: str = "infill", source: str = SOURCE) -> Problem:
-    start = source.index(reference)
+def problem(
+    reference: str = BODY, path: str = "shapes.py", mode: str = "infill", source: str = SOURCE, after: str = ""
+) -> Problem:
+    start = source.index(reference, source.index(after) + len(after))
     end = start + len(reference)
     return Problem(
         id=f"{path}:{start}-{end}:{mode}",
@@ -78,14 +82,15 @@ class Gate(WorkspaceGate):
     """A gate of a project that is one file in memory."""
 
     found: Callable[[Sequence[Problem]], Collection[str]] | None = None
+    source: str = SOURCE
 
     def request(self, problem: Problem, text: str) -> WorkspaceRequest:
         assert isinstance(problem.splice, FileSplice)
-        patch = {problem.splice.path: problem.splice.content(SOURCE.encode(), text)}
+        patch = {problem.splice.path: problem.splice.content(self.source.encode(), text)}
         return WorkspaceRequest(id=problem.id, snapshot="s", command=CHECK.command, patch=patch)
 
     def original_file(self, problem: Problem) -> bytes:  # noqa: ARG002 - there is one
-        return SOURCE.encode()
+        return self.source.encode()
 
     def reached_problems(
         self,
@@ -107,7 +112,8 @@ def checked(text: str) -> Status:
 def test_a_problem_whose_wrong_answers_fail_is_valid() -> None:
     engine = Engine(checked)
     [row] = gate(engine).decide([problem()])
-    assert (row.verdict, row.reasons, row.details["killed_by"]) == ("valid", (), "default_return")
+    assert (row.verdict, row.reasons, row.details["killed_by"]) == ("valid", (), "arithmetic")
+    assert row.details["strength"] == "value"
     assert row.details["runs"] == "3"  # nothing, a throw, and the first mutant
     assert engine.asked[:3] == ["", "", ""]  # the project as it is
     assert SOURCE not in engine.asked
@@ -175,6 +181,66 @@ def test_the_same_code_elsewhere_is_a_repetition_but_another_mode_or_an_overlap_
     assert near_duplicate_spans([problem(one, source=near) for one in ("return g(x)", "return h(x)")]) == {}
     copy = problem(path="copies.py")
     assert near_duplicate_spans([problem(), copy]) == {copy.id: problem().id}
+
+
+HELPERS = """\
+def lock(thread_safe):
+    lock = make(thread_safe)
+    # released by the caller
+    return lock
+
+
+def nothing(value):
+    # not yet
+    value.clear()
+"""
+
+
+def named_answers(reference: str, **labels: str) -> dict[str, str]:
+    made = problem(reference, source=HELPERS, after="):" if reference != "thread_safe" else "make(")
+    made = made.model_copy(update={"labels": {**made.labels, **labels}})
+    return {one.name: one.text for one in trial_answers(made, HELPERS.encode(), policy("raw"))}
+
+
+def test_what_people_write_instead_of_an_answer_is_tried() -> None:
+    # A comment stands between the header and the caret: only the parser sees that a statement must follow.
+    assert named_answers("value.clear()")["stub"] == "pass"
+    assert named_answers("thread_safe", block="argument_list")["no value"] == "None"
+    assert "no value" not in named_answers("make(thread_safe)")
+    assert named_answers("make(thread_safe)")["line again"] == "lock = make(thread_safe)"
+    assert "line again" not in named_answers("value.clear()")
+
+
+@pytest.mark.parametrize(
+    ("name", "reference", "wrong"),
+    [("no value", "thread_safe)", "make(None)"), ("line again", "make(thread_safe)", "= lock = make")],
+)
+def test_wrong_answers_that_pass_make_a_problem_invalid(name: str, reference: str, wrong: str) -> None:
+    made = problem(reference.rstrip(")") if name == "no value" else reference, source=HELPERS, after="lock = ")
+    made = made.model_copy(update={"labels": {**made.labels, "block": "argument_list"}})
+    engine = Engine(lambda text: Status.PASSED if wrong in text else Status.FAILED)
+    [row] = Gate(engine, policy("raw"), source=HELPERS).decide([made])
+    assert row.verdict == "invalid"
+    assert name in row.reasons[0]
+
+
+def test_right_answers_in_other_layouts_are_tried() -> None:
+    source = "def f(a):\n    if a:\n        b = 'x'\n        return b\n    return ''\n"
+    made = problem("if a:\n        b = 'x'\n        return b", source=source)
+    found = {one.name: one.text for one in trial_answers(made, source.encode(), policy("raw"))}
+    assert found["tabs"] == "if a:\n\t\tb = 'x'\n\t\treturn b"
+    assert found["fence"] == "```python\nif a:\n    b = 'x'\n    return b\n```"
+    assert found["comment in column 0"] == "if a:\n# Does something.\n        b = 'x'\n        return b"
+    assert found["other quotes"] == 'if a:\n        b = "x"\n        return b'
+    trial = Trial(made, ProjectCheck(WorkspaceRequest(id="p", snapshot="s", command=("true",))), iter(()))
+    failed = WorkspaceResult(id="r", status=Status.FAILED)
+    assert verdict_of_result(trial, TrialAnswer("tabs", ""), failed) is None
+    row = verdict_of_result(trial, TrialAnswer("number", ""), failed)
+    assert row is not None
+    assert (row.verdict, row.details["right_answers_failed"]) == ("valid", "tabs")
+    in_text = verdict_of_result(trial, TrialAnswer("tabs", "", layout_is_wrong=True), failed)
+    assert in_text is not None
+    assert (in_text.verdict, in_text.reasons) == ("invalid", ("right_answer_fails: tabs in a string",))
 
 
 def test_closing_brackets_alone_are_no_answer() -> None:

@@ -54,7 +54,7 @@ from caretbench.projects.project import (
     export_snapshot,
     store_project,
 )
-from caretbench.projects.runner_options import has_selected_tests
+from caretbench.projects.runner_options import has_selected_tests, runs_pytest
 from caretbench.projects.settings import ProjectSettings, read_settings
 from caretbench.versions import versions
 
@@ -328,8 +328,8 @@ class TaskBuilder:
         known = self._known.get(check_key(entry.check, file_splice(problems[0]).snapshot)) if problems else None
         # A runner that reports no single tests can still exclude the slow ones: in p-queue, 49 of 206 tests took 68.6
         # of 83.9 s.
-        slow = known.slow_tests if known is not None and any_order and not reach.all_tests else ()
-        if slow:
+        slow = known.slow_tests if known is not None and any_order else ()
+        if slow and not runs_pytest(entry.check.command):
             self.progress("slow tests, excluded where faster ones reach the same lines", len(slow), None)
             fast = without_slow_tests(self._storing_engine, problems, entry.check, reach, slow, store=self.store)
             problems, checks = fast.problems, dict(fast.project_checks)

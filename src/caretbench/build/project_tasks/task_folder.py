@@ -32,7 +32,7 @@ from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.project import STEPS_FILE
 from caretbench.suites.stored_tasks import read_tasks, snapshot_path
 from caretbench.suites.suite_types import BuildResult
-from caretbench.suites.validity import Validity
+from caretbench.suites.validity import Validity, strength_counts
 from caretbench.text_tables import align_columns
 
 
@@ -249,6 +249,7 @@ def _numbers(built: BuiltTasks, wall_s: float) -> dict[str, JsonValue]:
         "candidates": len(built.candidates),
         "verdicts": {name: built.verdict_count(name) for name in _VERDICTS},
         "reasons": dict(built.reasons()),
+        "strengths": dict(strength_counts(built.verdicts.values())),
         "tasks": built.task_count,
         "lines": dict(manifest.lines),
         "reached_lines": dict(manifest.reached_lines),
@@ -326,6 +327,9 @@ def _lines(built: BuiltTasks, wall_s: float) -> Iterator[str]:
         yield ""
         yield from align_columns(rows, (built.verdict_label, *_VERDICTS, "candidates"))
         yield from (f"  {reason} ({count})" for reason, count in built.reasons().most_common())
+        strengths = strength_counts(built.verdicts.values()).most_common()
+        counts = ", ".join(f"{count} {name}" for name, count in strengths)
+        yield from [f"  valid by what the killed mutant changes: {counts}"] if counts else []
     if manifest.tester is not None:
         yield f"written tests: {manifest.tester.summary}"
         yield from _by_author(built)

@@ -17,6 +17,7 @@ from caretbench.build.validation.mutation_operators import (
 from caretbench.build.validation.mutation_target import MutationEdit, MutationTarget, mutation_table
 from caretbench.languages import language as language_named
 from caretbench.problem import FileSplice, InlineSplice, Problem
+from caretbench.projects.answer_requests import file_splice
 from caretbench.suites.baselines import stub
 from caretbench.syntax.blocks import StatementList, statement_lists
 from caretbench.syntax.documentation import Comment, comments
@@ -27,6 +28,16 @@ REACH_ONLY_MUTANTS = frozenset({CRASH})
 """Names of mutants whose failure shows only that the code is executed, not that it is checked."""
 VAGUE_COMMENT = "vague_comment"
 """Name of mutants of comments, which execution cannot kill."""
+
+STRENGTHS = ("value", "default", "throw", "reach")
+"""Strengths of mutants, the strongest first: a changed value or step, the default of a type, a throw, mere reach."""
+_STRENGTHS = {"default_return": "default", "empty": "default", "stub": "default", "throw": "throw", CRASH: "reach"}
+
+
+def strength(name: str) -> str:
+    """Return how much the failure of a mutant, or of an answer without content, shows about a check."""
+    return _STRENGTHS.get(name, STRENGTHS[0])
+
 
 MAX_PER_KIND = 3
 """Maximum number of mutants of each kind; more of them would show nothing new."""
@@ -297,7 +308,7 @@ def masks(problem: Problem, content: bytes, span: tuple[int, int], *, throw: boo
         span: The masked bytes.
         throw: Also a throw before the first statement, which keeps the text after it.
     """
-    masked = in_file(with_span(problem, span), content)
+    masked = in_file(problem, content, span)
     splice, text, caret = _splice(masked), masked.reference, masked.caret
     # A mask that does not parse fails every test that imports the file: it would show nothing about the block.
     is_sound = parses_as_reference(splice, text, caret.language)
@@ -310,10 +321,13 @@ def masks(problem: Problem, content: bytes, span: tuple[int, int], *, throw: boo
     return tuple(sound)
 
 
-def in_file(problem: Problem, content: bytes) -> Problem:
-    """Return the problem of a project as one whose program is its file with this ``content``, shown as a whole."""
-    assert isinstance(problem.splice, FileSplice)  # noqa: S101  a problem of a project
-    start, end = problem.splice.start, problem.splice.end
+def in_file(problem: Problem, content: bytes, span: tuple[int, int] | None = None) -> Problem:
+    """Return a problem whose program is a file with this ``content``, shown as a whole; its span is by default its own.
+
+    Raises:
+        DataError: no span is given, and the problem is not in a file.
+    """
+    start, end = span or (file_splice(problem).start, file_splice(problem).end)
     before, text, after = (
         part.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
         for part in (content[:start], content[start:end], content[end:])

@@ -18,7 +18,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from caretbench.build.validation.duplicates import near_duplicates
-from caretbench.build.validation.mutants import REACH_ONLY_MUTANTS, mutants
+from caretbench.build.validation.mutants import REACH_ONLY_MUTANTS, STRENGTHS, Mutant, mutants, strength
 from caretbench.errors import UsageError
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor, Status
 from caretbench.extraction.policies import Policy
@@ -118,7 +118,7 @@ class ProgramGate(ResumableGate):
         # A reference that failed under load would be called flaky; alone, nothing else can be the cause.
         self._repeat_alone([problem for problem in problems if _may_be_unlucky(outcomes[problem.id])], outcomes)
         queues = {
-            problem.id: iter(mutants(problem))
+            problem.id: iter(self._mutants(problem))
             for problem in problems
             if not _objections(problem, outcomes[problem.id], self.policy) and not _machine(outcomes[problem.id])
         }
@@ -131,9 +131,14 @@ class ProgramGate(ResumableGate):
             ]
             self._try(answers, outcomes)
             tried = {problem.id for problem, _ in answers}
-            waiting = [one for one in waiting if one.id in tried and _killer(outcomes[one.id]) is None]
+            waiting = [one for one in waiting if one.id in tried and not _is_decided(outcomes[one.id])]
         for problem in problems:
             yield self._verdict(problem, outcomes[problem.id], repeated.get(problem.id))
+
+    def _mutants(self, problem: Problem) -> Sequence[Mutant]:
+        """Return the mutants in the order of trial: the strongest first, but for the strict gate all kinds in turn."""
+        found = mutants(problem)
+        return found if self.strict else sorted(found, key=lambda one: STRENGTHS.index(strength(one.name)))
 
     def _verdict(self, problem: Problem, outcomes: GateOutcomes, repeats: str | None) -> Validity:
         objections, doubts = _objections(problem, outcomes, self.policy), _machine(outcomes)
@@ -141,14 +146,16 @@ class ProgramGate(ResumableGate):
             objections.append(f"near_duplicate: {repeats}")
         killer = _killer(outcomes)
         tried = sum(answer.name not in _FIRST for answer in outcomes)
-        if not objections and not doubts and (killer is None or killer in REACH_ONLY_MUTANTS):
+        if not objections and not doubts and (killer is None or not tried):
+            # The failure of an empty answer shows no assertion: `std::move(tons)` was checked by `size() == 3` alone.
+            doubts.append(f"no_killing_mutant: {tried} tried")
+        elif not objections and not doubts and killer in REACH_ONLY_MUTANTS:
             # A throw at top level stops every program, whatever its assertions are.
-            doubts.append(
-                f"no_killing_mutant: {tried} tried" if killer is None else f"only_reached: killed by {killer}"
-            )
+            doubts.append(f"only_reached: killed by {killer}")
         if not objections and not doubts and self.strict and (weak := weak_checks(outcomes)):
             doubts.append(weak)
-        details = {"mutants_tried": str(tried)} | ({"killed_by": killer} if killer else {})
+        details = {"mutants_tried": str(tried)}
+        details |= {"killed_by": killer, "strength": strength(killer)} if killer else {}
         return Validity(
             problem_id=problem.id,
             verdict="invalid" if objections else "unverified" if doubts else "valid",
@@ -185,11 +192,15 @@ class ProgramGate(ResumableGate):
                 tried[answer] = tried.pop(answer)
 
     def _repeat_alone(self, problems: Sequence[Problem], outcomes: _Tried) -> None:
-        """Replace the outcomes of references by those of runs in which nothing else runs."""
+        """Replace the outcomes of references that failed by those of three runs in which nothing else runs.
+
+        Those that passed stay: a reference that then fails alone is flaky.
+        """
         for problem in problems:
             tried = outcomes[problem.id]
             for answer in [answer for answer in tried if answer.name == "reference"]:
-                del tried[answer]
+                if not tried[answer].passed:
+                    del tried[answer]
                 again = answer._replace(repeat=answer.repeat + REFERENCE_RUNS)
                 self._try([(problem, again)], outcomes)
 
@@ -261,9 +272,15 @@ def _objections(problem: Problem, outcomes: GateOutcomes, policy: Policy) -> lis
 
 
 def _killer(outcomes: GateOutcomes) -> str | None:
-    """Return the name of a killed wrong answer, rather one that shows more than reach; None if there is none."""
+    """Return the name of the killed wrong answer that shows most; None if there is none."""
     killed = [answer.name for answer, one in outcomes.items() if answer.name != "reference" and one.killed]
-    return next((name for name in killed if name not in REACH_ONLY_MUTANTS), killed[0] if killed else None)
+    return min(killed, key=lambda name: STRENGTHS.index(strength(name)), default=None)
+
+
+def _is_decided(outcomes: GateOutcomes) -> bool:
+    """Return whether no further mutant can show more."""
+    killer = _killer(outcomes)
+    return killer is not None and strength(killer) == STRENGTHS[0]
 
 
 def weak_checks(outcomes: GateOutcomes) -> str:

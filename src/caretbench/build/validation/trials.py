@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from caretbench.build.projects.project_check import ProjectCheck
 from caretbench.build.validation.mutants import (
     ADDED_THROW,
     REACH_ONLY_MUTANTS,
+    STRENGTHS,
     added_code,
     in_file,
     mutants,
     parses_as_reference,
+    strength,
     throw_at_start,
     value_mutants,
 )
+from caretbench.build.validation.mutation_target import mutation_table
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
+from caretbench.extraction.policies import Policy
+from caretbench.languages import language as language_named
 from caretbench.problem import InlineSplice, Problem
 from caretbench.suites.baselines import stub
 from caretbench.suites.validity import Validity, Verdict
+from caretbench.syntax.parser import captures, encode, parse
 
 THROW: Final = "throw"
 """Name of mutants that throw."""
-EMPTY_ANSWERS: Final = frozenset({"empty", "stub", "closers"})
+EMPTY_ANSWERS: Final = frozenset({"empty", "stub", "closers", "no value"})
 """Names of answers without content."""
+LINE_AGAIN: Final = "line again"
+"""Name of the answer that writes the caret's line again before it goes on."""
 
 _CLOSERS = re.compile(r"[\s})\];]*\Z")
 _MOST_CLOSERS = 8
@@ -43,6 +52,8 @@ class TrialAnswer(NamedTuple):
     name: str
     text: str
     throw_name: str = ""
+    layout_is_wrong: bool = False
+    """The layout changes a text of several lines, so that no policy can forgive it."""
 
 
 @dataclass
@@ -58,10 +69,14 @@ class Trial:
     """Name of the throw at the start, if the tests failed on it."""
     throw_passes: bool = False
     reach_only_kill: str = ""
+    failed_layouts: list[str] = field(default_factory=list)
+    """Names of right answers in another layout that fail after the policy."""
 
 
-def trial_answers(problem: Problem, content: bytes, *, mutates_values: bool = False) -> Iterator[TrialAnswer]:
-    """Yield the answers to try: empty ones, then mutants; throws last, because they show the least.
+def trial_answers(
+    problem: Problem, content: bytes, policy: Policy, *, mutates_values: bool = False
+) -> Iterator[TrialAnswer]:
+    """Yield the answers to try: empty ones, right ones in another layout, then mutants, the strongest first.
 
     Where the right answer is empty, these are answers with code that is not due.
 
@@ -73,6 +88,12 @@ def trial_answers(problem: Problem, content: bytes, *, mutates_values: bool = Fa
         yield from (TrialAnswer(mutant.name, mutant.text) for mutant in added_code(in_program))
         return
     yield from _nothing(in_program)
+    seen = {problem.reference.strip()}
+    for answer in (*_line_again(in_program), *right_answers(in_program)):
+        text = policy.apply(answer.text, problem.caret).text
+        if text.strip() not in seen:  # most are the reference after the policy
+            seen.add(text.strip())
+            yield answer._replace(text=text)
     # Early, though it shows little: if it is killed, all other throws can be skipped.
     if (throw := throw_at_start(in_program)) is not None:
         yield TrialAnswer(_AT_START, throw.text, throw.name)
@@ -80,7 +101,7 @@ def trial_answers(problem: Problem, content: bytes, *, mutates_values: bool = Fa
     if mutates_values and all(mutant.name in {THROW, *REACH_ONLY_MUTANTS} for mutant in changed):
         changed = [*value_mutants(in_program), *changed]
     found = [TrialAnswer(mutant.name, mutant.text) for mutant in changed]
-    yield from sorted(found, key=lambda one: (one.name in REACH_ONLY_MUTANTS, one.name == THROW))
+    yield from sorted(found, key=lambda one: STRENGTHS.index(strength(one.name)))
 
 
 def _nothing(problem: Problem) -> Iterator[TrialAnswer]:
@@ -89,13 +110,64 @@ def _nothing(problem: Problem) -> Iterator[TrialAnswer]:
     assert isinstance(splice, InlineSplice)  # noqa: S101  a problem in its file
     is_sound = parses_as_reference(splice, problem.reference, problem.caret.language)
     seen = {problem.reference.strip()}
-    for name, text in (("empty", ""), ("stub", stub(problem)), *_closers(problem.reference)):
+    value = mutation_table(language_named(problem.caret.language).name).default_value
+    # A call whose argument may as well be missing says nothing about it: in asgiref `None` passed for a lock.
+    values = [("no value", value)] if problem.labels.get("block") == "argument_list" else []
+    for name, text in (("empty", ""), ("stub", stub(problem)), *values, *_closers(problem.reference)):
         if text.strip() not in seen and is_sound(text):
             seen.add(text.strip())
             yield TrialAnswer(name, text)
             # Only the longest text that parses: shorter ones are parts of it.
             if name == "closers":
                 return
+
+
+def _line_again(problem: Problem) -> Iterator[TrialAnswer]:
+    """Yield the answer that writes the caret's line again: ``total = `` and then ``total = a * b``, if it parses."""
+    splice = problem.splice
+    assert isinstance(splice, InlineSplice)  # noqa: S101  a problem in its file
+    line = splice.before.rpartition("\n")[2].lstrip()
+    if line and parses_as_reference(splice, problem.reference, problem.caret.language)(line + problem.reference):
+        yield TrialAnswer(LINE_AGAIN, line + problem.reference)
+
+
+LAYOUTS: Final = ("fence", "tabs", "comment in column 0", "other quotes")
+"""Names of right answers in another layout."""
+_BLANKS = re.compile(r"^(?: {4})+", re.MULTILINE)
+
+
+def right_answers(problem: Problem) -> Iterator[TrialAnswer]:
+    """Yield the reference in other layouts: dedented in a fence, with tabs, a comment in column 0, and other quotes."""
+    splice = problem.splice
+    assert isinstance(splice, InlineSplice)  # noqa: S101  a problem in its file
+    reference, language = problem.reference, language_named(problem.caret.language).name
+    start = len(encode(splice.before))
+    root = parse(splice.program(reference), language).root_node
+    strings = [
+        (node.start_byte - start, encode(reference)[node.start_byte - start : node.end_byte - start])
+        for node in captures(root, language, "mutations").get("string", [])
+        if start <= node.start_byte and node.end_byte <= start + len(encode(reference))
+    ]
+    in_text = any(b"\n" in text for _, text in strings)
+    line = splice.before.rpartition("\n")[2]
+    dedented = textwrap.dedent((line if not line.strip() else "") + reference)
+    yield TrialAnswer("fence", f"```{language}\n{dedented}\n```", layout_is_wrong=in_text)
+    yield TrialAnswer("tabs", _BLANKS.sub(lambda hit: "\t" * (len(hit[0]) // 4), reference), layout_is_wrong=in_text)
+    first, newline, rest = reference.partition("\n")
+    mark = mutation_table(language).vague_line_comment
+    commented = f"{first}{newline}{mark}\n{rest}"
+    if rest.strip() and parses_as_reference(splice, reference, language)(commented):
+        yield TrialAnswer("comment in column 0", commented, layout_is_wrong=in_text)
+    if language in _TWO_QUOTES:
+        data = bytearray(encode(reference))
+        for place, text in strings:
+            if text[:1] + text[-1:] in (b"''", b'""') and not re.search(rb"[\'\"\\\n]", text[1:-1]):
+                data[place] = data[place + len(text) - 1] = 39 + 34 - text[0]
+        yield TrialAnswer("other quotes", data.decode("utf-8", "surrogatepass"))
+
+
+_TWO_QUOTES = frozenset({"python", "javascript", "typescript"})
+"""Languages in which both kinds of quotes mean the same."""
 
 
 def _closers(reference: str) -> Iterator[tuple[str, str]]:
@@ -122,6 +194,13 @@ def verdict_of_result(trial: Trial, answer: TrialAnswer, result: WorkspaceResult
     passes = result.status is Status.PASSED
     if answer.name in EMPTY_ANSWERS:
         return _row(trial, "invalid", f"answerable_without_answer: {answer.name}") if passes else None
+    if answer.layout_is_wrong or answer.name in LAYOUTS:
+        if not passes and answer.layout_is_wrong:
+            return _row(trial, "invalid", f"right_answer_fails: {answer.name} in a string")
+        trial.failed_layouts += [] if passes else [answer.name]
+        return None
+    if answer.name == LINE_AGAIN:
+        return _row(trial, "invalid", f"wrong_answer_passes: {LINE_AGAIN}") if passes else None
     trial.mutants_tried += 1
     if answer.name == _AT_START:
         if passes:
@@ -136,13 +215,14 @@ def verdict_of_result(trial: Trial, answer: TrialAnswer, result: WorkspaceResult
     if answer.name in {*REACH_ONLY_MUTANTS, ADDED_THROW}:
         trial.reach_only_kill = answer.name
         return None
-    return _row(trial, "valid", killed_by=answer.name)
+    return _row(trial, "valid", killed_by=answer.name, strength=strength(answer.name))
 
 
 def verdict_without_kill(trial: Trial) -> Validity:
     """Return the verdict after all answers, if no mutant was killed except throws."""
-    if trial.killed_at_start and trial.killed_at_start not in REACH_ONLY_MUTANTS:
-        return _row(trial, "valid", killed_by=trial.killed_at_start)
+    start = trial.killed_at_start
+    if start and start not in REACH_ONLY_MUTANTS:
+        return _row(trial, "valid", killed_by=start, strength=strength(start))
     if trial.reach_only_kill or trial.killed_at_start:
         return _row(trial, "unverified", f"only_reached: killed by {trial.reach_only_kill or trial.killed_at_start}")
     passes = "; even a throw passes" if trial.throw_passes else ""
@@ -156,5 +236,7 @@ def _row(trial: Trial, verdict: Verdict, *reasons: str, **details: str) -> Valid
         found["flaky_tests_left_out"] = ", ".join(trial.project.flaky_tests)
     if trial.project.passed_alone:
         found["passed_alone_only"] = ", ".join(trial.project.passed_alone)
+    if trial.failed_layouts:
+        found["right_answers_failed"] = ", ".join(trial.failed_layouts)
     details = found | details
     return Validity(problem_id=trial.problem.id, verdict=verdict, reasons=reasons, details=details)

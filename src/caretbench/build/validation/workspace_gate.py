@@ -194,7 +194,8 @@ class WorkspaceGate(ResumableGate):
                 trials.append(Trial(problem, project, self._answers(problem)))
 
     def _answers(self, problem: Problem) -> Iterator[TrialAnswer]:
-        return trial_answers(problem, self.original_file(problem), mutates_values=self.mutates_values)
+        content = self.original_file(problem)
+        return trial_answers(problem, content, self.policy, mutates_values=self.mutates_values)
 
     def _try(self, waiting: deque[Trial]) -> Iterator[Validity]:
         """Yield the verdicts of trials; each result queues the next answer of its problem."""
