@@ -146,12 +146,8 @@ class ProgramGate(ResumableGate):
             objections.append(f"near_duplicate: {repeats}")
         killer = _killer(outcomes)
         tried = sum(answer.name not in _FIRST for answer in outcomes)
-        if not objections and not doubts and (killer is None or not tried):
-            # The failure of an empty answer shows no assertion: `std::move(tons)` was checked by `size() == 3` alone.
-            doubts.append(f"no_killing_mutant: {tried} tried")
-        elif not objections and not doubts and killer in REACH_ONLY_MUTANTS:
-            # A throw at top level stops every program, whatever its assertions are.
-            doubts.append(f"only_reached: killed by {killer}")
+        if not objections and not doubts:
+            doubts += _no_kill(killer, tried)
         if not objections and not doubts and self.strict and (weak := weak_checks(outcomes)):
             doubts.append(weak)
         details = {"mutants_tried": str(tried)}
@@ -275,6 +271,15 @@ def _killer(outcomes: GateOutcomes) -> str | None:
     """Return the name of the killed wrong answer that shows most; None if there is none."""
     killed = [answer.name for answer, one in outcomes.items() if answer.name != "reference" and one.killed]
     return min(killed, key=lambda name: STRENGTHS.index(strength(name)), default=None)
+
+
+def _no_kill(killer: str | None, tried: int) -> list[str]:
+    """Return the reason why no mutant shows that the checks work, if that is so."""
+    # The failure of an empty answer shows no assertion: `std::move(tons)` was checked by `size() == 3` alone.
+    if killer is None or not tried:
+        return [f"no_killing_mutant: {tried} tried"]
+    # A throw at top level stops every program, whatever its assertions are.
+    return [f"only_reached: killed by {killer}"] if killer in REACH_ONLY_MUTANTS else []
 
 
 def _is_decided(outcomes: GateOutcomes) -> bool:

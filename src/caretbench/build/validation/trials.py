@@ -194,13 +194,18 @@ def verdict_of_result(trial: Trial, answer: TrialAnswer, result: WorkspaceResult
     passes = result.status is Status.PASSED
     if answer.name in EMPTY_ANSWERS:
         return _row(trial, "invalid", f"answerable_without_answer: {answer.name}") if passes else None
-    if answer.layout_is_wrong or answer.name in LAYOUTS:
+    if answer.name in LAYOUTS:
         if not passes and answer.layout_is_wrong:
             return _row(trial, "invalid", f"right_answer_fails: {answer.name} in a string")
         trial.failed_layouts += [] if passes else [answer.name]
         return None
     if answer.name == LINE_AGAIN:
         return _row(trial, "invalid", f"wrong_answer_passes: {LINE_AGAIN}") if passes else None
+    return _verdict_of_mutant(trial, answer, result)
+
+
+def _verdict_of_mutant(trial: Trial, answer: TrialAnswer, result: WorkspaceResult) -> Validity | None:
+    passes = result.status is Status.PASSED
     trial.mutants_tried += 1
     if answer.name == _AT_START:
         if passes:
