@@ -131,6 +131,10 @@ class CellLanguage(Row):
     features: tuple[str, ...] = Field(min_length=1)
     constructs: Mapping[str, tuple[str, ...]]
     imports: Mapping[str, Pattern] = Field(default_factory=dict)
+    literals: Mapping[str, str] = Field(default_factory=dict)
+    """Suffixes of literals that show the use of a header."""
+    text_uses: tuple[str, ...] = ()
+    """Regular expressions of uses of an imported name (``NAME``) in texts and comments."""
     standard: str = ""
 
     @model_validator(mode="after")

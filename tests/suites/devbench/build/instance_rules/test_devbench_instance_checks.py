@@ -39,8 +39,54 @@ def test_lines_of_the_reference_in_the_suffix_count_from_13_characters() -> None
         ("cpp", "#include <vector>\n#include <map>\n#include <odd.h>\nstd::vector<int> a;\n", ["map"]),
         ("go", 'package main\n\nimport (\n\t"fmt"\n\t"math/big"\n)\n\nfunc main() { fmt.Println(1) }\n', ["big"]),
         ("csharp", "using System.Linq;\nclass A { }\n", []),  # binds no name that can be looked for
+        (
+            "cpp",
+            "#include <chrono>\n#include <string>\nusing namespace std::chrono_literals;\nauto a = 10ms;\n",
+            ["string"],
+        ),
+        ("cpp", '#include <string>\nusing namespace std::string_literals;\nauto a = "x"s;\n', []),
+        ("cpp", '#include <string_view>\nusing namespace std::literals;\nauto a = "x"sv;\n', []),
+        ("cpp", "#include <complex>\nusing namespace std::complex_literals;\nauto a = 1.0i;\n", []),
+        ("cpp", "#include <vector>\nusing std::vector;\nint a;\n", ["vector"]),
+        (
+            "python",
+            'from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from a import B\ndef f(x: "B"): pass\n',
+            [],
+        ),
+        ("python", 'from typing import Dict, cast\nx = cast("Dict[str, int]", 1)\n', []),
+        ("python", 'from a import B, C\nx: "B" = 1\n# C is not used\ny = "C"\n', ["C"]),
+        ("python", "from a import B\ndef f(x):\n    # type: (B) -> None\n    return x\n", []),
+        ("python", 'from a import b\n__all__ = ["b"]\n', []),
+        (
+            "javascript",
+            "import { A } from './a.js';\n/**\n * @param {A} x\n */\nexport function f(x) { return x; }\n",
+            [],
+        ),
+        ("javascript", "const { A } = require('./a.js');\n/** @type {Map<string, A>} */\nlet y = null;\n/* A */\n", []),
+        ("javascript", "const { A } = require('./a.js');\n/* A is not used */\nlet y = null;\n", ["A"]),
+        ("typescript", "import type { A } from './a';\n/** {@link A} */\nexport const x = 1;\n", []),
+        (
+            "java",
+            "import a.E;\nimport java.util.List;\n/** {@link List}\n * @throws E never */\nclass A { }\n",
+            [],
+        ),
+        ("java", "import java.util.Map;\n/** A Map in prose. */\nclass A { }\n", ["Map"]),
+        ("java", "import static org.junit.Assert.assertEquals;\nclass A { void f() { assertEquals(1, 1); } }\n", []),
+        ("java", "import java.util.*;\nclass A { }\n", []),
+        (
+            "go",
+            'package main\nimport (\n\ts "strings"\n\t_ "a"\n\t. "fmt"\n\t"b/rand/v2"\n)\nvar x = F(s.A, rand.B)\n',
+            [],
+        ),
+        ("go", 'package main\nimport (\n\tstr "strings"\n)\nfunc main() { }\n', ["str"]),
+        ("go", 'package main\nimport "gopkg.in/yaml.v3"\nfunc main() { yaml.Marshal(1) }\n', []),
+        (
+            "csharp",
+            "using static System.Math;\nusing L = System.List<int>;\nclass A { L a = Sqrt(2); }\n",
+            [],
+        ),
     ],
-)
+)  # fmt: skip
 def test_unused_imports(language: str, program: str, unused: list[str]) -> None:
     assert unused_imports(ProgramView(language, program, "", "")) == unused
 

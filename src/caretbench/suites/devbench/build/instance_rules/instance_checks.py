@@ -23,6 +23,9 @@ from caretbench.syntax.parser import encode, matches, text_of
 _IMPORTING = re.compile(r"(?:_statement|_declaration|_directive|preproc_include)$")
 _IMPORT_LINE = re.compile(r"^\s*(?:import|from|#\s*include|using|package|\"[\w./-]+\"$)|\brequire\(")
 _ALWAYS_USED = frozenset({"_", "*", "__future__", "annotations"})
+_OPENS = re.compile(r"using\s+namespace\b|from\s+__future__\b")
+_ALIAS = re.compile(r"(?!import\b)(?<![\w.])([\w.]+)[ \t]+\Z")
+_MAJOR_VERSION = re.compile(r"[/.]v\d+$")
 
 
 def mentions_library(view: ProgramView, library: str) -> bool:
@@ -50,7 +53,7 @@ def _unused_names(view: ProgramView) -> Iterator[str]:
     for name, place in _bound_names(view):
         statement = _statement(place)
         # Imports for their effect and of everything bind no name that could be looked for.
-        if name in _ALWAYS_USED or not name.isidentifier() or "__future__" in text_of(statement):
+        if name in _ALWAYS_USED or not name.isidentifier() or _OPENS.match(text_of(statement)):
             continue
         used = any(
             one.name == name and not statement.start_byte <= one.start < statement.end_byte for one in view.names
@@ -61,9 +64,16 @@ def _unused_names(view: ProgramView) -> Iterator[str]:
 
 
 def _in_other_text(view: ProgramView, name: str, statement: tree_sitter.Node) -> bool:
-    """Return whether the name occurs elsewhere, where the syntax tree shows no identifier: in a type, an annotation."""
-    rest = view.code[: statement.start_byte] + view.code[statement.end_byte :]
-    return re.search(rf"\b{re.escape(name)}\b".encode(), rest) is not None
+    """Return whether the name occurs elsewhere, where the syntax tree shows no identifier.
+
+    In a type or an annotation, in quotes too; in a documentation comment that refers to it.
+    """
+    word = re.escape(name)
+    if re.search(rf"\b{word}\b".encode(), view.code[: statement.start_byte] + view.code[statement.end_byte :]):
+        return True
+    program = encode(view.program)
+    rest = (program[: statement.start_byte] + program[statement.end_byte :]).decode("utf-8", "surrogatepass")
+    return any(re.search(use.replace("NAME", word), rest) for use in cell_languages()[view.language].text_uses)
 
 
 def _bound_names(view: ProgramView) -> Iterator[tuple[str, tree_sitter.Node]]:
@@ -77,8 +87,12 @@ def _bound_names(view: ProgramView) -> Iterator[tuple[str, tree_sitter.Node]]:
     for one in view.declarations:
         if one.role == "import":
             node = view.tree.root_node.descendant_for_byte_range(one.start, one.start + 1)
-            if node is not None:
-                yield re.split(r"[/.]", one.name.strip("\"'`"))[-1], node
+            if node is None:
+                continue
+            # Of Go: an alias, `_` for the effect alone, `.` for all names; a path may end in the major version.
+            alias = _ALIAS.search(view.code[: one.start].decode("utf-8", "surrogatepass"))
+            path = _MAJOR_VERSION.sub("", one.name.strip("\"'`"))
+            yield alias[1] if alias else re.split(r"[/.]", path)[-1], node
 
 
 def _statement(node: tree_sitter.Node) -> tree_sitter.Node:
@@ -97,7 +111,9 @@ def _unused_headers(view: ProgramView) -> Iterator[str]:
             continue
         node = match["module"][0]
         header = text_of(node).strip("\"'`<>")
-        pattern = table.get(header)
+        pattern, suffix = table.get(header), cell_languages()[view.language].literals.get(header)
+        if suffix is not None and re.search(rf'["\'\d]{suffix}\b', view.program):
+            continue
         statement = _statement(node)
         rest = view.code[: statement.start_byte] + view.code[statement.end_byte :]
         if pattern is not None and re.search(pattern, rest.decode("utf-8", "surrogatepass")) is None:
