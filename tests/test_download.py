@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import threading
 from collections.abc import Iterator
@@ -18,10 +19,11 @@ PINNED = PinnedFile("folder/file.bin", len(BODY), hashlib.sha256(BODY).hexdigest
 
 
 class Server:
-    """A server whose answers follow a script: ``cut``, ``wrong``, ``busy``, ``whole`` or ``norange``."""
+    """A server whose answers follow a script: ``cut``, ``wrong``, ``endless``, ``busy``, ``whole``, ``norange``."""
 
     def __init__(self, script: list[str]) -> None:
         self.ranges: list[str | None] = []
+        self.blocks = 0
         owner = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -32,6 +34,14 @@ class Server:
                 if act == "busy":
                     self.send_response(503)
                     self.end_headers()
+                    return
+                if act == "endless":
+                    self.send_response(200)
+                    self.end_headers()
+                    with contextlib.suppress(OSError):
+                        while owner.blocks < 1_000:
+                            self.wfile.write(BODY)
+                            owner.blocks += 1
                     return
                 start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted and act != "norange" else 0
                 body = bytes(len(BODY)) if act == "wrong" else BODY[start:]
@@ -89,6 +99,13 @@ def test_a_wrong_file_is_never_kept(scripted: Server, tmp_path: Path) -> None:
         get(scripted, tmp_path)
     assert not is_complete(PINNED, tmp_path)
     assert list((tmp_path / "folder").iterdir()) == []
+
+
+@pytest.mark.parametrize("scripted", [["endless"]], indirect=True)
+def test_a_download_ends_at_the_pinned_size(scripted: Server, tmp_path: Path) -> None:
+    get(scripted, tmp_path)
+    assert scripted.blocks < 200, "100 MB were on offer"
+    assert (tmp_path / PINNED.path).read_bytes() == BODY
 
 
 def test_a_local_copy_is_checked(tmp_path: Path) -> None:

@@ -128,4 +128,7 @@ def _download(client: object, url: str, part: Path, size: int, progress: Callabl
         with part.open("ab" if there and response.status_code == httpx.codes.PARTIAL_CONTENT else "wb") as stream:
             for block in response.iter_bytes():
                 stream.write(block)
+                # What is longer than the pinned file is wrong, however long the server goes on.
+                if size and stream.tell() > size:
+                    break
                 progress(stream.tell())

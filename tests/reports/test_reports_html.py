@@ -64,6 +64,7 @@ def test_a_completion_cannot_leave_its_island(html: str) -> None:
 
 
 def test_islands_escape_what_html_reads() -> None:
+    assert json.loads(to_script_json({"text": "a\u202eb"})) == {"text": "a⟨U+202E⟩b"}
     packed = to_script_json({"text": "</script><!-- & \u2028 \ud800"})
     assert not set("<>&\u2028") & set(packed)
     assert json.loads(packed)["text"].startswith("</script><!-- & \u2028")

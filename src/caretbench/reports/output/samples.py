@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 
@@ -71,7 +72,12 @@ def to_script_json(value: Any) -> str:
     packed = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         packed = packed.replace(character, f"\\u{ord(character):04x}")
+    # Marks of direction would show code in another order than it has.
+    packed = _DIRECTION.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", packed)
     return packed.encode("utf-8", "backslashreplace").decode()
+
+
+_DIRECTION: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 class _Pool:

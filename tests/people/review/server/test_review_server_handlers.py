@@ -97,8 +97,17 @@ def test_requests_of_other_sites_are_refused(visitors: Visitors) -> None:
     for headers in ({"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}):
         assert ann.post("/api/events", json=[event], headers=headers).status_code == 403
     assert ann.get("/", headers={"host": "evil.example"}).status_code == 421
+    assert ann.get("/", headers={"host": "[::1"}).status_code == 400
+    assert ann.post("/decide", headers={"origin": "http://["}).status_code == 400
     assert ann.post("/api/events", content=b"x" * 4_000_001).status_code == 413
     assert list(visitors.database.events()) == []
+
+
+def test_halves_of_characters_are_answered(visitors: Visitors) -> None:
+    body = b'[{"id": "\\ud800", "note": "\\udc00"}, {"\\ud800": 1}]'
+    answer = visitors.by_name["ann"].post("/api/events", content=body)
+    assert answer.status_code == 200
+    assert [one["status"] for one in answer.json()["results"]] == ["refused", "refused"]
 
 
 def test_a_decision_is_stored_once(visitors: Visitors) -> None:

@@ -67,8 +67,12 @@ class Protection:
         await self._app(scope, receive, send_with_headers)
 
     def _refusal(self, method: str, headers: Headers) -> tuple[int, str] | None:
-        host = headers.get("host", "")
-        if self._hosts is not None and urlsplit(f"//{host}").hostname not in self._hosts:
+        host, origin = headers.get("host", ""), headers.get("origin")
+        try:
+            name, place = urlsplit(f"//{host}").hostname, urlsplit(origin or "").netloc
+        except ValueError:  # "[", a bracket of IPv6 that nothing closes
+            return 400, "the header Host or Origin is malformed"
+        if self._hosts is not None and name not in self._hosts:
             return 421, "this server has another name; start it with --host"
         if method in {"GET", "HEAD"}:
             return None
@@ -76,8 +80,7 @@ class Protection:
             return 411, "a request needs its length"
         if int(headers["content-length"]) > LARGEST_BODY:
             return 413, f"a request has at most {LARGEST_BODY} bytes"
-        origin = headers.get("origin")
-        foreign = origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+        foreign = origin is not None and place.lower() != host.lower()
         if foreign or headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
             return 403, "requests of other sites are refused"
         return None

@@ -236,7 +236,7 @@ class ReviewHandlers:
         if person is None or person.role == "owner":
             return JSONResponse({"error": "not invited"}, 401)
         try:
-            values = json.loads(await request.body())
+            values = replace_surrogates(json.loads(await request.body()))
         except (ValueError, RecursionError):
             return JSONResponse({"error": "not JSON"}, 400)
         if not isinstance(values, list) or len(values) > MOST_EVENTS:
