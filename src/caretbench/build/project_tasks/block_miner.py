@@ -172,6 +172,11 @@ class ProjectOptions(ABC):
         del store
         yield from accepted
 
+    def missing(self, tasks: Iterable[Problem]) -> Iterator[str]:
+        """Yield what the options ask for and no task has; by default nothing."""
+        del tasks
+        yield from ()
+
     def to_manifest(self) -> dict[str, JsonValue]:
         """Return the options as they are stored in the manifest."""
         return {

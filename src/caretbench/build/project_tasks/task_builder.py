@@ -138,12 +138,13 @@ class TaskBuilder:
         }
 
     def _write_tasks(self, folder: TaskFolder, options: ProjectOptions) -> tuple[int, tuple[str, ...]]:
-        """Write the tasks without those that people rejected; return their number, and lines about the review."""
+        """Write the tasks without those that people rejected; return their number, and lines of the report."""
         tasks = list(options.tasks(folder.accepted(unverified=options.unverified), self.store))
+        lines = tuple(options.missing(tasks))
         if options.reviewed is None:
-            return folder.write_problems(tasks), ()
+            return folder.write_problems(tasks), lines
         reviewed = reviewed_problems(options.reviewed, tasks)
-        return folder.write_problems(reviewed.kept), reviewed.lines
+        return folder.write_problems(reviewed.kept), (*lines, *reviewed.lines)
 
     def _settings(self, root: Path) -> ProjectSettings:
         stated = read_settings(root) if root.is_dir() else ProjectSettings()

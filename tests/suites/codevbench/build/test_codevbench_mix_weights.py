@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from caretbench.suites.codevbench.code_blocks import BlockKind, CodeBlock
 from caretbench.suites.usage_weights import Weights, read_weights
 from caretbench.syntax import Span, analyse
 from caretbench.syntax.source import SourceFile
+from tests.support import shop_project
+from tests.support.make_problem import make_problem
 
 
 def spans(kinds: dict[BlockKind, int], cut: Cut = "block", path: str = "a.py") -> list[HiddenSpan]:
@@ -37,6 +40,29 @@ def test_a_sample_has_the_shares_of_the_weights() -> None:
     assert even == {"method": 20, "statement": 20}
     usage = Counter(one.block.kind for one in _sample(pool, read_weights("usage"), limit=130))
     assert usage["statement"] == 120
+
+
+def test_small_cells_have_their_share_together() -> None:
+    control: tuple[BlockKind, ...] = ("if", "for", "while", "try", "catch")
+    cuts: tuple[Cut, ...] = ("block", "statement", "token", "operator", "empty")
+    pool = spans({"method": 40, "statement": 200, "argument_list": 100, "partial_line": 100})
+    for cut in cuts:
+        pool += spans(dict.fromkeys(control, 20), cut)
+    drawn = [_sample(pool, read_weights("usage"), limit=120, seed=seed) for seed in range(10)]
+    counts = [sum(one.block.kind in control for one in chosen) for chosen in drawn]
+    assert min(counts) >= 4
+    assert sum(counts) / 10 == pytest.approx(17, abs=2), "a seventh of the shares, whole and cut"
+    few = [_sample(pool, read_weights("usage"), limit=20, seed=seed) for seed in range(10)]
+    assert sum(one.cut != "block" for chosen in few for one in chosen) >= 5
+    assert len({tuple(Counter(one.block.kind for one in chosen).items()) for chosen in few}) > 1
+
+
+def test_what_no_problem_has_is_named() -> None:
+    options = replace(shop_project.codev_options(), sampling=SpanSampling(9, None, read_weights("usage")))
+    problem = make_problem().model_copy(update={"labels": {"block": "statement", "scenario": "full_block"}})
+    first, second = options.missing([problem])
+    assert "no problem of block method, if, for, while, try, catch, argument_list, partial_line" in first
+    assert second.endswith("no problem of scenario inner_block, incomplete_suffix, rag")
 
 
 def test_a_rare_kind_leaves_its_share_to_the_others() -> None:

@@ -181,6 +181,15 @@ class CodevOptions(ProjectOptions):
         """Yield the problems of all scenarios."""
         yield from scenario_problems(accepted, self.sampling.weights, store)
 
+    def missing(self, tasks: Iterable[Problem]) -> Iterator[str]:
+        """Yield the kinds of block and scenarios with a share in the weights, and without a problem."""
+        found = {(name, problem.label(name)) for problem in tasks for name in ("block", "scenario")}
+        for name in ("block", "scenario"):
+            shares: dict[str, float] = getattr(self.sampling.weights, name).model_dump(by_alias=True)
+            absent = [value for value, share in shares.items() if share > 0 and (name, value) not in found]
+            if absent:
+                yield f"--weights {self.sampling.weights.name}: no problem of {name} {', '.join(absent)}"
+
 
 def codev_options(values: Mapping[str, Any]) -> CodevOptions:
     """Return the options of a build from the values of :data:`OPTIONS`.

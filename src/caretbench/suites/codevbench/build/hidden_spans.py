@@ -109,8 +109,10 @@ def weighted_sample(
     """Return a sample of spans, in the order of sampling, and the number of rejected spans by fault.
 
     Each step takes from the cell (kind of block and cut) that is furthest behind its share, and there from the file
-    with the fewest spans; the rest follows from a hash. Spans of weight 0 are not taken. A cell that runs out leaves
-    its share to the others. ``fault`` says why a span is rejected; it is asked only when the span's turn comes.
+    with the fewest spans; the rest follows from a hash. The seed says how early in its turn each cell comes: 25 small
+    cells of control flow, due 8 of 120 spans together, had none while all came at the end of their turns. Spans of
+    weight 0 are not taken. A cell that runs out leaves its share to the others. ``fault`` says why a span is rejected;
+    it is asked only when the span's turn comes.
     """
     cells: dict[tuple[str, str], dict[str, list[HiddenSpan]]] = defaultdict(lambda: defaultdict(list))
     shares: dict[tuple[str, str], float] = {}
@@ -123,12 +125,13 @@ def weighted_sample(
     for files in cells.values():
         for waiting in files.values():
             waiting.sort(key=lambda one: rank[one.block.path, one.key], reverse=True)
+    offset = {cell: int(sha256_text(str(seed), *cell)[:12], 16) / 16**12 for cell in cells}
     chosen: list[HiddenSpan] = []
     rejected: Counter[str] = Counter()
     taken: Counter[tuple[str, str]] = Counter()
     in_file: Counter[str] = Counter()
     while cells and (limit is None or len(chosen) < limit):
-        cell = min(cells, key=lambda one: ((taken[one] + 1) / shares[one], one))
+        cell = min(cells, key=lambda one: ((taken[one] + offset[one]) / shares[one], one))
         open_files = [path for path in cells[cell] if per_file is None or in_file[path] < per_file]
         if not open_files:
             del cells[cell]
