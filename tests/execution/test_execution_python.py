@@ -59,6 +59,39 @@ ENDS = {
     ),
     "leaving replaced": ("import os\nos._exit = print\nassert False", Status.FAILED, ""),
     "exit": ("import sys\nsys.exit(0)", Status.INCOMPLETE, ""),
+    "assertion in a thread": (
+        "import threading\ndef check():\n    assert 1 == 2\nthreading.Thread(target=check).start()", Status.FAILED, "",
+    ),
+    "assertion in a task": (
+        "import asyncio\nasync def check():\n    assert 1 == 2\n"
+        "async def main():\n    asyncio.create_task(check())\n    await asyncio.sleep(0.01)\nasyncio.run(main())",
+        Status.FAILED,
+        "",
+    ),
+    "assertion in a child": (
+        "import os\nif not os.fork():\n    assert 1 == 2\nos.wait()", Status.FAILED, "",
+    ),
+    "assertion in a process": (
+        "from multiprocessing import Process\ndef check():\n    assert 1 == 2\n"
+        "child = Process(target=check)\nchild.start()\nchild.join()",
+        Status.FAILED,
+        "",
+    ),
+    "assertion in __del__": (
+        "class Thing:\n    def __del__(self):\n        assert 1 == 2\nthing = Thing()", Status.FAILED, "",
+    ),
+    "assertion in an exit handler": (
+        "import atexit\ndef check():\n    assert 1 == 2\natexit.register(check)", Status.FAILED, "",
+    ),
+    "assertion that a task's caller catches": (
+        "import asyncio\nasync def check():\n    assert 1 == 2\nasync def main():\n"
+        "    return await asyncio.gather(check(), return_exceptions=True)\nassert asyncio.run(main())",
+        Status.PASSED,
+        "",
+    ),
+    "error in a thread": (
+        "import threading\nthreading.Thread(target=lambda: 1 / 0).start()", Status.PASSED, "",
+    ),
     "interrupt": ("raise KeyboardInterrupt", Status.RUNTIME_ERROR, ""),
 }  # fmt: skip
 

@@ -17,7 +17,7 @@ from caretbench.execution.execution_types import REFERENCE_CPU, Limits, Status
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.toolchain_tables import toolchain_tables
 
-CRITERION_VERSION = "7"
+CRITERION_VERSION = "8"
 """Part of every cache key; raise it when the same run would get another status."""
 
 WAITS = "the program ended, but a check of it waits for a promise that never settled"

@@ -95,6 +95,8 @@ class ToolchainTable(LanguageTable):
     interpreter: InterpreterTable | None = None
     harness_frames: re.Pattern[str] | None = None
     """Pattern of the harness's lines in stack traces."""
+    unseen_errors: re.Pattern[str] | None = None
+    """Pattern of standard error where an error ended something that the exit status does not tell of."""
     exit_line_end: re.Pattern[str] | None = None
     """Line separator, if the harness sees on which lines an exit takes place."""
 

@@ -405,7 +405,7 @@ class ScoringStage:
         self, completion: AnyCompletion, text: str | None, result: ExecutionResult, appender: RowAppender
     ) -> None:
         """Append the row of a completion whose reference passes."""
-        found = verdicts.answer_flags(text, self._problems[completion.problem_id], self.profile)
+        found = verdicts.answer_flags(text, self._problems[completion.problem_id], self.profile, result)
         waits = completion.problem_id in self._waiting_references
         self._write(appender, self._execution_row(completion, verdicts.answer_result(result, waits), found))
         self.report("completions", 1, None)

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from caretbench.execution.execution_types import ExecutionResult, Status
 from caretbench.execution.scan.dead_checks import program_flags
 from caretbench.execution.scan.tamper import SCAN_VERSION, tamper_flags
+from caretbench.execution.toolchain_tables import toolchain_table
 from caretbench.extraction.policies import MAX_RAW_CHARACTERS, TOO_SLOW, Policy, length_refusal
 from caretbench.problem import Caret, CompletionKey, InlineSplice, Problem, Profile, Score
 from caretbench.profiles import ProfileRules, rules_of
@@ -174,8 +175,10 @@ def waits_forever(result: ExecutionResult | None) -> bool:
     return result is not None and result.waits
 
 
-def answer_flags(text: str | None, problem: Problem, profile: Profile) -> tuple[str, ...]:
-    """Return the flags of code in an answer that could forge a pass; none where the profile does not scan."""
+def answer_flags(
+    text: str | None, problem: Problem, profile: Profile, result: ExecutionResult | None = None
+) -> tuple[str, ...]:
+    """Return the flags of code in an answer, and of its run, that could forge a pass; none if the profile has none."""
     if text is None or not rules_of(profile).scans_answers or not isinstance(problem.shown, Caret):
         return ()
     caret, splice = problem.shown, problem.splice
@@ -187,7 +190,10 @@ def answer_flags(text: str | None, problem: Problem, profile: Profile) -> tuple[
     # the rest.
     alone = tamper_flags(text, problem.reference, caret.language)
     in_place = program_flags(before, text, after, problem.reference, caret.language)
-    return tuple(dict.fromkeys((*alone, *in_place)))
+    table = toolchain_table(caret.language)
+    unseen = table.unseen_errors if table else None
+    at_run = ("tamper:unseen_error",) if unseen and result and unseen.search(result.stderr.text) else ()
+    return tuple(dict.fromkeys((*alone, *in_place, *at_run)))
 
 
 def execution_details(result: ExecutionResult, found: tuple[str, ...] = ()) -> dict[str, JsonValue]:

@@ -20,7 +20,7 @@ from pydantic import Field, field_validator
 from caretbench.languages import languages
 from caretbench.languages.table_reader import LanguageTable, read_table
 
-SCAN_VERSION = 6
+SCAN_VERSION = 7
 """Version stored with every row's flags: raise it when a pattern changes."""
 
 # Patterns are tried on pieces, so that none reads a long text at once; what lies across a cut is whole in one of both.
@@ -46,6 +46,7 @@ FLAGS: Mapping[str, str] = {
     "reaches_the_harness": "looks at the process that runs it, at open descriptors, or at other frames",
     "hidden_code": "puts together the name or the text of what it runs",
     "swallows_code": "takes the code behind it out of the program",
+    "unseen_error": "ends a thread, a task, a process or an exit handler by an error that no exit status tells",
     "forges_the_report": "changes what a test runner does, or writes what it would report",
 }
 """Flags and their meanings."""

@@ -126,15 +126,26 @@ _SUMMARIES = tuple(
 def console_test_count(*outputs: str) -> int | None:
     """Return the number of passed tests from the last summary line of a test runner; None if there is none.
 
+    Skipped tests did not run; some runners count them (unittest, Maven, CTest).
+
     A program can print such a line itself. The count defeats accidents and simple tricks: a program that exits with
     status 0 before its tests have run prints no summary.
     """
     for pattern in _SUMMARIES:
         counts = [int(match[1]) for text in outputs for match in pattern.finditer(text)]
         if counts:
-            return counts[-1]
+            skipped = [int(match[1] or match[2] or 1) for text in outputs for match in _SKIPPED.finditer(text)]
+            listed = sum(1 for text in outputs for match in _SKIPPED.finditer(text) if match[3])
+            return max(0, counts[-1] - (listed or (skipped[-1] if skipped else 0)))
     return None
 
+
+_SKIPPED = re.compile(
+    r"^OK \([^)\n]{0,80}\bskipped=(\d{1,9})"  # unittest
+    r"|^(?:\[\w+\] )?Tests run: [^\n]{0,80}\bSkipped: (\d{1,9})"  # Maven
+    r"|^\s{1,9}\d{1,9} - [^\n]{1,200} (\(Skipped\))",  # CTest names each
+    re.MULTILINE,
+)
 
 # Possessive, so that a long row of digits is not tried again from each of its places.
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?(?![\w.]*\w)")

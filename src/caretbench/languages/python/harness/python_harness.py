@@ -9,7 +9,79 @@ where the bundle alone provides packages.
 The process ends without taking the interpreter apart: that touches all the memory that a forked interpreter shares
 with its origin, and costs several times what most programs do. What a program can notice of an end is done before:
 its threads are waited for, its exit handlers run, its objects are released, its output is flushed.
+
+With the channel, an assertion that fails in a thread, a task, a forked process, ``__del__`` or an exit handler fails
+the program: the exit status does not tell of it.
 """
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # programs must not find `typing` imported
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+def _watch_assertions(source: bytes) -> tuple[Callable[[object], object], Callable[[], bool]]:
+    """Return a function that notes a failed assertion, and one that tells whether any failed out of sight."""
+    import os
+    import sys
+    import threading
+
+    # Forked processes share the pipe. It is not inherited by other programs.
+    told, tell = os.pipe()
+    os.set_blocking(told, False)
+
+    def note(error: object, write: Callable[[int, bytes], int] = os.write) -> None:
+        if isinstance(error, AssertionError):
+            write(tell, b"x")
+
+    def noting(hook: Callable[[Any], object]) -> Callable[[Any], None]:
+        def noted(arguments: Any) -> None:
+            note(arguments.exc_value)
+            hook(arguments)
+
+        return noted
+
+    threading.excepthook = noting(threading.excepthook)
+    sys.unraisablehook = noting(sys.unraisablehook)
+    if b"asyncio" in source:
+        from asyncio.base_events import BaseEventLoop
+
+        report = BaseEventLoop.call_exception_handler
+
+        def reported(loop: Any, context: dict[str, Any]) -> None:
+            note(context.get("exception"))
+            report(loop, context)
+
+        BaseEventLoop.call_exception_handler = reported  # type: ignore
+    if b"multiprocessing" in source:
+        from multiprocessing.process import BaseProcess
+
+        start = BaseProcess._bootstrap  # type: ignore[attr-defined]
+
+        def started(process: Any, *arguments: Any, **more: Any) -> Any:
+            run = process.run
+
+            def watched() -> None:
+                try:
+                    run()
+                except AssertionError as error:
+                    note(error)
+                    raise
+
+            process.run = watched
+            return start(process, *arguments, **more)
+
+        BaseProcess._bootstrap = started  # type: ignore[attr-defined]
+
+    def has_failed(read: Callable[[int, int], bytes] = os.read) -> bool:
+        try:
+            return bool(read(told, 1))
+        except OSError:  # nothing to read; or the program has closed what is not its own
+            return False
+
+    return note, has_failed
 
 
 def _run() -> None:
@@ -41,6 +113,8 @@ def _run() -> None:
     )
     sys.modules["__main__"] = main
     status = 0
+    note: Callable[[object], object] = id
+    has_failed: Callable[[], bool] = bool
     if "numpy.random" in sys.modules:  # `random` seeds itself in a fork; all forks had the same numbers of NumPy
         sys.modules["numpy.random"].seed()
 
@@ -56,7 +130,10 @@ def _run() -> None:
 
     try:
         with open(path, "rb") as stream:
-            code = compile(stream.read(), path, "exec", dont_inherit=True)
+            source = stream.read()
+        code = compile(source, path, "exec", dont_inherit=True)
+        if done >= 0:
+            note, has_failed = _watch_assertions(source)
         exec(code, main.__dict__)
     except BaseException as error:
         if isinstance(error, SystemExit) and not (lines and not error.code and exits_behind_answer(error)):
@@ -66,14 +143,17 @@ def _run() -> None:
             error.__traceback__ = trace and trace.tb_next  # begins in the program, not here
             sys.excepthook(type(error), error, error.__traceback__)
             status = 1
+            if process() != started:
+                note(error)
             del trace
     threading = sys.modules.get("threading")
     if threading is not None:
         threading._shutdown()
-    if done >= 0 and status == 0 and process() == started:  # a forked child comes to this place too
-        write(done, word)
     run_exit_handlers()
     main.__dict__.clear()
+    status = status or has_failed()
+    if done >= 0 and status == 0 and process() == started:  # a forked child comes to this place too
+        write(done, word)
     for output in (sys.stdout, sys.stderr):
         try:
             if output is not None and not output.closed:
