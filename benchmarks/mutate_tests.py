@@ -1,10 +1,11 @@
 """Mutation testing of the package: small changes of single lines, and the tests that notice them.
 
-Usage: python -m benchmarks.mutate_tests [--seed N] [--count N] [--minutes N]
-Draws modules of the package, changes one line in each (benchmarks/mutations.py), and runs the tests that belong to it:
-first those that mirror or import the module, then those that import what imports it, then those
-of its room; short ones before long ones. A test counts only if it passes again without the change. Works on a copy of
-the checkout in a temporary folder: the checkout itself is only read.
+Usage: python -m benchmarks.mutate_tests [--seed N] [--count N] [--minutes N] [--equivalent N …] [--everywhere]
+Draws modules of the package, one of each room in turn, changes one line in each (benchmarks/mutations.py), and runs the
+tests of its own room: first those that mirror or import the module, then those that import what imports it, then the
+others; short ones before long ones. With --everywhere, those of other rooms follow, nearest first. A test counts only
+if it passes again without the change. Works on a copy of the checkout in a temporary folder: the checkout itself is
+only read.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -38,6 +40,8 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = "caretbench"
 PRELOADED = ("polars", "pydantic", "rich", "scipy.stats", "tree_sitter", "typer")
 """Imported once for all runs; no plugins of pytest, whose assertions it rewrites."""
+_DIVIDED = ("build", "people", "suites")
+"""Folders whose folders are rooms."""
 _NO_PROGRAM = ("samples", "starter", "harness", "inside")
 _RINGS = 3
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+\.py(?:::.*?)?)(?: - .*)?$", re.MULTILINE)
@@ -55,9 +59,16 @@ class Outcome:
     """Whether all tests that belong to it were run, where none failed."""
 
     @property
+    def in_room(self) -> bool:
+        """Whether the test that failed is one of the module's own room."""
+        return self.test is not None and _test_room(Path(self.test.partition("::")[0])) == room_of(self.module)
+
+    @property
     def verdict(self) -> str:
         """The test, or why there is none."""
-        return self.test or ("SURVIVED" if self.decided else "undecided: out of time")
+        return (self.test and self.test + ("" if self.in_room else " (another room)")) or (
+            "SURVIVED" if self.decided else "undecided: out of time"
+        )
 
 
 def copy_checkout(target: Path) -> None:
@@ -70,6 +81,17 @@ def copy_checkout(target: Path) -> None:
         if (ROOT / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, target / name)
+
+
+def room_of(module: str) -> tuple[str, ...]:
+    """Return the folders of a module's room; none for a module at the top, whose room is the file of its tests."""
+    folders = module.split(".")[1:-1]
+    return tuple(folders[: 2 if folders[:1] and folders[0] in _DIVIDED else 1])
+
+
+def _test_room(test: Path) -> tuple[str, ...]:
+    """Return the folders of the room that a file below ``tests`` belongs to."""
+    return room_of(".".join(test.with_suffix("").parts))
 
 
 def imported(path: Path) -> set[str]:
@@ -104,22 +126,24 @@ class Suite:
             names = imported(path)
             self._tests[path] = names.union(*(helpers[name] for name in names & helpers.keys()))
 
-    def belonging(self, module: str) -> Iterator[list[Path]]:
-        """Yield files of tests, nearest first: that mirror or import a module, that import its importers, and so on."""
-        near, seen = {module}, set[Path]()
-        stem = self.modules[module].stem
-        for ring in range(_RINGS + 1):
-            found = [
-                path
-                for path, names in self._tests.items()
-                if path not in seen and (names & near or (not ring and path.stem.endswith(f"_{stem}")))
-            ]
-            # Those that are about little else first.
-            yield sorted(found, key=lambda path: (not path.stem.endswith(f"_{stem}"), len(self._tests[path])))
-            seen.update(found)
+    def belonging(self, module: str, *, everywhere: bool) -> Iterator[list[Path]]:
+        """Yield files of tests, nearest first: that mirror a module, import it, import its importers, and so on.
+
+        Those of its room come first, and all of them; those of other rooms follow where ``everywhere``.
+        """
+        room = [path for path in self._tests if _test_room(path.relative_to(self.root)) == room_of(module)]
+        yield from self._rings(module, room)
+        yield room
+        if everywhere:
+            yield from self._rings(module, [path for path in self._tests if path not in room])
+
+    def _rings(self, module: str, tests: Sequence[Path]) -> Iterator[list[Path]]:
+        # Each in a run of its own: within a run, files with long tests come first.
+        yield from ([path] for path in tests if path.stem.endswith(f"_{self.modules[module].stem}"))
+        near = {module}
+        for _ in range(_RINGS + 1):
+            yield [path for path in tests if self._tests[path] & near]
             near = near | {name for name, names in self._imports.items() if names & near}
-        room = self.root / "tests" / module.split(".")[1]
-        yield [path for path in self._tests if path.parent.is_relative_to(room) and path not in seen]
 
 
 class UndecidedError(Exception):
@@ -189,7 +213,9 @@ class Runner:
             time.sleep(0.1)
 
 
-def attempt(suite: Suite, runner: Runner, module: str, mutation: Mutation, minutes: float) -> Outcome:
+def attempt(
+    suite: Suite, runner: Runner, module: str, mutation: Mutation, minutes: float, *, everywhere: bool
+) -> Outcome:
     """Change a module, run its tests until one fails, and restore it."""
     path = suite.modules[module]
     before = path.read_bytes()
@@ -201,8 +227,12 @@ def attempt(suite: Suite, runner: Runner, module: str, mutation: Mutation, minut
         )
     )
     deadline = time.monotonic() + 60 * minutes
+    rings, seen = list[list[Path]](), set[Path]()
+    for ring in suite.belonging(module, everywhere=everywhere):
+        rings.append([test for test in ring if test not in seen])
+        seen.update(ring)
     try:
-        failed = _first_failure(suite, runner, module, after, deadline)
+        failed = _first_failure(suite, runner, path, rings, after, deadline)
     except UndecidedError:
         return Outcome(module, mutation, diff, None, decided=False)
     finally:
@@ -210,11 +240,11 @@ def attempt(suite: Suite, runner: Runner, module: str, mutation: Mutation, minut
     return Outcome(module, mutation, diff, failed, decided=True)
 
 
-def _first_failure(suite: Suite, runner: Runner, module: str, after: bytes, deadline: float) -> str | None:
-    """Return the first test of those that belong to a module that fails with this text of it, and passes without."""
-    path = suite.modules[module]
+def _first_failure(
+    suite: Suite, runner: Runner, path: Path, rings: Sequence[Sequence[Path]], after: bytes, deadline: float
+) -> str | None:
+    """Return the first test that fails with this text of a module, and passes without."""
     before = path.read_bytes()
-    rings = list(suite.belonging(module))
     for choice, ring in [(choice, ring) for choice in ("not long", "long") for ring in rings]:
         if not ring:
             continue
@@ -233,14 +263,27 @@ def _write(path: Path, text: bytes, seconds: int) -> None:
     os.utime(path, (moment, moment))
 
 
-def draw(suite: Suite, seed: int, count: int) -> Iterator[tuple[str, Mutation]]:
-    """Draw so many modules, each as likely as any other, and a mutation of each: first its kind, then its place."""
-    rng = random.Random(seed)  # noqa: S311 - a sample, no secrets
-    names = list(suite.modules)
-    rng.shuffle(names)
-    for name in names:
+def draw(suite: Suite, seed: int) -> Iterator[tuple[str, Mutation]]:
+    """Yield modules, one of each room in turn, and a mutation of each: first its kind, then its place.
+
+    A module's place in the draw and its mutation depend on its own name and text, so that a change of one module leaves
+    the others drawn.
+    """
+
+    def numbers(name: str) -> random.Random:
+        return random.Random(f"{seed} {name}")  # noqa: S311 - a sample, no secrets
+
+    rooms: dict[tuple[str, ...], list[str]] = {}
+    for name in sorted(suite.modules, key=lambda name: numbers(name).random()):
+        rooms.setdefault(room_of(name), []).append(name)
+    turns = sorted(
+        (turn, numbers(" ".join(room)).random(), name)
+        for room, names in rooms.items()
+        for turn, name in enumerate(names)
+    )
+    for _, _, name in turns:
         source = suite.modules[name].read_bytes()
-        possible = mutations(source)
+        rng, possible = numbers(name), mutations(source)
         rng.shuffle(possible)
         kinds = sorted({one.kind for one in possible})
         rng.shuffle(kinds)
@@ -248,9 +291,6 @@ def draw(suite: Suite, seed: int, count: int) -> Iterator[tuple[str, Mutation]]:
         chosen = next((one for one in possible if parses(one.apply(source))), None)
         if chosen:
             yield name, chosen
-            count -= 1
-        if not count:
-            return
 
 
 def _leave(number: int, _frame: FrameType | None) -> None:
@@ -264,6 +304,8 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=20, help="number of modules (default 20)")
     parser.add_argument("--minutes", type=float, default=10, help="time for the tests of one mutation (default 10)")
     parser.add_argument("--only", type=int, nargs="*", help="run these of the drawn mutations, counted from 1")
+    parser.add_argument("--equivalent", type=int, nargs="*", default=[], help="draw others in place of these")
+    parser.add_argument("--everywhere", action="store_true", help="run the tests of other rooms, too")
     chosen = parser.parse_args()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
@@ -273,10 +315,14 @@ def main() -> None:
         root.chmod(0o755)  # sandboxes read the package
         copy_checkout(root)
         suite, runner = Suite(root), Runner(root)
-        for number, (module, mutation) in enumerate(draw(suite, chosen.seed, chosen.count), 1):
+        numbered = enumerate(draw(suite, chosen.seed), 1)
+        for number, (module, mutation) in islice(numbered, chosen.count + len(chosen.equivalent)):
             if chosen.only and number not in chosen.only:
                 continue
-            outcome = attempt(suite, runner, module, mutation, chosen.minutes)
+            if number in chosen.equivalent:
+                sys.stdout.write(f"{number}. equivalent: {module}:{mutation.line} {mutation.kind}\n\n")
+                continue
+            outcome = attempt(suite, runner, module, mutation, chosen.minutes, everywhere=chosen.everywhere)
             outcomes.append((number, outcome))
             sys.stdout.write(f"{number}. {mutation.kind}: {outcome.verdict}\n{outcome.diff}\n")
             sys.stdout.flush()
@@ -284,7 +330,8 @@ def main() -> None:
     for number, outcome in outcomes:
         place = f"`{outcome.module.removeprefix(PACKAGE + '.')}`:{outcome.mutation.line}"
         sys.stdout.write(f"| {number} | {place} | {outcome.mutation.kind} | {outcome.verdict} |\n")
-    sys.stdout.write(f"{sum(one.test is not None for _, one in outcomes)} of {len(outcomes)} made a test fail\n")
+    killed = sum(one.in_room for _, one in outcomes)
+    sys.stdout.write(f"{killed} of {len(outcomes)} made a test of their own room fail\n")
 
 
 if __name__ == "__main__":
