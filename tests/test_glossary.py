@@ -22,7 +22,6 @@ _ALLOWED = {
     "asked": "key of a build report and of `models probe --json`",
     "samples_wanted": "key of the JSON of a dry run",
     "chunk": "bytes that were read from a stream",
-    "left_out": "key of the manifest, and value of an outcome",
 }
 """Identifiers that contain a word of the third column, each with its reason."""
 

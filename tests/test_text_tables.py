@@ -19,6 +19,12 @@ def test_rows_are_stacked_with_their_heads() -> None:
     ]  # fmt: skip
 
 
+def test_a_word_longer_than_the_line_is_not_cut() -> None:
+    """A path that is cut can neither be opened nor copied."""
+    path = "runs/july/python-only/report.html"
+    assert path in "\n".join(stacked_rows([("report", path)], ("Name", "Path"), 16)).split()
+
+
 @given(st.lists(st.text("ab ", min_size=1, max_size=40), min_size=3, max_size=3))
 def test_stacked_rows_keep_every_word(row: list[str]) -> None:
     lines = "\n".join(stacked_rows([row], ("One", "Two", "Three"), 20)).split("\n")

@@ -28,7 +28,11 @@ def stacked_field(head: str, text: str, width: int) -> str:
     """Return one field of a stacked row, wrapped: indented behind its head, or the first one without a head."""
     indent = "  " if head else ""
     whole = f"{head}: {text}" if head else text
-    return textwrap.fill(whole, width, initial_indent=indent, subsequent_indent=f"{indent}  ", break_long_words=False)
+    # A path such as runs/july/python-only that is cut, at its hyphen too, can neither be opened nor copied.
+    return textwrap.fill(
+        whole, width, initial_indent=indent, subsequent_indent=f"{indent}  ",
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def p_text(value: float) -> str:

@@ -59,3 +59,13 @@ def test_brackets_are_counted_in_strings_too() -> None:
 def test_without_a_suffix_closers_of_all_scopes_are_appended() -> None:
     hidden = JAVA.model_copy(update={"suffix": ""})
     assert apply("repair", "```java\nreturn 1;\n```", hidden) == "return 1;\n}}"
+
+
+def test_codev_benchs_cut_takes_the_last_closed_block() -> None:
+    def cut(text: str) -> str:
+        return policy("codevbench/answer").apply(text, CARET).text
+
+    assert cut("```a\nx\n```\nor\n```b\ny\n```") == "y"
+    assert cut("```a\nx\n``````b\ny\n```") == "y", "a block may open where the one before it ends"
+    assert cut("```a\nx\n```\n```b\ny") == "x", "the last is not closed"
+    assert cut("```a\nx ``` y\n```") == "x ``` y", "a fence within a line closes nothing"

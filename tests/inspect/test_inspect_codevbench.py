@@ -28,4 +28,4 @@ def test_the_deciding_tests_decide(tmp_path: Path) -> None:
     log = run(task, answering(lambda identity, _epoch: answers[identity]), tmp_path)
     found = numbers(log)
     assert found["pass@1"] == pytest.approx(1 / 3)
-    assert (found["coverage"], found["left_out"]) == (1.0, 0)
+    assert (found["coverage"], found["excluded"]) == (1.0, 0)

@@ -111,7 +111,7 @@ def test_choices_have_one_rate_and_open_answers_none(
     assert 0 < found["pass@1"] < 1
     assert 0 < found["invalid"] < 1
     assert found["coverage"] == 1.0
-    assert found["left_out"] == len(problems) - len(choices)
+    assert found["excluded"] == len(problems) - len(choices)
     assert {"edit_similarity", "rouge_l", "names_unsupported"} <= set(found)
 
 

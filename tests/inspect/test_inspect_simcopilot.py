@@ -48,7 +48,7 @@ def test_the_projects_tests_decide(house, tmp_path: Path) -> None:
     task = simcopilot(select=f"id={right.id}|{wrong.id}", prompt="left-to-right", policy="raw")
     log = run(task, answering(lambda identity, _epoch: right.reference if identity == right.id else "("), tmp_path)
     found = numbers(log)
-    assert (found["pass@1"], found["coverage"], found["left_out"]) == (0.5, 1.0, 0)
+    assert (found["pass@1"], found["coverage"], found["excluded"]) == (0.5, 1.0, 0)
     assert "parses" not in found
 
 

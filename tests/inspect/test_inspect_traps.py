@@ -120,7 +120,7 @@ def test_every_metric_is_in_the_results_and_no_reducer_touches_one(
     task = devbench(select=TWO, prompt="fill", policy="raw", samples=4)
     log = run(task, answering(answer), tmp_path, epochs=Epochs(4, ["mean", "pass_at_2", "max"]))
     found = numbers(log)  # asserts that there is one score only
-    assert set(found) == {"pass@1", "pass@2", "pass@3", "pass@4", "coverage", "left_out"} | SIMILARITIES
+    assert set(found) == {"pass@1", "pass@2", "pass@3", "pass@4", "coverage", "excluded"} | SIMILARITIES
     assert log.results.scores[0].reducer is None
     assert found["pass@1"] == pytest.approx((2 / 4 + 1) / 2)
     assert found["pass@2"] == pytest.approx((1 - 1 / 6 + 1) / 2)  # C(2, 2) / C(4, 2) = 1/6
@@ -152,7 +152,7 @@ def test_rows_without_a_verdict_are_in_no_rate_and_in_the_coverage() -> None:
     assert found["pass@1"] == pytest.approx((0.5 + 1) / 2)
     assert found["pass@2"] == 1.0  # only a has two verdicts
     assert found["coverage"] == pytest.approx(3 / 6)
-    assert found["left_out"] == 1
+    assert found["excluded"] == 1
     assert found["cosine"] == pytest.approx((0.6 + 0.3 + 1.0) / 3)
 
 
@@ -207,7 +207,7 @@ def test_no_realtime_log_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPatch,
     task = devbench(select=ONE, prompt="fill", execute=False)
     log = run(task, answering(lambda *_: "x"), tmp_path)
     assert log.eval.config.log_realtime is False
-    assert numbers(log).keys() == {"left_out"} | SIMILARITIES
+    assert numbers(log).keys() == {"excluded"} | SIMILARITIES
     assert run(task, answering(lambda *_: "x"), tmp_path, log_realtime=True).eval.config.log_realtime is True
 
 

@@ -44,7 +44,7 @@ def test_every_language_has_its_messages() -> None:
     [
         (Evidence("python", "passed", ""), "pass"),
         (Evidence("python", "sandbox_error", ""), "harness_error"),
-        (Evidence("python", "left_out", "x"), "harness_error"),
+        (Evidence("python", "excluded", "x"), "harness_error"),
         (Evidence("python", "failed", " \n"), "empty_when_due"),
         (Evidence("java", "oom", "x"), "runtime_exception:out_of_memory"),
         (Evidence("java", "compile_error", "x", "line 1: reached end of file", "", "length"), "incomplete"),

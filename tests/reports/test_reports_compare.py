@@ -76,7 +76,7 @@ def test_only_problems_with_verdicts_on_both_sides_count() -> None:
 
 
 def test_what_one_run_left_out_does_not_count() -> None:
-    second = run_of("b", NONE, left_out={"no toolchain": [PROBLEMS[0].id]})
+    second = run_of("b", NONE, excluded={"no toolchain": [PROBLEMS[0].id]})
     (row,) = compare_runs([run_of("a", ALL), second]).overall
     assert row.problems == 39
 

@@ -88,7 +88,7 @@ def test_a_model_without_flags_stands_beside_with_equal_rates() -> None:
 
 
 def test_problems_left_out_count_in_neither_rate() -> None:
-    left_out = {"left_out": {"no toolchain": [PROBLEMS[0].id]}}
+    left_out = {"excluded": {"no toolchain": [PROBLEMS[0].id]}}
     cheat = flagged(summary_of(run_of(rows("cheat", CHEAT)), left_out), "cheat")
     assert cheat.pass_at_1.value == pytest.approx((1 + 0.5 + 1) / 3)
     assert cheat.pass_at_1_without.value == pytest.approx((0.5 + 0.5 + 0) / 3)

@@ -89,7 +89,7 @@ def test_a_page_without_samples(run: LoadedRun, summary: Summary) -> None:
 
 
 def test_the_manifest_is_flattened() -> None:
-    facts = dict(manifest_facts({"data": {"hash": "x"}, "models": [{"model": "m"}], "left_out": {"a": ["1"]}}))
+    facts = dict(manifest_facts({"data": {"hash": "x"}, "models": [{"model": "m"}], "excluded": {"a": ["1"]}}))
     assert facts == {"data.hash": "x", "models[0].model": "m"}
 
 

@@ -1,6 +1,5 @@
 """Numbers of a small run, worked out by hand."""
 
-import json
 import math
 
 import polars as pl
@@ -10,7 +9,7 @@ from caretbench.problem import Score
 from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.output.text_output import print_summary, summary_tables, to_csv, to_json, to_markdown
 from caretbench.reports.run_summary import summarise
-from caretbench.reports.summary import RateCell, Summary
+from caretbench.reports.summary import Summary
 from tests.support.report_runs import make_problem, make_run
 
 PYTHON = [make_problem("python", "api_usage", number) for number in range(1, 5)]
@@ -93,7 +92,7 @@ def test_strata_hold_their_own_problems() -> None:
 
 def test_coverage_counts_missing_verdicts_and_missing_rows_but_not_what_is_left_out() -> None:
     outcomes = ids(PROBLEMS[:5], ["passed"], ["failed"], ["sandbox_error"], ["passed"], ["failed"])
-    summary = summary_of(verdicts("m", outcomes), manifest={"left_out": {"no java here": [JAVA[0].id]}})
+    summary = summary_of(verdicts("m", outcomes), manifest={"excluded": {"no java here": [JAVA[0].id]}})
     found = column(summary, "m")
     assert found.expected == 5
     assert found.verdicts == 3
@@ -205,18 +204,6 @@ def test_models_stand_before_baselines(made_up: Summary) -> None:
 
 def test_the_summary_survives_json(made_up: Summary) -> None:
     assert Summary.model_validate_json(to_json(made_up)) == made_up
-
-
-def test_exports_of_earlier_versions_are_read(made_up: Summary) -> None:
-    def former(value: object) -> object:
-        if isinstance(value, list):
-            return [former(item) for item in value]
-        return {former_names.get(k, k): former(v) for k, v in value.items()} if isinstance(value, dict) else value
-
-    former_names = {new: old for kind in (Summary, RateCell) for old, new in kind.former_names.items()}
-    text = json.dumps(former(json.loads(to_json(made_up))))
-    assert '"if_left_out_failed"' in text
-    assert Summary.model_validate_json(text) == made_up
 
 
 def test_the_same_seed_gives_the_same_numbers(made_up: Summary) -> None:

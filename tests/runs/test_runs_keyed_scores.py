@@ -12,7 +12,6 @@ from caretbench.files import DataError, row_to_json
 from caretbench.problem import CompletionKey, Score
 from caretbench.runs.keyed_scores import keyed_scores
 from caretbench.runs.run_folder import RunFolder
-from caretbench.versions import FORMER_REFERENCE
 
 
 def score(problem: str = "p", sample: int = 0, model: str = "m", **fields: Any) -> Score:
@@ -54,7 +53,6 @@ def test_rows_that_no_run_of_today_wrote_are_read_too(tmp_path: Path) -> None:
         plain,
         json.dumps(dict(reversed(fields.items()))).encode() + b"\n",
         json.dumps(fields).encode() + b"\n",
-        row_to_json(plain).replace(b'"m"', json.dumps(FORMER_REFERENCE).encode()) + b"\n",
         row_to_json(plain).replace(b'"sample":0,', b"") + b"\n",
         b"\n",
         score('a "name",\\', 1, details={"stderr": 'x","sample":7,"scorer":"y\n'}),
@@ -64,7 +62,7 @@ def test_rows_that_no_run_of_today_wrote_are_read_too(tmp_path: Path) -> None:
         plain,
         b'{"schema_version":1,"prob',
     )
-    assert len(assert_as_read_singly(written(tmp_path, *lines))) == 10
+    assert len(assert_as_read_singly(written(tmp_path, *lines))) == 9
 
 
 def test_a_key_is_read_from_its_own_row_where_a_field_comes_twice(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_a_problem_whose_reference_answer_fails_here_is_left_out(tmp_path: Path,
     stage.add_completions([Completion(problem_id=problem.id, model="m", text="    return 2 * x\n")])
     assert stage.run() == {"reference: failed": [problem.id]}
     [row] = [row for row in rows(tmp_path) if row.model == "m" and executed(row)]
-    assert (row.counted, row.outcome, row.values) == (False, "left_out", {})
+    assert (row.counted, row.outcome, row.values) == (False, "excluded", {})
 
 
 class Backwards(FakeExecutor):
@@ -103,7 +103,7 @@ def test_answers_run_after_the_verdict_on_their_reference(tmp_path: Path, make_p
     assert stage.run() == {"reference: failed": [broken.id]}
     found = {(row.problem_id, row.sample): row.outcome for row in rows(tmp_path) if row.model == "m" and executed(row)}
     assert [found[sound.id, sample] for sample in range(3)] == ["passed", "failed", "failed"]
-    assert {found[broken.id, sample] for sample in range(3)} == {"left_out"}
+    assert {found[broken.id, sample] for sample in range(3)} == {"excluded"}
     assert len(rows(tmp_path)) == len({row.key for row in rows(tmp_path)})
     # Two references, then the three answers to the problem whose reference passes; no program of the other one.
     assert [len(taken) for taken in executor.taken] == [2, 3]

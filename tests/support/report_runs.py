@@ -142,6 +142,6 @@ def make_run(
         "versions": {"caretbench": "0.1.0", "python": "3.11.7"},
         "toolchains": {"python": {"version": "3.11.7", "fingerprint": "a1"}},
         "isolation": {"backend": "bubblewrap", "level": "namespaces", "memory": "watchdog", "network": "none"},
-        "left_out": {},
+        "excluded": {},
     }  # fmt: skip
     return LoadedRun(name, manifest, problems, completions, build_frame(problems, scores, verdicts))

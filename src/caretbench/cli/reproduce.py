@@ -172,9 +172,7 @@ def _text(content: str | bytes | None) -> str:
 def _completion(folder: RunFolder, problem_id: str, model: str | None, sample: int) -> Completion:
     rows = [row for row in folder.completions() if row.problem_id == problem_id and row.sample == sample]
     if model is not None:
-        from caretbench.versions import current_model
-
-        rows = [row for row in rows if row.model == current_model(model)]
+        rows = [row for row in rows if row.model == model]
     names = sorted({row.model for row in rows})
     if len(names) != 1:
         known = ", ".join(names) or "none"

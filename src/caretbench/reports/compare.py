@@ -34,7 +34,6 @@ from caretbench.reports.tables import (
 from caretbench.suites.base import Suite
 from caretbench.suites.suite_types import DEFAULT_STRATIFICATION, Stratification
 from caretbench.text_tables import p_text
-from caretbench.versions import current_model
 
 _SINGLE = DEFAULT_STRATIFICATION._replace(crossed=())
 
@@ -81,15 +80,14 @@ def compare_runs(
     """
     aligned = check_comparable(runs, align)
     same = _equal_problems(runs) if len({identity_of(run)["data"] for run in runs}) > 1 else None
-    chosen = [*map(current_model, models)]
-    entries = _several(runs, chosen, same)
+    entries = _several(runs, models, same)
     pairs = list(combinations(entries, 2)) if every_pair else [(entries[0], entry) for entry in entries[1:]]
     parted = [problem for problem in runs[0].problems if has_verdicts(problem)]
     strata = strata_of(parted, identity_of(runs[0])["profile"], stratification)
     parts = [judged_parts(ReportSource(run, stratification, suite)) for run in runs]
     tests = [
         test
-        for part, rates in _rates_by_part(runs, parts, chosen, same)
+        for part, rates in _rates_by_part(runs, parts, models, same)
         for test in part_tests(part, _pairs_of(rates, pairs), seed, strata)
     ]
     if not tests:

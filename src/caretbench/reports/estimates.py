@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict
 
 from caretbench.metrics.correlation import pearson, spearman
 from caretbench.metrics.intervals import RESAMPLES, Interval, bootstrap_mean, mean_interval
@@ -27,15 +27,6 @@ class ReportValue(BaseModel):
     """Base class of all values in a report: immutable, and unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    former_names: ClassVar[Mapping[str, str]] = {}
-    """Fields by the names that they have in JSON exports of earlier versions."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _rename_fields(cls, data: Any) -> Any:
-        if not cls.former_names or not isinstance(data, Mapping):
-            return data
-        return {cls.former_names.get(name, name): value for name, value in data.items()}
 
 
 class SimilarityColumn(ReportValue):

@@ -23,7 +23,7 @@ from caretbench.problem import AnyCompletion, Caret, CompletionKey, Judgement, M
 from caretbench.profiles import PROFILES, profile_named
 from caretbench.runs.judging.ratings import HumanRating, read_ratings
 from caretbench.runs.keyed_scores import keyed_scores
-from caretbench.runs.run_folder import RunFolder, current_manifest
+from caretbench.runs.run_folder import RunFolder
 from caretbench.runs.verdict import REFERENCE_PASSED, decided_outcome, deciding_scores, needs_execution
 from caretbench.suites import baselines_of_run
 from caretbench.suites.answer_kinds import ERROR_KINDS_SCORER
@@ -121,7 +121,6 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> LoadedRun:
         raise DataError(f"{manifest_path}: cannot be read ({error}); is {folder} a run's folder?") from None
     if not isinstance(manifest, dict):
         raise DataError(f"{manifest_path}: expected a JSON object, found {type(manifest).__name__}")
-    manifest = current_manifest(manifest)
     files = RunFolder(folder)
     _check_is_scored(files)
     if not files.completions_path.exists():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import ClassVar
 
 from pydantic import Field, JsonValue
 
@@ -22,12 +21,6 @@ from caretbench.reports.results.strengths import GeneratorBias, ModelStrengths
 class RateCell(ReportValue):
     """Numbers of one part of the problems: all of them, a language, a category in a language, ..."""
 
-    former_names: ClassVar[Mapping[str, str]] = {
-        "left_out": "excluded",
-        "if_left_out_failed": "if_excluded_failed",
-        "if_left_out_passed": "if_excluded_passed",
-        "printed": "paper_intervals",
-    }
     labels: Mapping[str, str] = Field(default_factory=dict)
     order: tuple[int, ...] = ()
     """Sort key of the cell in its stratum, if its name does not decide the order."""
@@ -112,7 +105,6 @@ class SuiteTable(ReportValue):
 class Summary(ReportValue):
     """Summary of a run. Rates, similarities and coverage run from 0 to 1."""
 
-    former_names: ClassVar[Mapping[str, str]] = {"left_out": "excluded", "own": "suite_tables", "forms": "paper_tables"}
     schema_version: int = 1
     suite: str
     run: str

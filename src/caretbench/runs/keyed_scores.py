@@ -87,7 +87,7 @@ def _parts(raw: bytes, mark: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def _beginning(row: Score | Completion) -> bytes:
-    """Return how a row begins, without escapes and former names: others are validated one by one."""
+    """Return how a row begins, without escapes: others are validated one by one."""
     return json.dumps(
         {"schema_version": 1, "problem_id": row.problem_id, "model": row.model, "parameters": row.parameters},
         ensure_ascii=False, separators=(",", ":"),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from caretbench.execution.execution_types import RunCosts
 from caretbench.file_locks import locked_folder
@@ -27,7 +27,6 @@ from caretbench.problem import (
 )
 from caretbench.runs.keyed_scores import stored_completions
 from caretbench.suites.selection import Selection
-from caretbench.versions import current_model, current_text
 
 _NAMED_RUNS = 3
 """Maximum number of runs that an error names."""
@@ -89,13 +88,8 @@ class Manifest(BaseModel):
     isolation: dict[str, str | bool] | None = None
     costs: RunCosts | None = None
     """CPU time and waiting of all commands that scored; None in older runs."""
-    left_out: dict[str, list[str]] = Field(default_factory=dict)
+    excluded: dict[str, list[str]] = Field(default_factory=dict)
     """Excluded problems by cause: no toolchain, or the reference does not pass."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _with_current_names(cls, row: Any) -> Any:
-        return current_manifest(row) if isinstance(row, dict) else row
 
     def identity(self) -> dict[str, str]:
         """Return the fields that must be equal when rows are added to a run."""
@@ -107,16 +101,6 @@ class Manifest(BaseModel):
             "execution": "on" if self.executed else "off",
             "variants": repr(sorted(self.variants.items())),
         }
-
-
-def current_manifest(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON object of a manifest with the names of today."""
-    renamed = dict(row)
-    if isinstance(causes := row.get("left_out"), dict):
-        renamed["left_out"] = {current_text(cause): ids for cause, ids in causes.items()}
-    if isinstance(models := row.get("models"), list) and all(isinstance(info, dict) for info in models):
-        renamed["models"] = [info | {"model": current_model(info.get("model"))} for info in models]
-    return renamed
 
 
 JudgementKey = tuple[str, str, str, str, str, int]

@@ -96,7 +96,7 @@ class RunSession:
             self.progress.note(line)
         if self._earlier is not None:  # this command may be about some of the run's problems only
             manifest.toolchains, manifest.isolation = self._earlier.toolchains, self._earlier.isolation
-            manifest.left_out, manifest.costs = self._earlier.left_out, self._earlier.costs
+            manifest.excluded, manifest.costs = self._earlier.excluded, self._earlier.costs
         if self._executor is not None:
             manifest.isolation = self._executor.isolation().model_dump()
             found = toolchains(self.benchmark.problems, self._executor, self.progress.note)
@@ -116,7 +116,7 @@ class RunSession:
         """Compute the missing scores under all policies of the folder."""
         before = self.folder.scores_path.stat().st_size if self.folder.scores_path.exists() else 0
         with CostMeter() as meter:
-            self.manifest.left_out = self.scoring.run()
+            self.manifest.excluded = self.scoring.run()
             for scoring in self._further:
                 scoring.run()
         if self.folder.scores_path.stat().st_size != before:  # a run that is complete keeps its manifest byte for byte

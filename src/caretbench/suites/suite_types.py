@@ -11,7 +11,6 @@ from pydantic import JsonValue
 from caretbench.files import DataError, sha256_text
 from caretbench.problem import Problem
 from caretbench.suites.validity import Validity
-from caretbench.versions import FORMER_REFERENCE
 
 
 class ProblemSet(NamedTuple):
@@ -28,17 +27,12 @@ class ProblemSet(NamedTuple):
         Raises:
             DataError: two problems share an id.
         """
-        rows = {problem.id: _hashed(problem) for problem in problems}
+        rows = {problem.id: problem.model_dump_json() for problem in problems}
         if len(rows) != len(problems):
             seen: set[str] = set()
             twice = next(p.id for p in problems if p.id in seen or seen.add(p.id))  # type: ignore[func-returns-value]
             raise DataError(f"{name}: the id {twice!r} occurs twice; ids are unique over a suite")
         return cls(name, tuple(problems), sha256_text(*(rows[key] for key in sorted(rows))))
-
-
-def _hashed(problem: Problem) -> str:
-    """Return the row that a hash covers, with the former name of a field: stored hashes stay as they are."""
-    return problem.model_dump_json().replace('"reference_s":', f'"{FORMER_REFERENCE}_s":')
 
 
 class Measurement(NamedTuple):

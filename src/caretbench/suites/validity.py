@@ -6,13 +6,12 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from caretbench.files import RowAppender, cache_folder, read_rows, write_rows
 from caretbench.problem import Problem, Row
-from caretbench.versions import current_text
 
 Verdict = Literal["valid", "unverified", "invalid"]
 
@@ -28,7 +27,7 @@ class Validity(Row):
 
     problem_id: str
     verdict: Verdict
-    reasons: tuple[Annotated[str, AfterValidator(current_text)], ...] = ()
+    reasons: tuple[str, ...] = ()
     details: dict[str, str] = Field(default_factory=dict)
     gate: int = 1
     """Version of the gate; 1 for rows without a version."""

@@ -134,7 +134,7 @@ class ProgramBatcher:
             waiting.future.set_exception(outcome)
 
 
-EXCLUDED = "left_out"
+EXCLUDED = "excluded"
 NO_ANSWER = "no_answer"
 
 

@@ -74,7 +74,7 @@ def _coverage(problems: Sequence[Sequence[Mapping[str, float]]]) -> Iterator[tup
     if (share := coverage(int(sum(there)), len(there))) is not None:
         yield "coverage", share
     if problems:
-        yield "left_out", float(sum(not _known(rows, VERDICT) for rows in problems))
+        yield "excluded", float(sum(not _known(rows, VERDICT) for rows in problems))
 
 
 def _means(problems: Sequence[Sequence[Mapping[str, float]]], *, any_match: bool) -> Iterator[tuple[str, float]]:

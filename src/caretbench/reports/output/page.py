@@ -134,7 +134,7 @@ def _drawn(part: PagePart) -> PagePart:
 def manifest_facts(manifest: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
     """Yield the manifest as names and texts, with nested names joined by dots, without lists of problems."""
     for name, value in manifest.items():
-        if not path and name == "left_out":
+        if not path and name == "excluded":
             continue
         if isinstance(value, Mapping):
             yield from manifest_facts(value, f"{path}{name}.")

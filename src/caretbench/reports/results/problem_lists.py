@@ -45,7 +45,7 @@ def excluded_ids(excluded_problems: Sequence[ExcludedProblems], profile: str) ->
 def find_excluded_problems(
     frame: pl.DataFrame, problems: Sequence[Problem], manifest: Mapping[str, Any]
 ) -> tuple[ExcludedProblems, ...]:
-    """Return the problems excluded by the manifest (``left_out``: problem ids by cause) and by the rows.
+    """Return the problems excluded by the manifest (``excluded``: problem ids by cause) and by the rows.
 
     A problem is excluded if its reference did not pass, or if every row of it is ``skipped`` or lacks a dependency. The
     manifest's cause wins; a problem is listed once per profile.
@@ -53,7 +53,7 @@ def find_excluded_problems(
     known = {problem.id for problem in problems}
     declared = {
         str(problem): str(cause)
-        for cause, ids in (manifest.get("left_out") or {}).items()
+        for cause, ids in (manifest.get("excluded") or {}).items()
         for problem in ids
         if str(problem) in known
     }

@@ -216,13 +216,9 @@ NOT_THE_MODELS = "not the model's fault"
 """Mark of the statuses whose cause is the machine."""
 
 
-_FORMER = {"left_out": "excluded"}
-"""Names of statuses in rows of earlier versions."""
-
-
 def status_title(status: str) -> str:
     """Return the name of a status in charts; statuses that are the machine's fault are marked."""
-    name = _FORMER.get(status, status).replace("_", " ")
+    name = status.replace("_", " ")
     return f"{name} ({NOT_THE_MODELS})" if outcome_colour(status) in HATCHES else name
 
 

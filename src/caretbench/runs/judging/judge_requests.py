@@ -73,11 +73,11 @@ def distinct_texts(
         controls: Makes the controls: the suite's.
     """
     chosen = {problem.id: problem for problem in part.problems}
-    left_out = () if baselines else baseline_names(folder)
+    omitted = () if baselines else baseline_names(folder)
     found: dict[tuple[str, str], DistinctText] = {}
     count = 0
     for completion, text, answer in inserted_texts(folder.completions(), chosen, policy, profile):
-        if completion.model not in left_out and is_judged(completion):
+        if completion.model not in omitted and is_judged(completion):
             count += 1
             found.setdefault((completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer))
     if control_problems:
@@ -107,11 +107,11 @@ def distinct_answers(
     ``text_of`` gives what the judge sees of a raw answer. The baselines are the suite's, and those of the manifest.
     """
     chosen = {problem.id: problem for problem in part.problems}
-    left_out = () if baselines else baseline_names(folder)
+    omitted = () if baselines else baseline_names(folder)
     found: dict[tuple[str, str], DistinctText] = {}
     count = 0
     for completion, text, answer in answer_texts(folder.completions(), chosen, profile, text_of):
-        if completion.model not in left_out:
+        if completion.model not in omitted:
             count += 1
             found.setdefault((completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer))
     if control_problems:

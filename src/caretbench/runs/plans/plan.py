@@ -32,7 +32,6 @@ from caretbench.runs.plans.prices import Price, Prices
 from caretbench.runs.plans.roles import RESERVED_ROLES, refuse_remote
 from caretbench.runs.plans.suite_settings import Benchmark, baseline_names, check_model, check_suite_prompt
 from caretbench.suites import baselines_of_run
-from caretbench.versions import current_model
 
 
 class SamplingPreset(NamedTuple):
@@ -146,7 +145,7 @@ class ResolvedRun:
         baselines = {name for one in self.benchmarks for name in baselines_of_run(one.suite.name)}
         for name in (*(model.name for model in self.models), *(judge.name for judge in self.judges)):
             # Its rows would be taken for the baseline's, and count in no mean.
-            if current_model(name) in baselines:
+            if name in baselines:
                 raise UsageError(f"{name!r} is the name of a baseline; give the model another: -m NAME=SPEC")
             # Names are printed in tables and terminals.
             if not name.isprintable():

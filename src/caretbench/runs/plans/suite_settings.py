@@ -25,7 +25,7 @@ from caretbench.suites.base import Suite
 from caretbench.suites.selection import Selection
 from caretbench.suites.suite_contexts import SuiteContext, suite_context
 from caretbench.suites.suite_types import ProblemSet
-from caretbench.versions import current_model, versions
+from caretbench.versions import versions
 
 
 class Benchmark(NamedTuple):
@@ -124,13 +124,11 @@ def baseline_names(names: Sequence[str] | None, suites: Iterable[Suite]) -> list
     own = {suite.name: suite.baselines for suite in suites}
     if names is None:
         return [*dict.fromkeys(name for writers in own.values() for name in writers)]
-    # Released rows have former names of baselines.
-    names = [current_model(name) for name in names]
     for name in names:
         if not any(name in writers for writers in own.values()):
             known = "; ".join(f"{suite} has {', '.join(writers)}" for suite, writers in own.items())
             raise UsageError(f"unknown baseline {name!r}; {known}")
-    return names
+    return [*names]
 
 
 _CARETS, _QUESTIONS = "places in programs", "questions"
