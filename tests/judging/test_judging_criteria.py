@@ -7,8 +7,10 @@ import pytest
 from caretbench.errors import UsageError
 from caretbench.files import DataError, sha256_text
 from caretbench.judging.criteria import criteria, criterion
-from caretbench.judging.prompting import render, unused_mark
+from caretbench.judging.prompting import grader_settings, render, unused_mark
+from caretbench.models import Sampling
 from caretbench.profiles import PROFILES, rules_of
+from tests.support.fakes import FakeClient
 from tests.support.make_problem import MakeProblem
 
 OWN = """
@@ -134,3 +136,17 @@ def test_a_text_cannot_close_its_fence(make_problem: MakeProblem) -> None:
 
 def test_the_mark_depends_on_the_texts_alone() -> None:
     assert unused_mark("a", "b") == unused_mark("a", "b") != unused_mark("ab", "")
+
+
+def test_settings_name_what_a_criterion_has_and_no_more() -> None:
+    """Their hash is in the keys of judgements: a field more would judge everything again."""
+
+    def more(**fields: object) -> set[str]:
+        made = criterion("devbench").model_copy(update={"then": None, "only": None} | fields)
+        return {*grader_settings(made, FakeClient("judge"), Sampling())}
+
+    plain = more()
+    assert {"criterion", "form", "prompt", "sampling", "client"} <= plain
+    assert not plain & {"then", "only"}
+    assert more(only="passed") - plain == {"only"}
+    assert more(then="c") - plain == {"then"}

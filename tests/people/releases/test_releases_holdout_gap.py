@@ -81,3 +81,12 @@ def test_too_few_problems_cannot_decide() -> None:
     few = [one for one in PROBLEMS if one.id in {*sorted(PUBLIC)[:2], *sorted(HELD)[:1]}]
     report = holdout_report([run_of("whole", {"a": (1.0, 0.0)}, few)], PUBLIC, HELD)
     assert report.rows[0].verdict.startswith("cannot be decided")
+
+
+def test_one_common_problem_of_a_part_is_compared_and_none_is_not() -> None:
+    one_held = [one for one in PROBLEMS if one.id in PUBLIC] + [one for one in PROBLEMS if one.id in HELD][:1]
+    runs = [run_of("whole", {"a": (0.5, 0.5)}), run_of("less", {"b": (0.5, 0.5)}, one_held)]
+    rows = [row for row in holdout_report(runs, PUBLIC, HELD).rows if row.against_others]
+    assert [(row.model, row.public_problems, row.holdout_problems) for row in rows] == [("a", 150, 1), ("b", 150, 1)]
+    runs = [run_of("whole", {"a": (0.5, 0.5)}), run_of("less", {"b": (0.5, 0.5), "c": (0.5, 0.5)}, one_held[:-1])]
+    assert not [row for row in holdout_report(runs, PUBLIC, HELD).rows if row.against_others]
