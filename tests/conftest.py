@@ -15,6 +15,7 @@ from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavail
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
+from caretbench.files import sha256_text
 from caretbench.judging import criteria
 from tests.support.make_problem import MakeProblem, make_problem
 from tests.support.project_files import open_folder
@@ -26,21 +27,31 @@ settings.register_profile("caretbench", deadline=None)
 settings.load_profile("caretbench")
 
 
+MAX_SMOKE_FILES = 15
+"""Maximum number of files of a folder with a smoke test, as many as a folder of the package may have modules."""
+
+
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by -m
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark a smoke test of each file of a room or a suite that has none: its first test that is not long.
 
-    Files in folders below are left out: with them, it would be 450 tests. Files with long tests run first: with several
-    workers, none is left alone with one at the end.
+    Files in folders below are omitted (with them, it would be 450 tests), and so are those of a large folder above its
+    maximum: 54 files of `execution` cost half of the time, for paths that its marked tests take too. Files with long
+    tests run first: with several workers, none is left alone with one at the end.
     """
     marked = {item.path for item in items if item.get_closest_marker("smoke")}
     long = {item.path for item in items if item.get_closest_marker("long")}
+    folders: dict[Path, dict[Path, pytest.Item]] = {}
     for item in items:
-        folders = item.nodeid.partition("::")[0].split("/")[:-1]
-        of_room = len(folders) <= (3 if {"suites", "build", "people"} & {*folders[1:2]} else 2)
+        parts = item.nodeid.partition("::")[0].split("/")[:-1]
+        of_room = len(parts) <= (3 if {"suites", "build", "people"} & {*parts[1:2]} else 2)
         if of_room and item.path not in marked and not item.get_closest_marker("long"):
-            item.add_marker("smoke")
-            marked.add(item.path)
+            folders.setdefault(item.path.parent, {}).setdefault(item.path, item)
+    for folder, firsts in folders.items():
+        most = MAX_SMOKE_FILES - sum(path.parent == folder for path in marked)
+        # By a hash of the name, so that a new file changes the choice of at most one other.
+        for path in sorted(firsts, key=lambda path: sha256_text(path.name))[: max(most, 0)]:
+            firsts[path].add_marker("smoke")
     items.sort(key=lambda item: item.path not in long)
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import MAX_SMOKE_FILES
+
 ROOT = Path(__file__).parents[1]
 
 FILES = {
@@ -63,6 +65,16 @@ def ran(folder: Path, *arguments: str) -> str:
 def test_smoke_is_what_a_file_marks_or_its_first_test_that_is_not_long(folder: Path) -> None:
     names = re.findall(r"::test_(\w+)", ran(folder, "-q", "--collect-only", "-m", "smoke"))
     assert names == ["near", "chosen", "registers", "sees"]
+
+
+def test_a_large_folder_has_so_many_files_with_a_smoke_test(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    long\n    smoke\n")
+    for number in range(MAX_SMOKE_FILES + 3):
+        (tmp_path / f"test_{number}.py").write_text(f"def test_{number}(): ...\n")
+    (tmp_path / "test_marked.py").write_text(FILES["test_marks.py"])
+    names = re.findall(r"::test_(\w+)", ran(tmp_path, "-q", "--collect-only", "-m", "smoke"))
+    assert "chosen" in names
+    assert len(names) == MAX_SMOKE_FILES
 
 
 def test_a_file_leaves_no_suite_behind_and_the_summary_is_the_last_line(folder: Path) -> None:
