@@ -36,6 +36,7 @@ from caretbench.cli import (
 from caretbench.cli.command_help import CONTEXT_SETTINGS, DEBUG, HelpCommand, HelpGroup
 from caretbench.errors import CaretBenchError, describe_os_error
 
+# 128 + SIGINT, as shells report it: a script can tell that the user stopped the command.
 _INTERRUPTED = 130
 _FAULT = 70
 """EX_SOFTWARE of sysexits.h: told apart from 1 (a requirement is not met) and 2 (the user can correct it)."""

@@ -20,6 +20,7 @@ from caretbench.files import DataError, cache_folder, sha256_file, sha256_text, 
 
 Scalar = str | int | float | bool
 
+# The types of the format without a fixed size.
 _STRING, _ARRAY = 8, 9
 # Type number -> code of the struct module; all numbers of the format.
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
@@ -29,6 +30,7 @@ _MAX_ENTRIES = 100_000
 # The format's own limit.
 _MAX_KEY_BYTES = 65_535
 _MAX_STRING_BYTES = 16 << 20
+# The largest vocabulary known is Gemma 3's with 262,144 tokens: a count of many millions is a damaged file.
 _MAX_STRINGS = 8_000_000
 _MAX_NUMBERS = 16_000_000
 _MAX_DIMENSIONS = 8
@@ -42,6 +44,7 @@ _FILE_TYPES = {
     37: "TQ2_0", 38: "MXFP4_MOE",
 }  # fmt: skip
 
+# llama.cpp's token types. A marker of FIM is one of these two; an ordinary token with its text would be read as text.
 _CONTROL, _USER_DEFINED = 3, 4
 _TOKENS, _TOKEN_TYPES = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type"
 # Keys that give the number of a special token: fim_pre_token_id, eos_token_id, in older files prefix_token_id.

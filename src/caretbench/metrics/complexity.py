@@ -25,6 +25,7 @@ class UntokenizableError(ValueError):
     """Error of the lenient scanner: an open bracket or string at the end, or a dedent to no known column."""
 
 
+# Python moves a tab to the next multiple of 8 columns (language reference, 2.1.8).
 _TAB = 8
 
 _STRING_PREFIX = r"(?:[bB][rR]?|[rR][bBfF]?|[fF][rR]?|[uU])?"

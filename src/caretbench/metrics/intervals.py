@@ -11,6 +11,7 @@ import numpy as np
 
 from caretbench.metrics.resampling import Floats, ResamplingUnits, resampled_means, units_of
 
+# The share of samples beyond an end of the interval has a standard error of 0.16 points; with 1,000 samples, 0.5.
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
 

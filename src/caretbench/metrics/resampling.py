@@ -129,6 +129,7 @@ def _all_units(number: int, resamples: int, seed: int) -> tuple[Units, ...]:
 _small_units, _large_units = lru_cache(maxsize=8)(_all_units), lru_cache(maxsize=2)(_all_units)
 
 
+# 14 to 58 ms for each run of levels, and every metric of the same problems has the same.
 @lru_cache(maxsize=64)
 def _drawn_counts(counts: tuple[int, ...], resamples: int, seed: int) -> Units:
     """Return how often each level comes in every bootstrap sample.

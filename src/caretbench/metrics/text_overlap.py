@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from rapidfuzz.distance import LCSseq
 
+# chrF2 of Popović (2015), with the defaults of sacreBLEU: up to 6 characters, recall counts twice as much.
 CHRF_ORDER: Final = 6
 CHRF_BETA: Final = 2.0
 

@@ -32,9 +32,12 @@ from caretbench.build.package_index.index_policy import (
 )
 from caretbench.redaction import redact
 
+# Kind, version and length of a TLS record: 1, 2 and 2 bytes (RFC 8446, 5.1).
 HEADER_BYTES = 5
 # The maximum of a TLS record (RFC 8446, 5.1).
 MAX_RECORD_BYTES = 1 << 14
+# The kinds of the first record and of its message. Whoever begins with other bytes speaks no TLS, and a name that is
+# not in clear cannot be compared with the indexes.
 _HANDSHAKE, _CLIENT_HELLO = 22, 1
 _SERVER_NAME, _HOST_NAME = 0, 0
 # Encrypted Client Hello: the name that is seen is not the host that is asked for.

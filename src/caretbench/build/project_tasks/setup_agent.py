@@ -25,6 +25,7 @@ AGENT_PURPOSE: Final = "repairs set-ups: reads README, names of files and logs, 
 SAMPLING: Final = Sampling(max_tokens=2048, temperature=0.0, top_p=None)
 _MALFORMED: Final = "malformed_answer"
 _SHOWN_ANSWER: Final = 6_000
+# Two cut answers of a small model, shown whole, filled its context: the third question was refused.
 _SHOWN_MALFORMED: Final = 500
 _SHOWN_FAULT: Final = 1_500
 _NAMED_FAULT: Final = 200

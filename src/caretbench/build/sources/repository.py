@@ -81,6 +81,7 @@ def _name_from_folder(folder: Path) -> RepositoryName:
     return RepositoryName(own or _DEFAULT_NAME)
 
 
+# The GPL has 35 KB; files with the licences of all dependencies have some hundreds.
 _LICENCE_BYTES = 256 * 1024
 _PAGES = {
     "github.com": ("https://github.com/{repo}", "{base}/pull/{number}", "{base}/commit/{sha}"),

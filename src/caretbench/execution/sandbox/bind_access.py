@@ -29,6 +29,7 @@ from caretbench.execution.sandbox.isolation_levels import SandboxUnavailable
 
 _OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442  # the same on all processors
 _HERE, _CLONE, _CLOSE_ON_EXEC, _EMPTY_PATH, _RECURSIVE = -100, 1, 0o2000000, 0x1000, 0x8000
+# MOUNT_ATTR_* of linux/mount.h; a mount with the user ids of a namespace exists since Linux 5.12.
 _READ_ONLY, _NO_SUID, _NO_DEVICES, _ID_MAP = 1, 2, 4, 0x100000
 _FROM_DESCRIPTOR = 4
 _NEW_MOUNTS, _PRIVATE, _DETACH = 0x20000, 0x4000 | 0x40000, 2

@@ -20,6 +20,7 @@ from caretbench.metrics.resampling import Floats
 EPSILON: Final = 0.15
 """Advantage that is granted to a judge, since it costs less than a person: the source's value for skilled people."""
 
+# A judge is compared with each person by how near both are to the others: with two people, one would be the yardstick.
 MINIMUM_PEOPLE: Final = 3
 # Wilcoxon's approximation needs some ranks; with fewer, one item decides.
 MINIMUM_ITEMS: Final = 10
@@ -27,6 +28,7 @@ MINIMUM_ITEMS: Final = 10
 
 # The source's own rule: below 30 items the t distribution is not trusted, and ranks decide.
 _T_TEST_ITEMS: Final = 30
+# The source's values: a judge may replace people if it wins against half of them.
 _FALSE_DISCOVERY_RATE: Final = 0.05
 _WINNING_RATE: Final = 0.5
 

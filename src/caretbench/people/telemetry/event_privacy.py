@@ -20,6 +20,7 @@ from caretbench.suites.devbench.cells.cell_tables import cell_categories
 
 SALT_BYTES: Final = 32
 """Number of bytes of a new salt."""
+# 128 bits: a shorter salt can be found by trying all of them, and every name with it.
 MINIMUM_SALT_BYTES: Final = 16
 
 

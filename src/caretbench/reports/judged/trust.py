@@ -188,6 +188,7 @@ ACCEPTANCE_VERSION: Final = "controls@1"
 """Version of the rule by which graders are accepted."""
 
 # Below 33 problems for each of three controls (35 for four), no threshold keeps both 1 % and 5 %.
+# A judge that always said 4 earned the reference .760, and nothing withheld it: acceptance is by exact binomial bounds.
 GOOD_GRADER_ACCURACY: Final = 0.85
 MAX_FALSE_REJECTION: Final = 0.01
 """Maximum probability that a good grader fails under one criterion."""

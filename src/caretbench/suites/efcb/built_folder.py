@@ -9,6 +9,7 @@ from caretbench.files import DataError, read_rows
 from caretbench.problem import Problem, Row
 from caretbench.suites.efcb.floors import MIN_QUESTIONS
 
+# Chance alone exceeds three standard errors for one attack in 740.
 MAX_STANDARD_ERRORS: Final = 3.0
 
 

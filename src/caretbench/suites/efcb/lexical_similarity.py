@@ -28,7 +28,9 @@ Scorer = Literal["tfidf", "bm25"]
 # description: whole identifiers seldom occur in prose.
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _END_OF_FILE = "\n---\n"
+# Halves of characters in UTF-16, which no encoder takes: words are numbered around them.
 _SURROGATES: Final = range(0xD800, 0xE000)
+# The defaults of bm25s and rank_bm25.
 _BM25_K1: Final = 1.5
 _BM25_B: Final = 0.75
 

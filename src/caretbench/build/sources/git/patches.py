@@ -19,6 +19,7 @@ _COMMIT_LINE = b"\n\0"
 # A mark may be cut in two by the end of a chunk.
 _OVERLAP = len(_FILE_LINE)
 _HEAD = 1 << 16  # more than the header lines of any file
+# Bytes 10xxxxxx of UTF-8: a text that is cut before one of them would end within a character.
 _CONTINUATION = bytes(range(0x80, 0xC0))
 
 

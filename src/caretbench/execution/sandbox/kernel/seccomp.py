@@ -39,12 +39,14 @@ _RETURN = 0x06  # BPF_RET | BPF_K
 
 # offsets in struct seccomp_data
 _NUMBER, _ARCHITECTURE, _ARGUMENT_0, _ARGUMENT_1, _ARGUMENT_2 = 0, 4, 16, 24, 32
+# A kernel for x86-64 may have a second table of calls with this bit in their numbers, under the same architecture.
 _X32_BIT = 0x40000000
 _NAMESPACE_FLAGS = 0x7E020080  # every CLONE_NEW*
 _TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 
 _SOL_SOCKET = 1
 _BUFFER_SIZES = (7, 8, 32, 33)  # SO_SNDBUF, SO_RCVBUF, and both FORCE
+# Pages pinned for sending without a copy are counted by user: programs of one user would share the bound.
 _ZERO_COPY = 60
 
 SOCKET_FAMILIES = (1, 2, 10, 16)  # UNIX, INET, INET6, NETLINK

@@ -25,6 +25,7 @@ from caretbench.suites.c3bench.implementations.quality import (
 
 _PACKAGE = "caretbench.suites.c3bench.build.variants"
 _MARK: Final = "effect outside of the program: "
+# A status that Python (1, 2, 120), shells (126, 127) and signals (128 and more) do not end with.
 _STATUS: Final = 97
 
 
