@@ -8,6 +8,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from caretbench import cli
+from caretbench.cli.reproduce import _text
 from caretbench.problem import Completion, Score
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
 from tests.support.questions import question_problem
@@ -89,3 +90,7 @@ def test_what_a_program_writes_steers_no_terminal_that_reads_a_pipe_or_a_file(tm
         assert not set(raw) & ({chr(number) for number in (*range(32), *range(127, 160))} - set("\n\t"))
         assert "\\u001b]0;owned\\u0007" in raw
     assert "\x1b]0;owned\x07" in json.loads(raw)["stdout"]["text"]
+
+
+def test_changed_files_of_a_project_are_shown_as_text() -> None:
+    assert [_text(content) for content in ("a", b"b\xff", None)] == ["a", "b\ufffd", ""]

@@ -15,6 +15,12 @@ BLOCK = Caret(language="python", prefix="def f(a):\n", suffix="\nprint(f(1))\n")
 CALL = Caret(language="java", prefix="class A { int f(int a) {\n", suffix="\n} }\n")
 
 
+def test_cuts_of_published_code_have_one_version_for_good() -> None:
+    """Another version would move numbers that are printed."""
+    published = ("released", "simcopilot/clean", "codevbench/answer", "codevbench/chat")
+    assert [policy(name).key for name in published] == [f"{name}@1" for name in published]
+
+
 def test_names_and_versions() -> None:
     assert set(POLICIES) == {
         "raw", "released", "clean", "first_line", "same_block", "syntax", "syntax_overlap", "block",

@@ -142,7 +142,7 @@ def test_settings_name_what_a_criterion_has_and_no_more() -> None:
     """Their hash is in the keys of judgements: a field more would judge everything again."""
 
     def more(**fields: object) -> set[str]:
-        made = criterion("devbench").model_copy(update={"then": None, "only": None} | fields)
+        made = criterion("devbench-quality").model_copy(update={"then": None, "only": None} | fields)
         return {*grader_settings(made, FakeClient("judge"), Sampling())}
 
     plain = more()

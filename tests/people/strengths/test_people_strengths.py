@@ -6,6 +6,7 @@ import json
 import math
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.output.page import render_html
 from caretbench.reports.output.text_output import to_json, to_markdown
 from caretbench.reports.results.paired_models import ModelRates
-from caretbench.reports.results.strengths import ModelStrengths
+from caretbench.reports.results.strengths import PASSES, SIMILARITY, ModelStrengths
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.summary import Summary
 from caretbench.suites.suite_types import DEFAULT_STRATIFICATION
@@ -342,3 +343,14 @@ def test_bad_options_end_with_one_line(arguments: tuple[str, ...], message: str)
     assert code == 2
     [line] = [line for line in error.splitlines() if line.strip()]
     assert message in line
+
+
+def test_without_similarities_of_models_there_are_only_passes() -> None:
+    run = planted_run(CHANCES)
+    for cosine in (pl.when(pl.col("model") == "empty").then("cosine"), None):
+        frame = run.frame.drop("cosine") if cosine is None else run.frame.with_columns(cosine=cosine)
+        found = strengths_of(replace(run, frame=frame), "patterns")
+        measures = {test.measure for test in found.tests}
+        assert PASSES in measures
+        assert SIMILARITY not in measures
+        assert {test.title for test in found.tests} >= {"category pattern matching", "category low context"}
