@@ -137,3 +137,16 @@ def test_node_kinds_of_all_languages_are_the_union() -> None:
 def test_a_table_with_an_unknown_word_is_refused() -> None:
     with pytest.raises(ValidationError, match="grammer"):
         Language.model_validate({**language("go").model_dump(), "grammer": "tree_sitter_go"})
+
+
+def test_derived_kinds_hold_what_they_are_made_of() -> None:
+    for name in ("python", "java", "go"):
+        kinds = node_kinds(name)
+        assert kinds.branches | kinds.while_loops == kinds.tests
+        assert kinds.tests | kinds.do_loops | kinds.for_loops <= kinds.conditioned
+        assert kinds.conditioned - kinds.tests <= kinds.do_loops | kinds.for_loops | kinds.condition_clauses | (
+            kinds.assertions
+        )
+        assert kinds.expression_statements <= kinds.discarding
+    assert "while_statement" in node_kinds("java").conditioned
+    assert "do_statement" in node_kinds("java").conditioned - node_kinds("java").tests
