@@ -11,8 +11,7 @@ import pytest
 
 from caretbench.problem import Completion, Score
 from caretbench.reports.frame import LoadedRun, build_frame
-from caretbench.reports.output.page import render_html
-from caretbench.reports.output.samples import pack_samples
+from caretbench.reports.output.page import pack_samples, render_html
 from caretbench.reports.output.text_output import print_summary, to_csv, to_json, to_markdown
 from caretbench.reports.results.problem_lists import FlaggedAnswers
 from caretbench.reports.run_summary import summarise

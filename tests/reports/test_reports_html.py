@@ -17,9 +17,15 @@ from caretbench.reports import charts
 from caretbench.reports.compare import compare_runs
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.output import page as page_module
-from caretbench.reports.output.page import manifest_facts, render_comparison, render_html, render_page
+from caretbench.reports.output.page import (
+    manifest_facts,
+    pack_samples,
+    render_comparison,
+    render_html,
+    render_page,
+    to_script_json,
+)
 from caretbench.reports.output.page_parts import with_legend
-from caretbench.reports.output.samples import pack_samples, to_script_json
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.section import Chart
 from caretbench.reports.sections import section_charts

@@ -17,6 +17,7 @@ from caretbench.cli.common import (
     print_json,
     print_line,
     print_note,
+    print_table,
     selection,
 )
 from caretbench.cli.forecast import print_judging_forecast
@@ -25,8 +26,10 @@ from caretbench.errors import UsageError
 from caretbench.runs.plans.options import COST, JUDGING, OUTPUT, PROBLEMS, SAMPLING
 
 if TYPE_CHECKING:
-    from caretbench.runs.judging.plan import JudgingPlan
+    from caretbench.models import AccessCheck
+    from caretbench.runs.judging.plan import JudgingConfig, JudgingPlan
     from caretbench.runs.judging.ratings import JudgingResult
+    from caretbench.runs.run_folder import RunFolder
 
 
 # Long: a command is declared by its options.
@@ -111,7 +114,6 @@ def judge(
       caretbench judge runs/mine -m openai/o3-mini --prices prices.toml --max-cost 2
       caretbench judge runs/mine --study reviews/judges -m openai/o3-mini
     """
-    from caretbench.cli.judge_study import run_study
     from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS
     from caretbench.models import ClientOptions, unchecked, without_sending
     from caretbench.runs.judging.plan import JudgingConfig, JudgingPlan
@@ -220,3 +222,39 @@ def _print_results(plan: JudgingPlan, results: Mapping[str, Mapping[str, Judging
         if not result.complete:
             print_note(f"{title}: {result.complaint(plan.folder)}")
     return all(result.sufficient for _, result in titled)
+
+
+def run_study(
+    review: Path, folder: RunFolder, config: JudgingConfig, check: AccessCheck, *, dry_run: bool, as_json: bool
+) -> None:
+    """Judge what people rated, and print how near the judges are to them. Several criteria are separated by commas."""
+    from caretbench.models import without_sending
+    from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
+    from caretbench.people.review.study.judge_study import JudgeStudy, study_lines, study_tables, write_study
+
+    criteria = [name for name in (config.criterion or "").split(",") if name]
+    with ReviewDatabase(review / DATABASE_NAME) as database:
+        study = JudgeStudy(database, folder, config, criteria, check)
+    if dry_run:
+        print_judging_forecast(
+            study.forecast(without_sending(open_client)), 0, has_statement_step=False, as_json=as_json
+        )
+        return
+    if config.judges:
+        with StepProgress(quiet=as_json) as steps:
+            results = study.judge(open_client, steps)
+        for name, found in results.items():
+            if not found.complete:
+                print_note(f"{name}: {found.complaint(folder)}")
+    result = study.result()
+    path = write_study(review, result)
+    if as_json:
+        print_json(result.model_dump(mode="json"))
+        return
+    for line in study_lines(result):
+        print_line(line)
+    for table in study_tables(result):
+        print_line("")
+        print_line(table.title)
+        print_table(table.rows, table.columns)
+    print_note(f"results: {path}")

@@ -1,7 +1,7 @@
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.people.releases.release_checks import set_licence
+from caretbench.people.releases.release import set_licence
 
 
 def test_the_licence_of_a_set_joins_those_of_its_problems() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.problem import Check, ChoiceCheck, CriterionCheck, NoSplice, Problem, Provenance, Question
-from caretbench.suites.efcb.build.question_gate import QuestionGate
+from caretbench.suites.efcb.build.builder import QuestionGate
 
 
 def problem(identity: str = "a", choices: tuple[str, ...] = ("w", "x", "y", "z"), reference: str = "B") -> Problem:

@@ -62,8 +62,10 @@ def of_changes() -> set[str]:
 
 def of_the_gate() -> set[str]:
     """Return the reasons with which the gate refuses or doubts a question: what precedes a colon."""
-    tree = ast.parse((SUITE / "build" / "question_gate.py").read_text("utf-8"))
-    texts = [part.value for part in ast.walk(tree) if isinstance(part, ast.Constant)]
+    tree = ast.parse((SUITE / "build" / "builder.py").read_text("utf-8"))
+    calls = [part for part in ast.walk(tree) if isinstance(part, ast.Call) and ast.unparse(part.func).endswith(".note")]
+    notes = {part for call in calls for part in ast.walk(call)}  # what a build prints on its way
+    texts = [part.value for part in ast.walk(tree) if isinstance(part, ast.Constant) and part not in notes]
     return {found[1] for text in texts if isinstance(text, str) and (found := re.match(r"([a-z_]+): ", text))}
 
 
