@@ -60,6 +60,9 @@ NO_VERDICT = CheckOutcome(False, 0.0, "skipped")
         pytest.param([FAILS, BROKE], Decision(1, "timeout", False), id="of two failures the run decides"),
         pytest.param([BROKE, NO_VERDICT], Decision(1, "skipped", None), id="no verdict outweighs a failure"),
         pytest.param([NO_VERDICT, RAN, HOLDS], Decision(0, "skipped", None), id="no verdict outweighs what passed"),
+        pytest.param(
+            [BROKE, CheckOutcome(False, 1.0, "skipped")], Decision(1, "skipped", None), id="whatever value it has"
+        ),
         pytest.param([FAILS, FAILS], Decision(0, "failed", False), id="the first of equals"),
         pytest.param([CheckOutcome(True, 0.99)], Decision(0, "failed", False), id="nearly is not passed"),
         pytest.param([HOLDS, RAN], Decision(1, "passed", True), id="a run names the outcome"),
