@@ -43,11 +43,11 @@ DAMAGED = {
     "clean": {},
     "syntax": {},
     "syntax_overlap": {"typescript": 2},
-    "same_block": {"c_sharp": 4, "cpp": 2, "java": 2, "javascript": 10, "python": 6, "typescript": 7},
+    "same_block": {"c_sharp": 4, "cpp": 2, "java": 2, "javascript": 10, "python": 5, "typescript": 7},
     "first_line": {
         "c_sharp": 167, "cpp": 189, "java": 188, "javascript": 221, "python": 189, "typescript": 216,
     },
-    "block": {"java": 1, "javascript": 5, "python": 6, "typescript": 1},
+    "block": {"java": 1, "javascript": 5, "python": 3, "typescript": 1},
     "simcopilot/clean": {
         "c_sharp": 283, "cpp": 251, "java": 228, "javascript": 219, "python": 242, "typescript": 243,
     },
@@ -109,5 +109,5 @@ def test_recorded_completions_are_hardly_changed_and_quickly(devbench_data: Path
                 changed += policy().apply(text, caret).text != text
                 assert policy("released").apply(text, caret).text == text
     assert total == 9000
-    assert changed == 29
+    assert changed == 24
     assert time.process_time() - started < 30

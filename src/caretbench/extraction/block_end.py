@@ -6,25 +6,24 @@ with its indentation in Python, and with the closing bracket in other languages.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, pairwise
 
 import tree_sitter
 
-from caretbench.extraction.caret_surroundings import Surroundings
-from caretbench.extraction.cuts import (
-    dedent_position,
-    longest_parsing_cut,
-    max_cuts,
-    tokens_between,
-    with_final_newline,
-)
-from caretbench.syntax.parser import CharacterOffsets, encode, parse
+from caretbench.extraction.caret_surroundings import CLOSERS, Surroundings, follow, open_brackets, tokens_between
+from caretbench.extraction.cuts import dedent_position, longest_parsing_cut, max_cuts, with_final_newline
+from caretbench.languages import language as language_named
+from caretbench.languages.node_kinds import node_kinds
+from caretbench.syntax.parser import CharacterOffsets, encode, has_error, parse, text_of
 
-_CLOSERS = {"(": ")", "[": "]", "{": "}", "${": "}"}
 _CONTINUES = frozenset({"else", "catch", "finally", "while", "elif", "except", "case"})
 _MIN_REPEATED_CHARACTERS = 20
 """Minimum number of letters and digits in repeated lines; shorter ones may repeat by chance."""
+_USUAL_UNIT = 4
+"""Columns of a level of indentation where the shown code has none, as PEP 8 has it."""
 
 
 def _has_word(line: str) -> bool:
@@ -36,11 +35,75 @@ def _is_distinctive(lines: list[str]) -> bool:
     return sum(map(_has_word, lines)) >= 2 and letters >= _MIN_REPEATED_CHARACTERS
 
 
+def _is_needless_again(line: str, language: str) -> bool:
+    """Return whether a line that was just there does nothing, or is an error: a jump, a declaration, an assignment.
+
+    Calls may be repeated on purpose, and what is assigned twice may come from one.
+    """
+    tree, kinds = parse(line.strip(), language), node_kinds(language)
+    node: tree_sitter.Node | None = tree.root_node
+    while node is not None and node.child_count:
+        if node.type in kinds.jumps | kinds.imports:
+            return True
+        found = kinds.initialisers | kinds.assignments
+        if node.type in found and not has_error(tree):
+            parts = [part.strip() for part in text_of(node).split("=", 1)]
+            calls = kinds.calls | kinds.creations | kinds.macros
+            runs = any(one.type in calls for one in _nodes(node))
+            letters = sum(character.isalnum() for character in line)
+            plain = len(parts) == 2 and parts[0][-1:].isalnum() and parts[0] not in parts[1]
+            return node.type in kinds.initialisers or (plain and (not runs or letters > _MIN_REPEATED_CHARACTERS))
+        node = (
+            node.named_children[0]
+            if len(node.named_children) == 1
+            else next((one for one in node.named_children if one.type in found), None)
+        )
+    return False
+
+
+def _repeats_for_nothing(shown: list[str], language: str) -> bool:
+    return _is_distinctive(shown) or (len(shown) == 1 and _is_needless_again(shown[0], language))
+
+
+def _nodes(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    yield node
+    for child in node.named_children:
+        yield from _nodes(child)
+
+
+def _is_better(text: str, shorter: str, surroundings: Surroundings, *, sure: bool, likely: bool) -> bool:
+    """Return whether ``shorter`` replaces a text: if the program is well formed only with it.
+
+    Where it is with both, a repetition must be ``sure``; where it is with neither, ``likely``.
+    """
+    with_text = surroundings.parses_with(text)
+    if surroundings.parses_with(reindent(shorter, surroundings)):
+        return sure or not with_text
+    return likely and not with_text
+
+
+def with_plain_line_ends(text: str, surroundings: Surroundings) -> str:
+    """Return the text with the line ends of the shown code, and without blank lines that break the program."""
+    shown = surroundings.before + surroundings.after
+    if "\r" not in shown:
+        text = text.replace("\r\n", "\n")
+    caret_line = surroundings.caret_line
+    head = text[: len(text) - len(text.lstrip())]
+    if "\n" in head and caret_line and not caret_line.strip():
+        # The first line is put where the caret is; its own indentation is looked at afterwards.
+        text = text[head.rfind("\n") + 1 :]
+    bare = text.strip("\n")
+    if bare != text and caret_line.strip() and bare and not surroundings.parses_with(text):
+        shorter = next((one for one in (text.rstrip("\n"), bare) if surroundings.parses_with(one)), None)
+        return text if shorter is None else shorter
+    return text
+
+
 def without_prefix_repetition(text: str, surroundings: Surroundings) -> str:
     """Return the text without lines at its beginning that repeat the end of the prefix.
 
-    Removed are two lines with words, one line that opens a block, or the beginning of the caret's line with at least
-    two words.
+    Removed are two lines with words, one line without which the program parses or that does nothing twice, and the
+    beginning of the caret's line.
     """
     *whole, caret_line = surroundings.before.split("\n")
     begun = caret_line.strip()
@@ -52,16 +115,20 @@ def without_prefix_repetition(text: str, surroundings: Surroundings) -> str:
         head = [lines[number].strip() for number in filled[:count]]
         shown = before[len(before) - count + bool(begun) :] if count > bool(begun) else []
         rest = lines[filled[count - 1] + 1 :]
-        if begun:
-            if (first := _after_begun(head, shown, caret_line)) is not None:
-                return "\n".join([first, *rest])
-            continue
-        opens = shown[-1].endswith((":", "{")) and _has_word(shown[-1])
-        if head == shown and (_is_distinctive(shown) or opens) and len(filled) > count:
+        if begun and (first := _after_begun(head, shown, caret_line)) is not None:
+            # `not ` and `fact(` may begin what comes next, too; two words and a line above are no accident.
+            sure = bool(shown) or len(begun.split()) > 1
+            likely = sure or begun[-1] not in "(["
+        elif not begun and head == shown and len(filled) > count:
             # The caret's line has its indentation already: with that of the answer it would have it twice.
-            if caret_line:
-                rest[0] = rest[0].removeprefix(caret_line)
-            return "\n".join(rest)
+            first = rest.pop(0).removeprefix(caret_line)
+            sure = _repeats_for_nothing(shown, surroundings.language)
+            likely = sure or (_has_word(shown[-1]) and shown[-1].endswith((":", "{")))
+        else:
+            continue
+        shorter = "\n".join([first, *rest])
+        if _is_better(text, shorter, surroundings, sure=sure, likely=likely):
+            return shorter
     return text
 
 
@@ -69,17 +136,21 @@ def _after_begun(head: list[str], shown: list[str], caret_line: str) -> str | No
     """Return the last line of ``head`` without the text before the caret, if ``head`` repeats it and ``shown``."""
     *above, last = head
     begun = caret_line.strip()
-    if above != shown or not last.startswith(begun) or (not shown and len(begun.split()) < 2):
-        return None
     rest = last[len(begun) :]
+    if above != shown or not last.startswith(begun) or (begun[-1].isalnum() and rest[:1].isalnum()):
+        return None
     return rest.lstrip() if caret_line.endswith((" ", "\t")) else rest
 
 
 def without_suffix_repetition(text: str, surroundings: Surroundings) -> str:
     """Return the text up to the first line from which it repeats the shown suffix.
 
-    Two lines must repeat; a single line at the end is removed if the program is well formed only without it.
+    Two lines must repeat; a single line at the end is removed if the program is well formed only without it, or if it
+    does nothing twice.
     """
+    shorter = _without_line_end(text, surroundings)
+    if shorter != text:
+        return shorter
     following = [line.strip() for line in surroundings.after.split("\n") if line.strip()]
     lines = text.split("\n")
     filled = [number for number, line in enumerate(lines) if line.strip()]
@@ -87,7 +158,7 @@ def without_suffix_repetition(text: str, surroundings: Surroundings) -> str:
     tries = max_cuts(len(surroundings.program(text)))
     for start in range(1, len(filled)):
         length = _equal_lines(stripped, start, following)
-        distinctive = length and _is_distinctive(following[:length])
+        distinctive = _is_distinctive(following[:length])
         ends_so = length == len(filled) - start and any(map(_has_word, stripped[start:]))
         if not distinctive and not ends_so:
             continue
@@ -96,8 +167,37 @@ def without_suffix_repetition(text: str, surroundings: Surroundings) -> str:
         # Each candidate costs two parses of the whole program, so their number is bounded as that of cuts.
         tries -= 1
         cut = with_final_newline("\n".join(lines[: filled[start - 1] + 1]), surroundings)
-        if surroundings.parses_with(cut):
-            return cut if distinctive or not surroundings.parses_with(text) else text
+        if _is_better(
+            text, cut, surroundings, sure=_repeats_for_nothing(following[:length], surroundings.language), likely=False
+        ):
+            return cut
+    return text
+
+
+def _without_line_end(text: str, surroundings: Surroundings) -> str:
+    """Return the text without the rest of the caret's line and what follows it, if the program parses only so.
+
+    If a line of words follows in both, the rest of the line is removed in any case.
+    """
+    rest, *following = [line.strip() for line in surroundings.after.split("\n")]
+    lines = text.rstrip().split("\n")
+    ends = [number for number, line in enumerate(lines) if rest and line.rstrip().endswith(rest)]
+    ends = ends[: max_cuts(len(surroundings.program(text)))]
+    if not ends:
+        return text
+    shown = [line for line in following if line]
+    parses = surroundings.parses_with(text)
+
+    def repeats(number: int) -> bool:
+        behind = [line.strip() for line in lines[number + 1 : number + 1 + 2 * len(shown)] if line.strip()]
+        most = min(len(behind), len(shown))
+        return behind[:most] == shown[:most] and (not parses or any(map(_has_word, behind[:most])))
+
+    # Where the text repeats the suffix first; an answer with a body of its own is cut before it, as a last resort.
+    for number in sorted(ends, key=lambda number: not repeats(number)):
+        cut = "\n".join([*lines[:number], lines[number].rstrip().removesuffix(rest)])
+        if cut.strip() and (not parses or repeats(number)) and surroundings.parses_with(cut):
+            return cut
     return text
 
 
@@ -111,64 +211,84 @@ def _margin(line: str) -> int:
     return len(line) - len(line.lstrip(" \t"))
 
 
-def _columns(surroundings: Surroundings) -> list[int]:
+def _unit(shown: str) -> str:
+    """Return one step of the indentation of a program."""
+    margins = [line[: _margin(line)] for line in shown.split("\n") if line.strip()]
+    if sum("\t" in margin for margin in margins) * 2 > sum(map(bool, margins)):
+        return "\t"
+    steps = Counter(after - before for before, after in pairwise(map(len, margins)) if after - before > 1)
+    return " " * (steps.most_common(1)[0][0] if steps else _USUAL_UNIT)
+
+
+def _columns(surroundings: Surroundings, unit: int) -> list[int]:
     """Return the possible columns of the first statement, the most likely first."""
     *whole, caret_line = surroundings.before.split("\n")
+    if caret_line:
+        return [_margin(caret_line)]
     last = next((line for line in reversed(whole) if line.strip()), "")
     following = next((line for line in surroundings.after.split("\n")[1:] if line.strip()), "")
-    # Four blanks, as PEP 8 has it. A wrong guess is only one candidate more, since the program must parse with it.
-    unit = 4
-    opens = last.rstrip().endswith(":")
-    columns = [len(caret_line)] if caret_line else []
-    columns += [_margin(last) + unit] if opens else [_margin(last)]
+    columns = [_margin(last) + unit if last.rstrip().endswith(":") else _margin(last)]
     # A block may also go on at the column of the next line, or end one level further out.
     columns += [_margin(following), _margin(last) + unit, max(0, _margin(last) - unit)]
     return list(dict.fromkeys(columns))
 
 
-def _shifted(line: str, by: int) -> str:
-    if not line.strip():
-        return line
-    return " " * max(0, _margin(line) + by) + line.lstrip(" \t")
+def _in_unit(line: str, unit: str) -> str:
+    """Return a line whose indentation consists of blanks or tabs as ``unit`` does."""
+    margin = line[: _margin(line)]
+    if unit == "\t":
+        return margin.replace(" " * _USUAL_UNIT, "\t") + line[len(margin) :]
+    return margin.replace("\t", unit) + line[len(margin) :]
+
+
+def _shifted(line: str, by: int, unit: str) -> str:
+    return line if not line.strip() else unit[0] * max(0, _margin(line) + by) + line.lstrip(" \t")
+
+
+def _is_dedented(lines: list[str], surroundings: Surroundings) -> bool:
+    """Return whether the second line begins in column 0, as the first, and goes on with its block."""
+    first, second = [*lines, ""][:2]
+    goes_on = second.strip() and not second.startswith(
+        (*" \t)]}@#", "def ", "class ", "import ", "from ", "if __name__")
+    )
+    is_open = surroundings.caret_line and not surroundings.caret_line.strip()
+    return bool(is_open and goes_on and not _margin(first) and surroundings.parses_with(first))
 
 
 def reindent(text: str, surroundings: Surroundings) -> str:
     """Return Python text shifted to the right column, if the program is well formed only then; else the text."""
-    caret_line = surroundings.before.rpartition("\n")[2]
-    if surroundings.language != "python" or caret_line.strip() or surroundings.parses_with(text):
+    lines = text.lstrip("\n").split("\n")
+    if not surroundings.indented or not text.strip():
         return text
-    lines = text.split("\n")
-    first = next((number for number, line in enumerate(lines) if line.strip()), None)
-    if first is None:
+    parses = surroundings.parses_with(text)
+    if parses and not _is_dedented(lines, surroundings):
         return text
-    own = _margin(lines[first])
-    for column in _columns(surroundings):
-        for by in dict.fromkeys((column - own, column - own - len(caret_line), 0)):
-            moved = [_shifted(line, by) for line in lines[first + 1 :]]
-            head = " " * max(0, column - len(caret_line)) + lines[first].lstrip()
-            candidate = "\n".join([head, *moved])
-            if surroundings.parses_with(candidate):
+    found = text
+    for column, candidate in _shifts(lines, surroundings):
+        if surroundings.parses_with(candidate):
+            # A line further out than the caret leaves its block: right only if nothing else is.
+            if all(_margin(line) >= column for line in candidate.split("\n")[1:] if line.strip()):
                 return candidate
-    return text
+            found = candidate if found == text and not parses else found
+    return found
 
 
-def _open_brackets(tree: tree_sitter.Tree, end: int) -> list[str]:
-    """Return the brackets that are open at byte ``end``."""
-    stack: list[str] = []
-    for token in tokens_between(tree, 0, end):
-        if token.end_byte <= end:
-            _follow(stack, token)
-    return stack
+def _shifts(lines: list[str], surroundings: Surroundings) -> Iterator[tuple[int, str]]:
+    """Yield columns of the first statement, and the text with its lines shifted to them, the most likely first."""
+    unit = _unit(surroundings.before + surroundings.after)
+    lines = [_in_unit(line, unit) for line in lines]
+    caret_line, own = surroundings.caret_line, _margin(lines[0])
+    margins = [_margin(line) for line in lines[1:] if line.strip()] or [own]
+    for column in _columns(surroundings, len(unit)):
+        inner = column + len(unit)
+        head = lines[0] if caret_line.strip() else unit[0] * max(0, column - len(caret_line)) + lines[0].lstrip(" \t")
+        steps = (0, column - own, column - min(margins), inner - margins[0], column - margins[0],
+                 inner - min(margins), column - own - len(caret_line))  # fmt: skip
+        for by in dict.fromkeys(steps):
+            yield column, "\n".join([head, *(_shifted(line, by, unit) for line in lines[1:])])
 
 
-def _follow(stack: list[str], token: tree_sitter.Node) -> None:
-    if token.start_byte == token.end_byte:
-        # A missing token that the parser inserted: the text has no such bracket.
-        return
-    if token.type in _CLOSERS:
-        stack.append(token.type)
-    elif stack and token.type == _CLOSERS[stack[-1]]:
-        stack.pop()
+_HEADER = re.compile(r"[\s}]*(?:else\s+)?(?:if|for|foreach|while|switch|match|loop|using|lock|synchronized|try)\b")
 
 
 def _closing_end(text: str, surroundings: Surroundings) -> int | None:
@@ -176,19 +296,21 @@ def _closing_end(text: str, surroundings: Surroundings) -> int | None:
     before = encode(surroundings.before)
     tree = parse(before + encode(text), surroundings.language)
     tokens = list(tokens_between(tree, len(before), len(before) + len(encode(text))))
-    stack = _open_brackets(parse(before, surroundings.language), len(before))
+    stack = open_brackets(parse(before, surroundings.language), len(before))
     depth = len(stack)
     if not depth:
         return None
     # In the header of an `if` or `for` the construct ends behind its body, not at the bracket that closes the header.
-    in_header = stack[-1] == "("
+    in_parentheses = stack[-1] == "("
+    header = _HEADER.match(surroundings.caret_line)
+    in_header = in_parentheses or (header is not None and "{" not in surroundings.caret_line[header.end() :])
     offsets = CharacterOffsets(text)
     for token, following in zip(tokens, _following_types(tokens), strict=True):
-        _follow(stack, token)
+        follow(stack, token)
         if token.type not in ("}", ";"):
             continue
-        ends_header = in_header and len(stack) == depth - 1 and following not in _CONTINUES
-        if ends_header or (token.type == "}" and len(stack) < depth - in_header):
+        ends_header = in_header and len(stack) == depth - in_parentheses and following not in _CONTINUES
+        if ends_header or (token.type == "}" and len(stack) < depth - in_parentheses):
             return offsets.characters(token.end_byte - len(before))
     return None
 
@@ -247,22 +369,26 @@ def cut_at_block_end(text: str, surroundings: Surroundings) -> str:
 
     Outside Python, this applies only if the suffix is hidden; else see :func:`balance_brackets`.
     """
-    if surroundings.language == "python":
-        caret_line = surroundings.before.rpartition("\n")[2]
+    if surroundings.indented:
+        caret_line = surroundings.caret_line
         in_header = caret_line.lstrip().startswith(_HEADERS) and not caret_line.rstrip().endswith(":")
-        if in_header:
-            end = _clause_end(text, surroundings)
-        else:
-            offset = len(encode(surroundings.before))
-            tree = parse(surroundings.program(text), surroundings.language)
-            end = dedent_position(
-                text, surroundings, list(tokens_between(tree, offset, offset + len(encode(text)))), offset
-            )
+        end = _clause_end(text, surroundings) if in_header else _dedent(text, surroundings)
     elif surroundings.after.strip():
         return text
+    elif language_named(surroundings.language).block_end:
+        end = _dedent(text, surroundings)
     else:
         end = _closing_end(text, surroundings)
     return text if end is None or not text[end:].strip() else with_final_newline(text[:end], surroundings)
+
+
+def _dedent(text: str, surroundings: Surroundings) -> int | None:
+    offset = len(encode(surroundings.before))
+    tree = parse(surroundings.program(text), surroundings.language)
+    tokens = list(tokens_between(tree, offset, offset + len(encode(text))))
+    # `else` behind the caret's branch is an answer if a suffix is shown and can follow it, as in other languages.
+    goes_on = surroundings.after.strip() and surroundings.parses_with(text)
+    return dedent_position(text, surroundings, tokens, offset, _CONTINUES if goes_on else frozenset())
 
 
 def _cuts_at_brackets(text: str, surroundings: Surroundings) -> Iterator[str]:
@@ -273,9 +399,9 @@ def _cuts_at_brackets(text: str, surroundings: Surroundings) -> Iterator[str]:
     stack: list[str] = []
     ends = []
     for token in tokens_between(tree, offset, offset + len(encode(text))):
-        if token.type in _CLOSERS.values() and not stack:
+        if token.type in CLOSERS.values() and not stack:
             ends.append(offsets.characters(token.start_byte - offset))
-        _follow(stack, token)
+        follow(stack, token)
     for end in reversed(ends):
         yield with_final_newline(text[:end].rstrip(), surroundings)
 
@@ -287,7 +413,8 @@ def balance_brackets(text: str, surroundings: Surroundings) -> str:
     """
     # With a hidden suffix nothing can be counted: brackets that are open at the caret are closed by a text that is not
     # shown.
-    if surroundings.language == "python" or not surroundings.after.strip() or surroundings.parses_with(text):
+    hidden = not surroundings.indented and not surroundings.after.strip()
+    if hidden or surroundings.parses_with(text):
         return text
     cuts = _cuts_at_brackets(text, surroundings)
     # The last bracket first: it keeps most of the answer.
@@ -296,8 +423,8 @@ def balance_brackets(text: str, surroundings: Surroundings) -> str:
             return candidate
     missing: list[str] = []
     for token in tokens_between(parse(text, surroundings.language), 0, len(encode(text))):
-        _follow(missing, token)
-    closers = "".join("\n}" if opener in ("{", "${") else _CLOSERS[opener] for opener in reversed(missing))
+        follow(missing, token)
+    closers = "".join("\n}" if opener in ("{", "${") else CLOSERS[opener] for opener in reversed(missing))
     added = with_final_newline(text.rstrip("\n") + closers, surroundings) if closers else text
     return added if surroundings.parses_with(added) else text
 

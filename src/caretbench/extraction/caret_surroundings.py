@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import tree_sitter
 
+from caretbench.extraction.prose import reads_as_prose
 from caretbench.languages import language as language_named
 from caretbench.problem import Caret
 from caretbench.syntax.faults import is_well_formed_text
-from caretbench.syntax.parser import encode, parse, text_of
+from caretbench.syntax.parser import encode, parse, python_module, text_of
 
 MAX_TEXT_CHARACTERS = 100_000
 """Maximum number of characters of a text that is inserted, without the reasoning that a policy removes."""
 
-_LITERAL = ("comment", "string", "template_literal", "char", "text", "regex")
+CLOSERS = {"(": ")", "[": "]", "{": "}", "${": "}"}
+_LITERAL = ("comment", "string", "template_literal", "char", "text", "regex", "heredoc")
+_BRACKET = re.compile(r"[()\[\]{}]")
+_OPERATORS = tuple("=+-*/<>&|,.([{?:!%^~\\")
+"""Ends of a line that goes on."""
+_MAX_ENDS = 8
+"""Maximum number of constructs that are closed behind a hidden suffix, where a word ends them."""
 
 
 class Surroundings(NamedTuple):
@@ -35,14 +45,121 @@ class Surroundings(NamedTuple):
         return self.before + text + self.after
 
     def parses_with(self, text: str) -> bool:
-        """Return whether the visible program with ``text`` at the caret is well formed."""
-        return is_well_formed_text(self.program(text), self.language)
+        """Return whether the visible program with ``text`` at the caret is well formed, or may be.
+
+        With a hidden suffix, the brackets that are still open are closed first. Grammars do not know all that is valid
+        (C++'s pointers to members, ``#if 0``); see :meth:`is_whole`.
+        """
+        return _parses(self, text)
+
+    def is_whole(self, text: str) -> bool:
+        """Return whether nothing but the grammar speaks against a text: its brackets match, and it ends as code does.
+
+        Python's own parser decides in Python.
+        """
+        entry = language_named(self.language)
+        program = self.program(text)
+        if entry.indented or entry.block_end or not self.after.strip():
+            return self.language == "python" and python_module(program) is not None
+        skip = _skipped(self.language)
+        code, answer = skip.sub(" ", program), skip.sub(" ", text).strip()
+        # Within a line only an expression can be whole.
+        continued = self.after.partition("\n")[0].strip() and not {*"{;"} & {*answer}
+        ends_well = answer.endswith((";", "}")) or (";\n" not in program and not answer.endswith(_OPERATORS))
+        begun = self.caret_line.strip()
+        again = begun and answer.startswith(begun)
+        if not answer or again or "```" in text or not (continued or ends_well):
+            return False
+        return _is_balanced(code) and not any(map(reads_as_prose, answer.splitlines()))
+
+    @property
+    def caret_line(self) -> str:
+        """Part of the caret's line before the caret."""
+        return self.before.rpartition("\n")[2]
+
+    @property
+    def indented(self) -> bool:
+        """Whether indentation is the syntax of blocks."""
+        return language_named(self.language).indented
 
     @property
     def needs_newline(self) -> bool:
         """Return whether a text at the caret must end with a newline, because the suffix begins a new line."""
         at_line_start = not self.before or self.before.endswith("\n")
         return at_line_start and bool(self.after.strip()) and not self.after.startswith("\n")
+
+
+@cache
+def _skipped(language: str) -> re.Pattern[str]:
+    """Return the pattern of what is no code: literals, comments, and what a preprocessor passes over."""
+    entry = language_named(language)
+    directives = (
+        r"(?m:^)[ \t]*#[ \t]*if[ \t]+0\b.*?(?m:^)[ \t]*#[ \t]*(?:endif|else|elif)\b[^\n]*",
+        r"(?m:^)[ \t]*#[^\n]*",
+    )
+    return re.compile("|".join(((*directives,) if entry.preprocessed else ()) + entry.strings_and_comments), re.DOTALL)
+
+
+def _is_balanced(code: str) -> bool:
+    stack: list[str] = []
+    for bracket in _BRACKET.findall(code):
+        if bracket in CLOSERS:
+            stack.append(CLOSERS[bracket])
+        elif not stack or stack.pop() != bracket:
+            return False
+    return not stack
+
+
+@lru_cache(maxsize=256)
+def _parses(surroundings: Surroundings, text: str) -> bool:
+    program, language = surroundings.program(text), surroundings.language
+    if surroundings.indented:
+        # The grammar accepts tabs among blanks, and lines that are indented without reason.
+        return is_well_formed_text(program, language) and python_module(program) is not None
+    if surroundings.after.strip():
+        known = not language_named(language).preprocessed
+        return is_well_formed_text(program, language) or (not known and surroundings.is_whole(text))
+    end = language_named(language).block_end
+    if end:
+        return any(is_well_formed_text(program + f"\n{end}" * count, language) for count in range(_MAX_ENDS))
+    data = encode(program)
+    closers = (CLOSERS[one] for one in reversed(open_brackets(parse(data, language), len(data))))
+    return is_well_formed_text("\n".join((program, *closers)), language)
+
+
+def tokens_between(tree: tree_sitter.Tree, start: int, end: int) -> Iterator[tree_sitter.Node]:
+    """Yield the tokens that begin within the bytes ``start`` to ``end``; a string counts as one token."""
+    open_nodes = [tree.root_node]
+    while open_nodes:
+        node = open_nodes.pop()
+        if node.end_byte <= start or node.start_byte >= end:
+            continue
+        # Brackets within a string are text, and interpolated ones would be counted.
+        if node.child_count == 0 or node.type == "string":
+            if node.start_byte >= start:
+                yield node
+        else:
+            open_nodes.extend(reversed(node.children))
+
+
+def open_brackets(tree: tree_sitter.Tree, end: int) -> list[str]:
+    """Return the brackets that are open at byte ``end``."""
+    stack: list[str] = []
+    for token in tokens_between(tree, 0, end):
+        if token.end_byte <= end:
+            follow(stack, token)
+    return stack
+
+
+def follow(stack: list[str], token: tree_sitter.Node) -> None:
+    """Add an opening bracket to the stack, or take off the one that a token closes."""
+    if token.start_byte == token.end_byte:
+        # A missing token that the parser inserted: the text has no such bracket.
+        return
+    if token.type in CLOSERS:
+        stack.append(token.type)
+    elif stack and token.type == CLOSERS[stack[-1]]:
+        stack.pop()
 
 
 def within_literal(tree: tree_sitter.Tree, position: int) -> bool:

@@ -15,6 +15,7 @@ import tree_sitter
 
 from caretbench.errors import UsageError
 from caretbench.extraction.caret_surroundings import MAX_TEXT_CHARACTERS, Surroundings, caret_in_literal, within_literal
+from caretbench.extraction.prose import CODE_MARKS, is_chatter, is_sentence, reads_as_prose
 from caretbench.languages import language as language_named
 from caretbench.syntax.parser import encode, parse
 
@@ -61,15 +62,6 @@ _TAG_NAMES = frozenset({"code", "answer", "completion", "output", "response", "s
 _FENCE = re.compile(r"^(?P<head>[^`\n~]*?)(?P<marks>`{3,}+|~{3,}+)(?P<info>[^`\n]*+)$", re.MULTILINE)
 _FENCE_WORD = re.compile(r"[ \t]*\{?[ \t]*\.?(?P<word>[\w+#-]*)")
 _ONE_LINE = re.compile(r"\s*(?P<marks>`{3,})(?P<code>[^`\n]+)(?P=marks)\s*")
-_CHATTER = re.compile(
-    r"(?:absolutely|based on|below is|certainly|completion|given the|great|here(?:['\u2019]s| is| are)"
-    r"|i(?:['\u2019]ll|['\u2019]ve| will| have)|in this|let me|let['\u2019]s|my completion|of course|okay|ok,|sure"
-    r"|the (?:following|completed?|completion|missing|code|function|implementation|corrected|updated)"
-    r"|this (?:is the|code|completion|implementation)|to (?:complete|fill|fix|implement)"
-    r"|we (?:can|need|should)|you can)\b",
-    re.IGNORECASE,
-)
-_CODE_MARKS = re.compile(r"[;{}=]|//|/\*|\w\(|^\s*(?:#|@|\*)|->|::")
 
 
 class CleanedText(NamedTuple):
@@ -199,7 +191,7 @@ def _without_tags(text: str, surroundings: Surroundings) -> str:
     known = tag["name"].lower() in _TAG_NAMES or _names_language(tag["name"], surroundings.language)
     tail = text[behind:].strip()
     # Without its end only a known name is a tag; an element of JSX is code.
-    if not (known or (ends and not tail)) or _CODE_MARKS.search(tail) or surroundings.parses_with(text):
+    if not (known or (ends and not tail)) or CODE_MARKS.search(tail) or surroundings.parses_with(text):
         return text
     return _with_line_end(text[tag.end() : end].removeprefix("\n"), surroundings)
 
@@ -212,19 +204,7 @@ def _with_line_end(code: str, surroundings: Surroundings) -> str:
 
 def _is_lead(words: str) -> bool:
     """Return whether what is before a mark on its line is prose, or nothing."""
-    return not words.strip() or not (_CODE_MARKS.search(words) or re.search("[\"'`]", words.replace("'s ", " ")))
-
-
-def _is_prose(line: str) -> bool:
-    """Return whether a line is clearly chatter, by its first words, its end, and no mark of code."""
-    line = line.strip().lstrip("*_> ")
-    # A single word cannot be told from code by its first words alone; these three are taken for chatter.
-    if line.lower() in {"sure!", "certainly!", "absolutely!"}:
-        return True
-    ends_well = line.rstrip("*_ ").endswith((":", ".", "!"))
-    # A line of one word, `here` or `completion`, may be a name.
-    begins_so = len(line.split()) >= 2 and _CHATTER.match(line) is not None
-    return ends_well and begins_so and not _CODE_MARKS.search(line)
+    return not words.strip() or not (CODE_MARKS.search(words) or re.search("[\"'`]", words.replace("'s ", " ")))
 
 
 def _fences(text: str) -> list[_Fence]:
@@ -283,7 +263,7 @@ def _choose_code(text: str, fences: list[_Fence], language: str) -> str:
     """Return the code of the first block in the language or without a language, else of the first block."""
     head = text[: fences[0].start]
     first_closes = len(fences) % 2 == 1 and not fences[0].info and head.strip() and fences[0].place != "behind prose"
-    if first_closes and not any(_is_prose(line) for line in head.splitlines()):
+    if first_closes and not any(is_chatter(line) for line in head.splitlines()):
         # The prompt ended inside a fence, which the model closed: what is before the only mark is the answer.
         return head
     found = _fenced_blocks(text, fences)
@@ -340,17 +320,42 @@ def _one_line_code(text: str, line: re.Match[str], surroundings: Surroundings) -
     return _with_line_end((rest if named else line["code"]).strip(), surroundings)
 
 
+def _prose_tail(text: str, surroundings: Surroundings) -> int | None:
+    """Return the index behind a blank line at which a paragraph of prose begins that is no literal, or None."""
+    tree: tree_sitter.Tree | None = None
+    byte = len(encode(surroundings.before))
+    position, after_blank = 0, False
+    for line in text.splitlines(keepends=True):
+        if after_blank and reads_as_prose(line):
+            tree = tree or parse(surroundings.program(text), surroundings.language)
+            if not within_literal(tree, byte + len(line) - len(line.lstrip()) + 1):
+                return position
+        # Blank lines at the beginning separate nothing.
+        after_blank = not line.strip() and (after_blank or position > 0)
+        position += len(line)
+        byte += len(encode(line))
+    return None
+
+
 def _without_chatter(text: str, surroundings: Surroundings) -> str:
     lines = text.splitlines(keepends=True)
-    first = next((number for number, line in enumerate(lines) if line.strip()), None)
-    if first is None or not _is_prose(lines[first]):
+    first = next((number for number, line in enumerate(lines) if line.strip() and not reads_as_prose(line)), None)
+    # An answer of nothing but prose stays: it is wrong, and not empty.
+    if first is None:
         return text
-    rest = "".join(lines[first + 1 :])
-    # A first line that parses with the program is code, whatever its words; the only line of an answer is never
-    # removed.
-    if not rest.strip() or caret_in_literal(surroundings, text) or surroundings.parses_with(text):
+    head = "".join(lines[:first]).rstrip(" \t")
+    tail = _prose_tail(text, surroundings)
+    prose = (head.strip() and head) or (text[tail:] if tail is not None else "")
+    if not prose or caret_in_literal(surroundings, text):
         return text
-    return rest[rest.rfind("\n", 0, len(rest) - len(rest.lstrip())) + 1 :]
+    # What parses with the program is code, whatever its words. (Ruby takes sentences for calls.)
+    if surroundings.parses_with(text) and not is_sentence(prose):
+        return text
+    begin = len(head) if head.strip() else 0
+    end = len(text) if tail is None else tail
+    # The newline at the end belongs to the code only if the suffix goes on at the beginning of a line.
+    code = text[begin:end] if tail is None else text[begin:end].rstrip() + "\n" * surroundings.needs_newline
+    return code if code.strip() else text
 
 
 CLEANING_STEPS = (

@@ -18,6 +18,7 @@ from caretbench.extraction.block_end import (
     cut_at_block_end,
     longest_parsing_cut_with_suffix,
     reindent,
+    with_plain_line_ends,
     without_prefix_repetition,
     without_suffix_repetition,
 )
@@ -153,7 +154,7 @@ _POLICIES = (
         "What DevBench's released code did when texts came: a closed fence around the whole text goes.",
         steps=(("fence removed", _released),),
     ),
-    Policy("clean", 2, "Without reasoning, fences and a first line of chatter; nothing is cut.", cleans=True),
+    Policy("clean", 2, "Without reasoning, fences and prose around the code; nothing is cut.", cleans=True),
     Policy(
         "first_line",
         2,
@@ -188,6 +189,7 @@ _POLICIES = (
         "Cleaned, repetitions of what is shown removed, cut at the end of the caret's block, closed where needed.",
         cleans=True,
         steps=(
+            ("line ends changed", with_plain_line_ends),
             ("repetition of the prefix removed", without_prefix_repetition),
             ("moved to the caret's indentation", reindent),
             ("repetition of the suffix removed", without_suffix_repetition),

@@ -41,6 +41,8 @@ class Language(LanguageTable):
     """True if any comment directly before a declaration documents it."""
     indented: bool = False
     """True if blocks are marked by indentation after a colon."""
+    block_end: str = ""
+    """Word that ends a block, where no bracket does."""
     has_macros: bool = False
     """True if ``#define`` replaces names by text."""
     preprocessed: bool = False
