@@ -459,7 +459,7 @@ def test_stop_texts_beyond_what_the_provider_takes_end_the_answer_here(monkeypat
     prompt = ChatPrompt(messages=(Message(role="user", text="?"),), stop=stop)
     asked = ModelRequest(id="one", prompt=prompt)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    for model, sent, text in (("openai/gpt-4o", 4, "a b"), (CHAT, 6, "a b<5> c<4> d")):
+    for model, sent, text in (("openai/gpt-4o", 4, "a b"), (CHAT, 6, "a b")):
         with ModelServer(answer="a b<5> c<4> d") as server:
             reached = {"base_url": f"{server.url}/v1"} if model != CHAT else {}
             with client_on(monkeypatch, server, model, **reached) as client:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +11,13 @@ import polars as pl
 import pytest
 
 from caretbench.extraction.policies import policy
+from caretbench.files import sha256_text
 from caretbench.judging.answers import answer_key, inserted_texts
 from caretbench.judging.controls import caret_controls
 from caretbench.problem import Judgement
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.judged.carets import run_caret_scores
+from caretbench.reports.judged.decisions import decision_failures
 from caretbench.reports.judged.score_tables import caret_score_tables
 from caretbench.reports.judged.scores import NOT_VALIDATED, CaretScores
 from caretbench.reports.judged.value_table import judged_caret_values
@@ -118,7 +121,7 @@ def test_the_same_seed_gives_the_same_numbers(run: LoadedRun, summary: Summary) 
     assert Summary.model_validate_json(to_json(summary)) == summary
 
 
-def test_values_for_suites_are_totals_and_none_is_withheld_without_a_refusal(run: LoadedRun) -> None:
+def test_values_for_suites_are_totals_with_the_refusal_of_the_judge(run: LoadedRun) -> None:
     values = judged_caret_values(run, run_caret_scores(run)).filter(pl.col("model") == "gpt-4o")
     totals = {
         (row.problem_id, row.sample): sum(length_counts("", row.text or ""))
@@ -127,7 +130,7 @@ def test_values_for_suites_are_totals_and_none_is_withheld_without_a_refusal(run
     }
     found = {(row["problem_id"], row["sample"]): row["judged"] for row in values.iter_rows(named=True)}
     assert found == pytest.approx(totals)
-    assert values["withheld"].null_count() == values.height == 144
+    assert (values["withheld"].null_count(), values.height) == (0, 144)  # a judge of lengths fails its controls
     assert not values["says_nothing"].any()
 
 
@@ -169,6 +172,38 @@ def test_controls_show_whether_a_judge_can_be_believed(run: LoadedRun) -> None:
     assert good.graders[0].controls["other-reference"].separation == 1.0
     warnings = summarise(run).warnings
     assert any("does not rate the controls in the order" in text for text in warnings)
+
+
+def test_a_random_judge_fails_and_is_marked_in_every_table_and_export() -> None:
+    def random_opinion(problem: str, text: str) -> tuple[float, float]:
+        drawn = int(sha256_text(problem + text), 16)
+        return float(drawn % 6), float(drawn // 6 % 6)
+
+    run = judged_run({"r/judge": random_opinion})
+    judged = section(run)
+    [grader] = judged.graders
+    assert grader.state == "failed"
+    assert "reference judged correctly in" in grader.reason
+    [line] = decision_failures([judged])
+    assert grader.reason in line
+    summary = summarise(run)
+    assert sum(grader.reason in text for text in summary.warnings) == 1
+    scored = [table for table in caret_score_tables(judged) if table.title.startswith("Judge scores")]
+    assert scored
+    assert all("(!)" in row[1].text for table in scored for row in table.rows)
+    lines = [row for row in csv.DictReader(io.StringIO(to_csv(summary))) if row["metric"] == f"{CRITERION}:total"]
+    assert lines
+    assert all(grader.reason in row["note"] for row in lines if not row["scope"].startswith("control"))
+    assert json.loads(to_json(summary))["judged"][0]["graders"][0]["state"] == "failed"
+
+    references = {problem.id: problem.reference for problem in run.problems}
+
+    def knowing(problem: str, text: str) -> tuple[float, float]:
+        return (5.0, 5.0) if text == references[problem] else (1.0, 1.0)
+
+    good = section(judged_run({"k/judge": knowing}))
+    assert good.graders[0].state == "accepted"
+    assert not [*decision_failures([good])]
 
 
 def test_several_graders_their_mean_and_how_they_agree() -> None:

@@ -48,7 +48,7 @@ WHOLE = [completion(identity, sample, "whole") for identity in IDS for sample in
     [(TWENTY, (20, 1, 0, 20, 50)), (TWO_OF_FIVE, (50, 5, 30, 160, 250)), (WHOLE, (50, 2, 0, 100, 100))],
 )
 def test_completions_are_counted(completions: list[Completion], expected: tuple[int, ...]) -> None:
-    (found,) = recordings(completions, (), IDS)
+    (found,) = recordings(completions, (), PROBLEMS)
     counts = (found.problems, found.samples, found.with_fewer_samples, found.completions, found.expected)
     assert counts == expected
     assert found.complete is (completions is WHOLE)
@@ -56,13 +56,24 @@ def test_completions_are_counted(completions: list[Completion], expected: tuple[
 
 def test_empty_answers_count_where_text_was_due() -> None:
     answers = [completion(identity).model_copy(update={"text": " \n"}) for identity in IDS[:4]]
-    (found,) = recordings(answers, (), IDS[:4], nothing_due={IDS[0], IDS[1]})
+    (found,) = recordings(answers, (), PROBLEMS[:4], nothing_due={IDS[0], IDS[1]})
     assert found.empty == 2
+
+
+def test_answers_with_marks_of_a_server_or_a_model_are_counted_in_one_line() -> None:
+    prefix = PROBLEMS[0].shown.prefix
+    assert len(prefix.strip()) >= 20
+    texts = [f"{prefix}x", "x<|im_end|>", "<think>x", "It.</think>x", 'x = "<|im_end|>"; y', "x"]
+    answers = [completion(IDS[0], sample).model_copy(update={"text": text}) for sample, text in enumerate(texts)]
+    (found,) = recordings(answers, (), PROBLEMS[:1])
+    assert found.marked == 4
+    assert any("m: 4 of 6 answers begin with the prompt" in line for line in summarise(run_of(answers)).warnings)
+    assert any("0 of 20 answers begin with the prompt" in line for line in summarise(run_of(TWENTY)).notes)
 
 
 def test_requested_samples_that_failed_are_expected_and_other_problems_are_not() -> None:
     missing = [MissingSample(problem_id=IDS[0], model="m", parameters="none", sample=1, kind="timeout", message="no")]
-    (found,) = recordings([*TWENTY, completion("another")], missing, IDS[:20])
+    (found,) = recordings([*TWENTY, completion("another")], missing, PROBLEMS[:20])
     assert (found.completions, found.expected, found.with_fewer_samples) == (20, 40, 20)
 
 
@@ -86,7 +97,7 @@ def test_an_incomplete_recording_is_shown_everywhere(completions: list[Completio
     entries = {entry["title"]: entry for entry in json.loads(to_json(summary))["recordings"]}
     assert entries["whole"]["completions"] == entries["whole"]["expected"] == 100
     lines = [row for row in csv.DictReader(io.StringIO(to_csv(summary))) if row["scope"] == "recording"]
-    assert {row["value"] for row in lines if row["model"] == "whole"} == {"100"}
+    assert {row["value"] for row in lines if row["model"] == "whole" and "marked" not in row["metric"]} == {"100"}
 
 
 def test_a_complete_recording_has_neither_warning_nor_table() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -335,6 +336,10 @@ class ModelServer:
     def url(self) -> str:
         """The address, without a path."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def encrypt(self, context: ssl.SSLContext) -> None:
+        """Speak TLS; to be called before the server starts."""
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
 
     def __enter__(self) -> ModelServer:
         self._thread.start()

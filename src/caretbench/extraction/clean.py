@@ -96,6 +96,11 @@ def begins_with_reasoning(text: str) -> bool:
     return bool(_REASONING.match(text) or _CHANNELS.match(text))
 
 
+def holds_reasoning(text: str) -> bool:
+    """Return whether a text holds a mark of reasoning: at its beginning, or the end of a span."""
+    return begins_with_reasoning(text) or _REASONING_END.search(text) is not None
+
+
 def holds_special_token(text: str) -> bool:
     """Return whether a text holds what only tokenizers write: a mark such as ``<|endoftext|>``, or ``</s>`` at its end.
 
@@ -112,7 +117,7 @@ def holds_special_token(text: str) -> bool:
 
 def without_reasoning(text: str, surroundings: Surroundings) -> str:
     """Return the text without reasoning at its beginning."""
-    if not (begins_with_reasoning(text) or _REASONING_END.search(text)):
+    if not holds_reasoning(text):
         return text
     # What follows decides nothing, and takes long to parse: reasoning may have 400,000 characters.
     head = text[:MAX_TEXT_CHARACTERS]

@@ -86,6 +86,10 @@ def instruction_controls(
             # In the order of hashes, which no label follows; the next one is the same in every run.
             others = (group[(index + step) % len(group)] for step in range(1, len(group)))
             other = next((one.reference for one in others if _is_variant(problem, one, is_followed)), None)
+            # A limited run may lack the other problems; the set's builder stored the right answer to one of them.
+            stored = problem.released.get("other_variant")
+            if other is None and isinstance(stored, str) and stored.strip() and not is_followed(problem, stored):
+                other = stored
             texts = {REFERENCE: problem.reference, OTHER_VARIANT: other, EMPTY: ""}
             found[problem.id] = {
                 name: text

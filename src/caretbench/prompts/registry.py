@@ -17,7 +17,7 @@ from caretbench.prompts.caret_strategies import (
     LeftToRightStrategy,
     NaturalLanguageStrategy,
 )
-from caretbench.prompts.fim.families import FimStrategy, fim_formats, fim_strategies, format_for_model
+from caretbench.prompts.fim.families import FimStrategy, detect_format, fim_formats, fim_strategies, format_for_model
 from caretbench.prompts.question import (
     ChatQuestionStrategy,
     FillQuestionStrategy,
@@ -236,6 +236,19 @@ def choose(client: ModelClient, requested: str | None, *, questions: bool = Fals
     if reason := unreadable_reason(found, client):
         raise UsageError(f"{reason}; give --prompt {_offers(client, questions=questions)}")
     return found
+
+
+def family_warning(strategy: PromptStrategy, client: ModelClient) -> str | None:
+    """Return a warning where a prompt has sentinels that the model's tokenizer does not read as such; else None."""
+    tokens = client.special_tokens() if isinstance(strategy, FimStrategy) else None
+    if tokens is None or not isinstance(strategy, FimStrategy):
+        return None
+    missing = [token for token in strategy.format.identified_by if not tokens & {token, f"\u2581{token}"}]
+    found = detect_format(tokens)
+    if not missing:
+        return None
+    instead = f"; its tokens are those of fim/{found.name}" if found else ""
+    return f"the model's tokenizer has no {', '.join(missing)}, which --prompt {strategy.name} writes{instead}"
 
 
 def _choose_for_carets(client: ModelClient) -> PromptStrategy:

@@ -12,6 +12,7 @@ from caretbench.execution.dispatcher import Dispatcher, open_executor
 from caretbench.judging.criteria import CriterionProblems
 from caretbench.models import ClientOpener
 from caretbench.progress import FolderProgress, Progress
+from caretbench.prompts.registry import family_warning
 from caretbench.runs.generate import GenerationStage, ModelUnderTest, stored_cost
 from caretbench.runs.judge import JudgingSettings, NothingToJudgeError, judge_parts
 from caretbench.runs.judging.ratings import REQUIRED_COVERAGE
@@ -137,6 +138,9 @@ def _generate_suite(title: str, tested_model: ModelUnderTest, session: RunSessio
     session.progress.note(
         f"{tested_model.name}: prompt {tested_model.strategy.key}{shown}, parameters {tested_model.parameters}"
     )
+
+    if warning := family_warning(tested_model.strategy, tested_model.client):
+        session.progress.note(f"{tested_model.name}: warning: {warning}")
 
     def report(added: int, tally: StageCounts) -> None:
         session.progress(f"answers of {title}", added, tally.requested, format_counts(tally))

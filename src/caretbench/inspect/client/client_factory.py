@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import json
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -15,8 +17,17 @@ from pydantic import JsonValue
 from caretbench.errors import DataError, MachineError, UsageError
 from caretbench.inspect.client.checkpoint_files import TokenizerFile
 from caretbench.inspect.client.client import InspectClient
-from caretbench.inspect.client.provider_errors import plain_message, redact_line
+from caretbench.inspect.client.provider_errors import (
+    BrokenAnswerError,
+    parse_json,
+    plain_message,
+    plain_text,
+    redact_line,
+    server_error,
+    stated_error,
+)
 from caretbench.inspect.client.provider_facts import check_installed, provider_facts, providers
+from caretbench.inspect.providers.completion_server import END, StreamSplitter
 from caretbench.local.server_spec import SERVER, is_loopback, openai_address, own_server_advice
 from caretbench.models import ClientOptions, DryRunOptions
 from caretbench.redaction import is_secret_name, redact
@@ -102,7 +113,66 @@ def _model(spec: str, base_url: str | None, arguments: dict[str, Any]) -> Model:
     if isinstance(getattr(client, "max_retries", None), int):
         # The library's own tries would neither be counted nor kept to our pauses.
         client.max_retries = 0
+    hooks = getattr(getattr(client, "_client", None), "event_hooks", None)
+    if isinstance(hooks, dict) and "response" in hooks:
+        asked = getattr(model.api, "service_model_name", None)
+        name = asked() if callable(asked) else model.name
+        client._client.event_hooks = hooks | {"response": [*hooks["response"], partial(_read_leniently, name)]}
     return model
+
+
+async def _read_leniently(model: str, response: Any) -> None:
+    """Raise for an error that a server of OpenAI's form sends as an answer; make other forms of answers readable.
+
+    What OpenAI's library makes of them: an error in a stream is a text that ends early, JSON sent as ``text/plain`` is
+    no answer, content in parts and an answer that names no model are exceptions of Inspect.
+    """
+    if response.status_code != 200 or not response.request.url.path.endswith("/completions"):
+        return
+    if response.headers.get("content-type", "").startswith("text/event-stream"):
+        response.aiter_bytes = partial(_lenient_events, model, response.aiter_bytes)
+        return
+    data = await response.aread()
+    if data.lstrip()[:1] != b"{":
+        return
+    response.headers["content-type"] = "application/json"
+    body = parse_json(data)
+    if not isinstance(body, dict):
+        return
+    whole = _lenient_piece(body, model)
+    if not isinstance(whole.get("choices"), list):
+        raise BrokenAnswerError(f"the server answered without any choice: {data[:200].decode('utf-8', 'replace')}")
+    response._content = json.dumps(whole).encode()
+
+
+async def _lenient_events(model: str, chunks: Callable[..., AsyncIterator[bytes]], *_: Any) -> AsyncIterator[bytes]:
+    splitter = StreamSplitter("sse")
+    async for chunk in chunks():
+        for data in splitter.feed(chunk):
+            yield _lenient_event(data, model)
+    for data in splitter.close():
+        yield _lenient_event(data, model)
+
+
+def _lenient_event(data: bytes, model: str) -> bytes:
+    if data.strip() == END:
+        return b"data: [DONE]\n\n"
+    piece = parse_json(data)
+    if not isinstance(piece, dict):
+        raise BrokenAnswerError(f"the server's event is no object: {data[:80]!r}")
+    return b"data: " + json.dumps({"choices": []} | _lenient_piece(piece, model)).encode() + b"\n\n"
+
+
+def _lenient_piece(piece: dict[str, JsonValue], model: str) -> dict[str, JsonValue]:
+    if (error := stated_error(piece)) is not None:
+        raise server_error(error)
+    choices = piece.get("choices")
+    for choice in choices if isinstance(choices, list) else ():
+        for name in ("message", "delta"):
+            said = choice.get(name) if isinstance(choice, dict) else None
+            if isinstance(said, dict) and isinstance(said.get("content"), list):
+                said["content"] = plain_text(said["content"])
+    return piece | {"model": piece.get("model") or model}
 
 
 def _refuse_missing_responses(spec: str, model: Model, options: ClientOptions) -> None:

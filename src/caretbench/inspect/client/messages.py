@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from caretbench.extraction.clean import holds_special_token
 from caretbench.models import ChatPrompt, FillPrompt, ModelRequest, Prompt, TextPrompt
 
 if TYPE_CHECKING:
@@ -108,8 +109,10 @@ def messages_of(prompt: Prompt) -> list[ChatMessage]:
 
 
 def cut_at_stop(text: str, stop: Sequence[str]) -> str:
-    """Return ``text`` up to the first of the ``stop`` texts."""
-    return text[: min((place for word in stop if (place := text.find(word)) >= 0), default=len(text))]
+    """Return ``text`` up to the first of the ``stop`` texts; a special token stays, since reports count these."""
+    places = [(place, word) for word in stop if (place := text.find(word)) >= 0]
+    place, word = min(places, default=(len(text), ""))
+    return text[:place] + (word if holds_special_token(word) else "")
 
 
 def generate_config(

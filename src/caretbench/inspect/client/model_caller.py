@@ -7,9 +7,10 @@ too early and a body of the wrong types are answers to Inspect, and the pauses h
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,14 @@ from caretbench.inspect.client.messages import (
     likeliest_letter,
     messages_of,
 )
-from caretbench.inspect.client.provider_errors import BrokenAnswerError, RequestFault, classify_error, redact_line
-from caretbench.models import ClientOptions, ModelAnswer, ModelFailure, ModelRequest
+from caretbench.inspect.client.provider_errors import (
+    BrokenAnswerError,
+    RequestFault,
+    classify_error,
+    is_interrupted,
+    redact_line,
+)
+from caretbench.models import ChatPrompt, ClientOptions, ModelAnswer, ModelFailure, ModelRequest, Prompt, TextPrompt
 from caretbench.problem import Latency, Usage
 
 if TYPE_CHECKING:
@@ -33,6 +40,9 @@ if TYPE_CHECKING:
 
 _MIN_UNSTREAMED = 3
 """Calls of a model that never streamed, answered only without a stream, after which no stream is asked for."""
+
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_MIN_WORDS = 50
 
 _FINISH = {"stop": "stop", "max_tokens": "length", "model_length": "length"}
 
@@ -64,6 +74,7 @@ class _Reply:
     choices: Sequence[Any]
     streamed: bool
     latency: Latency
+    truncated: bool = False
 
 
 class ModelCaller:
@@ -81,7 +92,10 @@ class ModelCaller:
         together: bool,
         stop_texts: int | None = None,
         secrets: tuple[str, ...] = (),
+        notify: Callable[[str], None] = lambda _: None,
     ) -> None:
+        self._notify = notify
+        self._told_cut = False
         self.together = together
         self.stream = options.stream
         self.first_tokens = MAX_FIRST_TOKENS
@@ -113,8 +127,7 @@ class ModelCaller:
             else:
                 self._learn(stream=stream, empty_stream=empty_stream)
                 return outcome
-            if tokens > MIN_FIRST_TOKENS and _is_refusal_of_tokens(call, fault):
-                self.first_tokens = MIN_FIRST_TOKENS
+            if self._asks_for_less(call, fault, tokens):
                 continue
             if fault.status in (400, 422) and len(call.samples) > 1:
                 # `n` may be what it does not take: asked singly, the provider will tell.
@@ -131,6 +144,21 @@ class ModelCaller:
                 failure = self._failure(call, call.samples, fault, attempts)
                 return CallOutcome(call, failures=[failure], fault=fault)
             await asyncio.sleep(self._pause(call, fault, attempts))
+
+    def _asks_for_less(self, call: ModelCall, fault: RequestFault, tokens: int) -> bool:
+        """Return whether the next try asks for less of what the server refused: first tokens, or stop texts.
+
+        TGI, and servers behind OpenAI's own interface, take four stop texts; others one or none. The rest is applied
+        here.
+        """
+        if tokens > MIN_FIRST_TOKENS and _is_refusal_of_tokens(call, fault):
+            self.first_tokens = MIN_FIRST_TOKENS
+            return True
+        sent = len(call.request.prompt.stop[: self._stop_texts])
+        if fault.status not in (400, 422) or "stop" not in fault.message.lower() or not sent:
+            return False
+        self._stop_texts = next(number for number in (4, 1, 0) if number < sent)
+        return True
 
     def _learn(self, *, stream: bool, empty_stream: bool) -> None:
         """Ask for no more streams where the model answers without them alone; an empty stream may be an accident."""
@@ -172,7 +200,9 @@ class ModelCaller:
         first = told if isinstance(told, float) else first
         latency = Latency(first_s=first, last_s=time.monotonic() - begin, attempts=attempts)
         request, response = _raw()
-        return _Reply(output, _choices(response), bool(request.get("stream")), latency)
+        return _Reply(
+            output, _choices(response), bool(request.get("stream")), latency, response.get("truncated") is True
+        )
 
     def _to_outcome(self, call: ModelCall, reply: _Reply, attempts: int) -> CallOutcome:
         """Return the answers of a reply.
@@ -186,6 +216,9 @@ class ModelCaller:
         # Some servers accept `n` and answer once: the other samples are asked for one by one from now on.
         if len(given) < len(call.samples):
             self.together = False
+        if not self._told_cut and (notice := _cut_prompt_notice(call.request.prompt, reply)):
+            self._told_cut = True
+            self._notify(notice)
         outcome = CallOutcome(call, retryable=call.samples[len(given) :])
         usage = usage_of(reply.output, len(given))
         for index, sample in enumerate(call.samples[: len(given)]):
@@ -219,7 +252,10 @@ class ModelCaller:
         if not text and _is_null(raw):
             text = None
         finish = _finish(choice.stop_reason, reason)
-        if text and len(whole := cut_at_stop(text, self._unsent(call))) < len(text):
+        if is_interrupted(reason):
+            raise BrokenAnswerError(f"the server broke the answer off: {reason}")
+        # All of them: a server may ignore the stop texts that it was sent.
+        if text and len(whole := cut_at_stop(text, call.request.prompt.stop)) < len(text):
             text, finish = whole, "stop"
         if told:
             text, finish = likeliest_letter(told), "stop"
@@ -233,10 +269,6 @@ class ModelCaller:
             served_by=reply.output.model or None,
             log_probabilities=told,
         )
-
-    def _unsent(self, call: ModelCall) -> tuple[str, ...]:
-        """Stop texts for which the request had no room: they end an answer here."""
-        return () if self._stop_texts is None else call.request.prompt.stop[self._stop_texts :]
 
     def _failure(self, call: ModelCall, samples: tuple[int, ...], fault: RequestFault, attempts: int) -> ModelFailure:
         return ModelFailure(
@@ -306,6 +338,25 @@ def refusal_of(output: ModelOutput, stop_reason: str, text: str) -> str | None:
     if stop_reason == "model_length" and output.usage is None:
         return f"too long for the model: {output.error or text}".rstrip(": ")
     return None
+
+
+def _cut_prompt_notice(prompt: Prompt, reply: _Reply) -> str | None:
+    """Return a warning where a server says that it cut the prompt, or counts fewer tokens than the prompt has words."""
+    if isinstance(prompt, ChatPrompt):
+        texts = [message.text for message in prompt.messages]
+    else:
+        texts = [prompt.text] if isinstance(prompt, TextPrompt) else [prompt.prefix, prompt.suffix]
+    # A word is a token or more in any vocabulary; one of a single letter may be joined to a mark.
+    words = sum(len(_WORD.findall(text)) for text in texts)
+    usage = usage_of(reply.output, 1)
+    told = usage.input_tokens if usage is not None else None
+    if not reply.truncated and (not told or told >= words or words < _MIN_WORDS):
+        return None
+    counted = "" if told is None else f" (it counts {told:,} tokens for {words:,} words)"
+    return (
+        f"the server cuts prompts{counted}: give its model a longer context, or --context-tokens what it has, so that "
+        "the prompt is cut here"
+    )
 
 
 def usage_of(output: ModelOutput, answers: int) -> Usage | None:

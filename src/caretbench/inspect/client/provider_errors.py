@@ -5,10 +5,13 @@ Providers raise what they like, wrapped by Inspect and by the library that tries
 
 from __future__ import annotations
 
+import json
 import socket
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Literal, TypeVar
+
+from pydantic import JsonValue
 
 from caretbench.errors import MachineError
 from caretbench.models import FailureKind
@@ -61,6 +64,102 @@ class BrokenAnswerError(ProviderError):
 
     def __init__(self, message: str, *, status_code: int | None = None) -> None:
         super().__init__(message, status_code=status_code, retryable=True, kind="provider")
+
+
+_INTERRUPTED = frozenset({
+    "abort", "aborted", "cancel", "cancelled", "canceled", "disconnected", "error", "engine_error", "failed",
+    "insufficient_system_resource", "internal_error", "interrupted", "server_error", "timeout", "unavailable",
+})  # fmt: skip
+"""Finish reasons of engines that gave up."""
+
+
+def is_interrupted(finish: object) -> bool:
+    """Return whether a finish reason is that of an engine that gave up: what came until then is no answer."""
+    return isinstance(finish, str) and finish.lower() in _INTERRUPTED
+
+
+_ERROR_WORDS = frozenset({"error", "failed", "failure", "exception"})
+_ERROR_KINDS = ("object", "type", "status", "event")
+_MESSAGES = ("error", "message", "detail", "msg", "errors", "error_message", "error_msg", "details", "reason", "title")
+
+
+def stated_error(piece: Mapping[str, JsonValue]) -> JsonValue:
+    """Return the error that an answer, or an event of a stream, states in place of a text; None if it states none.
+
+    Servers send errors with status 200, and in mid-stream, in several forms: under ``error``, as an object of the kind
+    ``error``, or as a message where the choices would be.
+    """
+    if piece.get("error"):
+        return piece["error"]
+    if any(str(piece.get(key)).lower() in _ERROR_WORDS for key in _ERROR_KINDS):
+        return dict(piece)
+    is_answer = any(piece.get(key) is not None for key in ("choices", "content", "response", "usage"))
+    said = any(isinstance(piece.get(key), (str, list)) and piece[key] for key in _MESSAGES)
+    return None if is_answer or not said else dict(piece)
+
+
+def error_message(error: JsonValue) -> str:
+    """Return the message of a server's error in any of the known forms."""
+    for _ in range(4):
+        if isinstance(error, list) and error:
+            error = error[0]
+        if not isinstance(error, dict):
+            break
+        error = next((error[key] for key in _MESSAGES if error.get(key)), str(error))
+    return error if isinstance(error, str) else json.dumps(error)
+
+
+def server_error(error: JsonValue) -> ProviderError:
+    """Return the exception for an error that a server stated in its answer."""
+    code = error.get("code") if isinstance(error, dict) else None
+    status = code if isinstance(code, int) and 400 <= code < 600 else None
+    retryable = True if status is None else is_retryable_status(status)
+    return ProviderError(
+        f"the server answered with an error: {error_message(error)}", status_code=status, retryable=retryable
+    )
+
+
+def parse_json(data: bytes) -> JsonValue:
+    """Parse the JSON of a server.
+
+    Raises:
+        BrokenAnswerError: it is none.
+    """
+    try:
+        value: JsonValue = json.loads(data.decode("utf-8"))
+    # A decoding error is a ValueError; RecursionError comes of JSON that is nested too deep.
+    except (ValueError, RecursionError):
+        raise BrokenAnswerError(f"the server's answer is no JSON: {data[:80]!r}") from None
+    return value
+
+
+def as_error(data: bytes) -> bytes:
+    """Return the data of an event as an object whose ``error`` they are."""
+    try:
+        error = json.loads(data)
+    except ValueError:
+        error = data.decode("utf-8", "replace").strip()
+    stated = stated_error(error) if isinstance(error, dict) else error
+    return json.dumps({"error": stated or error or "unknown"}).encode()
+
+
+def plain_text(content: JsonValue) -> JsonValue:
+    """Return a content as text: of a list of parts, the texts of those that are no thinking."""
+    if not isinstance(content, list):
+        return content
+    texts: list[str] = []
+    for part in content:
+        is_text = isinstance(part, dict) and part.get("type", "text") in ("text", "output_text")
+        said = part.get("text") if is_text and isinstance(part, dict) else part
+        texts += [said] if isinstance(said, str) else []
+    return "".join(texts)
+
+
+def tls_advice(text: str) -> str:
+    """Return the remedy for an error of an encrypted connection, for the end of its message."""
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return "; for a certificate of your own set SSL_CERT_FILE to its file"
+    return "; the server does not encrypt: try http://" if "WRONG_VERSION_NUMBER" in text else ""
 
 
 def is_retryable_status(status: int) -> bool:
@@ -167,7 +266,7 @@ def classify_error(error: Exception, secrets: tuple[str, ...] = ()) -> RequestFa
         other_requests_fail = "unless_answered"
     return RequestFault(
         kind=_kind(own, names, status, retryable=retryable),
-        message=redact_line(_said(links, status), secrets),
+        message=redact_line(_said(links, status, own) + tls_advice(" ".join(map(str, links))), secrets),
         retryable=retryable and other_requests_fail != "surely",
         status=status,
         retry_after=_first(links, _retry_after),
@@ -205,16 +304,15 @@ def _is_unreachable(error: BaseException) -> bool:
     return isinstance(error, (ConnectionRefusedError, socket.gaierror))
 
 
-def _said(links: list[BaseException], status: int | None) -> str:
+def _said(links: list[BaseException], status: int | None, own: BaseException | None) -> str:
     """Return the message of the most informative exception: the one with the status, else the innermost shown."""
     unwrapped = [link for link in links if type(link).__name__ not in _WRAPPERS] or links[-1:]
     if status is not None:
         knowing = next((link for link in unwrapped if _status(link) is not None), unwrapped[0])
         return f"HTTP {status}: {_words(knowing)}"
-    first = unwrapped[0]
-    if getattr(first, "retryable", None) is not None:
-        return _words(first)
-    first = list(_causes(first))[-1]
+    if own is not None:
+        return _words(own)
+    first = list(_causes(unwrapped[0]))[-1]
     words, name = _words(first), type(first).__name__
     if isinstance(first, MachineError) or name == "PrerequisiteError":
         return words
@@ -241,6 +339,8 @@ def _words(error: BaseException) -> str:
     if type(error).__name__ == "PrerequisiteError":
         return plain_message(getattr(error, "message", error))
     body = getattr(error, "body", None)
+    if isinstance(body, str) and body.strip():
+        return body
     if isinstance(body, dict):
         inner = body.get("error")
         message = body.get("message") or (inner.get("message") if isinstance(inner, dict) else inner)

@@ -8,18 +8,29 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import anyio
 import httpx
 from pydantic import JsonValue
 
 from caretbench.errors import UsageError
-from caretbench.inspect.client.provider_errors import BrokenAnswerError, ProviderError, is_retryable_status
+from caretbench.inspect.client.provider_errors import (
+    BrokenAnswerError,
+    ProviderError,
+    as_error,
+    error_message,
+    is_interrupted,
+    is_retryable_status,
+    parse_json,
+    plain_text,
+    server_error,
+    stated_error,
+)
 from caretbench.inspect.providers.endpoint_shapes import AnswerPaths, EndpointShape, RequestForm, value_at
 from caretbench.local.server_spec import is_loopback
 from caretbench.redaction import REDACTED, redact
@@ -27,7 +38,8 @@ from caretbench.redaction import REDACTED, redact
 MAX_ANSWER_BYTES = 16 << 20
 """Bytes of one answer, as sent; what is longer is no completion."""
 
-_END = b"[DONE]"
+END: Final = b"[DONE]"
+"""Data of the event that ends a stream."""
 
 
 class TokenCounts(NamedTuple):
@@ -75,6 +87,8 @@ class AnswerAssembly:
         self._shape = shape
         self._expected = expected
         self._has_end = False
+        self._odd: JsonValue = None
+        self.truncated = False
         self.ended = False
         self.choices: dict[int, PartialChoice] = {}
         self.model: str | None = None
@@ -102,15 +116,15 @@ class AnswerAssembly:
         """
         if not isinstance(piece, dict):
             raise BrokenAnswerError("the server's answer is no JSON object")
-        # Some servers answer an error with status 200, or send one in mid-stream.
-        if piece.get("error"):
-            raise _provider_error(piece["error"])
+        if (error := stated_error(piece)) is not None:
+            raise server_error(error)
         if isinstance(served := piece.get("model"), str) and served:
             self.model = served
+        self.truncated |= piece.get("truncated") is True
         self._count(piece)
         found = value_at(piece, places.choices) if places.choices else [piece]
         if found is None:
-            found = []
+            found, self._odd = [], piece
         if not isinstance(found, list):
             raise BrokenAnswerError(f"the server's answer has no list at {places.choices!r}")
         for position, entry in enumerate(found):
@@ -122,7 +136,7 @@ class AnswerAssembly:
         index = value_at(entry, places.index)
         # Servers with one answer per request send no index.
         number = index if isinstance(index, int) and not isinstance(index, bool) else position
-        text, finish = value_at(entry, places.text), value_at(entry, places.finish)
+        text, finish = plain_text(value_at(entry, places.text)), value_at(entry, places.finish)
         if text is not None and not isinstance(text, str):
             raise BrokenAnswerError(f"the server's answer has no text at {places.text!r}")
         if finish is not None and not isinstance(finish, str):
@@ -132,11 +146,12 @@ class AnswerAssembly:
             choice.silent = False
         if text:
             choice.parts.append(text)
-        if finish and (places.done is None or value_at(entry, places.done)):
-            choice.finish = finish
         self._has_end |= places.done is not None
-        choice.finished |= bool(finish) if places.done is None else bool(value_at(entry, places.done))
-        if finish in self._shape.interrupted:
+        done = bool(finish if places.done is None else value_at(entry, places.done))
+        choice.finished |= done
+        if finish and done:
+            choice.finish = finish
+        if finish in self._shape.interrupted or is_interrupted(finish):
             raise BrokenAnswerError(f"the server broke the answer off: {finish}")
 
     def _count(self, piece: JsonValue) -> None:
@@ -159,7 +174,8 @@ class AnswerAssembly:
         """
         choices = self.received_choices()
         if not choices:
-            raise BrokenAnswerError("the server answered without any choice")
+            said = f": {json.dumps(self._odd)[:200]}" if self._odd else ""
+            raise BrokenAnswerError(f"the server answered without any choice{said}")
         # A choice without text is an answer only if the server says that it ended so.
         if any(not choice.parts and choice.finish is None for choice in choices):
             raise BrokenAnswerError("the server answered with a choice that holds neither text nor an end")
@@ -172,38 +188,6 @@ def _number(value: JsonValue) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def error_message(error: JsonValue) -> str:
-    """Return the message of a server's error in any of the known forms."""
-    for _ in range(4):
-        if not isinstance(error, dict):
-            break
-        error = next((error[key] for key in ("error", "message", "detail", "msg") if error.get(key)), str(error))
-    return error if isinstance(error, str) else json.dumps(error)
-
-
-def _provider_error(error: JsonValue) -> ProviderError:
-    code = _number(value_at(error, "code"))
-    status = code if code is not None and 400 <= code < 600 else None
-    retryable = True if status is None else is_retryable_status(status)
-    return ProviderError(
-        f"the server answered with an error: {error_message(error)}", status_code=status, retryable=retryable
-    )
-
-
-def parse_json(data: bytes) -> JsonValue:
-    """Parse the JSON of a server.
-
-    Raises:
-        BrokenAnswerError: it is none.
-    """
-    try:
-        value: JsonValue = json.loads(data.decode("utf-8"))
-    # A decoding error is a ValueError; RecursionError comes of JSON that is nested too deep.
-    except (ValueError, RecursionError):
-        raise BrokenAnswerError(f"the server's answer is no JSON: {data[:80]!r}") from None
-    return value
-
-
 class StreamSplitter:
     """Splitter of a byte stream into events or lines.
 
@@ -214,6 +198,7 @@ class StreamSplitter:
         self._events = stream == "sse"
         self._rest: list[bytes] = []
         self._data: list[bytes] = []
+        self._is_error = False
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """Yield the events or lines that ``chunk`` completes."""
@@ -239,10 +224,13 @@ class StreamSplitter:
             self._data.append(line[5:].removeprefix(b" "))
         # llama.cpp's older form of an error within a stream.
         elif line.startswith(b"error:"):
-            self._data.append(b'{"error":' + line[6:] + b"}")
+            self._data.append(as_error(line[6:]))
+        elif line.startswith(b"event:"):
+            self._is_error = line[6:].strip().lower() == b"error"
         elif not line and self._data:
             data, self._data = b"\n".join(self._data), []
-            yield data
+            yield as_error(data) if self._is_error else data
+            self._is_error = False
 
 
 class StreamReader:
@@ -271,7 +259,7 @@ class StreamReader:
 
     def _assemble(self, found: Iterator[bytes]) -> None:
         for data in found:
-            if self._shape.stream == "sse" and data.strip() == _END:
+            if self._shape.stream == "sse" and data.strip() == END:
                 self._assembly.end()
             # What comes behind the end is no part of the answer.
             elif not self._assembly.ended:
@@ -295,13 +283,14 @@ _SILENCE_S = 600.0
 
 
 class EndpointAnswer(NamedTuple):
-    """Whole answer: at least one choice. Seconds count from sending; ``first_s`` is None where nothing streamed."""
+    """Whole answer; seconds count from sending. ``truncated``: the server says that it cut the prompt."""
 
     choices: list[PartialChoice]
     model: str | None
     counts: TokenCounts | None
     first_s: float | None
     last_s: float
+    truncated: bool = False
 
 
 class CompletionServer:
@@ -349,6 +338,7 @@ class CompletionServer:
                 limits=httpx.Limits(max_connections=None, max_keepalive_connections=100),
                 # A proxy has no way to this machine's own servers.
                 trust_env=not is_loopback(self.address),
+                verify=httpx.create_ssl_context(),
                 # A key goes to no other address.
                 follow_redirects=False,
             )
@@ -368,17 +358,21 @@ class CompletionServer:
             async with self._connections().stream("POST", url, json=body, headers=self._headers()) as response:
                 if response.status_code != 200:
                     raise await self._refusal_error(response)
-                streamed = not _is_json_body(response)
+                chunks = response.aiter_bytes()
+                first = await _first_chunk(chunks)
+                streamed = not self._is_whole(response, first)
                 if streamed:
-                    first_s = await self._read(response, assembly, form, started)
+                    first_s = await self._read(first, chunks, assembly, form, started)
                 else:
-                    assembly.add(parse_json(await _read_body(response)), form.answer or self._shape.answer)
+                    whole = parse_json(await _read_body(chunks, first))
+                    assembly.add(whole, form.answer or self._shape.answer)
         return EndpointAnswer(
             assembly.complete_choices(streamed=streamed),
             assembly.model,
             assembly.counts,
             first_s,
             time.monotonic() - started,
+            assembly.truncated,
         )
 
     async def fetch(self, path: str, body: Mapping[str, JsonValue] | None = None) -> JsonValue:
@@ -393,7 +387,7 @@ class CompletionServer:
             async with self._connections().stream(method, url, json=body, headers=self._headers()) as response:
                 if response.status_code != 200:
                     raise await self._refusal_error(response)
-                return parse_json(await _read_body(response))
+                return parse_json(await _read_body(response.aiter_bytes()))
 
     @contextmanager
     def _provider_errors(self, url: str) -> Iterator[None]:
@@ -417,13 +411,19 @@ class CompletionServer:
         if client is not None:
             await client.aclose()
 
+    def _is_whole(self, response: httpx.Response, first: bytes) -> bool:
+        """Return whether an answer is one JSON value, and no stream, whatever its content type says of events."""
+        if self._shape.stream == "sse":
+            return first.lstrip()[:1] in (b"{", b"[")
+        return str(response.headers.get("content-type", "")).split(";")[0].strip().lower() == "application/json"
+
     async def _read(
-        self, response: httpx.Response, assembly: AnswerAssembly, form: RequestForm, started: float
+        self, first: bytes, rest: AsyncIterator[bytes], assembly: AnswerAssembly, form: RequestForm, started: float
     ) -> float | None:
         reader = StreamReader(self._shape, assembly, form)
         first_s: float | None = None
         with anyio.CancelScope() as scope:
-            async for chunk in response.aiter_bytes():
+            async for chunk in _after(first, rest):
                 reader.feed(chunk)
                 if first_s is None and assembly.started:
                     first_s = time.monotonic() - started
@@ -434,7 +434,7 @@ class CompletionServer:
 
     async def _refusal_error(self, response: httpx.Response) -> ProviderError:
         status = response.status_code
-        data = await _read_body(response)
+        data = await _read_body(response.aiter_bytes())
         try:
             said = error_message(parse_json(data))
         except ProviderError:
@@ -458,15 +458,27 @@ def _check_address(address: str) -> None:
         raise UsageError(f"{redact(address)} is no address of a server: http://HOST:PORT or https://HOST")
 
 
-def _is_json_body(response: httpx.Response) -> bool:
-    kind = response.headers.get("content-type", "").split(";")[0].strip().lower()
-    return bool(kind == "application/json")
+async def _first_chunk(chunks: AsyncIterator[bytes]) -> bytes:
+    """Return the bytes up to the first that is no blank."""
+    first = b""
+    async for chunk in chunks:
+        first += chunk
+        check_size(len(first))
+        if first.strip():
+            break
+    return first
 
 
-async def _read_body(response: httpx.Response) -> bytes:
+async def _after(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for chunk in rest:
+        yield chunk
+
+
+async def _read_body(chunks: AsyncIterator[bytes], first: bytes = b"") -> bytes:
     parts: list[bytes] = []
     size = 0
-    async for chunk in response.aiter_bytes():
+    async for chunk in _after(first, chunks):
         size += len(chunk)
         check_size(size)
         parts.append(chunk)

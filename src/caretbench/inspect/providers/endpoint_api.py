@@ -118,7 +118,7 @@ class EndpointAPI(SingleTryAPI):
         call = ModelCall.create(request=body, response=None)
         reply = await self._server.ask(form, body, expected)
         call.time = reply.last_s
-        call.response = {"model": reply.model, "choices": _as_sent(reply)}
+        call.response = {"model": reply.model, "choices": _as_sent(reply), "truncated": reply.truncated}
         return self._output(reply, unsent), call
 
     def connection_key(self) -> str:

@@ -14,9 +14,15 @@ from pydantic import JsonValue, ValidationError
 
 from caretbench.errors import UsageError
 from caretbench.inspect.client.messages import PROMPT_KIND
-from caretbench.inspect.client.provider_errors import BrokenAnswerError, ProviderError, is_retryable_status
+from caretbench.inspect.client.provider_errors import (
+    BrokenAnswerError,
+    ProviderError,
+    error_message,
+    is_retryable_status,
+    parse_json,
+)
 from caretbench.inspect.providers.base import FINISH_REASONS, FIRST_S, SingleTryAPI, chat_choice
-from caretbench.inspect.providers.completion_server import StreamSplitter, check_size, error_message, parse_json
+from caretbench.inspect.providers.completion_server import StreamSplitter, check_size
 from caretbench.inspect.providers.endpoint_shapes import StopReason
 from caretbench.local.gguf import read_gguf
 from caretbench.local.llama_server import LlamaServer, engine_version, server_settings

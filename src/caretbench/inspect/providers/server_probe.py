@@ -8,10 +8,13 @@ server counts more tokens in the prompt with it than without.
 from __future__ import annotations
 
 import asyncio
+import socket
+import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
@@ -23,6 +26,7 @@ from caretbench.inspect.client.provider_errors import (
     RequestFault,
     classify_error,
     one_line,
+    tls_advice,
 )
 from caretbench.inspect.providers.completion_server import CompletionServer, EndpointAnswer
 from caretbench.inspect.providers.endpoint_shapes import EndpointShape, RequestForm, endpoint_shape, value_at
@@ -143,6 +147,7 @@ _RETRIES_WHILE_FAILING = 2
 _BUSY = (429, 503)
 """Statuses of a server that loads its model, or has too much to do."""
 _UNREACHABLE_TRIES = 2
+_TLS_S = 5.0
 _WHOLE_PROBE_S = 900.0
 # Several tokens in any vocabulary: a server that counts one for it has another endpoint at this path.
 _TOKENIZED = "width * height"
@@ -287,7 +292,8 @@ class _ServerProbe:
             refusals = "; ".join(f"{name}: {attempt.refusal}" for name, attempt in outcomes)
             errors = [attempt.error for _, attempt in outcomes if attempt.error is not None]
             raise MachineError(
-                f"{self._spec.root} answers no request for {self._found.model} ({refusals}); {_remedy(errors)}"
+                f"{self._spec.root} answers no request for {self._found.model} ({refusals}); "
+                + (await asyncio.to_thread(_encryption_remedy, self._spec.root) or _remedy(errors))
             )
 
     async def _attempt_fill(self, text: _Attempt, *, ollama: bool) -> tuple[str, _Attempt]:
@@ -381,8 +387,27 @@ class _ServerProbe:
             raise MachineError(f"{fault.message}; start the model's server, or correct the address")
 
 
+def _encryption_remedy(root: str) -> str:
+    """Return the remedy where an address without encryption belongs to a server that encrypts; else nothing."""
+    parts = urlsplit(root)
+    if parts.scheme != "http" or not parts.hostname:
+        return ""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        with (
+            socket.create_connection((parts.hostname, parts.port or 80), _TLS_S) as plain,
+            context.wrap_socket(plain, server_hostname=parts.hostname),
+        ):
+            return f"the server encrypts: try {root.replace('http://', 'https://', 1)}"
+    except OSError:
+        return ""
+
+
 def _remedy(errors: Sequence[ProviderError]) -> str:
     """Return the remedy for requests that were all refused."""
+    if advice := tls_advice(" ".join(map(str, errors))):
+        return advice.lstrip("; ")
     if any(error.kind == "timeout" for error in errors):
         return "it listens and does not answer: look at the log of the server; --timeout gives it more seconds"
     if any((error.status_code or 0) >= 500 for error in errors):

@@ -275,7 +275,8 @@ class _CriterionScores:
         missing = self.missing.get((*key, self.criterion), 0)
         texts = self.graders.get(key, {})
         controls = {} if self.form == "decision" else self._controls(list(self.problems.values()))
-        return grader_numbers(key, self.titles[key], self.rows, texts, controls, missing)
+        maximum = math.fsum(self.scales.values())
+        return grader_numbers(key, self.titles[key], self.rows, texts, controls, missing, maximum)
 
     def _controls(self, problems: Sequence[Problem]) -> Mapping[str, Mapping[str, str]]:
         return (self.suite.caret_controls if self.suite else default_controls)(problems, self.form)

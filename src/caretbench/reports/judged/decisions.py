@@ -21,10 +21,12 @@ from caretbench.reports.judged.scores import (
     ControlDecisions,
     DecisionAgreement,
     GraderDecisions,
+    GraderNumbers,
     RoundDecisions,
 )
 from caretbench.reports.judged.trust import Acceptance, Calibration, ControlRating, State, acceptance_of, rejection_line
 from caretbench.runs.judging.ratings import HumanRating
+from caretbench.suites.suite_types import FAILED_CONTROLS_MARK
 
 Decision = tuple[bool, bool]
 """Decision of a judge, and the known one."""
@@ -209,21 +211,27 @@ def people_decisions(ratings: Iterable[HumanRating], names: Iterable[str]) -> di
     return {text: sum(totals) / len(totals) for text, totals in found.items()}
 
 
+_MARKED = f"scores are no accepted measure of quality; those of one that failed are marked {FAILED_CONTROLS_MARK}"
+
+
 def decision_warnings(judged: Iterable[CaretScores]) -> Iterator[str]:
-    """Yield a line for each grader of decisions that did not pass its controls."""
-    for line in refusal_lines(judged, ("failed", "too_few", "unknown")):
-        yield f"{line}; its decisions do not measure whether instructions are followed"
+    """Yield a line for each grader of texts at carets that did not pass its controls."""
+    for entry in judged:
+        says = "decisions do not measure whether instructions are followed" if entry.decisions else _MARKED
+        for line in refusal_lines([entry], ("failed", "too_few", "unknown")):
+            yield f"{line}; its {says}"
 
 
 def decision_failures(judged: Iterable[CaretScores]) -> Iterator[str]:
-    """Yield a line for each grader of decisions that failed its controls."""
+    """Yield a line for each grader of texts at carets that failed its controls."""
     for line in refusal_lines(judged, ("failed",)):
         yield f"{line}; this run has failed"
 
 
 def refusal_lines(judged: Iterable[CaretScores], states: Sequence[State]) -> Iterator[str]:
-    """Yield a line for each grader of decisions in one of the states, with the reason."""
+    """Yield a line for each grader in one of the states, with the reason."""
     for entry in judged:
-        for grader in entry.decisions:
-            if grader.state in states:
+        graders: list[GraderDecisions | GraderNumbers] = [*entry.decisions, *entry.graders]
+        for grader in graders:
+            if grader.state is not None and grader.state in states:
                 yield rejection_line(grader.title, entry.criterion, Acceptance(grader.state, grader.reason))

@@ -10,13 +10,16 @@ from typing import Any
 
 from caretbench.judging.aggregation import GraderKey, TextKey, TextScores, controls_in_order, repeat_spread, separation
 from caretbench.judging.answers import answer_key
-from caretbench.judging.controls import CONTROLS, control_totals
+from caretbench.judging.controls import CONTROLS, EMPTY, OTHER, REFERENCE, control_totals
 from caretbench.metrics.agreement.item_statistic import ItemEstimate
 from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean
 from caretbench.problem import Judgement, Problem
 from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.judged.scores import ControlNumbers, GraderHumanAgreement, GraderNumbers
+from caretbench.reports.judged.trust import Acceptance, Calibration, ControlRating, acceptance_of, is_control_correct
 from caretbench.runs.judging.ratings import HumanRating, human_agreement
+
+_DECIDING = (REFERENCE, OTHER, EMPTY)
 
 MissingCounts = Mapping[tuple[str, str, str], int]
 """Numbers of missing judgements by grader, parameters and criterion."""
@@ -100,12 +103,14 @@ def grader_numbers(
     texts: Mapping[TextKey, TextScores],
     controls: Mapping[str, Mapping[str, str]],
     missing: int,
+    maximum: float,
 ) -> GraderNumbers:
     """Return the numbers of one grader of texts at carets, with its ratings of ``controls``, by problem and name."""
     rows = [row for row in judgements if (row.grader, row.parameters) == key]
     answers = {problem: {name: answer_key(text) for name, text in named.items()} for problem, named in controls.items()}
     totals = control_totals(answers, {text: scores.total for text, scores in texts.items()})
     reference = totals["reference"]
+    verdict = _acceptance(totals, maximum) if controls else None
     numbers = {
         name: ControlNumbers(
             mean=math.fsum(values) / len(values),
@@ -126,7 +131,24 @@ def grader_numbers(
         control_problems=len(reference),
         controls=numbers,
         in_order=controls_in_order({name: numbers[name].mean for name in CONTROLS}) if numbers else None,
+        state=verdict.state if verdict else None,
+        reason=verdict.reason if verdict else "",
     )
+
+
+def _acceptance(totals: Mapping[str, Sequence[float]], maximum: float) -> Acceptance:
+    """Return the verdict on a grader by the rule for answers; the doubled reference is neither right nor wrong."""
+    ratings = {
+        name: ControlRating(
+            mean=math.fsum(totals[name]) / len(totals[name]),
+            problems=len(totals[name]),
+            right=sum(is_control_correct(name, total, maximum, bad=False) for total in totals[name])
+            / len(totals[name]),
+        )
+        for name in _DECIDING
+        if totals[name]
+    }
+    return acceptance_of(Calibration(ratings, unjudged=0), _DECIDING)
 
 
 def _above(reference: Sequence[float], control: Sequence[float]) -> float:

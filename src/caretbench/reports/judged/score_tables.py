@@ -88,8 +88,8 @@ def _by_stratum(
         rows.append(
             (
                 title_field(column.title, baseline=column.baseline),
-                score_field(column.overall.scores[TOTAL]),
-                *(score_field(cells.get(value)) for value in values),
+                _marked(score_field(column.overall.scores[TOTAL]), refused=bool(judged.refusal(column.grader))),
+                *(_marked(score_field(cells.get(one)), refused=bool(judged.refusal(column.grader))) for one in values),
                 share_field(column.judged / column.samples),
             )
         )
@@ -102,7 +102,10 @@ def _parts_table(judged: CaretScores) -> ReportTable:
     rows: list[FieldValues] = [
         (
             title_field(column.title, baseline=column.baseline),
-            *(score_field(column.overall.scores.get(name)) for name in (*judged.scores, TOTAL)),
+            *(
+                _marked(score_field(column.overall.scores.get(name)), refused=bool(judged.refusal(column.grader)))
+                for name in (*judged.scores, TOTAL)
+            ),
             column.overall.scores[TOTAL].problems,
             column.samples,
         )
@@ -231,7 +234,7 @@ def _answer_scores_table(judged: AnswerScores) -> ReportTable:
         (
             column.model,
             column.grader,
-            _marked(score_field(column.value), column),
+            _marked(score_field(column.value), refused=bool(column.refused)),
             *(digits_field(column.parts.get(name)) for name in parts),
             *((share_field(column.claim_rate), column.says_nothing) if counted else ()),
             column.value.problems if column.value else 0,
@@ -257,9 +260,9 @@ def _answer_scores_table(judged: AnswerScores) -> ReportTable:
     )
 
 
-def _marked(field: TableField, column: AnswerScoreColumn) -> TableField:
+def _marked(field: TableField, *, refused: bool) -> TableField:
     """Return the field, marked if the graders did not pass their controls."""
-    if not column.refused or field.sort is None:
+    if not refused or field.sort is None:
         return field
     return field.model_copy(update={"text": f"{field.text} {FAILED_CONTROLS_MARK}", "tone": "warning"})
 
@@ -274,8 +277,11 @@ def _stratum_table(judged: AnswerScores, stratum: str) -> ReportTable:
     rows: list[FieldValues] = [
         (
             column.model,
-            _marked(score_field(column.value), column),
-            *(_marked(score_field(column.strata[stratum].get(label)), column) for label in labels),
+            _marked(score_field(column.value), refused=bool(column.refused)),
+            *(
+                _marked(score_field(column.strata[stratum].get(label)), refused=bool(column.refused))
+                for label in labels
+            ),
         )
         for column in judged.columns
     ]

@@ -78,6 +78,9 @@ class GraderNumbers(GraderCounts):
     controls: Mapping[str, ControlNumbers] = Field(default_factory=dict)
     in_order: bool | None = None
     """True if the controls' means are in the right order."""
+    state: State | None = None
+    """Verdict by the controls; None for decisions, which have their own."""
+    reason: str = ""
 
 
 class GraderPair(ReportValue):
@@ -214,6 +217,11 @@ class CaretScores(JudgedCriterion):
     def maximum(self) -> float:
         """Maximum sum."""
         return math.fsum(self.scores.values())
+
+    def refusal(self, grader: str) -> str:
+        """Return the reasons for which a grader, or those that a mean is over, failed the controls; else nothing."""
+        named = [entry for entry in self.graders if entry.title == grader] or self.graders
+        return "; ".join(entry.reason for entry in named if entry.state == "failed")
 
 
 class AnswerScoreColumn(ReportValue):

@@ -12,7 +12,8 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from caretbench.problem import AnyCompletion, Latency, MissingSample
+from caretbench.extraction.clean import holds_reasoning, holds_special_token
+from caretbench.problem import AnyCompletion, Caret, Latency, MissingSample, Problem
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import KEY, model_titles
 from caretbench.reports.results.run_settings import model_order, variant_titles
@@ -150,6 +151,9 @@ def _request_times(seconds: Sequence[float]) -> RequestTimes | None:
     return RequestTimes(median_s=float(median), percentile_95_s=float(high), requests=len(seconds))
 
 
+# A shorter prefix may be how an answer begins.
+_MIN_ECHOED, _ECHOED = 20, 200
+
 MIN_EMPTY = 0.05
 """Minimum share of empty answers that is worth a warning."""
 
@@ -175,6 +179,8 @@ class Recording(ReportValue):
     """Completions for which the provider answered with nothing at all."""
     empty: int = 0
     """Completions without any visible character where text was due, null ones not counted."""
+    marked: int = 0
+    """Completions that begin with the prompt, or hold a special token or a reasoning mark."""
     refused: int = 0
     refusal: str | None = None
 
@@ -196,24 +202,26 @@ def refusals(frame: pl.DataFrame) -> dict[tuple[str, str], list[str]]:
 def recordings(
     completions: Iterable[AnyCompletion],
     missing: Iterable[MissingSample],
-    problems: Iterable[str],
+    problems: Iterable[Problem],
     refused: Mapping[tuple[str, str], Sequence[str]] = MappingProxyType({}),
     nothing_due: Container[str] = frozenset(),
 ) -> tuple[Recording, ...]:
-    """Return the completions of each model in numbers, over the problems with these ids.
+    """Return the completions of each model in numbers, over these problems.
 
     ``refused`` are the reasons of :func:`refusals`, ``nothing_due`` the problems whose right answer is empty.
     """
-    known = set(problems)
+    known = {problem.id: problem for problem in problems}
     found: dict[tuple[str, str], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     requested: dict[tuple[str, str], set[int]] = defaultdict(set)
     null: Counter[tuple[str, str]] = Counter()
     empty: Counter[tuple[str, str]] = Counter()
+    marked: Counter[tuple[str, str]] = Counter()
     for row in completions:
         if row.problem_id in known:
             found[row.model, row.parameters][row.problem_id].add(row.sample)
             requested[row.model, row.parameters].add(row.sample)
             null[row.model, row.parameters] += row.text is None
+            marked[row.model, row.parameters] += _is_marked(row.text or "", known[row.problem_id])
             empty[row.model, row.parameters] += (
                 row.text is not None and not row.text.strip() and row.problem_id not in nothing_due
             )
@@ -233,11 +241,19 @@ def recordings(
             expected=len(known) * len(requested[key]),
             null=null[key],
             empty=empty[key],
+            marked=marked[key],
             refused=len(refused.get(key, ())),
             refusal=next(iter(refused.get(key, ())), None),
         )
         for key, by_problem in sorted(found.items())
     )
+
+
+def _is_marked(text: str, problem: Problem) -> bool:
+    """Return whether a raw text begins with the prompt, or holds what only models, servers and tokenizers write."""
+    prefix = problem.shown.prefix.strip()[:_ECHOED] if isinstance(problem.shown, Caret) else ""
+    echoes = len(prefix) >= _MIN_ECHOED and text.lstrip().startswith(prefix)
+    return echoes or holds_special_token(text) or holds_reasoning(text)
 
 
 def incomplete_warnings(found: Sequence[Recording]) -> Iterator[str]:
@@ -266,6 +282,22 @@ def blank_warnings(found: Sequence[Recording]) -> Iterator[str]:
             )
         if entry.empty >= MIN_EMPTY * entry.completions:
             yield f"{entry.title}: {entry.empty} of {entry.completions} answers are empty."
+
+
+_MARKS = "answers begin with the prompt, hold a special token, or hold a reasoning mark"
+
+
+def mark_warnings(found: Sequence[Recording]) -> Iterator[str]:
+    """Yield a line for each model with answers that hold marks: those of its server, its template or its tokenizer."""
+    for entry in found:
+        if entry.marked:
+            yield f"{entry.title}: {entry.marked} of {entry.completions} {_MARKS}. Look at its prompt and its server."
+
+
+def mark_notes(found: Sequence[Recording]) -> Iterator[str]:
+    """Yield the same line with 0 where no answer holds a mark."""
+    if found and not any(entry.marked for entry in found):
+        yield f"0 of {sum(entry.completions for entry in found)} {_MARKS}."
 
 
 def refused_warnings(found: Sequence[Recording]) -> Iterator[str]:

@@ -13,6 +13,8 @@ from caretbench.reports.results.answer_counts import (
     RequestTimes,
     blank_warnings,
     incomplete_warnings,
+    mark_notes,
+    mark_warnings,
     model_usage,
     recordings,
     refusals,
@@ -134,14 +136,17 @@ class RecordingsSection(Section):
         """Return the numbers of completions by model; baselines answer only the problems that they fit."""
         run = source.run
         sampled = (row for row in run.completions if row.model not in run.baselines)
-        problems = (problem.id for problem in run.problems)
         nothing_due = {problem.id for problem in run.problems if not problem.reference}
-        return {"recordings": recordings(sampled, run.missing, problems, refusals(run.frame), nothing_due)}
+        return {"recordings": recordings(sampled, run.missing, run.problems, refusals(run.frame), nothing_due)}
 
     def warnings(self, summary: Summary) -> Iterable[str]:
-        """Return a warning for each incomplete recording, and for each with null, empty or refused completions."""
-        kinds = (incomplete_warnings, blank_warnings, refused_warnings)
+        """Return a warning for each recording that is incomplete, or has null, empty, marked or refused completions."""
+        kinds = (incomplete_warnings, blank_warnings, mark_warnings, refused_warnings)
         return chain.from_iterable(kind(summary.recordings) for kind in kinds)
+
+    def notes(self, summary: Summary) -> Iterable[str]:
+        """Return the line on marks where no answer holds any."""
+        return mark_notes(summary.recordings)
 
     def tables(self, summary: Summary) -> Iterator[ReportTable]:
         """Yield the numbers of completions by model if a recording is incomplete."""
@@ -178,5 +183,6 @@ class RecordingsSection(Section):
             }
             yield common | {"metric": "completions", "value": entry.completions}
             yield common | {"metric": "expected_completions", "value": entry.expected}
+            yield common | {"metric": "marked_completions", "value": entry.marked}
             if entry.refused:
                 yield common | {"metric": "refused_completions", "value": entry.refused}

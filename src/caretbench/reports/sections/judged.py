@@ -104,7 +104,8 @@ def _caret_lines(judged: CaretScores) -> Iterator[Line]:
     for column in (*judged.columns, *judged.by_grader):
         common = {
             "model": column.model, "parameters": column.parameters, "policy": judged.policy,
-            "profile": judged.profile, "grader": column.grader, "note": judged.validity,
+            "profile": judged.profile, "grader": column.grader,
+            "note": "; ".join(filter(None, (judged.validity, judged.refusal(column.grader)))),
         }  # fmt: skip
         cells = [("all", column.overall)]
         cells += [(stratum, cell) for stratum, found in column.strata.items() for cell in found]

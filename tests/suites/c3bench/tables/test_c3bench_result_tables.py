@@ -49,7 +49,7 @@ ROWS = [
 
 def test_pass_at_1_and_instruction_following_are_columns_of_their_own() -> None:
     tables = {one.name: one for one in result_tables(pl.DataFrame(ROWS, infer_schema_length=None), PROBLEMS, 0)}
-    main = tables["c3bench-results-default-clean@1"]
+    main = tables["c3bench-results-default-clean@2"]
     cells = dict(zip(main.columns, (cell.partition("\n")[0] for cell in main.rows[0]), strict=True))
     assert cells["FIM"] == "yes"
     assert cells["ICC Pass@1"] == "75.0"
@@ -58,7 +58,7 @@ def test_pass_at_1_and_instruction_following_are_columns_of_their_own() -> None:
     assert (cells["SCC IF"], cells["SCC IF lenient"]) == ("25.0", "100.0")
     assert cells["Average IF"] == "25.0"
     assert cells["ICC ES"] == "50.0"
-    categories = tables["c3bench-icc-category-default-clean@1"]
+    categories = tables["c3bench-icc-category-default-clean@2"]
     assert categories.columns == ("Model", "parameter", "structural")
     assert [cell.partition("\n")[0] for cell in categories.rows[0]] == ["m", "0.0", "50.0"]
 
@@ -75,7 +75,7 @@ def test_the_effect_of_the_instruction_is_a_table_and_a_chart() -> None:
     frame = pl.DataFrame(rows, infer_schema_length=None)
     effects = {one.name: one for one in result_tables(frame, PROBLEMS, 0)}["c3bench-instruction"]
     assert {line[1] for line in effects.rows} == {"Pass@1", "ICC IF", "SCC IF"}
-    main = {one.name: one for one in result_tables(frame, PROBLEMS, 0)}["c3bench-results-default-clean@1"]
+    main = {one.name: one for one in result_tables(frame, PROBLEMS, 0)}["c3bench-results-default-clean@2"]
     assert [line[0] for line in main.rows] == ["m", "m, instruction none"]
     titles = [chart.title for chart in result_charts(frame, PROBLEMS, 0)]
     assert [title.partition("(")[2] for title in titles] == [

@@ -9,6 +9,8 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from packaging.requirements import InvalidRequirement, Requirement
+
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 
@@ -114,6 +116,17 @@ def _in_file(snapshot: Snapshot, path: str, seen: set[str], depth: int = 0) -> l
             found += [] if known else _in_file(snapshot, inner, seen, depth + 1)
         elif _REQUIREMENT.fullmatch(line):
             found.append(line)
-        else:
+        elif _is_pips(line, snapshot):
             return [f"-r {path}"]
     return found
+
+
+def _is_pips(line: str, snapshot: Snapshot) -> bool:
+    """Return whether pip reads a line: other tools (cget, Conan, cpm) have files of the same name."""
+    if line.startswith(("-", ".", "/")) or line.endswith("\\") or "://" in line or line in snapshot.entries:
+        return True
+    try:
+        Requirement(line)
+    except InvalidRequirement:
+        return any(path.startswith(f"{line.rstrip('/')}/") for path in snapshot.entries)
+    return True

@@ -15,10 +15,11 @@ from caretbench.projects.runner_options import runs_pytest
 
 _UNWANTED: Final = re.compile(
     r"--cov\b|--cov[-=]|--no-cov|--numprocesses|--dist\b|-n(?:\d|auto|=|$)"
+    r"|--(?:flake8|flakes|pylint|black|mypy|isort|ruff|pep8|pycodestyle|pydocstyle|bandit)\b"
     r"|--max(?:schedchunk|processes|-worker-restart)\b|--strict-config$"
 )
-"""Pytest options of coverage and parallel plugins, and one that refuses their settings: pytest fails on them if the
-plugin is missing."""
+"""Pytest options of plugins for coverage, parallel runs and lint, and one that refuses their settings: pytest fails on
+them if the plugin is missing."""
 _TAKES_VALUE: Final = frozenset(
     {"-n", "--numprocesses", "--dist", "--cov-report", "--cov-config", "--maxschedchunk", "--maxprocesses"}
 )

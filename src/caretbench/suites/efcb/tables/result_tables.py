@@ -120,7 +120,7 @@ def _score_table(
     def whole(estimate: Estimate | None, name: str) -> str:
         # The number would be the judge's preference, on a scale that looks like a measurement.
         if estimate is not None and refused[name]:
-            return f"withheld\n{'; '.join(dict.fromkeys(refused[name].values()))}"
+            return "withheld"
         if estimate is None or covered[name] >= _MIN_COVERAGE:
             return _format_estimate(estimate, "")
         return f"{NO_VALUE}\n{100 * covered[name]:.1f}% covered"
