@@ -47,8 +47,8 @@ WORK_BYTES: Final = (64 << 20, 300)
 _UNWATCHED_SECONDS: Final = (0.02, 1e-6)
 """CPU time after which the memory is measured, in another process; 6,561 files took up to 0.3e-6 s a byte."""
 
-_BACKSTOP_SECONDS: Final = 20
-"""CPU time that a parse within the bounds of work may take; above, it is this machine's fault."""
+_BACKSTOP_SECONDS: Final = (0.6, 1e-6)
+"""CPU time that a parse within the bounds of work may take, and for each byte; above, it is this machine's fault."""
 
 LONG_RUN: Final = 1000
 """Number of consecutive lines from which a run of comments and blank lines is shortened."""
@@ -172,7 +172,7 @@ def unparsed(texts: Sequence[str], language: str) -> str | None:
 
 
 UNPARSED_TEXT: Final = "a parser takes too much work for it"
-TOO_SLOW_TEXT: Final = f"this machine takes more than {_BACKSTOP_SECONDS} s of CPU time to parse it"
+TOO_SLOW_TEXT: Final = "this machine takes too much CPU time to parse it"
 
 
 @lru_cache(maxsize=32)  # the cut, the syntax and the error kinds of an answer parse one text: 2,730 of 4,541 parses
@@ -251,7 +251,7 @@ def answer_probes() -> None:
             if child == 0:
                 _parse_and_end(encode(text), language)
             _, status = os.waitpid(child, 0)
-        slow = status and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU
+        slow = status and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGPROF
         sys.stdout.buffer.write(TOO_SLOW if slow else REFUSED if status else PARSED)
         sys.stdout.buffer.flush()
 
@@ -266,7 +266,8 @@ def _parse_and_end(data: bytes, language: str) -> None:
             pages = int(Path("/proc/self/statm").read_text().split()[0])
             memory = pages * resource.getpagesize() + WORK_BYTES[0] + WORK_BYTES[1] * len(data)
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-            resource.setrlimit(resource.RLIMIT_CPU, (_BACKSTOP_SECONDS, _BACKSTOP_SECONDS + 1))
+            # No limit of the kernel has fractions of a second. The signal ends the process.
+            signal.setitimer(signal.ITIMER_PROF, _BACKSTOP_SECONDS[0] + _BACKSTOP_SECONDS[1] * len(data))
             # A parse that is ended for its memory could leave a core file.
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         os._exit(0 if _WatchedText(data).tree(language) else 1)
