@@ -61,7 +61,7 @@ def registered_suites() -> Iterator[None]:
     known, folders = [{*suites._registered}, {*build._registered}], [*criteria._added]
     yield
     for registered, names in zip((suites._registered, build._registered), known, strict=True):
-        for name in registered.keys() - names - {*suites.BUILT_IN}:
+        for name in registered.keys() - names - {*suites.built_in()}:
             del registered[name]
             suites.load_suite.cache_clear()
     ours = [one.criteria_folder for one in suites._registered.values() if one.criteria_folder is not None]

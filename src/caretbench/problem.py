@@ -51,6 +51,10 @@ class Caret(Row):
     instruction: str | None = None
     context: tuple[ContextFile, ...] = ()
     repository: str | None = Field(default=None, exclude_if=lambda name: name is None)
+    statement: str | None = Field(default=None, exclude_if=lambda text: text is None)
+    """Text that a prompt shows before the program and that is no part of it, such as the task of a contest."""
+    hole: str | None = Field(default=None, exclude_if=lambda name: name is None)
+    """Kind of the missing text, where the released truncation depends on it. No prompt shows it."""
 
 
 class ReleasedMessage(Row):
@@ -135,6 +139,26 @@ class ProgramCheck(Row):
     """Requirements on the machine in addition to packages: ``display``, ``network``."""
 
 
+class ProgramCase(Row):
+    """Input of a program, and the outputs that are accepted for it."""
+
+    stdin: str = ""
+    outputs: tuple[str, ...] = Field(min_length=1)
+
+
+class CasesCheck(Row):
+    """Check that the spliced program prints an accepted output for the input of each case.
+
+    The program is compiled once; the first case that fails ends the check. Exit status 0 and the output decide, and a
+    program need not reach its end: ``System.exit(0)`` is how many contest programs end.
+    """
+
+    kind: Literal["cases"] = "cases"
+    cases: tuple[ProgramCase, ...] = Field(min_length=1)
+    comparison: Literal["exact", "whitespace", "contest"] = "contest"
+    needs: tuple[str, ...] = ()
+
+
 class ExpectedOutput(Row):
     """Expected output of a command: ``exact``, up to ``whitespace``, only the ``last_line``, ``numeric``, ``contest``.
 
@@ -207,7 +231,7 @@ class CriterionCheck(Row):
 Shown = Annotated[Caret | Question, Field(discriminator="kind")]
 Splice = Annotated[InlineSplice | FileSplice | NoSplice, Field(discriminator="kind")]
 Check = Annotated[
-    ProgramCheck | TestsCheck | ChoiceCheck | PredicateCheck | CriterionCheck, Field(discriminator="kind")
+    ProgramCheck | CasesCheck | TestsCheck | ChoiceCheck | PredicateCheck | CriterionCheck, Field(discriminator="kind")
 ]
 
 
@@ -249,7 +273,7 @@ class Problem(Row):
     @property
     def runs_as_program(self) -> bool:
         """True if answers are complete programs, and not files of a project with a test command."""
-        return any(check.kind == "program" for check in self.checks)
+        return any(check.kind in ("program", "cases") for check in self.checks)
 
     @property
     def caret(self) -> Caret:

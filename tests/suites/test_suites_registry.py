@@ -64,7 +64,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     yield put
     for module in {one for one in sys.modules if one.endswith("_module")} - loaded:
         del sys.modules[module]
-    for name in suites._registered.keys() - known.keys() - set(suites.BUILT_IN):
+    for name in suites._registered.keys() - known.keys() - set(suites.built_in()):
         del suites._registered[name]
     load_suite.cache_clear()
 
@@ -153,7 +153,7 @@ def test_a_suite_has_one_builder() -> None:
         register_builder(Second)
 
 
-@pytest.mark.parametrize("name", suites.BUILT_IN)
+@pytest.mark.parametrize("name", suites.built_in())
 def test_a_suite_runs_without_its_builder(name: str) -> None:
     """Loading it loads nothing of the build wing."""
     # EFCB's starter set (7 MB) is not stored: it is built from a generated repository at first use.

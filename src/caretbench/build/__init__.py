@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from caretbench.plugins import Plugin, PluginError, load_plugin, one_line
-from caretbench.suites import BUILT_IN, load_suite, usable_suites
+from caretbench.suites import built_in, load_suite, usable_suites
 
 if TYPE_CHECKING:
     from caretbench.build.builder import Builder
@@ -51,9 +51,9 @@ def load_builder(name: str) -> Builder:
     suite = load_suite(name)
     name = suite.name  # where a suite is named by its place
     # Imported only here: a run loads no builder, and so none of the learners and miners behind it.
-    if name in BUILT_IN:
-        import_module(f"caretbench.suites.{name}.build.builder")
-    elif (plugin := load_plugin(ENTRY_POINT_GROUP, name, BUILT_IN, ignore_other_errors=True)) is not None:
+    if name in built_in():
+        import_module(f"caretbench.suites.{built_in()[name]}.build.builder")
+    elif (plugin := load_plugin(ENTRY_POINT_GROUP, name, built_in(), ignore_other_errors=True)) is not None:
         return _plugged(plugin, suite)
     return _registered.get(name, Builder)(suite)
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from caretbench.problem import Profile
+from caretbench.problem import Profile, ProgramCase
 from caretbench.profiles import ProfileRules, rules_of
 
 
@@ -125,6 +125,11 @@ def bounded_by_reference(limits: Limits, reference_cpu_s: float | None) -> Limit
     return limits if bound >= limits.cpu_s else limits.model_copy(update={"cpu_s": bound})
 
 
+CONTEST = "contest"
+"""The variant of programs that read standard input, built as judges of contests do: C++ with -O2, C# as a release, and
+``ONLINE_JUDGE`` defined in C++ and C#, a property in Java (113 programs of SAFIM ask for it)."""
+
+
 class ExecutionRequest(FrozenModel):
     """One program to run.
 
@@ -152,10 +157,26 @@ class ExecutionRequest(FrozenModel):
     """CPU seconds of the problem's reference on this machine, which bound those of an answer; None: ``limits`` alone
     do. No part of the cache key: a cached result is used if it would be the same under the bound."""
 
+    confirms_cpu_limit: bool = True
+    """What ends by the bound of the reference's CPU time runs once more alone; no part of the cache key."""
+    cases: tuple[ProgramCase, ...] = ()
+    """Inputs with their accepted outputs: the program runs once for each, up to the first that fails."""
+    comparison: Literal["exact", "whitespace", "contest"] = "contest"
+    """Comparison of a case's output."""
+
     @property
     def run_limits(self) -> Limits:
         """Limits of the run, bounded by the reference."""
         return bounded_by_reference(self.limits, self.reference_cpu_s)
+
+    @property
+    def sentinel(self) -> bool:
+        """Return whether the program must reach its end, by the profile.
+
+        Where each case has an output, that is asked for instead: 4 of 800 right Java programs of SAFIM leave early.
+        """
+        silent = any(not output.strip() for case in self.cases for output in case.outputs)
+        return self.rules.sentinel and (not self.cases or silent)
 
     @property
     def rules(self) -> ProfileRules:

@@ -32,8 +32,10 @@ from caretbench.execution.execution_types import (
     ExecutionResult,
     Isolation,
     LanguageRuntime,
+    Limits,
     RunPlan,
     Status,
+    TestTally,
     Toolchain,
     run_fields,
 )
@@ -47,6 +49,8 @@ from caretbench.execution.submission import CachedExecutor, Job, Submission
 from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.toolchains.base_runtime import BundleLookup
+from caretbench.execution.workspaces.command_results import output_difference
+from caretbench.problem import ExpectedOutput, ProgramCase
 
 # After three lost sandboxes the result is a sandbox_error, which is not counted: the next run tries again.
 SANDBOX_ATTEMPTS = 3
@@ -200,12 +204,7 @@ class ProgramRunner:
                     reason=f"as a program to run it takes more than {request.limits.tmp_mb} MB",
                     toolchain=self.toolchain(request.language).version,
                 )
-            ran, status, reason = self._start(request, plan)
-            # Any flag of V8 makes Node.js compile its own modules again, 8 ms of CPU a program: only what ran out of
-            # memory gets one.
-            if status is Status.OUT_OF_MEMORY and plan.bounded_argv:
-                bounded = plan.model_copy(update={"argv": plan.bounded_argv, "bounded_argv": ()})
-                ran, status, reason = self._start(request, bounded)
+            ran, status, reason, tally = self._start_cases(request, plan)
         except (OSError, NoProgramUsers) as error:
             reason = f"no process: {error}"
             return ExecutionResult(id=request.id, status=Status.SANDBOX_ERROR, attempt=attempt, reason=reason)
@@ -223,14 +222,55 @@ class ProgramRunner:
             attempt=attempt,
             reason=reason or self._missing_bundle(request, status),
             waits=status is Status.INCOMPLETE and ran.waits,
+            tests=tally,
             **limit_fields(ran, request.limits, request.run_limits),
             **run_fields(ran),
         )
         return language.merge_compile_result(compiled.artefact or Path(), result)
 
-    def _start(self, request: ExecutionRequest, plan: RunPlan) -> tuple[SandboxResult, Status, str]:
+    def _start_cases(
+        self, request: ExecutionRequest, plan: RunPlan
+    ) -> tuple[SandboxResult, Status, str, TestTally | None]:
+        """Run a program once, or once for each case up to the first that fails.
+
+        CPU seconds and memory are those of the case that took most: limits are for one case.
+        """
+        if not request.cases:
+            return *self._start_within_memory(request, plan, None), None
+        most = SandboxResult()
+        for number, case in enumerate(request.cases):
+            ran, status, reason = self._start_within_memory(request, plan, case.stdin.encode())
+            if status is Status.PASSED and (fault := _output_fault(request, case, ran)):
+                status, reason = Status.FAILED, f"case {number + 1} of {len(request.cases)}: {fault}"
+            used = {
+                "cpu_s": max(most.cpu_s, ran.cpu_s),
+                "memory_mb": max(most.memory_mb, ran.memory_mb),
+                "wall_s": most.wall_s + ran.wall_s,
+            }
+            if status is not Status.PASSED:
+                tally = TestTally(passed=number, failed=1, failing=(f"case {number + 1}",))
+                # A limit is told by the CPU seconds of the run that met it.
+                kept = used if status is Status.FAILED else {"wall_s": used["wall_s"]}
+                return ran.model_copy(update=kept), status, reason, tally
+            most = ran.model_copy(update=used)
+        return most, Status.PASSED, "", TestTally(passed=len(request.cases))
+
+    def _start_within_memory(
+        self, request: ExecutionRequest, plan: RunPlan, stdin: bytes | None
+    ) -> tuple[SandboxResult, Status, str]:
+        started = self._start(request, plan, stdin)
+        # Any flag of V8 makes Node.js compile its own modules again, 8 ms of CPU a program: only what ran out of
+        # memory gets one.
+        if started[1] is Status.OUT_OF_MEMORY and plan.bounded_argv:
+            bounded = plan.model_copy(update={"argv": plan.bounded_argv, "bounded_argv": ()})
+            return self._start(request, bounded, stdin)
+        return started
+
+    def _start(
+        self, request: ExecutionRequest, plan: RunPlan, stdin: bytes | None
+    ) -> tuple[SandboxResult, Status, str]:
         language = self.runtime(request.language)
-        sentinel = request.rules.sentinel
+        sentinel = request.sentinel
         environment = dict(plan.environment)
         if sentinel and plan.answer_lines:
             environment[ANSWER_LINES] = ":".join(map(str, plan.answer_lines))
@@ -241,8 +281,9 @@ class ProgramRunner:
                 read_only=plan.read_only,
                 environment=environment,
                 address_space_limit=plan.address_space_limit,
-                limits=request.run_limits,
+                limits=_with_room_for_output(request),
                 sentinel=sentinel,
+                stdin=stdin,
                 display="display" in request.needs,
                 warm=plan.warm,
             )
@@ -262,6 +303,25 @@ class ProgramRunner:
         if status is not Status.UNRESOLVED_IMPORT or request.bundle is None or self.lock_hash(request.bundle):
             return ""
         return f"the bundle {request.bundle} is not built: caretbench deps build {request.bundle}"
+
+
+def _with_room_for_output(request: ExecutionRequest) -> Limits:
+    """Return the limits of a run, with twice the output that its cases accept."""
+    expected = max((len(output.encode()) for case in request.cases for output in case.outputs), default=0)
+    room = 1 + 2 * expected // 1024
+    limits = request.run_limits
+    return limits if room <= limits.output_kb else limits.model_copy(update={"output_kb": room})
+
+
+def _output_fault(request: ExecutionRequest, case: ProgramCase, ran: SandboxResult) -> str:
+    """Return how a program's output differs from all accepted ones; empty if it is one of them."""
+    if ran.stdout.truncated:
+        return f"it printed {ran.stdout.bytes_total:,} bytes"
+    faults = [
+        output_difference(ExpectedOutput(text=output, comparison=request.comparison), ran.stdout.text)
+        for output in case.outputs
+    ]
+    return "" if "" in faults else faults[0]
 
 
 def _size(files: Mapping[str, str]) -> int:
@@ -399,6 +459,10 @@ class _Programs(LocalRequestKind[ExecutionRequest, ExecutionResult]):
 
     def _wall_timeout(self, job: Job[ExecutionRequest]) -> bool:
         return self._compiled.get(job.key, _NOTHING).wall_timeout
+
+    def confirms_limit(self, job: Job[ExecutionRequest], result: ExecutionResult) -> bool:
+        """Return whether a result that the bound of the reference's CPU time ended is confirmed by a run alone."""
+        return job.request.confirms_cpu_limit and super().confirms_limit(job, result)
 
     def needs_rerun(self, job: Job[ExecutionRequest], result: ExecutionResult) -> bool:
         """Return whether the machine's load or a shared limit may have changed the result."""

@@ -50,7 +50,12 @@ class LocalRequestKind(RequestKind[Request, Result]):
         if needs_confirmation(job.request, result):
             return LONE_RUNS
         # CPU time, too, is longer beside others: what ended by a limit of some seconds gets them for itself once.
-        return int(result.limit == REFERENCE_CPU or self.needs_rerun(job, result))
+        return int(self.confirms_limit(job, result) or self.needs_rerun(job, result))
+
+    def confirms_limit(self, job: Job[Request], result: Result) -> bool:
+        """Return whether a result that the bound of the reference's CPU time ended is confirmed by a run alone."""
+        del job
+        return result.limit == REFERENCE_CPU
 
     @abstractmethod
     def needs_rerun(self, job: Job[Request], result: Result) -> bool:

@@ -114,7 +114,7 @@ class CountedResult(NamedTuple):
 
 def needs_execution(problem: Problem) -> bool:
     """Return whether a program must run to check an answer to the problem (predicates need none)."""
-    return any(check.kind in ("program", "tests") for check in problem.checks)
+    return any(check.kind in ("program", "cases", "tests") for check in problem.checks)
 
 
 def inserted_text(text: str | None, problem: Problem, policy: Policy) -> str | None:

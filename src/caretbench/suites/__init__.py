@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
+from caretbench.conventional import conventional_names
 from caretbench.errors import DataError, MachineError, UsageError
 from caretbench.plugins import Plugin, PluginError, installed_plugins, load_plugin, one_line
 
@@ -18,11 +19,20 @@ if TYPE_CHECKING:
 ENTRY_POINT_GROUP: Final[Literal["caretbench.suites"]] = "caretbench.suites"
 """Entry point group in which a package declares a suite: ``name = "package.module:Class"``."""
 
-BUILT_IN: Final = ("devbench", "simcopilot", "efcb", "c3bench", "codevbench")
-"""Built-in suites; the class is in ``caretbench.suites.NAME.suite``, its builder in ``build/builder.py`` next to it.
-No entry points, so that a checkout needs no reinstallation when one is added."""
+_FOLDERS: Final = ("devbench", "simcopilot", "efcb", "c3bench", "codevbench")
 
 _registered: Final[dict[str, type[Suite]]] = {}
+
+
+@cache
+def built_in() -> Mapping[str, str]:
+    """Return the folder of each built-in suite by its name.
+
+    The class is in ``caretbench.suites.FOLDER.suite``, its builder in ``build/builder.py`` next to it. No entry points,
+    so that a checkout needs no reinstallation when one is added.
+    """
+    return {**{name: name for name in _FOLDERS}, **dict.fromkeys(conventional_names(), "fim")}
+
 
 SuiteClass = TypeVar("SuiteClass", bound="type[Suite]")
 
@@ -48,7 +58,9 @@ def suite_names(on_error: Callable[[PluginError], None] = lambda _error: None) -
 
     ``on_error`` is called for each package that declares a name that is already taken; that suite is skipped.
     """
-    return tuple(dict.fromkeys((*BUILT_IN, *installed_plugins(ENTRY_POINT_GROUP, BUILT_IN, on_error), *_registered)))
+    return tuple(
+        dict.fromkeys((*built_in(), *installed_plugins(ENTRY_POINT_GROUP, built_in(), on_error), *_registered))
+    )
 
 
 def usable_suites() -> tuple[list[Suite], list[PluginError]]:
@@ -71,9 +83,9 @@ def load_suite(name: str) -> Suite:
         UsageError: no such suite; the message lists the known ones.
         PluginError: the suite of another package cannot be loaded, or is no suite.
     """
-    if name in BUILT_IN:
-        import_module(f"caretbench.suites.{name}.suite")
-    elif (plugin := load_plugin(ENTRY_POINT_GROUP, name, BUILT_IN, ignore_other_errors=True)) is not None:
+    if name in built_in():
+        import_module(f"caretbench.suites.{built_in()[name]}.suite")
+    elif (plugin := load_plugin(ENTRY_POINT_GROUP, name, built_in(), ignore_other_errors=True)) is not None:
         return _plugged(plugin)
     found = _registered.get(name)
     if found is None:
@@ -100,7 +112,7 @@ def suite_errors(suite: Suite, action: str) -> Iterator[None]:
         DataError: the suite's code failed during ``action``.
         MachineError: this machine lacks something.
     """
-    if suite.name in BUILT_IN:
+    if suite.name in built_in():
         yield
         return
     origin = f"the suite {suite.name!r} of {type(suite).__module__}, {action}"

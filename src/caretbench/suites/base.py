@@ -6,15 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from caretbench.errors import UsageError
-from caretbench.execution.execution_types import ExecutionRequest
+from caretbench.execution.execution_types import CONTEST, ExecutionRequest
 from caretbench.execution.scan.program_text import answer_lines
 from caretbench.judging.answers import plain_answer
 from caretbench.judging.controls import default_controls, instruction_controls
 from caretbench.judging.criteria import AnswerForm
-from caretbench.problem import Caret, Completion, InlineSplice, Problem, Profile, ProgramCheck
+from caretbench.problem import Caret, CasesCheck, Completion, InlineSplice, Problem, Profile, ProgramCheck
 from caretbench.profiles import ProfileRules
 from caretbench.suites.answer_kinds import caret_place, measured_kinds
 from caretbench.suites.baselines import BASELINES, BaselineFunction
@@ -132,12 +132,12 @@ class Suite(ABC):
 
         None if the answer fails without execution, or if the suite executes nothing.
 
-        By default: the program with the answer inline, if a check of the problem is a :class:`ProgramCheck`.
+        By default: the program with the answer inline, if a check is a :class:`ProgramCheck` or :class:`CasesCheck`.
 
         Raises:
             DataError: the problem's project is not on this machine.
         """
-        checks = [check for check in problem.checks if isinstance(check, ProgramCheck)]
+        checks = [check for check in problem.checks if isinstance(check, ProgramCheck | CasesCheck)]
         if text is None or not checks or not isinstance(problem.splice, InlineSplice):
             return None
         return ExecutionRequest(
@@ -146,6 +146,7 @@ class Suite(ABC):
             source=problem.splice.program(text),
             profile=profile,
             needs=tuple(need for check in checks for need in check.needs),
+            **_cases(checks),
         )
 
     def submitted_request(
@@ -279,3 +280,9 @@ class Suite(ABC):
         """
         del results
         return ()
+
+
+def _cases(checks: Sequence[ProgramCheck | CasesCheck]) -> dict[str, Any]:
+    """Return the fields of a request that runs the cases of a problem, if it has any."""
+    check = next((check for check in checks if isinstance(check, CasesCheck)), None)
+    return {} if check is None else {"variant": CONTEST, "cases": check.cases, "comparison": check.comparison}

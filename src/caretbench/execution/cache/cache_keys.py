@@ -36,6 +36,7 @@ def program_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> st
     return sha256_json(
         [
             request.source, request.language, request.profile, request.variant, bundle, toolchain, CRITERION_VERSION,
+            *(["no sentinel"] if request.rules.sentinel and not request.sentinel else []),
         ]
     )  # fmt: skip
 
@@ -48,7 +49,8 @@ def verdict_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> st
     program = program_key(request, toolchain=toolchain, bundle=bundle)
     # Nothing is added where there are none, so that the other verdicts keep their keys.
     lines = [list(request.answer_lines)] if request.answer_lines else []
-    return sha256_json([program, sorted(request.needs), request.limits.model_dump(), request.repeat, *lines])
+    cases = [request.comparison, *(case.model_dump() for case in request.cases)] if request.cases else []
+    return sha256_json([program, sorted(request.needs), request.limits.model_dump(), request.repeat, *lines, *cases])
 
 
 def project_command_key(

@@ -145,7 +145,7 @@ class CompiledRuntime(ExecutableRuntime):
         compiler = self._compiler
         files: dict[str, str | bytes] = {compiler.program: request.source}
         arguments = [*compiler.paper_flags]
-        if request.rules.sentinel:
+        if request.sentinel:
             place = f"{HARNESS}/{_OBJECT}"
             arguments = [*compiler.flags, *(word.replace("@object", place) for word in compiler.link)]
             files[place] = self._sentinel()

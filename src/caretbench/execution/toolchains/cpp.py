@@ -11,6 +11,7 @@ from typing import ClassVar
 from caretbench.execution.cache.cache_folders import TOOLS
 from caretbench.execution.classification import missing_module
 from caretbench.execution.execution_types import (
+    CONTEST,
     CompileResult,
     ExecutionRequest,
     Limits,
@@ -49,6 +50,7 @@ OUT = "/out"
 
 PAPER_FLAGS = ("-std=c++17", "-Wall", "-O2")
 DEFAULT_FLAGS = ("-std=c++17", "-O0", "-w", f"-I{HARNESS}")
+CONTEST_FLAGS = ("-std=c++17", "-O2", "-w", "-DONLINE_JUDGE", f"-I{HARNESS}")
 LINKER_FLAGS = ("-fuse-ld=mold",) if Path(MOLD).exists() else ()
 SENTINEL_FLAGS = ("-Wl,--wrap=main",)
 COMMON_HEADERS = "common_headers"
@@ -70,7 +72,7 @@ class CppRuntime(ExecutableRuntime):
     """
 
     language = "cpp"
-    variants = (COMMON_HEADERS,)
+    variants = (COMMON_HEADERS, CONTEST)
     run_environment: Mapping[str, str] = {"MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": "1"}
 
     _sentinel: bytes | None = None
@@ -101,7 +103,7 @@ class CppRuntime(ExecutableRuntime):
         flags = self._flags(request)
         objects: CompilerFlags = ()
         linking: CompilerFlags = LINKER_FLAGS
-        if request.rules.sentinel:
+        if request.sentinel:
             # Linked first, and the word inverted: a function of .preinit_array could read it before main.
             objects = (f"{HARNESS}/sentinel.o",)
             linking += SENTINEL_FLAGS
@@ -170,7 +172,9 @@ class CppRuntime(ExecutableRuntime):
 
     def _flags(self, request: ExecutionRequest) -> CompilerFlags:
         bundle = self.bundle(request)
-        flags = DEFAULT_FLAGS if request.rules.sentinel else PAPER_FLAGS
+        # ONLINE_JUDGE is a flag: a line before a byte order mark does not compile (control_completion_006171 of SAFIM).
+        own: CompilerFlags = DEFAULT_FLAGS if request.rules.sentinel else PAPER_FLAGS
+        flags = CONTEST_FLAGS if request.variant == CONTEST else own
         return (*flags, *(bundle.compile_flags if bundle is not None else ()))
 
     @property

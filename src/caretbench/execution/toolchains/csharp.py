@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from caretbench.execution.cache.cache_folders import DOTNET
-from caretbench.execution.execution_types import CompileResult, ExecutionRequest, RunPlan, Toolchain
+from caretbench.execution.execution_types import CONTEST, CompileResult, ExecutionRequest, RunPlan, Toolchain
 from caretbench.execution.toolchains.base_runtime import (
     ARTEFACT,
     BaseRuntime,
@@ -79,7 +79,7 @@ class CsharpRuntime(BaseRuntime):
 
     language = "csharp"
     compile_batch_size = COMPILE_BATCH
-    variants = ("release",)
+    variants = ("release", CONTEST)
 
     def find_toolchain(self) -> Toolchain:
         """Return an SDK with its compiler and a framework to run on."""
@@ -150,7 +150,7 @@ class CsharpRuntime(BaseRuntime):
         """Return a plan that runs the assembly; under ``default`` by CaretBench's host program."""
         host = f"{_TOOLS}/CsharpHost.dll"
         run: tuple[str, ...] = (host,)
-        if not request.rules.sentinel:
+        if not request.sentinel:
             run = ("--runtimeconfig", f"{_TOOLS}/CsharpHost.runtimeconfig.json")
         # .NET reads the bound in hexadecimal. A quarter is left for what is no heap.
         heap = hex(max(64, request.limits.memory_mb * 3 // 4) << 20)
@@ -164,6 +164,8 @@ class CsharpRuntime(BaseRuntime):
 
 def build_configuration(request: ExecutionRequest) -> str:
     """Return the build configuration: a release build, without assertions, only if the released runner does so."""
+    if request.variant == CONTEST:
+        return CONTEST
     return "release" if request.rules.released_build and request.variant == "release" else "debug"
 
 

@@ -51,7 +51,7 @@ class InterpretedRuntime(BaseRuntime):
         del artefact
         table, bundle = self.interpreter, self.bundle(request)
         files, arguments = {table.program: request.source}, [*table.flags, table.program]
-        if request.rules.sentinel:
+        if request.sentinel:
             files |= {f"{HARNESS}/{name}": text for name, text in self.harness_texts().items()}
             start = [word.replace("@harness", HARNESS) for word in table.sentinel]
             arguments = [*table.flags, *start, table.program]

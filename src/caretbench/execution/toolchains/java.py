@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from caretbench.execution.execution_types import CompileResult, ExecutionRequest, RunPlan, Toolchain
+from caretbench.execution.execution_types import CONTEST, CompileResult, ExecutionRequest, RunPlan, Toolchain
 from caretbench.execution.sandbox.program_sandbox import HOME
 from caretbench.execution.toolchains.base_runtime import (
     ARTEFACT,
@@ -74,6 +74,7 @@ class JavaRuntime(BaseRuntime):
     """Java runtime with the JDK of ``JAVA_HOME``, or the one on the PATH."""
 
     language = "java"
+    variants = (CONTEST,)
     compile_batch_size = COMPILE_BATCH
 
     def find_toolchain(self) -> Toolchain:
@@ -150,8 +151,8 @@ class JavaRuntime(BaseRuntime):
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
         """Compile programs into class files; annotation processors do not run."""
         programs = [
-            CompileJob(request, folder, main_class_name(request.source) if request.rules.released_build else
-                    _NAMED_BY_ITS_PUBLIC_TYPE)
+            CompileJob(request, folder, _NAMED_BY_ITS_PUBLIC_TYPE if _by_launcher(request) else
+                    main_class_name(request.source))
             for request, folder in zip(requests, artefacts, strict=True)
         ]  # fmt: skip
         return compile_programs(self.sandbox, self._compiler, programs)
@@ -161,18 +162,27 @@ class JavaRuntime(BaseRuntime):
         bundle = self.bundle(request)
         class_path = [ARTEFACT, *self._jars(request)]
         run: tuple[str, ...]
-        if not request.rules.sentinel:
+        if not _by_launcher(request):
             run = ("-cp", ":".join(class_path), qualified_main_class(request.source))
         else:
             run = ("-cp", ":".join([_TOOLS, *class_path]), "CaretBenchLaunch", f"{ARTEFACT}/main-class")
         # A quarter is left for threads, classes and compiled code, which are no heap.
         heap = f"-Xmx{max(64, request.limits.memory_mb * 3 // 4)}m"
+        judge = ("-DONLINE_JUDGE=true",) if request.variant == CONTEST else ()
         return RunPlan(
-            argv=(str(self._home / "bin" / "java"), "-ea", *_PROGRAM_JVM, *_ARCHIVED, heap, *run),
+            argv=(str(self._home / "bin" / "java"), "-ea", *_PROGRAM_JVM, *_ARCHIVED, heap, *judge, *run),
             environment=bundle.environment if bundle else {},
             read_only={**self._binds(request), ARTEFACT: str(artefact)},
             address_space_limit=False,
         )
+
+
+def _by_launcher(request: ExecutionRequest) -> bool:
+    """Return whether the launcher finds the main class; the released runner takes the first public one.
+
+    The first public class of a contest's program is often another: 1 of 40 of SAFIM did not compile under its name.
+    """
+    return request.variant == CONTEST or not request.rules.released_build
 
 
 def main_class_name(source: str) -> str:

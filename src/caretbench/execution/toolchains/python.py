@@ -80,7 +80,7 @@ class PythonRuntime(BaseRuntime):
         bundle = self.bundle(request)
         harness_code = harness_file(self.language, "python_harness.py")
         # The released runner uses what the machine has installed, so `paper` does, too.
-        alone = bundle is not None and request.rules.sentinel
+        alone = bundle is not None and request.sentinel
         package_source: Literal["bundled", "system"] = "bundled" if alone else "system"
         environment = {**ENVIRONMENT, **(bundle.environment if bundle else {})}
         preload_environment = tuple({**DEFAULT_ENVIRONMENT, **environment}.items())

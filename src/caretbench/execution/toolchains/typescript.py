@@ -137,7 +137,7 @@ class TypeScriptRuntime(InterpretedRuntime):
         """Return the plan for the compiled JavaScript, as for any JavaScript program."""
         javascript = read_artefact(artefact / "program.js")
         # Under `paper` exit status 0 decides, so that nothing asks where an exit took place.
-        lines = _lines_in_javascript(request.answer_lines, artefact) if request.rules.sentinel else None
+        lines = _lines_in_javascript(request.answer_lines, artefact) if request.sentinel else None
         update = {"source": javascript, "answer_lines": lines}
         return super().plan(request.model_copy(update=update), artefact)
 

@@ -3,7 +3,7 @@
 // usage: CsharpCompile REFERENCES CPU_SECONDS
 //
 // REFERENCES is a colon-separated list of folders of assemblies. A request on standard input is a line "ID CONFIGURATION
-// BYTES" and so many bytes of program text; CONFIGURATION is "debug" or "release". {"ready": true} is printed first, then
+// BYTES" and so many bytes of program text; CONFIGURATION is "debug", "release" or "contest". {"ready": true} is printed first, then
 // one JSON line per program: {"id", "kind", "missing", "diagnostics", "seconds", "memory_mb", "files"}; the one file, in
 // base64, is program.dll. Programs share the references' metadata, which no program changes.
 using System;
@@ -60,7 +60,7 @@ static class CsharpCompile
             try
             {
                 using var reader = new StreamReader(new MemoryStream(text), Encoding.UTF8, true);
-                Compile(reader.ReadToEnd(), words[1] == "release", references, result);
+                Compile(reader.ReadToEnd(), words[1], references, result);
             }
             catch (Exception error) when (!(error is OutOfMemoryException))
             {
@@ -116,11 +116,12 @@ static class CsharpCompile
     }
 
     static void Compile(
-        string text, bool release, List<MetadataReference> references, Dictionary<string, object> result)
+        string text, string configuration, List<MetadataReference> references, Dictionary<string, object> result)
     {
-        var symbols = release
-            ? new[] { "TRACE", "RELEASE", "NETCOREAPP", "NET" }
-            : new[] { "TRACE", "DEBUG", "NETCOREAPP", "NET" };
+        bool release = configuration != "debug";
+        var symbols = new List<string> { "TRACE", release ? "RELEASE" : "DEBUG", "NETCOREAPP", "NET" };
+        if (configuration == "contest")
+            symbols.Add("ONLINE_JUDGE");
         var parsing = new CSharpParseOptions(LanguageVersion.Latest, DocumentationMode.None, preprocessorSymbols: symbols);
         var tree = WithImplicitUsings(CSharpSyntaxTree.ParseText(text, parsing, "program.cs", Encoding.UTF8));
         var compilation = CSharpCompilation.Create(

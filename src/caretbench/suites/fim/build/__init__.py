@@ -1,0 +1,1 @@
+"""Building of conventional benchmarks: fetching and validation."""

@@ -1,0 +1,171 @@
+"""Conventional benchmarks: one suite class, registered under the name of each description."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from caretbench.conventional import conventional_names
+from caretbench.conventional.descriptions import DataFile, Description, description, released_file
+from caretbench.conventional.rows import DataRow, read_problems, read_rows
+from caretbench.errors import UsageError
+from caretbench.execution.dispatcher import AnyRequest
+from caretbench.execution.execution_types import CONTEST, ExecutionRequest, Limits
+from caretbench.files import DataError
+from caretbench.languages import language
+from caretbench.metrics.similarity import similarities
+from caretbench.problem import Problem, Profile
+from caretbench.profiles import ProfileRule, ProfileRules
+from caretbench.suites import register
+from caretbench.suites.base import Suite
+from caretbench.suites.fim.measures import exact_match, released_measures
+from caretbench.suites.suite_types import Measurement, ProblemSet, Stratification
+
+_DATA = re.compile(r"\.(?:jsonl|jsonl\.gz|parquet)$")
+_WALL_FACTOR = 4.0
+"""Wall seconds for each CPU second of the limit: a busy machine stretches wall time, and must not decide."""
+
+
+class FimProfile(ProfileRules):
+    """Scoring rules of conventional benchmarks."""
+
+    released_match = ProfileRule(
+        "When does an answer equal the reference, where nothing runs?",
+        paper=True,
+        default=False,
+        said=(
+            "by the released rule; calls of SAFIM's API split by their arguments alone",
+            "by its lines without blanks at their ends; calls by callee and arguments",
+        ),
+    )
+    executes_text = ProfileRule(
+        "How does HumanEval-Infilling run a program?",
+        paper=True,
+        default=False,
+        said=("as a text that is executed where `exit` and `quit` are None", "as a program"),
+    )
+
+
+class FimSuite(Suite):
+    """One conventional benchmark; see :class:`caretbench.suites.base.Suite`. ``about_data`` is its description."""
+
+    about_data: ClassVar[Description]
+    profile_rules: ClassVar[type[ProfileRules]] = FimProfile
+
+    def load(self, source: str) -> ProblemSet:
+        """Return the problems of ``released`` (fetched by ``pull``), or of a file or folder of the released layout."""
+        about = self.about_data
+        if source in ("released", "starter"):
+            if not about.url:
+                raise UsageError(f"{self.name}: give its data with --data PATH. {about.archive}")
+            files = [file for file in about.files if _DATA.search(file.path)]
+            rows = (row for file in files for row in read_rows(released_file(self.name, file), file))
+            return ProblemSet.of("released", read_problems(self.name, rows))
+        root = Path(source)
+        if not root.exists():
+            raise DataError(f"{source}: no such file or folder")
+        problems = read_problems(self.name, self._rows(root))
+        if not problems:
+            raise DataError(f"{source}: no data of {self.title} here; expected files of the form {about.layout}")
+        return ProblemSet.of(root.resolve().name, problems)
+
+    def _rows(self, root: Path) -> Iterator[DataRow]:
+        """Yield the rows of the released files below a folder: by their names, else by the described layout."""
+        named = {Path(file.path).name: file for file in self.about_data.files}
+        paths = [root] if root.is_file() else sorted(path for path in root.rglob("*") if path.is_file())
+        known: list[tuple[Path, DataFile | None, Mapping[str, str]]] = [
+            (path, named[path.name], {}) for path in paths if path.name in named and _DATA.search(path.name)
+        ]
+        if not known:
+            matches = ((path, re.search(self.about_data.layout, path.as_posix())) for path in paths)
+            known = [
+                (path, None, {name: value for name, value in match.groupdict().items() if value is not None})
+                for path, match in matches
+                if match is not None
+            ]
+        for path, file, values in known:
+            yield from read_rows(path, file, values)
+
+    def canonical_label(self, name: str, value: str) -> str:
+        """Return CaretBench's name of a language for any common spelling."""
+        return language(value).name if name == "language" else value
+
+    def request(self, problem: Problem, text: str | None, profile: Profile) -> AnyRequest | None:
+        """Return the program with an answer, within the benchmark's limits."""
+        request = super().request(problem, text, profile)
+        if not isinstance(request, ExecutionRequest):
+            return request
+        cpu_s = self.about_data.cpu_s
+        source = request.source
+        if self.about_data.exec_under_paper and FimProfile(profile).executes_text:
+            source = _executed_text(source)
+        return request.model_copy(
+            update={
+                "source": source,
+                "variant": CONTEST,
+                "limits": Limits(cpu_s=cpu_s, wall_s=_WALL_FACTOR * cpu_s + _START_S),
+                # Ten times the reference's CPU time is wide enough: 2 to 7 % of stubs loop, and each would loop twice.
+                "confirms_cpu_limit": False,
+            }
+        )
+
+    def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
+        """Return the similarity to the reference, the released metrics, and the match where nothing runs."""
+        answer = text or ""
+        found = [Measurement("similarity@1", similarities([(answer, problem.reference)])[0]._asdict())]
+        found += released_measures(self.about_data.metrics, problem, answer)
+        if not problem.runs_as_program:
+            rule = self.about_data.match if FimProfile(profile).released_match else "lines"
+            passed = exact_match(rule, problem, answer, compares_callee=not FimProfile(profile).released_match)
+            found.append(Measurement(f"match/{rule}@1", {"passed": float(passed)}))
+        return found
+
+
+_START_S = 10.0
+"""Wall seconds in addition, in which a virtual machine starts on a busy machine."""
+
+
+def _executed_text(source: str) -> str:
+    """Return a program that executes a text as the released evaluator does: any exception fails, ``SystemExit`` too."""
+    return (
+        "import builtins\n"
+        "builtins.exit = builtins.quit = None\n"
+        "try:\n"
+        f"    exec({source!r}, {{}})\n"
+        "except BaseException as error:\n"
+        '    print(f"failed: {error}")\n'
+        "    raise SystemExit(1)\n"
+    )
+
+
+def _suite_class(name: str) -> type[FimSuite]:
+    about = description(name)
+    labels = tuple(dict.fromkeys(("split", *about.fields.labels, "language", "fault")))
+    labels = tuple(label for label in labels if label != "split" or "split" in about.fields.labels)
+    main = tuple(label for label in labels if label != "fault")
+    class_name = "".join(word.capitalize() for word in name.split("-"))
+    return type(
+        class_name,
+        (FimSuite,),
+        {
+            "__module__": __name__,
+            "__doc__": f"{about.title}: {about.about}.",
+            "name": name,
+            "title": about.title,
+            "about": about.about,
+            "strata": labels,
+            "about_data": about,
+            "profile_rules": type(f"{class_name}Profile", (FimProfile,), {"policy": _policy_rule(about.paper_policy)}),
+            "stratification": Stratification(labels=labels, crossed=(), main_labels=main, heat_maps=()),
+        },
+    )
+
+
+def _policy_rule(paper_policy: str) -> ProfileRule[str]:
+    return ProfileRule("Default truncation policy", paper=paper_policy, default="syntax", by_suite=True)
+
+
+for _name in conventional_names():
+    register(_suite_class(_name))
