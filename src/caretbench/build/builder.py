@@ -42,8 +42,6 @@ class Builder:
 
     pull_about: ClassVar[str] = ""
     """Short description of the data that :meth:`pull` fetches; empty if there are none."""
-    pull_name: ClassVar[str] = ""
-    """Name of these data for ``caretbench pull``, in addition to the suite's."""
     pull_use: ClassVar[str] = "--data released"
     """Use of these data, printed after they are fetched."""
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from caretbench.cli.common import StepProgress, SuiteName, print_line
-from caretbench.errors import UsageError
+from caretbench.cli.common import StepProgress, print_line
+
+if TYPE_CHECKING:
+    from caretbench.build.builder import Builder
 
 
 def pull(
-    suite_name: SuiteName,
+    suite_names: Annotated[
+        list[str], typer.Argument(help="Names of suites, devbench or safim for example.", metavar="SUITE...")
+    ],
     source: Annotated[
         Path | None, typer.Option("--from", help="Local copy of the release to copy from. Default: the network.")
     ] = None,
@@ -24,19 +29,20 @@ def pull(
         ),
     ] = None,
 ) -> None:
-    """Download the released data of a suite at a pinned revision. Run the same command again to resume.
+    """Download the released data of suites at a pinned revision. Run the same command again to resume.
 
     Examples:
       caretbench pull devbench --model gpt-4o
-      caretbench pull humaneval-infilling
+      caretbench pull humaneval-infilling safim santacoder-fim
     """
-    from caretbench.build import load_builder, usable_builders
+    from caretbench.build import load_builder
 
-    named = (one for one in usable_builders() if one.pull_name == suite_name)
-    builder = next(named, None) or load_builder(suite_name)
-    if not builder.pull_about:
-        released = ", ".join(one.pull_name or one.name for one in usable_builders() if one.pull_about)
-        raise UsageError(f"nothing to pull for {suite_name!r}; suites with released data: {released}")
+    # All names first: a misspelled one is found before anything is fetched.
+    for builder in [load_builder(name) for name in suite_names]:
+        _pull(builder, source, model or ())
+
+
+def _pull(builder: Builder, source: Path | None, models: Sequence[str]) -> None:
     counts = [0, 0]
     with StepProgress() as steps:
 
@@ -44,7 +50,7 @@ def pull(
             counts[:] = counts[0] + added, total
             steps("files", added, total)
 
-        folder = builder.pull(source, model or (), progress)
+        folder = builder.pull(source, models, progress)
     missing = counts[1] - counts[0]
     optional = f"{missing} optional file{'s' if missing > 1 else ''}"
     state = f"complete but for {optional}, which the source lacks" if missing > 0 else "complete"

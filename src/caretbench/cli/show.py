@@ -126,6 +126,9 @@ def _print_problem(problem: Problem) -> None:
 
 
 def _print_caret(problem: Problem, caret: Caret) -> None:
+    if caret.statement:
+        print_line("\n--- statement (shown) ---")
+        print_line(caret.statement)
     if caret.instruction:
         print_line("\n--- instruction (shown) ---")
         print_line(caret.instruction)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -18,7 +18,7 @@ from caretbench.conventional import conventional_names
 from caretbench.download import PinnedFile, copy_file, download_file, is_complete
 from caretbench.errors import UsageError
 from caretbench.files import DataError, cache_folder, read_packaged_toml
-from caretbench.problem import Row
+from caretbench.problem import Provenance, Row
 
 Template = str | tuple[str, ...]
 """A template, or several of which the first counts whose fields are there."""
@@ -48,6 +48,8 @@ class ContextFields(Row):
     entries: str
     path: str
     text: str
+    best_first: bool = False
+    """The entries are ranked; the best is shown last, so that a budget cuts it last."""
 
 
 class Hole(Row):
@@ -102,8 +104,8 @@ class Fields(Row):
     """Field with the input and output cases: a list of objects ``input``, ``output``."""
 
 
-class Project(Row):
-    """Command that checks an answer in a repository of the archive, and its wall-time limit in seconds."""
+class RepositoryCheck(Row):
+    """Command that checks an answer in a repository of the archive; ``folder`` holds the repositories."""
 
     command: tuple[str, ...]
     folder: str
@@ -134,7 +136,7 @@ class Description(Row):
     check: Literal["program", "cases", "text", "project"]
     text_values: Mapping[str, str] = {}
     """Fields of the problems whose answers are compared as text, in a benchmark that runs the others."""
-    project: Project | None = None
+    project: RepositoryCheck | None = None
     cpu_s: float = 15.0
     """CPU seconds that a program may use, under both profiles."""
     exec_under_paper: bool = False
@@ -144,6 +146,15 @@ class Description(Row):
     """Released rule by which an answer equals its reference under ``paper``; ``lines`` is ours, of ``default``."""
     metrics: tuple[str, ...] = ()
     """Released metrics that are computed as columns."""
+
+    @property
+    def provenance(self) -> Provenance:
+        """Origin of the problems."""
+        return Provenance(source=self.source, revision=self.revision, licence=self.licence, date=self.date)
+
+
+HUMANEVAL_INFILLING: Final = "humaneval-infilling"
+"""Name of HumanEval-Infilling, which is a source of builds, too."""
 
 
 @cache
@@ -169,6 +180,16 @@ def released_file(name: str, file: DataFile) -> Path:
     if not path.is_file():
         raise DataError(f"{name}: {path.name} is missing; run: caretbench pull {name}")
     return path
+
+
+def multi_line_file() -> Path:
+    """Return the file of HumanEval-Infilling in which each of its 164 functions occurs.
+
+    Raises:
+        DataError: it is missing.
+    """
+    files = description(HUMANEVAL_INFILLING).files
+    return released_file(HUMANEVAL_INFILLING, next(file for file in files if file.values.get("split") == "multi-line"))
 
 
 def pull_files(name: str, source: Path | None, progress: Callable[[int, int], None], url: str | None = None) -> Path:

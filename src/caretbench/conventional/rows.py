@@ -24,7 +24,6 @@ from caretbench.problem import (
     Problem,
     ProgramCase,
     ProgramCheck,
-    Provenance,
 )
 
 MATCH: Final = "match"
@@ -47,7 +46,7 @@ def read_rows(path: Path, file: DataFile | None = None, values: Mapping[str, str
     Raises:
         DataError: the file cannot be read, or a line is no object.
     """
-    added = {**(file.values if file else {}), **(values or {})}
+    added: dict[str, Any] = {**(file.values if file else {}), **(values or {})}
     if path.suffix != ".parquet":
         rows: Iterator[tuple[int, dict[str, Any]]] = read_lines(path)
     else:
@@ -58,7 +57,7 @@ def read_rows(path: Path, file: DataFile | None = None, values: Mapping[str, str
         except (OSError, pl.exceptions.PolarsError) as error:
             raise DataError(f"{path}: no Parquet file: {error}") from None
     for number, row in rows:
-        yield DataRow(f"{path}:{number}", {**row, **added}, file)
+        yield DataRow(f"{path}:{number}", {"row": number, **row, **added}, file)
 
 
 def read_problems(name: str, rows: Iterator[DataRow]) -> list[Problem]:
@@ -118,9 +117,7 @@ def _problem(name: str, about: Description, row: DataRow) -> Problem:
         labels=labels,
         cluster=_cluster(row, about, values),
         overlap_group=_optional(row, fields.overlap_group, values),
-        provenance=Provenance(
-            source=about.source, revision=about.revision, licence=about.licence, date=about.date or None
-        ),
+        provenance=about.provenance,
     )
 
 
@@ -166,7 +163,7 @@ def _program(
 def _checks(row: DataRow, about: Description, values: Mapping[str, Any]) -> tuple[Check, ...]:
     if about.check == "text" or (about.text_values and _has(values, about.text_values)):
         return (PredicateCheck(name=MATCH),)
-    if about.check == "program":
+    if about.check in ("program", "project"):
         return (ProgramCheck(),)
     cases = _value(row, about.fields.cases, values)
     if not isinstance(cases, Sequence) or isinstance(cases, str):
@@ -196,7 +193,8 @@ def _context(row: DataRow, about: Description, values: Mapping[str, Any]) -> Ite
         return
     entries = _lookup(values, fields.entries)
     # Files without retrieval have no cross-file context; others hold null where nothing was found.
-    for entry in entries if isinstance(entries, list | tuple) else ():
+    found = entries if isinstance(entries, list | tuple) else ()
+    for entry in reversed(found) if fields.best_first else found:
         path, text = _lookup(entry, fields.path), _lookup(entry, fields.text)
         if not isinstance(path, str) or not isinstance(text, str):
             raise DataError(

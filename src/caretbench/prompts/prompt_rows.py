@@ -51,7 +51,7 @@ def prompt_row(problem: Problem, requested: str = AUTO) -> dict[str, object]:
 
 def _render(problem: Problem, strategy: PromptStrategy) -> Prompt:
     if isinstance(problem.shown, Caret):
-        return strategy.render(problem.shown, _WHOLE)
+        return strategy.prompt(problem.shown, _WHOLE)
     if not isinstance(strategy, QuestionStrategy):
         raise UnpromptableError(f"--prompt {strategy.name} needs a caret; this problem is a question")
     return strategy.render_question(problem.shown, _WHOLE)

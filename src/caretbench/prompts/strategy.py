@@ -50,6 +50,23 @@ class PromptStrategy(ABC):
         """Name and version, ``chat@1``: stored in every completion."""
         return f"{self.name}@{self.version}"
 
+    def prompt(self, caret: Caret, budget: PromptBudget) -> Prompt:
+        """Return the prompt for ``caret`` with its statement, as :meth:`render` shows it.
+
+        A chat that has a place for instructions gets the statement there; all others get it as text before the program.
+
+        Raises:
+            UnpromptableError: as for :meth:`render`.
+        """
+        if caret.statement is None:
+            return self.render(caret, budget)
+        if self.kind == "chat" and self.takes_instructions:
+            parts = (caret.statement.strip(), caret.instruction)
+            shown = {"instruction": "\n\n".join(part for part in parts if part)}
+        else:
+            shown = {"prefix": caret.statement + caret.prefix}
+        return self.render(caret.model_copy(update={**shown, "statement": None}), budget)
+
     @abstractmethod
     def render(self, caret: Caret, budget: PromptBudget) -> Prompt:
         """Return the prompt for ``caret``.

@@ -122,7 +122,7 @@ def caret_language(caret: Caret) -> Language:
 def caret_texts(caret: Caret) -> tuple[str, ...]:
     """Return all texts of a caret that a prompt may show."""
     files = (text for file in caret.context for text in (file.path, file.text))
-    return (caret.prefix, caret.suffix, caret.path or "", caret.instruction or "", *files)
+    return (caret.statement or "", caret.prefix, caret.suffix, caret.path or "", caret.instruction or "", *files)
 
 
 def caret_marker(caret: Caret, language: Language) -> str:

@@ -223,7 +223,7 @@ class ModelUnderTest:
             caret = step(caret)
         if self.instruction is not None:
             caret = self.instruction(caret)
-        prompt = self.strategy.render(caret, self.budget)
+        prompt = self.strategy.prompt(caret, self.budget)
         # After rendering, so that a prompt without room is refused for that; the check covers what a budget has cut,
         # too.
         self._refuse_control_tokens(caret_texts(caret))

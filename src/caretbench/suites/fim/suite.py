@@ -18,14 +18,16 @@ from caretbench.languages import language
 from caretbench.metrics.similarity import similarities
 from caretbench.problem import Problem, Profile
 from caretbench.profiles import ProfileRule, ProfileRules
+from caretbench.projects.answer_requests import workspace_request
 from caretbench.suites import register
 from caretbench.suites.base import Suite
-from caretbench.suites.fim.measures import exact_match, released_measures
+from caretbench.suites.fim.measures import matches, released_measures
+from caretbench.suites.fim.repositories import in_repositories
 from caretbench.suites.suite_types import Measurement, ProblemSet, Stratification
 
 _DATA = re.compile(r"\.(?:jsonl|jsonl\.gz|parquet)$")
-_WALL_FACTOR = 4.0
-"""Wall seconds for each CPU second of the limit: a busy machine stretches wall time, and must not decide."""
+# A busy machine stretches wall time, and a virtual machine needs some to start: it must not decide.
+_WALL_FACTOR, _START_S = 4.0, 10.0
 
 
 class FimProfile(ProfileRules):
@@ -69,6 +71,8 @@ class FimSuite(Suite):
         problems = read_problems(self.name, self._rows(root))
         if not problems:
             raise DataError(f"{source}: no data of {self.title} here; expected files of the form {about.layout}")
+        if project := self.about_data.project:
+            problems = [*in_repositories(problems, project, root)]
         return ProblemSet.of(root.resolve().name, problems)
 
     def _rows(self, root: Path) -> Iterator[DataRow]:
@@ -94,6 +98,13 @@ class FimSuite(Suite):
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> AnyRequest | None:
         """Return the program with an answer, within the benchmark's limits."""
+        if (project := self.about_data.project) is not None:
+            if text is None:
+                return None
+            command = workspace_request(problem, text)
+            return command.model_copy(
+                update={"limits": command.limits.model_copy(update={"wall_s": project.wall_s, "cpu_s": project.wall_s})}
+            )
         request = super().request(problem, text, profile)
         if not isinstance(request, ExecutionRequest):
             return request
@@ -116,15 +127,11 @@ class FimSuite(Suite):
         answer = text or ""
         found = [Measurement("similarity@1", similarities([(answer, problem.reference)])[0]._asdict())]
         found += released_measures(self.about_data.metrics, problem, answer)
-        if not problem.runs_as_program:
-            rule = self.about_data.match if FimProfile(profile).released_match else "lines"
-            passed = exact_match(rule, problem, answer, compares_callee=not FimProfile(profile).released_match)
+        if any(check.kind == "predicate" for check in problem.checks):
+            rule, released = self.about_data.match, FimProfile(profile).released_match
+            passed = matches(rule, problem, answer, released=released)
             found.append(Measurement(f"match/{rule}@1", {"passed": float(passed)}))
         return found
-
-
-_START_S = 10.0
-"""Wall seconds in addition, in which a virtual machine starts on a busy machine."""
 
 
 def _executed_text(source: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.build.sources.humaneval_infilling import humaneval_folder, pull_humaneval
+from caretbench.conventional.descriptions import pull_files, released_folder
 from caretbench.errors import DataError
 from caretbench.suites.c3bench.build.sources import read_sources
 
@@ -173,9 +173,9 @@ def test_data_that_were_not_pulled_name_the_command(tmp_path: Path, monkeypatch:
     with pytest.raises(DataError, match="caretbench pull humaneval-infilling"):
         read_sources(["humaneval-infilling"])
     write(tmp_path / "local", LICENSE="other")
-    with pytest.raises(DataError, match=r"HumanEval-MultiLineInfilling\.jsonl\.gz: not there"):
-        pull_humaneval(tmp_path / "local", lambda _added, _total: None)
-    assert not list(humaneval_folder().rglob("*.gz"))
+    with pytest.raises(DataError, match=r"Infilling\.jsonl\.gz: not there"):
+        pull_files("humaneval-infilling", tmp_path / "local", lambda _added, _total: None)
+    assert not list(released_folder("humaneval-infilling").rglob("*.gz"))
 
 
 def test_humaneval_infilling_is_pulled_from_a_local_copy_and_read(
@@ -183,8 +183,8 @@ def test_humaneval_infilling_is_pulled_from_a_local_copy_and_read(
 ) -> None:
     monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path))
     steps: list[int] = []
-    pull_humaneval(test_data / "humaneval_infilling", lambda added, _total: steps.append(added))
-    assert sum(steps) == 2
+    pull_files("humaneval-infilling", test_data / "humaneval_infilling", lambda added, _total: steps.append(added))
+    assert sum(steps) == 4
     found = read_sources(["humaneval-infilling"])
     assert len(found.functions) == 164
     assert {one.provenance.licence for one in found.functions} == {"MIT"}

@@ -11,10 +11,9 @@ from typing import Any, ClassVar, Final
 from caretbench.build import register_builder
 from caretbench.build.build_models import NO_MODELS, BuildModels
 from caretbench.build.builder import Builder
-from caretbench.build.sources.humaneval_infilling import HUMANEVAL_INFILLING, pull_humaneval
 from caretbench.build.validation.duplicates import near_duplicate_texts
 from caretbench.build.validation.program_gate import ProgramGate
-from caretbench.errors import UsageError
+from caretbench.conventional.descriptions import HUMANEVAL_INFILLING
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest, Executor
 from caretbench.extraction.policies import Policy, policy
@@ -198,9 +197,6 @@ class C3BenchBuilder(Builder):
     """Builder of C3-Bench; see :class:`caretbench.build.builder.Builder`."""
 
     name = SUITE
-    pull_about = "the functions of HumanEval-Infilling, from which problems are built"
-    pull_name = HUMANEVAL_INFILLING
-    pull_use = f"caretbench build c3bench --from {HUMANEVAL_INFILLING}"
     about = (
         f"the problems: {HUMANEVAL_INFILLING}, a folder of source files, or a file of rows (HumanEval-Infilling, "
         "DevBench, SAFIM)"
@@ -211,12 +207,6 @@ class C3BenchBuilder(Builder):
         CHECKER_ROLE: "reads instructions back (optional)",
     }
     roles_with_several_models = frozenset({GENERATOR_ROLE})
-
-    def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
-        """Fetch HumanEval-Infilling into the cache and return its folder."""
-        if models:
-            raise UsageError(f"--model {models[0]}: HumanEval-Infilling contains no recorded completions")
-        return pull_humaneval(source, progress)
 
     def build(
         self,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from caretbench.build.sources.humaneval_infilling import HUMANEVAL_INFILLING, humaneval_provenance, multi_line_file
 from caretbench.build.sources.licences import repository_licence
+from caretbench.conventional.descriptions import HUMANEVAL_INFILLING, description, multi_line_file
 from caretbench.errors import DataError, UsageError
 from caretbench.files import read_lines
 from caretbench.languages import languages
@@ -68,7 +68,7 @@ class _Reader:
         before = len(self.functions) + len(self.files) + len(self.rejects)
         path = Path(source)
         if source == HUMANEVAL_INFILLING:
-            self._rows(multi_line_file(), humaneval_provenance())
+            self._rows(multi_line_file(), description(HUMANEVAL_INFILLING).provenance)
         elif path.is_dir():
             self._folder(path)
         elif path.is_file() and source.endswith(_ROWS):

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from caretbench.build.sources.humaneval_infilling import HUMANEVAL_INFILLING, multi_line_file
 from caretbench.build.validation.public_copies import TwinIndex
 from caretbench.build.validation.reviewed import problem_hash, reviewed_problems
+from caretbench.conventional.descriptions import HUMANEVAL_INFILLING, multi_line_file
 from caretbench.errors import DataError
 from caretbench.files import read_lines, sha256_text
 from caretbench.judging.model_families import model_family

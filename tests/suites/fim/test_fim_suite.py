@@ -1,0 +1,315 @@
+"""Conventional benchmarks end to end: rows in the layouts of six releases, through load, score, metrics and report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import caretbench
+from caretbench import RunConfig
+from caretbench.execution.execution_types import ExecutionRequest
+from caretbench.models import ChatPrompt, TextPrompt
+from caretbench.problem import Problem
+from caretbench.prompts.registry import strategy
+from caretbench.prompts.strategy import PromptBudget
+from caretbench.suites import load_suite
+from tests.support.compiled_programs import need_toolchain
+
+Json = dict[str, Any]
+UNLIMITED = PromptBudget(None, len)
+
+
+def write_rows(path: Path, *rows: Json) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path
+
+
+def retrieved(task: str, prompt: str, truth: str, **more: Any) -> Json:
+    return {
+        "prompt": prompt, "groundtruth": truth, "right_context": "\nend()\n",
+        "metadata": {"task_id": task, "repository": "owner-repo", "file": "a.py"},
+        "crossfile_context": {
+            "text": "# unused",
+            "list": [
+                {"retrieved_chunk": "best()", "filename": "b.py", "score": 0.9},
+                {"retrieved_chunk": "worse()", "filename": "c.py", "score": 0.1},
+            ],
+        },
+        **more,
+    }  # fmt: skip
+
+
+def crosscodeeval(folder: Path) -> Path:
+    write_rows(folder / "python" / "line_completion_rg1_bm25.jsonl", retrieved("p/1", "x = 1\ny = ", "f(x, 2)"))
+    return folder
+
+
+def crosscodelongeval(folder: Path) -> Path:
+    row = retrieved("r/1", "def f():\n", "    a = 1\n    return a\n")
+    write_rows(folder / "function_completion.jsonl", row)
+    write_rows(folder / "chunk_completion.jsonl", retrieved("r/1", "x = ", "1"))
+    return folder
+
+
+def repoeval(folder: Path) -> Path:
+    metadata = {"task_id": "repo/7", "ground_truth": "a = 1\nb = 2", "fpath_tuple": ["repo", "a.py"], "line_no": 3}
+    return write_rows(
+        folder / "line_level_completion_2k_context_codex.test.jsonl", {"prompt": "x\n", "metadata": metadata}
+    )
+
+
+def repobench(folder: Path) -> Path:
+    row = {
+        "repo_name": "o/r", "file_path": "a.py", "import_statement": "import os", "cropped_code": "x = 1",
+        "next_line": "y = x", "level": "2k", "context": [{"identifier": "f", "path": "b.py", "snippet": "def f(): 1"}],
+    }  # fmt: skip
+    write_rows(folder / "repobench_python_v1.1" / "cross_file_first.jsonl", row)
+    return folder
+
+
+def real_fim_eval(folder: Path) -> Path:
+    row = {"task_id": 5, "lang": "c++", "repo": "o/r", "prefix": "int x = ", "suffix": ";\n", "canonical_solution": "1"}
+    write_rows(folder / "edit.jsonl", row)
+    return folder
+
+
+LAYOUTS: Mapping[str, Callable[[Path], Path]] = {
+    "crosscodeeval": crosscodeeval, "crosscodelongeval": crosscodelongeval, "repoeval": repoeval,
+    "repobench": repobench, "real-fim-eval": real_fim_eval,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_each_layout_is_read_and_its_reference_matches(name: str, tmp_path: Path) -> None:
+    data = LAYOUTS[name](tmp_path / "data")
+    suite = load_suite(name)
+    problems = suite.load(str(data)).problems
+    for problem in problems:
+        for profile in ("default", "paper"):
+            found = {
+                one.scorer.partition("@")[0]: one.values for one in suite.measure(problem, problem.reference, profile)
+            }
+            assert found[f"match/{suite.about_data.match}"]["passed"] == 1, (problem.id, profile)
+            assert found["legacy/exact"] == {"exact_match": 1}
+            missed = {one.scorer.partition("@")[0]: one.values for one in suite.measure(problem, "zzz", profile)}
+            assert missed[f"match/{suite.about_data.match}"]["passed"] == 0
+
+
+def test_ranked_parts_of_other_files_are_shown_with_the_best_last(tmp_path: Path) -> None:
+    (problem,) = load_suite("crosscodeeval").load(str(crosscodeeval(tmp_path))).problems
+    assert [file.text for file in problem.caret.context] == ["worse()", "best()"]
+    assert (problem.id, problem.cluster) == ("python/line_completion_rg1_bm25/p/1", "owner-repo")
+
+
+def values(problem: Problem, answer: str, scorer: str) -> Mapping[str, float]:
+    measured = load_suite(problem.suite).measure(problem, answer, "paper")
+    return next(one.values for one in measured if one.scorer.startswith(scorer))
+
+
+def test_crosscodeeval_is_measured_after_its_own_cut_and_without_comments(tmp_path: Path) -> None:
+    (problem,) = load_suite("crosscodeeval").load(str(crosscodeeval(tmp_path))).problems
+    found = values(problem, "f(x, 3)  # no\nmore()\n", "legacy/crosscodeeval")
+    # `f(x, 2)` and `f(x, 3)`: 6 of 7 characters, so 12 / 14 rounded; both have the identifiers f and x.
+    assert found == {
+        "crosscodeeval_em": 0, "crosscodeeval_es_difflib": 86, "crosscodeeval_es_levenshtein": 86,
+        "crosscodeeval_id_em": 1, "crosscodeeval_id_precision": 1, "crosscodeeval_id_recall": 1,
+        "crosscodeeval_id_f1": 1,
+    }  # fmt: skip
+
+
+def test_repocoder_compares_as_many_lines_as_the_reference_has(tmp_path: Path) -> None:
+    (problem,) = load_suite("repoeval").load(str(repoeval(tmp_path))).problems
+    assert values(problem, "  a = 1\n\nb = 2\nc = 3", "legacy/repocoder") == {"repocoder_em": 1, "repocoder_es": 1}
+    # Of 11 characters one differs.
+    assert values(problem, "a = 1\nb = 3", "legacy/repocoder") == pytest.approx(
+        {"repocoder_em": 0, "repocoder_es": 1 - 1 / 11}
+    )
+
+
+def test_a_function_is_compared_by_its_body(tmp_path: Path) -> None:
+    problems = load_suite("crosscodelongeval").load(str(crosscodelongeval(tmp_path))).problems
+    function = next(problem for problem in problems if problem.label("split") == "function")
+    found = values(function, "    a = 1\n    return a\n\nprint(f(", "legacy/repoformer")
+    assert found["repoformer_em"] == 1
+
+
+def test_repobench_compares_words(tmp_path: Path) -> None:
+    (problem,) = load_suite("repobench").load(str(repobench(tmp_path))).problems
+    assert values(problem, "y  =  x", "match/")["passed"] == 1
+    assert problem.caret.prefix == "import os\nx = 1\n"
+
+
+def test_a_language_may_be_spelled_as_in_the_release(tmp_path: Path) -> None:
+    (problem,) = load_suite("real-fim-eval").load(str(real_fim_eval(tmp_path))).problems
+    assert (problem.caret.language, problem.id, problem.cluster) == ("cpp", "edit/5", "o/r")
+
+
+def repositories(folder: Path, *, change: str = "") -> Path:
+    """Two repositories in the layout of ExecRepoBench, with a script that decides."""
+    rows: list[Json] = []
+    for name, middle in (("first", "a + b"), ("second", "a * b")):
+        place = folder / "repos" / name
+        place.mkdir(parents=True)
+        before, after = "def f(a, b):\n    return ", "\n"
+        (place / "code.py").write_text(before + middle + after + change)
+        expected = 5 if name == "first" else 6
+        (place / "evaluate_repo.py").write_text(f"from code import f\nassert f(2, 3) == {expected}\n")
+        rows.append(
+            {
+                "repo_name": name, "file_name": "code.py", "prefix_code": before, "middle_code": middle,
+                "suffix_code": after, "context_code": [["other.py", "x = 1"]], "fill_type": "expression",
+            }
+        )  # fmt: skip
+    return write_rows(folder / "exec_repo_bench.jsonl", *rows)
+
+
+def test_repositories_decide_by_their_own_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Costs two seconds: each answer runs in a workspace of its repository."""
+    need_toolchain("python")
+    monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "cache"))
+    data = repositories(tmp_path / "data")
+    problems = load_suite("execrepobench").load(str(data)).problems
+    assert [file.text for file in problems[0].caret.context] == ["x = 1"]
+    answers = {problems[0].id: "b + a", problems[1].id: "a + b"}
+    config = RunConfig(suite="execrepobench", data=str(data), output=tmp_path / "run", policy="raw")
+    caretbench.score(config, answers=answers)
+    rows = [json.loads(line) for line in (tmp_path / "run" / "scores.jsonl").read_text().splitlines()]
+    outcomes = {
+        (row["model"], row["problem_id"]): row["outcome"] for row in rows if row["scorer"].startswith("execution")
+    }
+    assert [outcomes["reference", problem.id] for problem in problems] == ["passed"] * 2
+    answered = [value for (model, _), value in outcomes.items() if model not in ("reference", "empty")]
+    assert sorted(answered) == ["failed", "passed"]
+
+
+def test_a_repository_that_differs_from_its_row_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "cache"))
+    data = repositories(tmp_path / "data", change="# changed\n")
+    with pytest.raises(caretbench.DataError, match=r"code\.py"):
+        load_suite("execrepobench").load(str(data))
+
+
+# --- the three suites that run ---------------------------------------------------------------------------------------
+
+
+def safim_problem(tmp_path: Path, split: str = "block", **change: Any) -> Problem:
+    row = {
+        "task_id": "t", "lang": "python", "prompt": "Complete.\n\nCode:\n\nprint(\n# TODO: Your code here\n)\n",
+        "eval_prompt": "print(\n{{completion}}\n)\n", "ground_truth": "1",
+        "unit_tests": [{"input": "", "output": ["1"]}],
+    }  # fmt: skip
+    path = write_rows(tmp_path / f"{split}_completion.jsonl.gz".removesuffix(".gz"), row | change)
+    from caretbench.conventional.rows import read_problems, read_rows
+
+    return read_problems("safim", read_rows(path, values={"split": split}))[0]
+
+
+def test_the_statement_is_text_before_a_base_models_program_and_an_instruction_in_a_chat(tmp_path: Path) -> None:
+    caret = safim_problem(tmp_path).caret
+    text = strategy("left-to-right").prompt(caret, UNLIMITED)
+    assert isinstance(text, TextPrompt)
+    assert text.text.startswith("Complete.\n\nCode:\n\nprint(")
+    chat = strategy("chat").prompt(caret, UNLIMITED)
+    assert isinstance(chat, ChatPrompt)
+    assert "Complete." in chat.messages[-1].text
+    assert "```python\nprint(" in chat.messages[-1].text
+
+
+@pytest.mark.parametrize(
+    ("answer", "profile", "passed"),
+    [
+        ("f(1, x = 2)", "default", 1), ("f(1,x=2)", "paper", 1), ("g(1, x=2)", "paper", 1), ("g(1, x=2)", "default", 0),
+        ("f(1, x=3)", "paper", 0),
+    ],
+)  # fmt: skip
+def test_a_call_of_the_api_split_must_call_the_same_function(
+    answer: str, profile: Any, passed: float, tmp_path: Path
+) -> None:
+    problem = safim_problem(tmp_path, "api", ground_truth="f(1, x=2)", unit_tests=None)
+    measured = load_suite("safim").measure(problem, answer, profile)
+    assert next(one.values["passed"] for one in measured if one.scorer.startswith("match/")) == passed
+
+
+def test_limits_are_those_of_the_benchmark(tmp_path: Path) -> None:
+    request = load_suite("safim").request(safim_problem(tmp_path), "1", "default")
+    assert isinstance(request, ExecutionRequest)
+    assert (request.limits.cpu_s, request.confirms_cpu_limit, request.sentinel) == (2.0, False, False)
+
+
+HUMANEVAL = {
+    "task_id": "SingleLineInfilling/HumanEval/0/L0", "entry_point": "f", "prompt": "def f():\n", "suffix": "\n",
+    "canonical_solution": "    return 1", "test": "def check(candidate):\n    assert candidate() == 1\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answer", "paper", "default"),
+    [
+        ("    return 1", "passed", "passed"), ("    return 2", "runtime_error", "failed"),
+        # `exit` is None there; a program that leaves before its assertions never reached its end here.
+        ("    return 1\nexit(0)", "runtime_error", "incomplete"),
+        ("    return 1\nimport sys\nsys.exit(0)", "runtime_error", "incomplete"),
+    ],
+)  # fmt: skip
+def test_the_paper_executes_a_text_in_which_nothing_can_leave(
+    answer: str, paper: str, default: str, tmp_path: Path
+) -> None:
+    from caretbench.execution.local_executor import LocalExecutor
+
+    need_toolchain("python")
+    path = write_rows(tmp_path / "HumanEval-SingleLineInfilling.jsonl", HUMANEVAL)
+    suite = load_suite("humaneval-infilling")
+    from caretbench.conventional.rows import read_problems, read_rows
+
+    (problem,) = read_problems(suite.name, read_rows(path, values={"split": "single-line"}))
+    requests = [suite.submitted_request(problem, answer, profile, {}) for profile in ("paper", "default")]
+    executor = LocalExecutor(2, use_cache=False)
+    outcomes = [next(iter(executor.submit([request]))).status for request in requests]  # type: ignore[list-item]
+    assert [str(outcome) for outcome in outcomes] == [paper, default]
+
+
+def run_references(name: str, folder: Path, count: int) -> Sequence[str]:
+    """Return the outcomes of the first references of a benchmark."""
+    from caretbench.execution.local_executor import LocalExecutor
+
+    suite = load_suite(name)
+    problems = suite.load(str(folder)).problems[:count]
+    requests = [suite.submitted_request(problem, problem.reference, "default", {}) for problem in problems]
+    return [str(result.status) for result in LocalExecutor(2, use_cache=False).submit(requests)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"), [("humaneval-infilling", "humaneval_infilling"), ("santacoder-fim", "santacoder_fim")]
+)
+def test_references_of_the_released_rows_pass(name: str, folder: str, test_data: Path) -> None:
+    for language in ("python", "java", "javascript"):
+        need_toolchain(language)
+    assert set(run_references(name, test_data / folder, 20)) == {"passed"}
+
+
+@pytest.mark.data
+def test_verdicts_are_those_of_the_released_evaluator(test_data: Path) -> None:
+    """Costs 10 s: 150 recorded verdicts of HumanEval-Infilling, under ``paper``."""
+    from caretbench.execution.local_executor import LocalExecutor
+
+    need_toolchain("python")
+    suite = load_suite("humaneval-infilling")
+    problems = {problem.id: problem for problem in suite.load(str(test_data / "humaneval_infilling")).problems}
+    rows = [json.loads(line) for line in (test_data / "parity" / "human_eval_infilling.jsonl").read_text().splitlines()]
+    requests = []
+    for number, row in enumerate(rows):
+        request = suite.submitted_request(problems[row["task_id"]], row["completion"], "paper", {})
+        assert request is not None
+        requests.append(request.model_copy(update={"id": str(number)}))
+    results = {int(result.id): result for result in LocalExecutor(2, use_cache=False).submit(requests)}  # type: ignore[arg-type]
+    different = [
+        rows[number]["task_id"]
+        for number, result in results.items()
+        if (result.status == "passed") != rows[number]["passed"]
+    ]
+    assert different == []
