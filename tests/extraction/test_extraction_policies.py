@@ -27,7 +27,7 @@ def test_names_and_versions() -> None:
     assert set(POLICIES) == {
         "raw", "released", "clean", "first_line", "same_block", "syntax", "syntax_overlap", "block",
         "simcopilot/clean", "simcopilot/trim", "simcopilot/repair", "codevbench/answer", "codevbench/chat",
-        "legacy/safim-block", "legacy/safim-control", "legacy/safim-api", "legacy/cceval",
+        "legacy/safim", "legacy/safim-block", "legacy/safim-control", "legacy/safim-api", "legacy/cceval",
     }  # fmt: skip
     assert policy().name == DEFAULT_POLICY == "syntax"
     assert policy("syntax@2") is policy("syntax")

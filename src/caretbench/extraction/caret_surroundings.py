@@ -28,17 +28,18 @@ _MAX_ENDS = 8
 
 
 class Surroundings(NamedTuple):
-    """Visible texts before and after the caret, and their language: the input of a policy."""
+    """Visible texts before and after the caret, their language and the kind of hole: the input of a policy."""
 
     before: str
     after: str
     language: str
+    hole: str | None = None
 
     @classmethod
     def from_caret(cls, caret: Caret, after: str | None = None) -> Surroundings:
         """Return the surroundings of a caret; ``after`` replaces a suffix that is not shown in full."""
         name = language_named(caret.language).name
-        return cls(caret.prefix, caret.suffix if after is None else after, name)
+        return cls(caret.prefix, caret.suffix if after is None else after, name, caret.hole)
 
     def program(self, text: str) -> str:
         """Return the visible program with ``text`` at the caret."""

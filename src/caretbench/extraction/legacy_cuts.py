@@ -123,6 +123,12 @@ def _equal(first: Iterable[object], second: Iterable[object]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
+def safim_cut(text: str, surroundings: Surroundings) -> str:
+    """Return the text as SAFIM cuts answers to this kind of hole; unchanged at a caret of another benchmark."""
+    cut = {"block": safim_block, "control": safim_control, "api": safim_api_call}.get(surroundings.hole or "")
+    return cut(text, surroundings) if cut is not None else text
+
+
 def crosscodeeval_statement(text: str, surroundings: Surroundings) -> str:
     """Return the first statement: in Python up to the first line end at which the program so far parses.
 

@@ -25,7 +25,13 @@ from caretbench.extraction.block_end import (
 from caretbench.extraction.caret_surroundings import MAX_TEXT_CHARACTERS, Surroundings
 from caretbench.extraction.clean import CLEANING_STEPS, strip_released_fence, without_reasoning, without_special_tokens
 from caretbench.extraction.cuts import cut_to_same_block, first_line, longest_parsing_cut, without_suffix_overlap
-from caretbench.extraction.legacy_cuts import crosscodeeval_statement, safim_api_call, safim_block, safim_control
+from caretbench.extraction.legacy_cuts import (
+    crosscodeeval_statement,
+    safim_api_call,
+    safim_block,
+    safim_control,
+    safim_cut,
+)
 from caretbench.extraction.released_steps import (
     answer_as_published,
     clean_as_released,
@@ -227,6 +233,12 @@ _POLICIES = (
         2,
         "Codev-Bench's published cut of chat answers: the last closed fenced block, and nothing without one.",
         steps=(("last fenced block", last_fenced_block),),
+    ),
+    Policy(
+        "legacy/safim",
+        1,
+        "SAFIM's cut, by the kind of hole of each problem: one of the next three.",
+        steps=(("cut as SAFIM does", safim_cut),),
     ),
     Policy(
         "legacy/safim-block",

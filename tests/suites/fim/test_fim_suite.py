@@ -176,14 +176,14 @@ def test_repositories_decide_by_their_own_script(tmp_path: Path, monkeypatch: py
     problems = load_suite("execrepobench").load(str(data)).problems
     assert [file.text for file in problems[0].caret.context] == ["x = 1"]
     answers = {problems[0].id: "b + a", problems[1].id: "a + b"}
-    config = RunConfig(suite="execrepobench", data=str(data), output=tmp_path / "run", policy="raw")
-    caretbench.score(config, answers=answers)
+    suites = ({"name": "execrepobench", "data": str(data), "policy": "raw"},)
+    caretbench.score(RunConfig(suites=suites, output=tmp_path / "run", baselines=()), answers=answers)  # type: ignore[arg-type]
     rows = [json.loads(line) for line in (tmp_path / "run" / "scores.jsonl").read_text().splitlines()]
     outcomes = {
         (row["model"], row["problem_id"]): row["outcome"] for row in rows if row["scorer"].startswith("execution")
     }
     assert [outcomes["reference", problem.id] for problem in problems] == ["passed"] * 2
-    answered = [value for (model, _), value in outcomes.items() if model not in ("reference", "empty")]
+    answered = [value for (model, _), value in outcomes.items() if model != "reference"]
     assert sorted(answered) == ["failed", "passed"]
 
 
