@@ -146,7 +146,7 @@ class Suite(ABC):
             source=problem.splice.program(text),
             profile=profile,
             needs=tuple(need for check in checks for need in check.needs),
-            **_cases(checks),
+            **case_fields(checks),
         )
 
     def submitted_request(
@@ -282,7 +282,7 @@ class Suite(ABC):
         return ()
 
 
-def _cases(checks: Sequence[ProgramCheck | CasesCheck]) -> dict[str, Any]:
+def case_fields(checks: Sequence[ProgramCheck | CasesCheck]) -> dict[str, Any]:
     """Return the fields of a request that runs the cases of a problem, if it has any."""
     check = next((check for check in checks if isinstance(check, CasesCheck)), None)
     return {} if check is None else {"variant": CONTEST, "cases": check.cases, "comparison": check.comparison}

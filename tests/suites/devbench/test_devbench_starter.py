@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.execution.local_executor import LocalExecutor
 from caretbench.extraction.policies import policy
 from caretbench.files import DataError
 from caretbench.problem import InlineSplice, PredicateCheck, Problem
 from caretbench.suites import load_suite
 from caretbench.suites.devbench import starter
 from caretbench.suites.devbench.starter import DocumentationCheck, documentation_faults
+from tests.support.compiled_programs import need_toolchain
 
 
 @pytest.fixture(scope="module")
@@ -118,3 +120,32 @@ def test_problems_of_ones_own_claim_no_licence_of_ours(tmp_path: Path) -> None:
     [problem] = load_suite("devbench").load(str(tmp_path / "mine")).problems
     assert problem.provenance.source == "mine"
     assert problem.provenance.licence is None
+
+
+def test_a_program_of_ones_own_may_have_cases(tmp_path: Path) -> None:
+    """The program reads standard input; the cases take the place of assertions."""
+    folder = tmp_path / "python" / "low_context"
+    folder.mkdir(parents=True)
+    (folder / "square.py").write_text("n = int(input())\nprint(⟦n * n⟧)\n")
+    (folder / "square.toml").write_text(
+        '[[cases]]\nstdin = "3"\noutputs = ["9"]\n[[cases]]\nstdin = "-2"\noutputs = ["4"]\n'
+    )
+    suite = load_suite("devbench")
+    (problem,) = suite.load(str(tmp_path)).problems
+    assert [check.kind for check in problem.checks] == ["cases"]
+    need_toolchain("python")
+    requests = [suite.submitted_request(problem, text, "default", {}) for text in ("n ** 2", "n * 3")]
+    results = [next(iter(LocalExecutor(2, use_cache=False).submit([request]))) for request in requests]  # type: ignore[list-item]
+    assert [(str(result.status), result.tests and result.tests.failing) for result in results] == [
+        ("passed", ()), ("failed", ("case 2",)),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("cases", ["cases = []", "[[cases]]\nstdin = 3", '[[cases]]\nstdin = "3"\noutputs = []'])
+def test_malformed_cases_are_refused_with_their_file(cases: str, tmp_path: Path) -> None:
+    folder = tmp_path / "python" / "low_context"
+    folder.mkdir(parents=True)
+    (folder / "square.py").write_text("print(⟦1⟧)\n")
+    (folder / "square.toml").write_text(cases)
+    with pytest.raises(DataError, match=r"square\.toml: "):
+        load_suite("devbench").load(str(tmp_path))

@@ -2,8 +2,9 @@
 
 ``starter/<language>/<category>/<name>.<suffix>`` is a whole program: ``⟦`` and ``⟧`` enclose the reference, and a line
 ``⟦tests⟧`` separates the shown text from the hidden tests. A file ``<name>.toml`` next to it contains the predicates
-that a documentation comment must satisfy. A comment cannot be executed, so with the released tests every comment
-passes; here it is parsed out of the program with the answer in it.
+that a documentation comment must satisfy, or input and output cases (``[[cases]]`` with ``stdin`` and ``outputs``). A
+comment cannot be executed, so with the released tests every comment passes; here it is parsed out of the program with
+the answer in it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from caretbench.files import DataError, describe_validation_error
 from caretbench.languages import languages
-from caretbench.problem import Caret, Check, InlineSplice, PredicateCheck, Problem, ProgramCheck, Provenance
+from caretbench.problem import Caret, CasesCheck, Check, InlineSplice, PredicateCheck, Problem, ProgramCheck, Provenance
 from caretbench.suites.devbench.cells.cell_tables import cell_categories, problem_labels
 from caretbench.syntax.documentation import comments_between, documentation_of
 
@@ -114,7 +115,8 @@ def split_program(text: str, location: str) -> tuple[str, str, str, str]:
     return prefix, reference, suffix, tests
 
 
-def _predicates(path: Path) -> Iterator[PredicateCheck]:
+def _further_checks(path: Path) -> Iterator[PredicateCheck | CasesCheck]:
+    """Yield the checks of the file next to a program: predicates of a comment, or input and output cases."""
     sidecar = path.with_suffix(".toml")
     if sidecar.exists():
         try:
@@ -123,9 +125,12 @@ def _predicates(path: Path) -> Iterator[PredicateCheck]:
             raise DataError(f"{sidecar}: not TOML: {error}") from None
         for name, arguments in table.items():
             # A mistyped predicate would check nothing, and every answer would satisfy it.
-            if name != "documentation":
-                raise DataError(f"{sidecar}: unknown predicate {name!r}; known: documentation")
+            if name not in ("documentation", "cases"):
+                raise DataError(f"{sidecar}: unknown check {name!r}; known: documentation, cases")
             try:
+                if name == "cases":
+                    yield CasesCheck(cases=arguments)
+                    continue
                 DocumentationCheck.model_validate(arguments)
             except ValidationError as error:
                 raise DataError(f"{sidecar}: {describe_validation_error(error)}") from None
@@ -144,11 +149,11 @@ def read_problem(path: Path, language: str, category: str, source: str) -> Probl
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read ({error})") from None
     identity = f"{language}/{category}/{path.stem}"
-    return problem_of_text(text, identity, source, tuple(_predicates(path)), str(path))
+    return problem_of_text(text, identity, source, tuple(_further_checks(path)), str(path))
 
 
 def problem_of_text(
-    text: str, identity: str, source: str, predicates: tuple[PredicateCheck, ...] = (), location: str = ""
+    text: str, identity: str, source: str, further: tuple[PredicateCheck | CasesCheck, ...] = (), location: str = ""
 ) -> Problem:
     """Return the problem in the text of a file.
 
@@ -156,7 +161,7 @@ def problem_of_text(
         text: Text of the file.
         identity: Id of the problem: language, category and name.
         source: Name of the data set.
-        predicates: Checks besides the program.
+        further: Checks in addition to the program; cases take the place of its assertions.
         location: Name of the file in errors.
 
     Raises:
@@ -164,10 +169,11 @@ def problem_of_text(
     """
     prefix, reference, suffix, tests = split_program(text, location or identity)
     language, category, _ = identity.split("/", 2)
-    checks: tuple[Check, ...] = (ProgramCheck(), *predicates)
+    has_cases = any(isinstance(check, CasesCheck) for check in further)
+    checks: tuple[Check, ...] = further if has_cases else (ProgramCheck(), *further)
     labels = problem_labels(language, category, prefix, suffix)
     if category == "code2nl_nl2code":
-        labels["direction"] = "code2nl" if predicates else "nl2code"
+        labels["direction"] = "code2nl" if further else "nl2code"
     return Problem(
         id=identity,
         suite="devbench",

@@ -15,10 +15,10 @@ from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.complexity import ProblemStatistics, paper_statistics
 from caretbench.metrics.paired import Comparison, compare, with_holm
 from caretbench.metrics.similarity import paper_similarity, similarities
-from caretbench.problem import Completion, InlineSplice, PredicateCheck, Problem, Profile, ProgramCheck
+from caretbench.problem import CasesCheck, Completion, InlineSplice, PredicateCheck, Problem, Profile, ProgramCheck
 from caretbench.profiles import ProfileRule, ProfileRules
 from caretbench.suites import register
-from caretbench.suites.base import Suite
+from caretbench.suites.base import Suite, case_fields
 from caretbench.suites.devbench import released_problems as released
 from caretbench.suites.devbench import starter
 from caretbench.suites.devbench.built_instances import built_problems
@@ -101,7 +101,8 @@ class DevBench(Suite):
     def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
         """Return the program with an answer; None if it fails without execution (null, in a compiled language)."""
         name = problem.caret.language
-        needs = tuple(need for check in problem.checks if isinstance(check, ProgramCheck) for need in check.needs)
+        checks = [check for check in problem.checks if isinstance(check, ProgramCheck | CasesCheck)]
+        needs = tuple(need for check in checks for need in check.needs)
         bundle = _bundle(name) if problem.released else None
         variant = None
         rules = DevBenchProfile(profile)
@@ -125,7 +126,7 @@ class DevBench(Suite):
             bundle=bundle,
             needs=needs,
             limits=rules.limits,
-        )
+        ).model_copy(update=case_fields(checks))
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
         """Return the similarity to the reference (``paper``: of first lines), and the result of predicates."""
