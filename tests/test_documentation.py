@@ -23,7 +23,7 @@ from caretbench.people.releases.release_files import ReleasedText
 from caretbench.problem import Completion, Judgement, Latency, MissingSample, Problem, Score, Usage
 from caretbench.runs.judging.ratings import HumanRating
 from caretbench.runs.run_folder import Manifest, MissingJudgement, ModelInfo
-from caretbench.suites import load_suite, suite_names
+from caretbench.suites import built_in, load_suite, suite_names
 from caretbench.suites.devbench.cells.cell_tables import cell_categories
 from caretbench.suites.usage_weights import ScenarioShares
 from caretbench.suites.validity import Validity
@@ -247,7 +247,7 @@ def devbench_languages() -> int:
 @pytest.mark.parametrize(
     ("page", "phrase", "count"),
     [
-        ("README.md", r"(?m)^## (\w+) suites$", lambda: len(suite_names())),
+        ("README.md", r"(?m)^## (\w+) suites$", lambda: sum(folder != "fim" for folder in built_in().values())),
         ("README.md", r"completes a program, in (\w+) categories and languages", lambda: len(cell_categories())),
         ("README.md", r"in (\w+) scenarios of a developer", lambda: len(ScenarioShares.model_fields)),
         ("docs/how-to/devbench.md", r"DevBench has (\w+) developer-derived categories", lambda: len(cell_categories())),
@@ -266,7 +266,8 @@ def test_every_suite_baseline_policy_and_profile_is_documented() -> None:
     profiles = (ROOT / "docs/reference/profiles.md").read_text("utf-8")
     pages = "".join(page.read_text("utf-8") for page in PAGES if "docs" in page.parts)
     for name in suite_names():
-        assert f"docs/how-to/{name}.md" in readme
+        page = "conventional" if built_in()[name] == "fim" else name
+        assert f"docs/how-to/{page}.md" in readme
         suite = load_suite(name)
         assert not [one for one in suite.baselines if f"`{one}`" not in pages], f"baselines of {name}"
         assert suite.title in profiles

@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from caretbench.profiles import PROFILES, ProfileRule, ProfileRules, profile_named, rules_of
-from caretbench.suites import load_suite
+from caretbench.suites import built_in, load_suite
 from caretbench.suites.profile_tables import profile_table, profiles_page
 
 ROOT = Path(__file__).parents[2]
-OURS = ("devbench", "simcopilot", "efcb", "c3bench", "codevbench")
 
 
 class Own(ProfileRules):
@@ -37,7 +36,7 @@ def test_an_unknown_profile_is_refused() -> None:
         profile_named("papre")
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", built_in())
 def test_a_line_for_each_rule(name: str) -> None:
     house = load_suite(name)
     table = profile_table(house)
@@ -48,7 +47,7 @@ def test_a_line_for_each_rule(name: str) -> None:
 
 def test_the_page_is_made_of_the_rules() -> None:
     page = (ROOT / "docs" / "reference" / "profiles.md").read_text("utf-8")
-    assert page == profiles_page(map(load_suite, OURS)), "run: python scripts/profiles_page.py"
+    assert page == profiles_page(map(load_suite, built_in())), "run: python scripts/profiles_page.py"
 
 
 def test_profiles_are_told_apart_in_one_place() -> None:

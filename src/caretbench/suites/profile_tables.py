@@ -32,13 +32,19 @@ def profile_table(suite: Suite) -> Table:
 
 
 def profiles_page(suites: Iterable[Suite]) -> str:
-    """Return the Markdown page ``docs/reference/profiles.md``: the common rules, then those of each suite."""
+    """Return the Markdown page ``docs/reference/profiles.md``: the common rules, then those of each suite.
+
+    Suites with the same rules have one table.
+    """
     common = ProfileRules.rules()
     parts = [_ABOUT, "## All suites\n", *_markdown(common)]
+    titles: dict[tuple[str, ...], list[str]] = {}
     for suite in suites:
         rules = suite.profile_rules.rules()
         own = {name: rule for name, rule in rules.items() if common.get(name) is not rule}
-        parts += [f"\n## {suite.title}\n", *(_markdown(own) if own else ["As all suites.\n"])]
+        titles.setdefault(tuple(_markdown(own) if own else ["As all suites.\n"]), []).append(suite.title)
+    for table, of_suites in titles.items():
+        parts += [f"\n## {', '.join(of_suites)}\n", *table]
     return "\n".join(part.rstrip("\n") if part.startswith("|") else part for part in parts).rstrip() + "\n"
 
 
