@@ -68,8 +68,13 @@ def test_a_run_is_read_from_its_folder(tmp_path) -> None:
     (tmp_path / "completions.jsonl").write_text(completion.model_dump_json() + "\n")
     scored = row(PROBLEM.id, "execution@1", outcome="passed", values={"passed": 1})
     (tmp_path / "scores.jsonl").write_text(scored.model_dump_json() + '\n{"torn')
-    (tmp_path / "validity.jsonl").write_text(json.dumps({"problem_id": PROBLEM.id, "verdict": "valid"}) + "\n")
+    verdicts = [
+        {"problem_id": name, "verdict": verdict, "details": {"strength": "value"}}
+        for name, verdict in ((PROBLEM.id, "valid"), ("of another selection", "valid"))
+    ]
+    (tmp_path / "validity.jsonl").write_text("".join(json.dumps(one) + "\n" for one in verdicts))
     run = load_run(tmp_path, [PROBLEM])
+    assert run.mutant_strengths == {"value": 1}
     assert run.frame["valid"].to_list() == [True]
     assert [(row.key, row.text) for row in run.completions] == [(completion.key, "x")]
 

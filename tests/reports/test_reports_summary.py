@@ -59,6 +59,15 @@ def test_a_model_that_was_asked_in_two_ways_says_in_which() -> None:
     assert not any("different settings" in note for note in summary_of(scores).notes)
 
 
+def test_a_note_counts_valid_problems_by_the_strength_of_the_killed_mutant() -> None:
+    frame = build_frame(PROBLEMS, verdicts("m", ids(PROBLEMS, *[["passed"]] * 6)))
+    strengths = {"default": 1, "value": 4}
+    run = LoadedRun("small", {"suite": "devbench"}, PROBLEMS, [], frame, mutant_strengths=strengths)
+    assert summarise(run).mutant_strengths == strengths
+    [note] = [note for note in summarise(run).notes if "killed mutant" in note]
+    assert note.endswith("changes: 4 value, 1 default.")
+
+
 def test_one_sample_gives_the_wilson_interval() -> None:
     outcomes = ids(PROBLEMS, *[["passed"]] * 3, *[["failed"]] * 3)
     estimate = column(summary_of(verdicts("m", outcomes)), "m").overall.pass_at[1]

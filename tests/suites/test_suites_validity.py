@@ -63,12 +63,12 @@ def test_verdicts_of_an_older_gate_are_decided_again(tmp_path: Path, make_proble
     path = tmp_path / "verdicts.jsonl"
     old = '{"problem_id":"%s","verdict":"unverified","reasons":[],"details":{}}\n'
     path.write_text(old % "a" + old % "b")
-    assert read_verdicts(path) == ({"a": "unverified", "b": "unverified"}, 2)
+    assert read_verdicts(path) == ({"a": "unverified", "b": "unverified"}, 2, {})
     gate = Backwards()
     [verdict] = gate.run([make_problem("a")], path)
     assert (verdict.verdict, verdict.gate) == ("valid", GATE_VERSION)
     assert [(row.problem_id, row.gate) for row in read_rows(path, Validity)] == [("a", GATE_VERSION), ("b", 1)]
-    assert read_verdicts(path) == ({"a": "valid", "b": "unverified"}, 1)
+    assert read_verdicts(path) == ({"a": "valid", "b": "unverified"}, 1, {})
     gate.run([make_problem("a")], path)
     assert gate.asked == ["a"]
     run = LoadedRun("r", {"suite": "devbench"}, [], [], build_frame([], []), older_verdicts=1)

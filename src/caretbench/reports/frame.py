@@ -88,6 +88,8 @@ class LoadedRun:
     """Human ratings of the judged texts (``human_ratings.jsonl``)."""
     older_verdicts: int = 0
     """Number of verdicts from an older version of the gate."""
+    mutant_strengths: Mapping[str, int] = field(default_factory=dict)
+    """Number of valid problems by the strength of the killed mutant."""
 
     @cached_property
     def inserted(self) -> tuple[JudgedText, ...]:
@@ -127,7 +129,7 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> LoadedRun:
         raise DataError(f"{files.completions_path}: cannot be read (No such file or directory)")
     completions = list(files.stored_completions())
     verdicts_path = folder / "validity.jsonl"
-    verdicts, older = read_verdicts(verdicts_path) if verdicts_path.exists() else ({}, 0)
+    verdicts, older, strengths = read_verdicts(verdicts_path) if verdicts_path.exists() else ({}, 0, {})
     errors_path = folder / "errors.jsonl"
     missing = list(read_rows(errors_path, MissingSample, allow_partial_last_line=True)) if errors_path.exists() else []
     frame = _frame(problems, keyed_scores(files.scores_path), verdicts)
@@ -140,6 +142,7 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> LoadedRun:
         judgements_missing=missing_judgement_counts(files),
         ratings=read_ratings(files),
         older_verdicts=older,
+        mutant_strengths=Counter(strengths[problem.id] for problem in problems if problem.id in strengths),
     )
 
 
@@ -148,20 +151,22 @@ def missing_judgement_counts(folder: RunFolder) -> Counter[tuple[str, str, str]]
     return Counter((row.grader, row.parameters, row.criterion) for row in folder.missing_judgements())
 
 
-def read_verdicts(path: Path) -> tuple[dict[str, str], int]:
-    """Return the gate's verdicts (``valid``, ``unverified``, ``invalid``) by problem, and the number of outdated ones.
+def read_verdicts(path: Path) -> tuple[dict[str, str], int, dict[str, str]]:
+    """Return the gate's verdicts by problem, the number of outdated ones, and strengths of mutants by valid problem.
 
     Raises:
         DataError: a row has no problem or no verdict.
     """
-    verdicts, gates = {}, {}
+    verdicts, gates, strengths = {}, {}, {}
     for number, row in read_lines(path, allow_partial_last_line=True):
         try:
             verdicts[str(row["problem_id"])] = str(row["verdict"])
         except KeyError as error:
             raise DataError(f"{path}:{number}: the row has no {error}") from None
         gates[row["problem_id"]] = row.get("gate", 1)
-    return verdicts, sum(gate != GATE_VERSION for gate in gates.values())
+        strengths[str(row["problem_id"])] = (row.get("details") or {}).get("strength", "")
+    known = {name: found for name, found in strengths.items() if found and verdicts[name] == "valid"}
+    return verdicts, sum(gate != GATE_VERSION for gate in gates.values()), known
 
 
 def score_table(folder: Path) -> pl.DataFrame:

@@ -111,6 +111,8 @@ class Summary(ReportValue):
     seed: int
     problems: int
     verdicts: Mapping[str, int] = Field(default_factory=dict)
+    mutant_strengths: Mapping[str, int] = Field(default_factory=dict)
+    """Valid problems by the strength of the mutant that the gate killed."""
     head: ReportHead | None = None
     """Ranked models and their differences; None if the run has no number to rank models by."""
     columns: tuple[Column, ...]

@@ -90,6 +90,33 @@ def test_the_row_says_how_strong_the_killing_mutant_is(tmp_path: Path, make_prob
     assert (found.verdict, found.details["strength"]) == ("valid", "default")
 
 
+TEXT, COMMENTED = '\n    {x}\n    kg"""', '\n# Does something.\n    {x}\n    kg"""'
+
+
+@pytest.mark.parametrize(
+    ("before", "right", "passing", "reasons", "failed"),
+    [
+        ("    return ", "max(x, 'a')", [], [], "other quotes"),
+        ("    return ", "max(x, 'a')", ['max(x, "a")'], [], None),
+        ("    c = ", "x + 1", ["c = x + 1"], ["wrong_answer_passes: line again"], None),
+        # With tabs a text of several lines is another one, wherever it begins.
+        ("    c = ", f'"""{TEXT}', [f'"""{COMMENTED}'], ["right_answer_fails: tabs in a string"], "tabs"),
+        ('    c = """', TEXT, [COMMENTED],
+         ["right_answer_fails: fence in a string", "right_answer_fails: tabs in a string"], "fence, tabs"),
+    ],
+)  # fmt: skip
+def test_right_answers_in_other_layouts_and_the_line_again_are_tried(
+    tmp_path: Path, make_problem: MakeProblem, before: str, right: str, passing: list[str], reasons: list[str],
+    failed: str | None,
+) -> None:  # fmt: skip
+    made = make_problem(prefix=f"def f(x):\n{before}", reference=right, suffix="\n    return 1\n")
+    sources = {made.splice.program(text) for text in (right, *passing)}
+    found, executor = judge(tmp_path, made, lambda r: Status.PASSED if r.source in sources else Status.FAILED)
+    assert (found.verdict, list(found.reasons)) == ("invalid" if reasons else "valid", reasons)
+    assert found.details.get("right_answers_failed") == failed
+    assert len({one.source for one in executor.asked}) == len(executor.asked) - 2  # equal texts run once
+
+
 def outcomes(**statuses: Sequence[Status]) -> dict[GateAnswer, GateOutcome]:
     return {
         GateAnswer(name, f"{number}"): GateOutcome(status, (), None)

@@ -3,7 +3,8 @@
 Every problem gets a verdict with its reasons:
 
 * ``invalid``: the reference does not pass three times (alone, if it failed once among others), extraction changes it,
-  the empty answer or a stub passes, or the problem repeats another;
+  the empty answer, a stub or the caret's line again passes, a layout of the reference is wrong at its place, or the
+  problem repeats another;
 * ``unverified``: there is no objection, but no mutant was killed, or this machine cannot run it;
 * ``valid``: the reference passes, and a wrong answer that compiles fails at run time.
 """
@@ -18,7 +19,15 @@ from itertools import islice
 from typing import NamedTuple
 
 from caretbench.build.validation.duplicates import near_duplicates
-from caretbench.build.validation.mutants import REACH_ONLY_MUTANTS, STRENGTHS, Mutant, mutants, strength
+from caretbench.build.validation.mutants import (
+    REACH_ONLY_MUTANTS,
+    STRENGTHS,
+    Mutant,
+    is_only_comment,
+    mutants,
+    strength,
+)
+from caretbench.build.validation.trials import LAYOUTS, LINE_AGAIN, written_otherwise
 from caretbench.errors import UsageError
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor, Status
 from caretbench.extraction.policies import Policy
@@ -42,17 +51,20 @@ _BATCH = 300
 # A mutant that loops for ever costs its whole limit; three times the reference's time is enough for one that ends.
 _PATIENCE, _LEAST_WALL_S = 3.0, 10.0
 
-_FIRST = frozenset({"reference", "empty", "stub"})
+_RIGHT = frozenset({"reference", LINE_AGAIN, *LAYOUTS})
+"""Answers whose failure shows nothing about the checks."""
+_FIRST = _RIGHT | {"empty", "stub"}
 _NO_VALUE = frozenset({"default_return", "throw"})
 """Mutants that change no value."""
 
 
 class GateAnswer(NamedTuple):
-    """One answer that the gate tries: name, text, and number of the repetition."""
+    """One answer that the gate tries: name, text, number of the repetition; ``layout_is_wrong`` as in a project."""
 
     name: str
     text: str
     repeat: int = 0
+    layout_is_wrong: bool = False
 
 
 class GateOutcome(NamedTuple):
@@ -68,6 +80,11 @@ class GateOutcome(NamedTuple):
     def passed(self) -> bool:
         """Return whether all checks hold."""
         return self.status is Status.PASSED and not self.failed_predicates
+
+    @property
+    def fails(self) -> bool:
+        """Return whether the answer has a verdict, and it does not pass."""
+        return not self.passed and not self.status.is_machine_fault
 
     @property
     def killed(self) -> bool:
@@ -113,7 +130,7 @@ class ProgramGate(ResumableGate):
     def _decide(self, problems: Sequence[Problem], repeated: Mapping[str, str]) -> Iterator[Validity]:
         outcomes: _Tried = defaultdict(dict)
         # References first: their CPU time bounds the answers after them.
-        for answers_of in (_repeated_reference, _nothing):
+        for answers_of in (_repeated_reference, lambda problem: [*_nothing(problem), *self._otherwise(problem)]):
             self._try([(problem, answer) for problem in problems for answer in answers_of(problem)], outcomes)
         # A reference that failed under load would be called flaky; alone, nothing else can be the cause.
         self._repeat_alone([problem for problem in problems if _may_be_unlucky(outcomes[problem.id])], outcomes)
@@ -135,6 +152,13 @@ class ProgramGate(ResumableGate):
         for problem in problems:
             yield self._verdict(problem, outcomes[problem.id], repeated.get(problem.id))
 
+    def _otherwise(self, problem: Problem) -> list[GateAnswer]:
+        """Return the caret's line again and right answers in other layouts; execution shows nothing about comments."""
+        if not problem.reference.strip() or not problem.runs_as_program or is_only_comment(problem):
+            return []
+        found = written_otherwise(problem, problem.caret, self.policy)
+        return [GateAnswer(one.name, one.text, layout_is_wrong=one.layout_is_wrong) for one in found]
+
     def _mutants(self, problem: Problem) -> Sequence[Mutant]:
         """Return the mutants in the order of trial: the strongest first, but for the strict gate all kinds in turn."""
         found = mutants(problem)
@@ -152,6 +176,8 @@ class ProgramGate(ResumableGate):
             doubts.append(weak)
         details = {"mutants_tried": str(tried)}
         details |= {"killed_by": killer, "strength": strength(killer)} if killer else {}
+        if failed := [answer.name for answer, one in outcomes.items() if answer.name in LAYOUTS and one.fails]:
+            details["right_answers_failed"] = ", ".join(failed)
         return Validity(
             problem_id=problem.id,
             verdict="invalid" if objections else "unverified" if doubts else "valid",
@@ -260,16 +286,23 @@ def _objections(problem: Problem, outcomes: GateOutcomes, policy: Policy) -> lis
             reasons.append(f"reference_fails: {', '.join(failed)}")
     if policy.apply(problem.reference, problem.caret).text != problem.reference:
         reasons.append("extraction_changes_reference")
-    nothing = _FIRST - {"reference"}
-    passing = [answer.name for answer, one in outcomes.items() if answer.name in nothing and one.passed]
+    passing = [answer.name for answer, one in outcomes.items() if answer.name in _FIRST - _RIGHT and one.passed]
     if passing:
         reasons.append(f"answerable_without_answer: {', '.join(passing)}")
-    return reasons
+    return reasons + [reason for answer, one in outcomes.items() for reason in _layout_objections(answer, one)]
+
+
+def _layout_objections(answer: GateAnswer, outcome: GateOutcome) -> Iterator[str]:
+    if answer.name == LINE_AGAIN and outcome.passed:
+        yield f"wrong_answer_passes: {LINE_AGAIN}"
+    # Blanks within a text of several lines are part of its value, so no policy can restore them.
+    if answer.layout_is_wrong and outcome.fails:
+        yield f"right_answer_fails: {answer.name} in a string"
 
 
 def _killer(outcomes: GateOutcomes) -> str | None:
     """Return the name of the killed wrong answer that shows most; None if there is none."""
-    killed = [answer.name for answer, one in outcomes.items() if answer.name != "reference" and one.killed]
+    killed = [answer.name for answer, one in outcomes.items() if answer.name not in _RIGHT and one.killed]
     return min(killed, key=lambda name: STRENGTHS.index(strength(name)), default=None)
 
 

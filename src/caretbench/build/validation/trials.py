@@ -26,7 +26,7 @@ from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
 from caretbench.extraction.policies import Policy
 from caretbench.languages import language as language_named
-from caretbench.problem import InlineSplice, Problem
+from caretbench.problem import Caret, InlineSplice, Problem
 from caretbench.suites.baselines import stub
 from caretbench.suites.validity import Validity, Verdict
 from caretbench.syntax.parser import captures, encode, parse
@@ -88,12 +88,7 @@ def trial_answers(
         yield from (TrialAnswer(mutant.name, mutant.text) for mutant in added_code(in_program))
         return
     yield from _nothing(in_program)
-    seen = {problem.reference.strip()}
-    for answer in (*_line_again(in_program), *right_answers(in_program)):
-        text = policy.apply(answer.text, problem.caret).text
-        if text.strip() not in seen:  # most are the reference after the policy
-            seen.add(text.strip())
-            yield answer._replace(text=text)
+    yield from written_otherwise(in_program, problem.caret, policy)
     # Early, though it shows little: if it is killed, all other throws can be skipped.
     if (throw := throw_at_start(in_program)) is not None:
         yield TrialAnswer(_AT_START, throw.text, throw.name)
@@ -122,6 +117,19 @@ def _nothing(problem: Problem) -> Iterator[TrialAnswer]:
                 return
 
 
+def written_otherwise(problem: Problem, caret: Caret, policy: Policy) -> Iterator[TrialAnswer]:
+    """Yield the caret's line again and the reference in other layouts, after the policy; equal texts once.
+
+    ``problem`` is spliced into its program; ``caret`` is what a model is shown.
+    """
+    seen = {problem.reference.strip()}
+    for answer in (*_line_again(problem), *right_answers(problem)):
+        text = policy.apply(answer.text, caret).text
+        if text.strip() not in seen:  # most are the reference after the policy
+            seen.add(text.strip())
+            yield answer._replace(text=text)
+
+
 def _line_again(problem: Problem) -> Iterator[TrialAnswer]:
     """Yield the answer that writes the caret's line again: ``total = `` and then ``total = a * b``, if it parses."""
     splice = problem.splice
@@ -141,14 +149,19 @@ def right_answers(problem: Problem) -> Iterator[TrialAnswer]:
     splice = problem.splice
     assert isinstance(splice, InlineSplice)  # noqa: S101  a problem in its file
     reference, language = problem.reference, language_named(problem.caret.language).name
-    start = len(encode(splice.before))
-    root = parse(splice.program(reference), language).root_node
-    strings = [
-        (node.start_byte - start, encode(reference)[node.start_byte - start : node.end_byte - start])
-        for node in captures(root, language, "mutations").get("string", [])
-        if start <= node.start_byte and node.end_byte <= start + len(encode(reference))
+    start, program = len(encode(splice.before)), encode(splice.program(reference))
+    end = start + len(encode(reference))
+    found = captures(parse(program, language).root_node, language, "mutations").get("string", [])
+    # The caret may be inside a text that begins above it.
+    around = [
+        program[node.start_byte : node.end_byte] for node in found if node.start_byte < end and start < node.end_byte
     ]
-    in_text = any(b"\n" in text for _, text in strings)
+    in_text = any(b"\n" in text for text in around)
+    strings = [
+        (node.start_byte - start, program[node.start_byte : node.end_byte])
+        for node in found
+        if start <= node.start_byte and node.end_byte <= end
+    ]
     line = splice.before.rpartition("\n")[2]
     dedented = textwrap.dedent((line if not line.strip() else "") + reference)
     yield TrialAnswer("fence", f"```{language}\n{dedented}\n```", layout_is_wrong=in_text)

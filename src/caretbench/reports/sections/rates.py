@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise, product
@@ -207,6 +208,7 @@ class PassRatesSection(Section):
             "columns": source.columns,
             "headline_columns": source.headline_columns,
             "verdicts": dict(verdicts.value_counts().sort("verdict").iter_rows()),
+            "mutant_strengths": source.run.mutant_strengths,
             "main": stratum_name(source.stratification.main_labels),
             "heat_maps": tuple(map(stratum_name, source.stratification.heat_maps)),
             "paper_tables": paper_tables_in(source.columns, source.stratification, printed),
@@ -220,6 +222,9 @@ class PassRatesSection(Section):
         """Yield notes on differences between columns of one model, and on intervals."""
         yield from parameter_difference_notes(summary.columns, summary.manifest)
         yield from interval_notes(summary.columns)
+        if summary.mutant_strengths:
+            counts = ", ".join(f"{count} {name}" for name, count in Counter(summary.mutant_strengths).most_common())
+            yield f"Valid problems by what the gate's killed mutant changes: {counts}."
 
     def group_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
         """Return the main table, if there are verdicts."""
