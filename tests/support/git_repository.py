@@ -99,3 +99,15 @@ def take_away(folder: Path, name: str) -> None:
     """Remove an object, as partial clones lack some."""
     store = folder / "objects" if (folder / "objects").is_dir() else folder / ".git" / "objects"
     (store / name[:2] / name[2:]).unlink()
+
+
+def repeated_trees(folder: Path, levels: int = 7) -> None:
+    """Write a bare repository whose commit has 10 to the power of ``levels`` paths in a few kilobytes."""
+    folder.mkdir(parents=True)
+    git(folder, "init", "-q", "--bare", "-b", "main", ".")
+    name, kind = git(folder, "hash-object", "-w", "--stdin", stdin=b"a = 1\n"), "100644 blob"
+    for _ in range(levels):
+        lines = "".join(f"{kind} {name}\t{number}\n" for number in range(10))
+        name, kind = git(folder, "mktree", stdin=lines.encode()), "040000 tree"
+    commit = git(folder, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit-tree", name, "-m", "Many")
+    git(folder, "update-ref", "refs/heads/main", commit)

@@ -17,9 +17,11 @@ import pytest
 from caretbench.build.sources.fetching.project_folders import ProjectFolder, ProjectFolders, RefusedSource, fetch_commit
 from caretbench.build.sources.fetching.source_spec import parse_source
 from caretbench.build.sources.fetching.unpacking import SourceLimits, SourceUsage
+from caretbench.build.sources.git.git_repository import open_repository
+from caretbench.build.sources.repository import read_repository_facts
 from caretbench.errors import DataError
 from tests.support.archive_files import tar
-from tests.support.git_repository import History
+from tests.support.git_repository import History, repeated_trees
 
 MIT = (Path(__file__).parents[3] / "LICENSE").read_text()
 SDIST = gzip.compress(tar(("some_name-1.0/lib.py", "a = 1\n", {}), ("some_name-1.0/LICENSE", MIT, {})), mtime=0)
@@ -246,6 +248,18 @@ def test_commits_are_refused_as_archives_are(
     with pytest.raises(DataError, match=cause):
         folders.open(parse_source(f"file://{tmp_path}/origin.git"))
     assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_a_commit_of_ten_million_paths_is_refused_while_it_is_listed(tmp_path: Path) -> None:
+    repeated_trees(tmp_path / "origin.git")
+    folders = ProjectFolders(tmp_path / "cache", limits=SourceLimits(files=1000))
+    # Listing all takes 20 s.
+    start = time.monotonic()
+    with pytest.raises(DataError, match="contains more than 1,000 files and folders"):
+        folders.open(parse_source(f"file://{tmp_path}/origin.git"))
+    assert time.monotonic() - start < 10
+    with open_repository(tmp_path / "origin.git") as opened, pytest.raises(DataError, match="more than 1,000,000"):
+        read_repository_facts(opened)
 
 
 def ends(process: int) -> bool:

@@ -168,6 +168,14 @@ def test_small_files_that_sum_up_and_many_files_are_refused(tmp_path: Path) -> N
     assert "unpacks to more than 5,000 bytes" in refusal(tmp_path, "many.tar.gz", many, unpacked_bytes=5000)
 
 
+def test_folders_that_no_member_names_count_and_a_large_directory_is_not_read(tmp_path: Path) -> None:
+    deep = tar(*((f"{number}/" + "a/" * 60 + "x", "x", {}) for number in range(2)))
+    assert "more than 50 files and folders" in refusal(tmp_path, "deep.tar", deep, files=50)
+    # The size that the end of a zip file states for its directory; the entries may all be there.
+    whole = packed_zip(*((f"{number}-{'long' * 50}", "", {}) for number in range(5000)))
+    assert "or too long names" in refusal(tmp_path, "many.zip", whole, files=50)
+
+
 def test_sizes_that_only_a_header_states_are_refused_before_anything_is_read(tmp_path: Path) -> None:
     member = tarfile.TarInfo("a/huge")
     member.size = 1 << 40

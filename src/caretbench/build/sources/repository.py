@@ -83,6 +83,8 @@ def _name_from_folder(folder: Path) -> RepositoryName:
 
 # The GPL has 35 KB; files with the licences of all dependencies have some hundreds.
 _LICENCE_BYTES = 256 * 1024
+# Linux has 90,000 paths; trees that name one tree many times have any number of them in a few kilobytes.
+_MAX_PATHS: Final = 1_000_000
 _PAGES = {
     "github.com": ("https://github.com/{repo}", "{base}/pull/{number}", "{base}/commit/{sha}"),
     "gitlab.com": ("https://gitlab.com/{repo}", "{base}/-/merge_requests/{number}", "{base}/-/commit/{sha}"),
@@ -154,10 +156,10 @@ def _languages_and_licence(repository: GitRepository) -> tuple[dict[str, float],
     paths: dict[str, list[str]] = {}
     licences: dict[str, str] = {}
     try:
-        listing = repository.run("ls-tree", "-r", "-z", repository.head)
+        listing = [*repository.entries("ls-tree", "-r", "-z", repository.head, most=_MAX_PATHS)]
     except GitError:
         return {}, None
-    for entry in listing.split(b"\0"):
+    for entry in listing:
         about, _, raw = entry.partition(b"\t")
         _, kind, blob = (*about.decode("ascii").split(), "", "", "")[:3]
         path = raw.decode("utf-8", "replace")

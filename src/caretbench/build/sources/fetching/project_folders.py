@@ -61,7 +61,7 @@ _LOCAL_VARIABLES: Final = (
 )  # fmt: skip
 # git has no option for a maximum size, so the folder is measured while it fetches.
 _CHECK_S: Final = 0.2
-_ENTRY: Final = re.compile(rb"(\d{6}) (\w+) ([0-9a-f]+) +(\d+|-)\t([^\0]+)\0")
+_ENTRY: Final = re.compile(rb"(\d{6}) (\w+) ([0-9a-f]+) +(\d+|-)\t([^\0]+)")
 _SUBMODULE: Final = "160000"
 # PATH_MAX of Linux: no link can lead to a longer name.
 _MAX_TARGET_BYTES: Final = 4096
@@ -95,10 +95,11 @@ def write_commit(folder: Path, place: Path, usage: SourceUsage, inside: str = ""
         DataError: a name or a link is refused, there is too much, or there is no such folder.
     """
     with open_repository(folder, "FETCH_HEAD") as repository:
-        listing = repository.run("ls-tree", "-r", "-z", "--long", repository.head)
         writer = MemberWriter(place, usage)
         files: list[tuple[str, int, str]] = []
-        entries = [_parse_entry(entry) for entry in _ENTRY.finditer(listing)]
+        # Trees that name one tree many times list 10^7 paths in 188 KB: the listing ends at the limit.
+        listing = repository.entries("ls-tree", "-r", "-z", "--long", repository.head, most=usage.limits.files)
+        entries = [_parse_entry(entry) for line in listing if (entry := _ENTRY.fullmatch(line))]
         # The trees state all sizes, so too large a commit is refused before its first file is written.
         usage.check_size(sum(size for _, _, size, _ in entries))
         for mode, name, size, path in entries:

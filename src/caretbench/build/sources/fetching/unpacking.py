@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import os
 import re
@@ -71,9 +72,9 @@ class SourceUsage:
             raise DataError(f"larger than {_megabytes(self.limits.download_bytes)}")
         self.check_time()
 
-    def add_file(self) -> None:
-        """Count a file, a folder or a link; raise DataError if there are too many."""
-        self.files += 1
+    def add_file(self, folders: int = 0) -> None:
+        """Count a file, a folder or a link, and new folders above it; raise DataError if there are too many."""
+        self.files += 1 + folders
         if self.files > self.limits.files:
             raise DataError(f"contains more than {self.limits.files:,} files and folders")
         self.check_time()
@@ -153,16 +154,18 @@ class MemberTree:
     def __init__(self) -> None:
         self._known: dict[str, tuple[str, bool]] = {}
 
-    def add(self, path: str, *, is_folder: bool) -> None:
-        """Add a member and the folders above it.
+    def add(self, path: str, *, is_folder: bool) -> int:
+        """Add a member and the folders above it; return the number of these that are new.
 
         Raises:
             DataError: another spelling of the name is there, a file where a folder is needed, or the file itself.
         """
-        parts = path.split("/")
+        parts, known = path.split("/"), len(self._known)
         for end in range(1, len(parts)):
             self._add(parts[:end], is_folder=True)
+        added = len(self._known) - known
         self._add(parts, is_folder=is_folder)
+        return added
 
     def _add(self, parts: Sequence[str], *, is_folder: bool) -> None:
         path = "/".join(parts)
@@ -203,8 +206,7 @@ class MemberWriter:
         """Create a folder."""
         path = member_path(name)
         if path:
-            self._usage.add_file()
-            self._tree.add(path, is_folder=True)
+            self._usage.add_file(self._tree.add(path, is_folder=True))
             (self._root / path).mkdir(parents=True, exist_ok=True)
 
     def add_file(self, name: str, size: int, mode: int, content: Iterable[bytes]) -> None:
@@ -243,8 +245,7 @@ class MemberWriter:
         path = member_path(name)
         if not path:
             raise DataError(f"{name!r}: a file without a name")
-        self._usage.add_file()
-        self._tree.add(path, is_folder=False)
+        self._usage.add_file(self._tree.add(path, is_folder=False))
         return path
 
 
@@ -380,8 +381,23 @@ def _unpack_tar(stream: _Opened, writer: MemberWriter, usage: SourceUsage) -> No
                 raise DataError(f"{member.name!r}: neither a file, a folder nor a link")
 
 
+class _ZipStream(io.BufferedReader):
+    """A zip file whose directory is refused before it is read, which zipfile does at once, if it is too large."""
+
+    def __init__(self, archive: Path, max_files: int) -> None:
+        super().__init__(io.FileIO(archive))
+        # An entry has 46 bytes and a name; each takes half a kilobyte of memory.
+        self._max_bytes = max(_MAX_HEADER_BYTES, max_files << 8)
+        self._max_files = max_files
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is not None and size > self._max_bytes:
+            raise DataError(f"contains more than {self._max_files:,} files and folders, or too long names")
+        return super().read(size)
+
+
 def _unpack_zip(archive: Path, writer: MemberWriter, usage: SourceUsage) -> None:
-    with zipfile.ZipFile(archive) as packed:
+    with _ZipStream(archive, usage.limits.files) as stream, zipfile.ZipFile(stream) as packed:
         members = packed.infolist()
         # The directory at a zip's end states all sizes, so a bomb is refused unread; `add_bytes` catches one that lies.
         usage.check_size(sum(member.file_size for member in members))

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -59,7 +59,24 @@ class GitRepository:
         """
         return b"".join(self.stream(*arguments, stdin=stdin))
 
-    def stream(self, *arguments: str, stdin: bytes = b"") -> Iterator[bytes]:
+    def entries(self, *arguments: str, most: int) -> Iterator[bytes]:
+        """Yield the parts of a command's standard output, each of which ends with a NUL.
+
+        Raises:
+            DataError: there are more than ``most``, or more than 1 KiB for each of so many.
+            GitError: git failed.
+        """
+        rest, count, size = b"", 0, 0
+        with contextlib.closing(self.stream(*arguments)) as stream:
+            for chunk in stream:
+                *parts, rest = (rest + chunk).split(b"\0")
+                count += len(parts)
+                size += len(chunk)
+                if count > most or size > most << 10:
+                    raise DataError(f"contains more than {most:,} files and folders, or too long names")
+                yield from parts
+
+    def stream(self, *arguments: str, stdin: bytes = b"") -> Generator[bytes]:
         """Yield the standard output of a git command in pieces; closing the generator stops git.
 
         Raises:
