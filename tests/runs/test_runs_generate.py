@@ -269,6 +269,38 @@ def test_an_answer_without_usage_counts_as_its_worst_case(tmp_path: Path, proble
     assert completions(tmp_path)[0].cost is None
 
 
+def test_money_of_requests_whose_end_is_not_known_counts_as_spent(tmp_path: Path, problems: list[Problem]) -> None:
+    common: dict[str, Any] = {"price": DOLLAR, "sampling": Sampling(max_tokens=4)}
+    usage, spent = Usage(input_tokens=0, output_tokens=1), list[float]()
+
+    def dies_at_the_second(request: ModelRequest, _sample: int) -> Reply:
+        spent.append(stored_cost(RunFolder(tmp_path)))  # what a process that is killed here leaves
+        if len(spent) == 2:
+            raise KeyboardInterrupt
+        return request.id
+
+    with pytest.raises(KeyboardInterrupt):
+        generate(tmp_path, problems, FakeClient(dies_at_the_second, usage=usage), **common)
+    assert spent == [4.0, 5.0]
+    assert stored_cost(RunFolder(tmp_path)) == 5.0
+    tally = generate(tmp_path, problems, FakeClient(usage=usage), limit=9.0, **common)
+    # 4 dollars are left; one answer makes them 3.
+    assert (tally.answered, tally.missing) == (1, {"budget": 2})
+    assert "completions.reserved.jsonl" in missing(tmp_path)[0].message
+    late = FakeClient(lambda _request, _sample: failure(kind="timeout"), usage=usage)
+    generate(tmp_path, problems[2:3], late, **common)
+    assert stored_cost(RunFolder(tmp_path)) == 10.0, "two answers, one request that was killed, one that timed out"
+    generate(tmp_path, problems, FakeClient(usage=usage), **common)
+    assert stored_cost(RunFolder(tmp_path)) == 12.0
+
+
+def test_no_file_of_reservations_remains_where_all_costs_are_known(tmp_path: Path, problems: list[Problem]) -> None:
+    common: dict[str, Any] = {"price": DOLLAR, "samples": 3, "sampling": Sampling(max_tokens=4)}
+    generate(tmp_path, problems, FakeClient(usage=Usage(input_tokens=0, output_tokens=3, answers=3)), **common)
+    assert not list(tmp_path.glob("*.reserved.jsonl"))
+    assert stored_cost(RunFolder(tmp_path)) == pytest.approx(12.0)
+
+
 def test_the_worst_case_counts_bytes_where_no_tokenizer_is_known() -> None:
     price = Price(input_per_million=1_000_000, output_per_million=0)
     prompt = TextPrompt(text="é" * 10)

@@ -43,6 +43,7 @@ from caretbench.runs.request_stage import (
     RequestStage,
     StageCounts,
     StageRequests,
+    reserved_cost,
 )
 from caretbench.runs.run_folder import ModelInfo, RunFolder
 
@@ -345,9 +346,12 @@ class GenerationStage:
 
 
 def stored_cost(folder: RunFolder) -> float:
-    """Return the cost of a run's stored answers and judgements in US dollars, as far as prices are known."""
-    answers = sum(row.cost or 0.0 for row in folder.completions())
-    return answers + sum(row.cost or 0.0 for row in folder.judgements())
+    """Return the cost of a run's answers and judgements in US dollars, as far as prices are known.
+
+    What was reserved for requests whose end is not known is included.
+    """
+    answers = sum(row.cost or 0.0 for row in folder.completions()) + reserved_cost(folder.completions_path)
+    return answers + sum(row.cost or 0.0 for row in folder.judgements()) + reserved_cost(folder.judgements_path)
 
 
 def _pending(

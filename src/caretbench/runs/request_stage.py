@@ -162,6 +162,53 @@ def _key(row: Any) -> Hashable:
     return key
 
 
+class _Reservation(Row):
+    """US dollars reserved for a request; negative: the part of them whose end is known."""
+
+    request: str
+    cost: float
+
+
+class _Reservations:
+    """File of money that no stored row tells of: written before a request is sent, so that a kill does not lose it."""
+
+    def __init__(self, rows_path: Path) -> None:
+        self.path = rows_path.with_suffix(".reserved.jsonl")
+        self._appender: RowAppender | None = None
+
+    def open_amounts(self) -> dict[str, float]:
+        """Return the amounts whose end is not known, by request."""
+        amounts: Counter[str] = Counter()
+        if self.path.exists():
+            for row in read_rows(self.path, _Reservation, allow_partial_last_line=True):
+                amounts[row.request] += row.cost  # type: ignore[assignment]
+        # Sums of the same amounts in another order differ in their last digit.
+        return {request: cost for request, cost in amounts.items() if cost > 1e-9}
+
+    def change(self, request: str, cost: float) -> None:
+        """Add to the amount of a request."""
+        if cost:
+            self._appender = self._appender or RowAppender(self.path)
+            # A request for an unreadable answer is called `ID+SAMPLE`; its money belongs to the first one.
+            self._appender.append(_Reservation(request=request.partition("+")[0], cost=cost))
+
+    def close(self) -> None:
+        """Shorten the file to what is not known; remove it if that is nothing."""
+        if self._appender is None:
+            return
+        self._appender.close()
+        self._appender = None
+        if rows := [_Reservation(request=request, cost=cost) for request, cost in self.open_amounts().items()]:
+            write_rows(self.path, rows)
+        else:
+            self.path.unlink()
+
+
+def reserved_cost(rows_path: Path) -> float:
+    """Return US dollars of requests whose end is not known, by a kill or a timeout; their rows would be in a file."""
+    return sum(_Reservations(rows_path).open_amounts().values())
+
+
 class RequestStage(Generic[Item]):
     """Stage for one model and one kind of request: sends requests and stores rows.
 
@@ -178,6 +225,8 @@ class RequestStage(Generic[Item]):
     ) -> None:
         self._work = work
         self._budget = budget
+        self._reservations = _Reservations(rows.path)
+        self._unstored: dict[str, float] = {}  # cost of unreadable answers, by the request that asks again
         self._rows = rows
         self._errors = errors
         self._report = report
@@ -195,14 +244,17 @@ class RequestStage(Generic[Item]):
         If the budget is too small for the next request, wait for those in flight: they usually cost less than reserved.
         """
         sent = -1
-        # A request that the budget could not pay waits for those in flight: answers mostly cost less than their worst
-        # case.
-        while self._sent > sent and not self._over:  # until not even one more request can be paid
-            sent = self._sent
-            self._submit(pending)
-            if not self._again:
-                break
-        self._give_up(pending)
+        try:
+            # A request that the budget could not pay waits for those in flight: answers mostly cost less than their
+            # worst case.
+            while self._sent > sent and not self._over:  # until not even one more request can be paid
+                sent = self._sent
+                self._submit(pending)
+                if not self._again:
+                    break
+            self._give_up(pending)
+        finally:
+            self._reservations.close()
 
     def _submit(self, pending: Iterator[PendingRequest[Item]]) -> None:
         """Submit the requests to the client once."""
@@ -256,6 +308,7 @@ class RequestStage(Generic[Item]):
                 # At the front: after the next answers it is asked first, and nothing overtakes it.
                 self._again.appendleft(entry)
                 return
+            self._reservations.change(entry.id, worst)
             self._sent += 1
             self._in_flight[entry.id] = (entry, set(entry.samples), worst / len(entry.samples))
             yield ModelRequest(
@@ -277,6 +330,9 @@ class RequestStage(Generic[Item]):
             tally.output_tokens += (answer.usage.output_tokens or 0) / answer.usage.answers
         whole = None if cost is None or entry.earlier_cost is None else cost + entry.earlier_cost
         row = self._work.row(entry, answer, whole)
+        unstored = self._unstored.pop(entry.id, 0.0)
+        # Without a known cost all of it stays reserved, as no row has it.
+        known = 0.0 if cost is None else worst
         if row is None:
             # Another id: the first one may still have samples in flight.
             again = PendingRequest(
@@ -284,8 +340,12 @@ class RequestStage(Generic[Item]):
                 attempt=entry.attempt + 1, earlier_cost=whole,
             )  # fmt: skip
             self._again.append(again)
+            self._unstored[again.id] = unstored + (cost or 0.0)
+            self._reservations.change(entry.id, (cost or 0.0) - known)
             return
         self._rows.append(row)
+        # After the row: a kill in between counts a cost twice, and never forgets it.
+        self._reservations.change(entry.id, -known - unstored)
         if _key(row) in self._errors.stored_keys:
             self.resolved.add(_key(row))
         tally.answered += 1
@@ -297,7 +357,9 @@ class RequestStage(Generic[Item]):
         for sample in failure.samples:
             _, worst = self._take(failure.request_id, sample)
             # What ran into a timeout may have been written, and charged, all the same.
-            self._budget.commit(worst, worst if failure.kind == "timeout" else 0.0)
+            spent = worst if failure.kind == "timeout" else 0.0
+            self._budget.commit(worst, spent)
+            self._reservations.change(entry.id, spent - worst)
         self._failed_requests += 1
         self._miss(entry, failure.samples, failure.kind, failure.message, failure.attempts)
 
@@ -327,6 +389,10 @@ class RequestStage(Generic[Item]):
         else:
             kind = "budget"
             message = "not asked: what is left of --max-cost does not cover its worst case"
+            if reserved := sum(self._reservations.open_amounts().values()):
+                message += (
+                    f" (${reserved:.4f} count as spent for requests without a known end: {self._reservations.path})"
+                )
         for entry in (*self._again, *pending):
             if entry.prompt is None:
                 self._miss(entry, entry.samples, "unpromptable", entry.fault)

@@ -39,6 +39,7 @@ from caretbench.runs.request_stage import (
     RequestStage,
     StageCounts,
     StageRequests,
+    reserved_cost,
 )
 
 BuildAnswerKey = tuple[str, str, str, str, str]
@@ -287,7 +288,8 @@ class StoredBuildModels:
     @cached_property
     def _budget(self) -> CostBudget:
         """Budget of the whole build: the stored answers are spent, those to other prompts included."""
-        return CostBudget(self._models.models_config.max_cost, sum(row.cost or 0.0 for row in self._answers.values()))
+        spent = sum(row.cost or 0.0 for row in self._answers.values()) + reserved_cost(self._files.answers_path)
+        return CostBudget(self._models.models_config.max_cost, spent)
 
     def ask(self, role: str, requests: Iterable[BuildRequest]) -> Mapping[str, str]:
         """Return the answers by request key; request those that are not stored.
