@@ -15,7 +15,7 @@ from caretbench.cli.options import with_options
 if TYPE_CHECKING:
     from caretbench.problem import Problem, Profile
     from caretbench.suites.base import Suite
-    from caretbench.suites.suite_types import Table
+    from caretbench.suites.suite_types import ProblemSet, Table
 
 
 @with_options(*SELECTION)
@@ -51,8 +51,8 @@ def listing(
       caretbench list devbench --ids --select language=python
     """
     from caretbench.profiles import profile_named
-    from caretbench.suites import load_problems, usable_suites
     from caretbench.suites import load_suite as find_suite
+    from caretbench.suites import usable_suites
     from caretbench.suites.profile_tables import profile_table
 
     if suite_name is None:
@@ -65,7 +65,7 @@ def listing(
     if profiles or tables:
         _print_tables([profile_table(suite)] if profiles else _data_tables(suite_name, data), as_json=as_json)
         return
-    loaded = load_problems(suite, data)
+    loaded = _load(suite, data)
     problems = selection(options).apply(suite, loaded.problems)
     if sizes:
         _print_statistics(suite, problems, rules, as_json=as_json)
@@ -79,6 +79,16 @@ def listing(
         for label in suite.strata:
             if counts := _counts(problems, label):
                 print_line(f"{label}: " + ", ".join(f"{value} {count}" for value, count in counts.items()))
+
+
+def _load(suite: Suite, data: str) -> ProblemSet:
+    """Return a suite's problems; note what of the source was passed over."""
+    from caretbench.suites import load_problems
+
+    loaded = load_problems(suite, data)
+    for line in loaded.passed_over:
+        print_note(line)
+    return loaded
 
 
 def _data_tables(suite_name: str, data: str) -> Sequence[Table]:

@@ -92,7 +92,10 @@ class RunSession:
                 f"{folder.path} holds {len(stored)} problems, and this command chooses {len(self.benchmark.problems)}: "
                 f"the report is about all {len(together)}; -o chooses another folder"
             )
-        for line in self.benchmark.selection.shortfall(len(self.benchmark.problems)):
+        for line in (
+            *self.benchmark.data.passed_over,
+            *self.benchmark.selection.shortfall(len(self.benchmark.problems)),
+        ):
             self.progress.note(line)
         if self._earlier is not None:  # this command may be about some of the run's problems only
             manifest.toolchains, manifest.isolation = self._earlier.toolchains, self._earlier.isolation

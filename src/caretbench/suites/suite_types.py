@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -14,14 +15,18 @@ from caretbench.suites.validity import Validity
 
 
 class ProblemSet(NamedTuple):
-    """Problems loaded from one source; ``hash`` covers all their fields and does not depend on their order."""
+    """Problems loaded from one source; ``hash`` covers all their fields and does not depend on their order.
+
+    ``passed_over`` has a line for each folder of the source with files that look like problems and were not read.
+    """
 
     name: str
     problems: tuple[Problem, ...]
     hash: str
+    passed_over: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, name: str, problems: Sequence[Problem]) -> ProblemSet:
+    def of(cls, name: str, problems: Sequence[Problem], passed_over: tuple[str, ...] = ()) -> ProblemSet:
         """Return a problem set with its hash.
 
         Raises:
@@ -32,7 +37,25 @@ class ProblemSet(NamedTuple):
             seen: set[str] = set()
             twice = next(p.id for p in problems if p.id in seen or seen.add(p.id))  # type: ignore[func-returns-value]
             raise DataError(f"{name}: the id {twice!r} occurs twice; ids are unique over a suite")
-        return cls(name, tuple(problems), sha256_text(*(rows[key] for key in sorted(rows))))
+        return cls(name, tuple(problems), sha256_text(*(rows[key] for key in sorted(rows))), passed_over)
+
+
+def unread_files(root: Path, read: Collection[Path], suffixes: Collection[str], expected: str) -> tuple[str, ...]:
+    """Return a line for each folder, up to two below ``root``, with files of these suffixes that were not read."""
+    # A mistyped category was left out silently, and the score was of fewer problems than its owner believed.
+    found = Counter(
+        path.parent
+        for pattern in ("*", "*/*", "*/*/*")
+        for path in root.glob(pattern)
+        if path.suffix in suffixes
+        and path not in read
+        and not any(part.startswith(".") for part in path.relative_to(root).parts)
+        and path.is_file()
+    )
+    return tuple(
+        f"{folder}: {count} file{'s' * (count > 1)} passed over; expected {expected}"
+        for folder, count in sorted(found.items())
+    )
 
 
 class Measurement(NamedTuple):

@@ -82,6 +82,20 @@ def test_a_file_in_another_encoding_is_named(tmp_path: Path) -> None:
     assert (problem.caret.prefix, problem.reference) == ("x = 1\n", "y = 2")
 
 
+def test_programs_that_are_passed_over_are_named(tmp_path: Path) -> None:
+    for place in ("python/low_context/one.py", "python/helpers/two.py", "python/helpers/three.py", "perl/api/x.rb"):
+        (tmp_path / "mine" / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "mine" / place).write_text("x = ⟦1⟧\n")
+    (tmp_path / "mine/python/low_context/notes.md").write_text("no program")
+    suite = load_suite("devbench")
+    loaded = suite.load(str(tmp_path / "mine"))
+    assert len(loaded.problems) == 1
+    perl, helpers = loaded.passed_over
+    assert f"{tmp_path}/mine/perl/api: 1 file " in perl
+    assert f"{tmp_path}/mine/python/helpers: 2 files " in helpers
+    assert suite.load("starter").passed_over == ()
+
+
 def test_what_a_comment_lacks_is_named() -> None:
     program = 'def mean(values):\n    """Does it."""\n    return sum(values) / len(values)\n'
     check = DocumentationCheck(

@@ -102,6 +102,14 @@ QUOTED = "Asks:\n\n---\n\nChoice A:\nno\n\nChoice B:\n```go\nyes\n```\n\nChoice 
 FENCED = "docs/a.md\n@@ -1 +1,4 @@\n+```\n+Choice B:\n+---\n+```\n---\n"
 
 
+def test_files_that_are_passed_over_are_named(tmp_path: Path) -> None:
+    row = choice_row(QUOTED, [patch("area"), FENCED, patch("edge"), patch("grid")], "B")
+    only(tmp_path, "mcq_hard", row)
+    write_rows(tmp_path / "pond" / "pond_mcq_medium.jsonl", [row])
+    [line] = SUITE.load(str(tmp_path)).passed_over
+    assert line.startswith(f"{tmp_path}/pond: 1 file passed over")
+
+
 def test_quoted_choices_fences_and_dashes_do_not_mislead(tmp_path: Path) -> None:
     patches = [patch("area"), FENCED, patch("edge"), patch("grid")]
     problem = only(tmp_path, "mcq_hard", choice_row(QUOTED, patches, "B"))

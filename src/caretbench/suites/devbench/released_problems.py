@@ -19,6 +19,7 @@ from caretbench.files import DataError, read_lines, replace_surrogates
 from caretbench.problem import Caret, Completion, InlineSplice, Problem, ProgramCheck, Provenance
 from caretbench.suites.completion_files import read_completions
 from caretbench.suites.devbench.cells.cell_tables import RELEASED_LANGUAGES, cell_categories, problem_labels
+from caretbench.suites.suite_types import unread_files
 
 FIELDS = (
     "id", "testsource", "language", "prefix", "golden_completion", "suffix", "LLM_justification", "assertions",
@@ -122,6 +123,13 @@ def load(root: Path) -> list[Problem]:
     if not problems:
         raise DataError(f"{root}: the folders contain no problem")
     return problems
+
+
+def passed_over(root: Path) -> tuple[str, ...]:
+    """Return a line for each folder of the benchmark with files that :func:`load` does not read."""
+    folder = find_benchmark_folder(root)
+    read = {path for _, _, path in _cell_files(folder)}
+    return unread_files(folder, read, {".jsonl"}, "<language>/<category>/<category>.jsonl")
 
 
 _NAMESPACE = re.compile(r"namespace\s+([\w.]+)")

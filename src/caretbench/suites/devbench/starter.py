@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -21,6 +22,7 @@ from caretbench.files import DataError, describe_validation_error
 from caretbench.languages import languages
 from caretbench.problem import Caret, CasesCheck, Check, InlineSplice, PredicateCheck, Problem, ProgramCheck, Provenance
 from caretbench.suites.devbench.cells.cell_tables import cell_categories, problem_labels
+from caretbench.suites.suite_types import unread_files
 from caretbench.syntax.documentation import comments_between, documentation_of
 
 
@@ -195,12 +197,24 @@ def load(root: Path, source: str = SOURCE) -> list[Problem]:
     Raises:
         DataError: a file lacks its marks, or there are no problems.
     """
-    problems = [
-        read_problem(path, language.name, category, source)
-        for language in languages().values()
-        for category in cell_categories()
-        for path in sorted((root / language.name / category).glob(f"*{language.suffix}"))
-    ]
+    problems = [read_problem(path, language, category, source) for language, category, path in _program_files(root)]
     if not problems:
-        raise DataError(f"{root}: no problems here; expected <language>/<category>/<name>.<suffix>")
+        raise DataError(f"{root}: no problems here; expected {_LAYOUT}")
     return problems
+
+
+_LAYOUT: Final = "<language>/<category>/<name>.<suffix>"
+
+
+def passed_over(root: Path) -> tuple[str, ...]:
+    """Return a line for each folder with programs that :func:`load` does not read."""
+    suffixes = {language.suffix for language in languages().values()}
+    categories = f"{_LAYOUT}; categories: {', '.join(cell_categories())}"
+    return unread_files(root, {path for _, _, path in _program_files(root)}, suffixes, categories)
+
+
+def _program_files(root: Path) -> Iterator[tuple[str, str, Path]]:
+    for language in languages().values():
+        for category in cell_categories():
+            for path in sorted((root / language.name / category).glob(f"*{language.suffix}")):
+                yield language.name, category, path

@@ -83,9 +83,9 @@ class DevBench(Suite):
             raise DataError(f"{source}: no such folder; expected starter, released, or a folder with problems")
         # Both layouts have folders of languages; `c_sharp` and files of rows occur only in the released one.
         if any((root / name).is_dir() for name in ("benchmark", "c_sharp")) or _holds_jsonl(root):
-            return ProblemSet.of("released", released.load(root))
+            return ProblemSet.of("released", released.load(root), released.passed_over(root))
         if problems := built_problems(root):
-            return ProblemSet.of(root.resolve().name, problems)
+            return ProblemSet.of(root.resolve().name, problems, starter.passed_over(root))
         return ProblemSet.of(root.name, starter.load(root, source=root.name))
 
     def recorded_completions(

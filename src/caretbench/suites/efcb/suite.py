@@ -34,7 +34,7 @@ from caretbench.suites.efcb.problem_metadata import SUITE_NAME as NAME
 from caretbench.suites.efcb.released_problems import LAYOUT, released_files, released_problems
 from caretbench.suites.efcb.tables.result_tables import result_tables
 from caretbench.suites.efcb.tables.score_basis import missing_score
-from caretbench.suites.suite_types import Measurement, ProblemSet, Stratification, Table
+from caretbench.suites.suite_types import Measurement, ProblemSet, Stratification, Table, unread_files
 
 if TYPE_CHECKING:
     import polars as pl
@@ -76,14 +76,17 @@ class Efcb(Suite):
         expected = f"a folder that caretbench build efcb wrote, or one with the released {LAYOUT}"
         if not root.is_dir():
             raise DataError(f"{source}: no such folder; use starter, {expected}")
-        built = BuiltFolder(root)
+        built, passed_over = BuiltFolder(root), tuple[str, ...]()
         if built.has_build():
             problems = built.read_problems()
         elif files := released_files(root):
             problems = released_problems(files)
+            folder = files[0].path.parent
+            folder = folder if folder == root else folder.parent
+            passed_over = unread_files(folder, {file.path for file in files}, {".jsonl"}, LAYOUT)
         else:
             raise DataError(f"{source}: no data of EFCB in this folder; use starter, {expected}")
-        return ProblemSet.of(root.resolve().name, problems)
+        return ProblemSet.of(root.resolve().name, problems, passed_over)
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> None:
         """Return None: nothing is executed."""
