@@ -21,10 +21,12 @@ from caretbench.errors import DataError
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.project_tools import is_installed
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
+from caretbench.files import write_rows
 from caretbench.projects.answer_requests import check_request
 from caretbench.projects.settings import CheckSettings, read_settings
 from caretbench.suites.simcopilot.build.builder import SimCopilotOptions
 from caretbench.suites.simcopilot.build.tasks import TaskSampling
+from caretbench.suites.validity import GATE_VERSION
 from tests.support.shop_project import FILES, JS, JS_TEST, SHOP, written
 
 FEW = SimCopilotOptions(sampling=TaskSampling(limit=4))
@@ -226,6 +228,16 @@ def test_a_build_that_is_killed_goes_on(engine: WorkspaceExecutor, place: Path, 
     for name in ("problems.jsonl", "candidates.jsonl", "manifest.json"):
         assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
     assert fingerprint(out / "snapshots").keys() == fingerprint(tmp_path / "whole" / "snapshots").keys()
+
+
+def test_a_build_decides_again_what_an_older_gate_decided(engine: WorkspaceExecutor, tmp_path: Path) -> None:
+    root, out = written(tmp_path / "shop", FILES), tmp_path / "tasks"
+    options = SimCopilotOptions(sampling=TaskSampling(limit=2))
+    verdicts = built(engine, root, out, options).verdicts
+    assert {row.gate for row in verdicts.values()} == {GATE_VERSION}
+    older = [row.model_copy(update={"gate": 1, "verdict": "invalid"}) for row in verdicts.values()]
+    write_rows(out / "validity.jsonl", older)
+    assert built(engine, root, out, options).verdicts == verdicts
 
 
 # --- other languages and runners, as their files tell them -------------------------------------------------------

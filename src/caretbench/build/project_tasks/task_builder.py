@@ -56,6 +56,7 @@ from caretbench.projects.project import (
 )
 from caretbench.projects.runner_options import has_selected_tests, runs_pytest
 from caretbench.projects.settings import ProjectSettings, read_settings
+from caretbench.suites.validity import GATE_VERSION
 from caretbench.versions import versions
 
 Progress = Callable[[str, int, int | None], None]
@@ -358,11 +359,11 @@ class TaskBuilder:
             mutates_values=options.mutates_values,
         )
         with RowAppender(folder.validity_path) as appender:
-            known = folder.validity()
+            known = {name for name, row in folder.validity().items() if row.gate == GATE_VERSION}
             waiting = [problem for problem in candidates if problem.id not in known]
             self.progress("candidates", len(candidates) - len(waiting), len(candidates))
             for verdict in gate.decide(waiting, all_problems=candidates):
-                appender.append(verdict)
+                appender.append(verdict.model_copy(update={"gate": GATE_VERSION}))
                 self.progress("candidates", 1, None)
         return len(waiting)
 
