@@ -35,9 +35,9 @@ def stacked_field(head: str, text: str, width: int) -> str:
     )  # fmt: skip
 
 
-def p_text(value: float) -> str:
-    """Return a p value with three digits: ``0.012``, ``< 0.001``."""
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+def p_text(value: float, tests: int | None = None) -> str:
+    """Return a p value with three digits, and the number of tests that it is for: ``0.012``, ``< 0.001 (28)``."""
+    return ("< 0.001" if value < 0.001 else f"{value:.3f}") + ("" if tests is None else f" ({tests})")
 
 
 def counted(number: int, noun: str) -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from caretbench.metrics.resampling import resampled_means, sign_flipped_sums, units_of
+from caretbench.metrics.resampling import means_together, resampled_means, units_of
 
 
 def test_units_of_single_problems() -> None:
@@ -55,13 +55,13 @@ def test_both_ways_of_drawing_have_the_mean_and_spread_of_the_mean(levels: int) 
     assert means.std() == pytest.approx(values.std() / 20, rel=0.03)
 
 
-@pytest.mark.parametrize("levels", [6, 1000])
-def test_both_ways_of_flipping_are_symmetrical_with_the_right_spread(levels: int) -> None:
-    values = np.random.default_rng(1).integers(0, levels, 400) / (levels - 1)
-    sums = sign_flipped_sums(units_of(values), 20_000, 2)
-    spread = np.sqrt((values**2).sum())
-    assert sums.mean() == pytest.approx(0.0, abs=0.03 * spread)
-    assert sums.std() == pytest.approx(spread, rel=0.03)
+def test_means_of_many_sets_of_units_are_those_of_the_same_draws() -> None:
+    rng = np.random.default_rng(3)
+    clusters = [str(place // 3) for place in range(90)]
+    family = [units_of(rng.random(90), clusters), units_of(rng.random(70)), units_of(rng.random(90), clusters)]
+    together = dict(means_together(family, 500, 7))
+    for place, units in enumerate(family):
+        assert together[place] == pytest.approx(resampled_means(units, 500, 7))
 
 
 def test_what_metrics_and_pairs_share_is_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,5 +76,4 @@ def test_what_metrics_and_pairs_share_is_drawn_once(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(np.random, "default_rng", counted)
     for one in values:
         resampled_means(units_of(one), 1_000, 77)
-        sign_flipped_sums(units_of(one - 0.5), 1_000, 77)
-    assert len(drawn) <= 8  # today 8: two numbers of units twice, and the flips of 30 sizes each time; 20 without
+    assert len(drawn) <= 4  # today 4: two numbers of units twice; 10 without

@@ -69,13 +69,17 @@ def test_long_lists_of_names_are_cut() -> None:
 
 
 def test_p_values_are_adjusted_over_all_pairs() -> None:
-    """Six more passes are significant between two models (p = 0.031), and not among 15 pairs."""
+    """Six more passes are significant between two models (p = 0.031), and not among 28 pairs."""
     alone = only_part(joined(run_of("a", marks(20)), run_of("b", marks(26))))
     assert alone.nearest is not None
-    several = [run_of(name, marks(20)) for name in "acde"]
-    crowded = only_part(joined(*several, run_of("b", marks(26)), run_of("f", marks(25))))
+    several = [
+        run_of(name, [[place * step % 41 < 20] for place in range(40)])
+        for name, step in zip("cdefgh", range(3, 15, 2), strict=True)
+    ]
+    crowded = only_part(joined(run_of("a", marks(20)), run_of("b", marks(26)), *several))
     assert crowded.nearest is None
-    assert crowded.undecided == ("f", "a", "c", "d", "e")
+    assert len(crowded.undecided) == 7
+    assert {row.family for row in crowded.pairs} == {28}
 
 
 BASELINES = {"models": [{"model": name, "source": "baseline"} for name in ("reference", "stub", "empty")]}

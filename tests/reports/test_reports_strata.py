@@ -125,7 +125,7 @@ def test_few_clusters_are_resampled_by_overlap_group_with_a_warning() -> None:
     estimate = summary().columns[0].overall.pass_at[1]
     assert estimate.warning is not None
     assert "only 2 clusters" in estimate.warning
-    assert any("Holm" in note for note in summary().notes)
+    assert any("`caretbench compare`, which corrects" in note for note in summary().notes)
 
 
 def test_the_page_has_a_chart_for_every_label() -> None:

@@ -40,7 +40,6 @@ def test_the_difference_is_paired_by_problem_and_resampled_by_cluster() -> None:
         clusters=[f"c{number // 2}" for number in range(60)],
     )  # fmt: skip
     assert followed.comparison.difference == expected.difference == 0.75
-    assert followed.comparison.method == "sign_flip_permutation"
     assert followed.comparison.interval.low == pytest.approx(expected.interval.low, abs=0.02)
     assert followed.verdict == "better: shown"
     assert passed.comparison.difference == 0
@@ -59,7 +58,8 @@ def test_p_values_are_adjusted_for_all_effects() -> None:
     one = instruction_effects(frame.filter(pl.col("model_title") == "m"), {"followed": "Instruction"}, seed=0)
     three = instruction_effects(frame, {"followed": "Instruction"}, seed=0)
     assert [effect.model for effect in three] == ["m", "n", "o"]
-    assert three[0].comparison.p_value == pytest.approx(min(1, 3 * one[0].comparison.p_value))
+    assert (one[0].comparison.family, three[0].comparison.family) == (1, 3)
+    assert three[0].comparison.p_value >= one[0].comparison.p_value - 0.005
 
 
 def test_missing_values_are_in_no_pair_and_samples_are_averaged() -> None:

@@ -30,6 +30,9 @@ _SMALL_SIZE = 1_000_000
 _SUMMED_SIZE = 60_000
 """Number of values summed at a time: they stay in the processor's cache, which is three times as fast."""
 
+_SUMMED_TOGETHER = 500
+"""Maximum number of sets whose means are drawn in one matrix product: 8 MB of 2,000 samples."""
+
 _FEW_LEVELS = 64
 
 
@@ -42,6 +45,8 @@ class ResamplingUnits(NamedTuple):
     clustered: bool
     """True if some unit contains more than one problem."""
     warning: str | None
+    keys: NDArray[np.str_]
+    """Name of each unit, the same for the same unit of other values."""
 
     @property
     def number(self) -> int:
@@ -85,11 +90,12 @@ def units_of(
             raise ValueError(f"{len(labels)} labels do not fit {len(array)} values")
     keys, warning = _keys(len(array), clusters, overlap_groups)
     if keys is None:
-        return ResamplingUnits(array, np.ones_like(array), len(array), clustered=False, warning=warning)
-    _, codes = np.unique(np.asarray(keys), return_inverse=True)
+        places = np.arange(len(array)).astype(np.str_)
+        return ResamplingUnits(array, np.ones_like(array), len(array), clustered=False, warning=warning, keys=places)
+    names, codes = np.unique(np.asarray(keys, dtype=np.str_), return_inverse=True)
     sizes: Floats = np.bincount(codes).astype(np.float64)
     sums: Floats = np.bincount(codes, weights=array).astype(np.float64)
-    return ResamplingUnits(sums, sizes, len(array), clustered=bool((sizes > 1).any()), warning=warning)
+    return ResamplingUnits(sums, sizes, len(array), clustered=bool((sizes > 1).any()), warning=warning, keys=names)
 
 
 def _keys(
@@ -161,45 +167,22 @@ def resampled_means(units: ResamplingUnits, resamples: int, seed: int) -> Floats
     return np.concatenate(means)
 
 
-def all_sign_flipped_sums(units: ResamplingUnits) -> Floats:
-    """Return the sums for all 2^n choices of the n units' signs; for few units."""
-    sums: Floats = np.zeros(1)
-    for unit in units.sums:
-        sums = np.concatenate([sums + unit, sums - unit])
-    return sums
+def means_together(family: Sequence[ResamplingUnits], resamples: int, seed: int) -> Iterator[tuple[int, Floats]]:
+    """Yield the place of each of many sets of units, and its means over ``resamples`` bootstrap samples.
 
-
-def sign_flipped_sums(units: ResamplingUnits, resamples: int, seed: int) -> Floats:
-    """Return the sums of ``resamples`` draws in which every unit's sum flips its sign with probability 1/2."""
-    sizes, counts = np.unique(np.abs(np.round(units.sums, 12)), return_counts=True)
-    if len(sizes) <= _FEW_LEVELS:
-        # Units of one size flip independently, so their sum follows from how many keep their sign.
-        kept = np.random.default_rng(seed).binomial(counts, 0.5, size=(resamples, len(sizes)))
-        few: Floats = (2 * kept - counts) @ sizes
-        return few
-    sums = np.empty(resamples)
-    start = 0
-    draw = _remembered_flips if units.number * resamples <= _REMEMBERED_SIZE else _drawn_flips
-    for flips in draw(units.number, resamples, seed):
-        # 64 samples, whose bits are whole bytes, stay in the processor's cache: 0.01 s instead of 0.1 for 1,800 units.
-        for part in np.split(flips, range(8 * units.number, len(flips), 8 * units.number)):
-            bits = np.unpackbits(part)
-            rows = min(len(bits) // units.number, resamples - start)
-            kept_each = bits[: rows * units.number].reshape(rows, units.number).astype(np.float64)
-            sums[start : start + rows] = kept_each @ (2 * units.sums) - units.sums.sum()
-            start += rows
-    return sums
-
-
-def _drawn_flips(number: int, resamples: int, seed: int) -> Iterator[NDArray[np.uint8]]:
-    """Yield the signs of all units in ``resamples`` draws, as bits, some draws at a time."""
-    rng = np.random.default_rng(seed)
-    step = max(1, _BATCH_SIZE // number)
-    for start in range(0, resamples, step):
-        yield rng.integers(0, 256, size=-(-min(step, resamples - start) * number // 8), dtype=np.uint8)
-
-
-@lru_cache(maxsize=2)
-def _remembered_flips(number: int, resamples: int, seed: int) -> tuple[NDArray[np.uint8], ...]:
-    """Return all drawn signs; cached, since every pair of models has the same."""
-    return tuple(_drawn_flips(number, resamples, seed))
+    Sets with the same units share the samples and one matrix product: 780 pairs of models in 0.1 s instead of 10.
+    """
+    alike: dict[bytes, list[int]] = {}
+    for place, units in enumerate(family):
+        alike.setdefault(units.sizes.tobytes(), []).append(place)
+    for places in alike.values():
+        sizes = family[places[0]].sizes
+        number = len(sizes)
+        drawn = np.concatenate(list(_drawn_units(number, resamples, seed)))
+        drawn += np.arange(resamples, dtype=np.int32)[:, None] * number
+        counts = np.bincount(drawn.ravel(), minlength=resamples * number).reshape(resamples, number).astype(np.float64)
+        problems = counts @ sizes
+        for start in range(0, len(places), _SUMMED_TOGETHER):
+            part = places[start : start + _SUMMED_TOGETHER]
+            means = np.stack([family[place].sums for place in part]) @ counts.T / problems
+            yield from zip(part, means, strict=True)

@@ -12,7 +12,7 @@ from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.head.measured_parts import MeasuredPart, judged_parts, part_tests
 from caretbench.reports.report_source import ReportSource
-from caretbench.reports.results.paired_models import ComparisonRow, ModelRates, PairedTest, adjusted_rows, model_rates
+from caretbench.reports.results.paired_models import ComparisonRow, ModelRates, PairedTest, model_rates, tested_rows
 from caretbench.reports.results.run_settings import (
     Alignable,
     IncomparableError,
@@ -41,7 +41,7 @@ _SINGLE = DEFAULT_STRATIFICATION._replace(crossed=())
 class ComparisonReport(ReportValue):
     """Comparison of runs. ``aligned`` lists the differences between the runs that were allowed."""
 
-    schema_version: int = 2
+    schema_version: int = 3
     first: str
     names: tuple[str, ...]
     seed: int
@@ -88,11 +88,12 @@ def compare_runs(
     tests = [
         test
         for part, rates in _rates_by_part(runs, parts, models, same)
-        for test in part_tests(part, _pairs_of(rates, pairs), seed, strata)
+        for test in part_tests(part, _pairs_of(rates, pairs), strata)
     ]
     if not tests:
         first, second = (entry.name for entry in pairs[0])
         raise IncomparableError(f"{first} and {second} have no problem with verdicts on both sides")
+    overall = tested_rows([test for test in tests if test.scope == "all"], seed)
     if same is not None:
         aligned.append(f"data: compared on the {len(same)} problems that are equal in all runs")
     return ComparisonReport(
@@ -104,10 +105,10 @@ def compare_runs(
             *(f"Aligned, {line}." for line in aligned),
             *selection_notes(runs),
             *_setting_differences(pairs),
-            *_notes(runs, tests),
+            *_notes(runs, tests, overall),
         ),
-        overall=adjusted_rows([test for test in tests if test[0].scope == "all"]),
-        strata=adjusted_rows([test for test in tests if test[0].scope != "all"]),
+        overall=overall,
+        strata=tested_rows([test for test in tests if test.scope != "all"], seed),
     )
 
 
@@ -171,11 +172,10 @@ def _named(run: LoadedRun, entry: ModelRates, several: Collection[str]) -> Model
     return entry._replace(name=f"{run.name}: {entry.name}") if entry.model in several else entry
 
 
-def _notes(runs: Sequence[LoadedRun], tests: Sequence[PairedTest]) -> Iterator[str]:
-    strata = sum(row.scope != "all" for row, _ in tests)
+def _notes(runs: Sequence[LoadedRun], tests: Sequence[PairedTest], overall: Sequence[ComparisonRow]) -> Iterator[str]:
     yield (
-        f"P values are adjusted for the number of tests (Holm): {len(tests) - strata} overall tests, and separately "
-        f"{strata} tests of parts of the problems. Each 95% interval is for one row and not adjusted."
+        f"P values are adjusted for the number of tests in brackets (max-T): {len(overall)} overall, and separately "
+        f"{len(tests) - len(overall)} of parts of the problems. Each 95% interval is for one row and not adjusted."
     )
     versions: dict[str, set[str]] = {}
     for run in runs:
@@ -185,7 +185,7 @@ def _notes(runs: Sequence[LoadedRun], tests: Sequence[PairedTest]) -> Iterator[s
     differing = sorted(language for language, found in versions.items() if len(found) > 1)
     if differing:
         yield f"The runs used different toolchain versions for {', '.join(differing)}."
-    yield from sorted({row.warning for row, _ in tests if row.warning is not None and row.scope == "all"})
+    yield from sorted({row.warning for row in overall if row.warning is not None})
 
 
 def comparison_tables(report: ComparisonReport) -> list[ReportTable]:
@@ -201,7 +201,7 @@ def comparison_table(title: str, rows: Sequence[ComparisonRow], measure: str = "
     """Return the table of tests; ``measure`` is the title of the compared number."""
     strata = any(row.label != "all" for row in rows)
     heads = ("First", "Second", *(("Part",) if strata else ()), "Problems", f"First {measure}", f"Second {measure}")
-    heads += ("First minus second (points)", "p (Holm)", "Test", "Verdict")
+    heads += ("First minus second (points)", "p (tests)", "Test", "Verdict")
     fields = [
         (
             row.first,
@@ -211,7 +211,7 @@ def comparison_table(title: str, rows: Sequence[ComparisonRow], measure: str = "
             share_field(row.first_rate),
             share_field(row.second_rate),
             _difference_field(row),
-            number_field(row.p_value, p_text(row.p_value)),
+            number_field(row.p_value, p_text(row.p_value, row.family)),
             row.test,
             text_field(row.verdict, "good" if row.distinguishable else ""),
         )

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from caretbench.metrics.paired import Comparison, compare, with_holm
+from caretbench.metrics.paired import Comparison, Pair, compare_family
 from caretbench.suites.suite_types import SuiteChart, Table
 from caretbench.text_tables import p_text
 
@@ -27,7 +27,7 @@ class InstructionEffect(NamedTuple):
     """One measure of one model under two modes of instruction, on the problems that have a value in both.
 
     ``comparison.difference`` is the mean of the second mode minus that of the first. ``part`` is a part of the
-    problems, empty for all; p values are adjusted (Holm) over all effects of one call.
+    problems, empty for all; p values are for all effects of one call.
     """
 
     model: str
@@ -64,16 +64,18 @@ def instruction_effects(
         seed: Seed of intervals and permutations.
         parts: Ids of problems by name of the part, by measure; a measure without parts is compared on all problems.
     """
-    found = list(_effects(results, measures, seed, parts or {}))
-    adjusted = with_holm([effect.comparison for effect in found]) if found else []
+    found = list(_compared(results, measures, parts or {}))
+    comparisons = compare_family([pair for _, pair in found], seed=seed)
     return tuple(
-        effect._replace(comparison=comparison) for effect, comparison in zip(found, adjusted, strict=True)
-    )  # fmt: skip
+        InstructionEffect(*names, sum(pair.first) / one.n, sum(pair.second) / one.n, one)
+        for (names, pair), one in zip(found, comparisons, strict=True)
+    )
 
 
-def _effects(
-    results: pl.DataFrame, measures: Mapping[str, str], seed: int, parts: Mapping[str, Mapping[str, frozenset[str]]]
-) -> Iterator[InstructionEffect]:
+def _compared(
+    results: pl.DataFrame, measures: Mapping[str, str], parts: Mapping[str, Mapping[str, frozenset[str]]]
+) -> Iterator[tuple[tuple[str, str, str, str, str, str, str], Pair]]:
+    """Yield the first fields of each effect, and the values of both modes."""
     import polars as pl
 
     asked = results.filter(pl.col("instruction").is_in(MODES))
@@ -87,10 +89,8 @@ def _effects(
                 for part, problems in (parts.get(column) or everything).items():
                     chosen = pairs.filter(pl.col("problem_id").is_in(list(problems)))
                     if not chosen.is_empty():
-                        yield InstructionEffect(
-                            str(model), str(policy), str(profile), measures[column], part, first, second,
-                            *_compared(chosen, seed),
-                        )  # fmt: skip
+                        names = (str(model), str(policy), str(profile), measures[column], part, first, second)
+                        yield names, _pair(chosen)
 
 
 def _problem_means(rows: pl.DataFrame, mode: str, column: str) -> pl.DataFrame:
@@ -102,13 +102,9 @@ def _problem_means(rows: pl.DataFrame, mode: str, column: str) -> pl.DataFrame:
     return known.group_by("problem_id").agg(pl.col(column).cast(pl.Float64).mean().alias("value"), *groups)
 
 
-def _compared(pairs: pl.DataFrame, seed: int) -> tuple[float, float, Comparison]:
+def _pair(pairs: pl.DataFrame) -> Pair:
     pairs = pairs.sort("problem_id")
-    first, second = pairs["value"].to_list(), pairs["second"].to_list()
-    comparison = compare(
-        first, second, seed=seed, clusters=pairs["cluster"].to_list(), overlap_groups=pairs["overlap_group"].to_list()
-    )
-    return sum(first) / len(first), sum(second) / len(second), comparison
+    return Pair(*(pairs[name].to_list() for name in ("value", "second", "cluster", "overlap_group")))
 
 
 def effect_table(effects: Sequence[InstructionEffect], name: str, title: str) -> Table:
@@ -120,17 +116,17 @@ def effect_table(effects: Sequence[InstructionEffect], name: str, title: str) ->
             one.model, one.measure, *(str(getattr(one, field)) or "all" for field in more), str(one.comparison.n),
             f"{one.first} → {one.second}",
             f"{100 * one.first_mean:.1f}%", f"{100 * one.second_mean:.1f}%", _difference(one.comparison),
-            p_text(one.comparison.p_value), one.verdict,
+            p_text(one.comparison.p_value, one.comparison.family), one.verdict,
         )
         for one in effects
     ]  # fmt: skip
     warnings = dict.fromkeys(one.comparison.interval.warning for one in effects)
     notes = (
         "The same problems with and without the instruction: differences by problem in points with 95% intervals, "
-        f"resampled by cluster; p values are adjusted for the {len(effects)} tests of this table (Holm).",
+        f"resampled by cluster; p values are adjusted for the {len(effects)} tests of this table (max-T).",
         *(warning for warning in warnings if warning),
     )
-    return Table(name, title, (*heads, "Difference (points)", "p (Holm)", "Verdict"), tuple(rows), notes)
+    return Table(name, title, (*heads, "Difference (points)", "p (tests)", "Verdict"), tuple(rows), notes)
 
 
 def _difference(comparison: Comparison) -> str:

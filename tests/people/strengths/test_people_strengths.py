@@ -19,6 +19,7 @@ from caretbench.people.strengths import strength_tests
 from caretbench.people.strengths.strength_sentences import strength_sentences
 from caretbench.people.strengths.strength_tests import rates_of
 from caretbench.problem import Completion, Problem, Score
+from caretbench.reports.compare import compare_runs
 from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.output.page import render_html
 from caretbench.reports.output.text_output import to_json, to_markdown
@@ -135,14 +136,17 @@ def test_equal_models_have_no_strengths() -> None:
     assert not any(text.startswith(("To keep", "Category", "Language")) for text in found.sentences)
 
 
-def test_p_values_are_adjusted_for_the_parts() -> None:
-    found = strengths_of(planted_run(CHANCES), "patterns")
-    [least] = [test.row for test in found.passes if test.title == "category pattern matching"]
-    # the smallest p value is multiplied by the number of tests: the sign flips give at least 1 / 10,001
-    number = len(found.tests) + len(found.contrasts)
-    assert number > len(found.passes) + len(found.overall)
-    assert least.p_value >= number / 10_001 * 0.99
-    assert found.notes[0].startswith(f"P values are adjusted (Holm) together for all {number} tests and contrasts")
+def test_a_question_has_the_p_value_of_compare() -> None:
+    run = planted_run({name: CHANCES[name] for name in ("patterns", "plain-1")})
+    labels = (*DEFAULT_STRATIFICATION.labels, "kind")
+    plan = DEFAULT_STRATIFICATION._replace(labels=labels, crossed=())
+    found, report = strengths_of(run, "patterns"), compare_runs([run], stratification=plan)
+    assert [test.row.p_value for test in found.overall[:1]] == [row.p_value for row in report.overall]
+    asked = {(row.scope, row.label): row for row in report.strata}
+    tested = {(test.row.scope, test.row.label): test.row for test in found.passes}
+    assert tested.keys() == asked.keys()
+    assert {one: row.p_value for one, row in tested.items()} == {one: row.p_value for one, row in asked.items()}
+    assert {row.family for row in tested.values()} == {len(asked)}
 
 
 def test_a_strength_that_is_smaller_than_elsewhere_is_not_above_all() -> None:

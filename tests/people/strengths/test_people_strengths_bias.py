@@ -97,7 +97,7 @@ def test_without_favour_nothing_is_claimed_and_the_smallest_bias_is_told() -> No
 
 def test_few_scenarios_cannot_decide() -> None:
     bias = bias_of(run_of(FAVOUR, scenarios=4))
-    assert bias.overall.verdict == "cannot be decided: 4 independent groups"
+    assert bias.overall.verdict == "cannot be decided with 4 independent groups"
 
 
 @pytest.mark.parametrize(

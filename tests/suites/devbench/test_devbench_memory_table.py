@@ -60,4 +60,6 @@ def test_p_values_are_adjusted_for_the_models_of_the_table() -> None:
         memory_tables(pl.DataFrame([row for name in names for row in rows(name, 14)]), PROBLEMS, 0)[0].rows[0][5]
         for names in (("a",), ("a", "b", "c"))
     ]
-    assert float(p_value[1]) == pytest.approx(3 * float(p_value[0]), abs=0.002)
+    # The three models answered alike: one question three times is no harder than once.
+    assert [text.split(" ")[-1] for text in p_value] == ["(1)", "(3)"]
+    assert float(p_value[1].split(" ")[0]) == pytest.approx(float(p_value[0].split(" ")[0]), abs=0.01)

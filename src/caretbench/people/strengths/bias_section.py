@@ -213,7 +213,7 @@ def _bias_table(bias: GeneratorBias) -> ReportTable:
         rows,
         f"Problems by family of the generator: {written}. A gain is the rate on a family's problems minus the rate on "
         "the others of the same scenario. A bias is claimed if it is distinguishable in points and in log odds. "
-        "P values of families and of models are adjusted for their number (Holm). The smallest bias is the one that so "
+        "P values are for all families, or all models (log odds: Holm). The smallest bias is the one that so "
         f"many scenarios find in 80% of cases.{unknown}",
     )
 

@@ -318,4 +318,4 @@ def _shown(cell: PublishedNumber) -> str:
 def _tested(test: Comparison) -> str:
     verdict = "distinguishable" if test.distinguishable else NOT_DISTINGUISHABLE
     interval = points_interval(test.interval.low, test.interval.high)
-    return f"{100 * test.difference:+.1f} points{interval}, {p_words(test.p_value)}, {verdict}"
+    return f"{100 * test.difference:+.1f} points{interval}, {p_words(test.p_value, test.family)}, {verdict}"

@@ -58,6 +58,7 @@ class PrintedPart(ReportValue):
     low: float
     high: float
     p_value: float
+    family: int
     distinguishable: bool
     similarity: float | None
     similarity_place: int | None
@@ -126,6 +127,7 @@ def _part(tables: PrintedTables, model: str, part: Part, test: Comparison) -> Pr
         low=test.interval.low,
         high=test.interval.high,
         p_value=test.p_value,
+        family=test.family,
         distinguishable=test.distinguishable,
         similarity=None if own is None else own.value,
         similarity_place=None if own is None else tables.place(model, COSINE, part),
@@ -188,7 +190,7 @@ def _most_similar(part: PrintedPart) -> str:
 def _tested(part: PrintedPart) -> str:
     difference = f"{100 * (part.rate - part.others):+.1f} points{points_interval(part.low, part.high)}"
     verdict = "" if part.distinguishable else f"{NOT_DISTINGUISHABLE}, "
-    return f"Against the mean of the others: {difference} ({verdict}{p_words(part.p_value)})."
+    return f"Against the mean of the others: {difference} ({verdict}{p_words(part.p_value, part.family)})."
 
 
 def printed_strengths_tables(found: PrintedStrengths) -> list[ReportTable]:
@@ -199,7 +201,7 @@ def printed_strengths_tables(found: PrintedStrengths) -> list[ReportTable]:
         "Place",
         "Mean of others",
         "Difference (points)",
-        "p (Holm)",
+        "p (tests)",
         "Verdict",
         "Cosine",
         "Place by cosine",
@@ -213,7 +215,7 @@ def printed_strengths_tables(found: PrintedStrengths) -> list[ReportTable]:
             number_field(
                 part.rate - part.others, f"{100 * (part.rate - part.others):+.1f}", points_range(part.low, part.high)
             ),
-            number_field(part.p_value, p_text(part.p_value)),
+            number_field(part.p_value, p_text(part.p_value, part.family)),
             text_field("distinguishable" if part.distinguishable else NOT_DISTINGUISHABLE),
             number_field(part.similarity, None if part.similarity is None else f"{part.similarity:.2f}"),
             part.similarity_place,

@@ -204,11 +204,11 @@ class StrengthsSection(Section):
 
 
 def _adjusted(found: ModelStrengths) -> str:
-    """Return the note on the adjustment for all tests of the model together."""
+    """Return the note on the families of tests."""
     number = len(found.tests) + len(found.contrasts)
     return (
-        f"P values are adjusted (Holm) together for all {number} tests and contrasts of {found.model}; a sentence "
-        "needs a test that finds a difference."
+        f"{number} tests and contrasts of {found.model}. Each p value is for the tests in brackets: passes, parts, "
+        "similarities and kinds of answers by max-T, contrasts by Holm. A sentence needs a test that finds something."
     )
 
 
@@ -228,7 +228,7 @@ def _tables(found: ModelStrengths) -> list[ReportTable]:
 
 
 def _part_table(title: str, tests: Sequence[StrengthTest], caption: str) -> ReportTable:
-    heads = ("Part", "Problems", "Model", "Field", "Difference", "p (Holm)", "Verdict")
+    heads = ("Part", "Problems", "Model", "Field", "Difference", "p (tests)", "Verdict")
     rows: list[FieldValues] = []
     for test in tests:
         row = test.row
@@ -240,7 +240,7 @@ def _part_table(title: str, tests: Sequence[StrengthTest], caption: str) -> Repo
                 share_field(row.first_rate) if passes else digits_field(row.first_rate, ".3f"),
                 share_field(row.second_rate) if passes else digits_field(row.second_rate, ".3f"),
                 _difference(row.difference, row.low, row.high, passes=passes),
-                number_field(row.p_value, p_text(row.p_value)),
+                number_field(row.p_value, p_text(row.p_value, row.family)),
                 text_field(row.verdict, "good" if row.distinguishable else ""),
             )
         )
@@ -248,7 +248,7 @@ def _part_table(title: str, tests: Sequence[StrengthTest], caption: str) -> Repo
 
 
 def _contrast_table(tests: Sequence[StrengthTest], caption: str) -> ReportTable:
-    heads = ("Part", "Problems", "Points", "Log odds", "p (Holm)", "Verdict")
+    heads = ("Part", "Problems", "Points", "Log odds", "p (tests)", "Verdict")
     rows: list[FieldValues] = []
     for test in tests:
         found = test.contrast
@@ -262,7 +262,7 @@ def _contrast_table(tests: Sequence[StrengthTest], caption: str) -> ReportTable:
                 test.row.problems,
                 _difference(found.difference, found.low, found.high),
                 number_field(found.log_odds, f"{found.log_odds:+.2f}", odds_range),
-                number_field(found.p_value, p_text(found.p_value)),
+                number_field(found.p_value, p_text(found.p_value, found.family)),
                 text_field(verdict, "good" if found.distinguishable else ""),
             )
         )
@@ -272,7 +272,7 @@ def _contrast_table(tests: Sequence[StrengthTest], caption: str) -> ReportTable:
 
 
 def _answer_table(tests: Sequence[StrengthTest], caption: str) -> ReportTable:
-    heads = ("Answers that …", "Problems", "Model", "Field", "Difference", "p (Holm)", "Finding")
+    heads = ("Answers that …", "Problems", "Model", "Field", "Difference", "p (tests)", "Finding")
     rows = [
         (
             test.title,
@@ -280,7 +280,7 @@ def _answer_table(tests: Sequence[StrengthTest], caption: str) -> ReportTable:
             share_field(test.row.first_rate),
             share_field(test.row.second_rate),
             _difference(test.row.difference, test.row.low, test.row.high),
-            number_field(test.row.p_value, p_text(test.row.p_value)),
+            number_field(test.row.p_value, p_text(test.row.p_value, test.row.family)),
             _finding(test),
         )
         for test in tests

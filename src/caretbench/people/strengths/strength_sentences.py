@@ -41,10 +41,11 @@ def _bracketed(interval: str) -> str:
     return f" [{interval}]" if interval else ""
 
 
-def p_words(value: float) -> str:
-    """Return a p value in a sentence: ``p = 0.012``, ``p < 0.001``."""
+def p_words(value: float, tests: int = 1) -> str:
+    """Return a p value in a sentence: ``p = 0.012``, ``p < 0.001 for 28 tests``."""
     # `p_text` writes `< 0.001` itself then.
-    return f"p {p_text(value)}" if value < 0.001 else f"p = {p_text(value)}"
+    words = f"p {p_text(value)}" if value < 0.001 else f"p = {p_text(value)}"
+    return words if tests == 1 else f"{words} for {tests} tests"
 
 
 def place_word(place: int) -> str:
@@ -127,7 +128,7 @@ def _contrasts(model: str, field: str, tests: Sequence[StrengthTest]) -> Iterato
             f"points {contrast_side(contrast)} than on all other problems{size_interval(contrast.low, contrast.high)}, "
             f"{abs(contrast.log_odds):.2f} in log odds"
             f"{size_interval(contrast.log_odds_low, contrast.log_odds_high, digits=2)} "
-            f"({p_words(contrast.p_value)}, {test.row.problems} problems)."
+            f"({p_words(contrast.p_value, contrast.family)}, {test.row.problems} problems)."
         )
     # What was tested and not found is counted; else a reader takes the silence for "equal".
     silent = sum(test.contrast is not None for test in tests) - len(known)
@@ -207,7 +208,7 @@ def _evidence(test: StrengthTest, *, problems: bool = True) -> str:
     row = test.row
     interval = size_interval(row.low, row.high, digits=3 if test.measure == SIMILARITY else None)
     number = f", {row.problems} problems" if problems else ""
-    return f"{interval} ({p_words(row.p_value)}{number})"
+    return f"{interval} ({p_words(row.p_value, row.family)}{number})"
 
 
 def _undecided(test: StrengthTest) -> str:

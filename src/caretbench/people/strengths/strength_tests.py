@@ -1,6 +1,7 @@
 """Paired tests of a model against the field: the mean of the other models on the same problems.
 
-The p values of all tests are adjusted together: one report of one model makes one set of claims.
+Passes over all problems are a family of tests, and passes by part, as in `compare`; similarities and kinds of answers
+are a third. Contrasts of parts are normal tests, and adjusted for their number.
 """
 
 from __future__ import annotations
@@ -22,12 +23,11 @@ from caretbench.reports.results.errors import counted_kinds, row_outcome
 from caretbench.reports.results.paired_models import (
     MIN_TESTED,
     PASSED,
-    ComparisonRow,
     ModelRates,
     PairedTest,
     model_rates,
     paired_tests,
-    with_result,
+    tested_rows,
 )
 from caretbench.reports.results.problem_lists import DISSIMILAR, SIMILAR
 from caretbench.reports.results.run_settings import identity_of
@@ -152,7 +152,7 @@ SUBTYPE_LABELS = ("kind", "band")
 
 
 class TestedStrengths(NamedTuple):
-    """Tests of a model against the field, in groups, with p values adjusted over all groups."""
+    """Tests of a model against the field, in groups."""
 
     field: tuple[str, ...]
     overall: tuple[StrengthTest, ...] = ()
@@ -169,7 +169,7 @@ class _Contrast(NamedTuple):
 
 
 class _Test(NamedTuple):
-    """Test of a group before adjustment."""
+    """Test of a group before its result."""
 
     group: str
     measure: str
@@ -193,14 +193,13 @@ def tested_strengths(source: ReportSource, model: str) -> TestedStrengths:
         names = names or others
         if found is None:
             continue
-        # Not adjusted here: all tests of the page are adjusted together below.
-        judged = part_tests(part, [found.pair], source.seed, strata)
-        tests += [_titled(PASSES, test, _contrast(found, test[0], strata)) for test in judged]
+        judged = part_tests(part, [found.pair], strata)
+        tests += [_titled(PASSES, test, _contrast(found, test, strata)) for test in judged]
     tests += [_titled(SIMILARITY, test) for test in _similarity_tests(source, model, strata)]
     tests += _answer_tests(source, model)
     groups: dict[str, list[StrengthTest]] = {}
-    for one, adjusted in zip(tests, _adjusted(tests), strict=True):
-        groups.setdefault(one.group, []).append(adjusted)
+    for one, result in zip(tests, _results(tests, source.seed), strict=True):
+        groups.setdefault(one.group, []).append(result)
     return TestedStrengths(names, **{group: tuple(found) for group, found in groups.items()})
 
 
@@ -214,24 +213,34 @@ def tested_strata(source: ReportSource) -> tuple[Stratum, ...]:
 
 def _titled(measure: str, test: PairedTest, contrast: _Contrast | None = None) -> _Test:
     """Return a test of passes or similarities with its group and title."""
-    row, _ = test
-    if row.scope == "all":
-        return _Test("overall", measure, measure if row.label == "all" else f"{measure}, {row.label}", test)
-    return _Test(measure, measure, part_title(row.scope, row.label), test, contrast)
+    if test.scope == "all":
+        return _Test("overall", measure, measure if test.label == "all" else f"{measure}, {test.label}", test)
+    return _Test(measure, measure, part_title(test.scope, test.label), test, contrast)
 
 
-def _adjusted(tests: Sequence[_Test]) -> Iterator[StrengthTest]:
-    """Yield the tests with p values adjusted for the number of all tests and contrasts (Holm)."""
-    both = [None if one.contrast is None else on_both_scales(*one.contrast) for one in tests]
-    # One adjustment for the whole page: with one for each table 26.5 % of 49 runs with nothing planted had a false
-    # claim, with this one 4.7 % of 150.
-    claims = [one.test[1] for one in tests] + [contrast for contrast in both if contrast is not None]
-    adjusted = with_holm(claims)
-    contrasts = iter(adjusted[len(tests) :])
-    for one, result in zip(tests, adjusted[: len(tests)], strict=True):
-        contrast = None if one.contrast is None else _part_contrast(one.contrast, next(contrasts))
-        row = with_result(one.test[0], result)
-        yield StrengthTest(measure=one.measure, title=one.title, row=row, contrast=contrast)
+def _results(tests: Sequence[_Test], seed: int) -> list[StrengthTest]:
+    """Return the results of tests, family by family."""
+    families: dict[str, list[int]] = {}
+    for place, one in enumerate(tests):
+        # `compare` asks about passes of all problems and of parts, so these are families here too: one p for one
+        # question. What only this page asks is one family: each further one adds 5 % of pages with a false claim.
+        families.setdefault(one.group if one.measure == PASSES else SIMILARITY, []).append(place)
+    rows = {
+        place: row
+        for places in families.values()
+        for place, row in zip(places, tested_rows([tests[place].test for place in places], seed), strict=True)
+    }
+    both = [on_both_scales(*one.contrast) for one in tests if one.contrast is not None]
+    contrasts = iter(with_holm(both))
+    return [
+        StrengthTest(
+            measure=one.measure,
+            title=one.title,
+            row=rows[place],
+            contrast=None if one.contrast is None else _part_contrast(one.contrast, next(contrasts)),
+        )
+        for place, one in enumerate(tests)
+    ]
 
 
 def _part_contrast(found: _Contrast, adjusted: Comparison) -> PartContrast:
@@ -244,15 +253,16 @@ def _part_contrast(found: _Contrast, adjusted: Comparison) -> PartContrast:
         log_odds_low=odds.interval.low,
         log_odds_high=odds.interval.high,
         p_value=adjusted.p_value,
+        family=adjusted.family,
         distinguishable=adjusted.distinguishable,
     )
 
 
-def _contrast(found: Opponents, row: ComparisonRow, strata: Sequence[Stratum]) -> _Contrast | None:
+def _contrast(found: Opponents, test: PairedTest, strata: Sequence[Stratum]) -> _Contrast | None:
     """Return the contrast of a part with the rest; None if elsewhere are too few problems."""
-    stratum = next((one for one in strata if one.name == row.scope), None)
+    stratum = next((one for one in strata if one.name == test.scope), None)
     # A label begins with the part that was judged, where there are several.
-    values = row.label.rpartition(": ")[2]
+    values = test.label.rpartition(": ")[2]
     parts = () if stratum is None else stratum.parts
     part = next((one for one in parts if SEPARATOR.join(one.labels.values()) == values), None)
     if part is None:
@@ -277,7 +287,7 @@ def _similarity_tests(source: ReportSource, model: str, strata: Sequence[Stratum
     if not rates:
         return []
     found, _ = opponents(rates, model)
-    return [] if found is None else list(paired_tests(*found.pair, source.seed, strata))
+    return [] if found is None else list(paired_tests(*found.pair, strata))
 
 
 def part_title(scope: str, label: str) -> str:
@@ -300,5 +310,5 @@ def _answer_tests(source: ReportSource, model: str) -> Iterator[_Test]:
         shares, _ = opponents(list(model_rates(run, measure=name, only=ids)), model)
         # Kinds that no model has would only lengthen the family of tests, and raise all p values.
         if shares is not None and any((side.rates["rate"] > 0).any() for side in shares.pair):
-            for test in paired_tests(*shares.pair, source.seed):
+            for test in paired_tests(*shares.pair):
                 yield _Test("answers", name, title, test)

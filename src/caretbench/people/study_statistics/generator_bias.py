@@ -14,13 +14,13 @@ pairs): it cancels problem by problem. Problems that separate good models better
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caretbench.metrics.paired import Comparison, compare, with_holm
+from caretbench.metrics.paired import Comparison, Pair, compare_family, with_holm
 from caretbench.metrics.resampling import Floats
 from caretbench.people.study_statistics.contrasts import normal_comparison, smallest_effect
 
@@ -69,28 +69,31 @@ class _Gains(NamedTuple):
     second of two models × the family's own models × other models × scenarios."""
 
 
+_Side = tuple[_Gains, NDArray[np.bool_]]
+"""Gains on a family's problems, and a mark for each of its own models."""
+
+
 def own_family_bias(answered: AnsweredProblems, *, seed: int) -> BiasEstimate | None:
     """Return the mean bias of all families; None if no scenario can tell.
 
     Raises:
         ValueError: sequences of different lengths.
     """
-    sides = [(gains, own) for family in bias_families(answered) for gains, own in [_family(answered, family)]]
-    return _estimate(sides, seed)
+    sides = [_family(answered, family) for family in bias_families(answered)]
+    return _estimates({"all": sides}, seed).get("all")
 
 
 def bias_by_family(answered: AnsweredProblems, *, seed: int) -> dict[str, BiasEstimate]:
-    """Return the bias of each family, with p values adjusted for their number (Holm)."""
-    found = {family: _estimate([_family(answered, family)], seed) for family in bias_families(answered)}
-    return _adjusted({family: estimate for family, estimate in found.items() if estimate is not None})
+    """Return the bias of each family, with p values for all families together."""
+    return _estimates({family: [_family(answered, family)] for family in bias_families(answered)}, seed)
 
 
 def bias_by_model(answered: AnsweredProblems, *, seed: int) -> dict[int, BiasEstimate]:
-    """Return the bias of each model of a generator's family by its row, with adjusted p values (Holm).
+    """Return the bias of each model of a generator's family by its row, with p values for all of them together.
 
     A model is compared with the models of other families.
     """
-    found = {}
+    found: dict[int, list[_Side]] = {}
     for family in bias_families(answered):
         gains, own = _family(answered, family)
         for row in np.flatnonzero(own):
@@ -99,10 +102,8 @@ def bias_by_model(answered: AnsweredProblems, *, seed: int) -> dict[int, BiasEst
             first = int(own[:row].sum())
             discordant = gains.discordant[:, :, first : first + 1]
             part = _Gains(gains.own[kept], gains.other[kept], gains.present, discordant)
-            estimate = _estimate([(part, own[kept])], seed)
-            if estimate is not None:
-                found[int(row)] = estimate
-    return _adjusted(found)
+            found[int(row)] = [(part, own[kept])]
+    return _estimates(found, seed)
 
 
 def bias_families(answered: AnsweredProblems) -> list[str]:
@@ -127,8 +128,8 @@ def solved_by_own_family_only(answered: AnsweredProblems, *, swapped: bool = Fal
     return found
 
 
-def _family(answered: AnsweredProblems, family: str) -> tuple[_Gains, NDArray[np.bool_]]:
-    """Return the gains of all models on a family's problems, and a mark for each of its own models."""
+def _family(answered: AnsweredProblems, family: str) -> _Side:
+    """Return the gains of all models on a family's problems."""
     names = sorted(set(answered.problem_families))
     _, scenarios = np.unique(np.asarray(answered.scenarios), return_inverse=True)
     count = int(scenarios.max()) + 1
@@ -166,11 +167,24 @@ def _discordant(rates: Floats, own: NDArray[np.bool_], scenarios: NDArray[np.int
     return sums
 
 
-def _estimate(sides: Sequence[tuple[_Gains, NDArray[np.bool_]]], seed: int) -> BiasEstimate | None:
-    """Return the mean bias of some families over the scenarios that have problems of any of them and of another."""
-    sides = [(gains, own) for gains, own in sides if gains.present.any()]
-    if not sides:
-        return None
+def _estimates(found: Mapping[KeyT, Sequence[_Side]], seed: int) -> dict[KeyT, BiasEstimate]:
+    """Return the bias of each entry that some scenario tells of, with p values for all of them together."""
+    present = {
+        key: kept for key, sides in found.items() if (kept := [one for one in sides if one[0].present.any()])
+    }  # fmt: skip
+    gains = [_mean_gains(sides) for sides in present.values()]
+    points = compare_family(gains, seed=seed)
+    odds = with_holm([_log_odds(sides, one.n) for sides, one in zip(present.values(), points, strict=True)])
+    estimates = {}
+    for key, pair, one, two in zip(present, gains, points, odds, strict=True):
+        number = len(pair.first)
+        spread = float(np.std(np.subtract(pair.second, pair.first), ddof=1)) if number > 1 else math.nan
+        estimates[key] = BiasEstimate(one, two, smallest_effect(spread / math.sqrt(number)))
+    return estimates
+
+
+def _mean_gains(sides: Sequence[_Side]) -> Pair:
+    """Return the mean gain of others and of own models by scenario, where some family has problems of both."""
     number = sum(gains.present.astype(np.float64) for gains, _ in sides)
     present = np.asarray(number) > 0
     pairs = []
@@ -178,11 +192,8 @@ def _estimate(sides: Sequence[tuple[_Gains, NDArray[np.bool_]]], seed: int) -> B
         rows = [_mean_gain(gains, own if chosen else ~own) for gains, own in sides]
         pairs.append((np.sum(rows, axis=0) / np.maximum(number, 1))[present])
     mine, theirs = pairs
-    # One value for each scenario, since problems of one scenario are alike.
-    points = compare(theirs.tolist(), mine.tolist(), seed=seed)
-    spread = float((mine - theirs).std(ddof=1)) / math.sqrt(len(mine)) if len(mine) > 1 else math.nan
-    log_odds = _log_odds(sides, int(present.sum()))
-    return BiasEstimate(points, log_odds, smallest_effect(spread))
+    # One value for each scenario, since problems of one scenario are alike; its name is the same for all families.
+    return Pair(theirs.tolist(), mine.tolist(), [str(scenario) for scenario in np.flatnonzero(present)])
 
 
 def _mean_gain(gains: _Gains, rows: NDArray[np.bool_]) -> Floats:
@@ -191,7 +202,7 @@ def _mean_gain(gains: _Gains, rows: NDArray[np.bool_]) -> Floats:
     return found
 
 
-def _log_odds(sides: Sequence[tuple[_Gains, NDArray[np.bool_]]], scenarios: int) -> Comparison:
+def _log_odds(sides: Sequence[_Side], scenarios: int) -> Comparison:
     """Return the bias in log odds of discordant answers: the mean over pairs of models, with a jackknife."""
     whole, without = [], []
     for gains, _ in sides:
@@ -212,12 +223,3 @@ def _log_odds_ratio(counts: Floats) -> Floats:
     odds = np.log((counts[:, 0] + 0.5) / (counts[:, 1] + 0.5))
     ratio: Floats = odds[0] - odds[1]
     return ratio
-
-
-def _adjusted(found: dict[KeyT, BiasEstimate]) -> dict[KeyT, BiasEstimate]:
-    points = with_holm([estimate.points for estimate in found.values()])
-    odds = with_holm([estimate.log_odds for estimate in found.values()])
-    return {
-        key: estimate._replace(points=one, log_odds=two)
-        for (key, estimate), one, two in zip(found.items(), points, odds, strict=True)
-    }

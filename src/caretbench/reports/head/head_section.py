@@ -19,7 +19,7 @@ from caretbench.reports.head.head_values import HeadDifference, HeadPart, Ranked
 from caretbench.reports.head.measured_parts import MeasuredPart, measured_parts, part_tests
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.answer_counts import ModelUsage, model_usage
-from caretbench.reports.results.paired_models import ComparisonRow, ModelRates, adjusted_rows
+from caretbench.reports.results.paired_models import ComparisonRow, ModelRates, tested_rows
 from caretbench.reports.results.problem_lists import ExcludedProblems, excluded_ids
 from caretbench.reports.results.run_settings import identity_of
 from caretbench.reports.section import PageBlock, PagePart, PageSource, Section
@@ -106,12 +106,12 @@ def _number(source: ReportSource, column: Column, part: MeasuredPart, shared: se
 def _pairs(
     parts: Sequence[MeasuredPart], rankings: Sequence[Sequence[RankedModel]], rates: Sequence[Rates], seed: int
 ) -> list[tuple[ComparisonRow, ...]]:
-    """Return the tests of all pairs of models by part, the better one first, corrected together."""
+    """Return the tests of all pairs of models by part, the better one first: one table, one family."""
     by_part = []
     for part, ranking, known in zip(parts, rankings, rates, strict=True):
         models = [known[entry.title] for entry in ranking if not entry.baseline]
-        by_part.append(list(part_tests(part, combinations(models, 2), seed)))
-    rows = iter(adjusted_rows([test for tests in by_part for test in tests]))
+        by_part.append(list(part_tests(part, combinations(models, 2))))
+    rows = iter(tested_rows([test for tests in by_part for test in tests], seed))
     return [tuple(next(rows) for _ in tests) for tests in by_part]
 
 
@@ -129,7 +129,7 @@ def _head_part(
     baseline = None
     others = [found for title in models[1:] if (found := _difference(models[0], title, pairs))]
     if models and floors:
-        rows = adjusted_rows(list(part_tests(part, [(rates[models[0]], rates[title]) for title in floors], seed)))
+        rows = tested_rows(list(part_tests(part, [(rates[models[0]], rates[floors[0]])])), seed)
         found = _difference(models[0], floors[0], rows)
         baseline = found and found.model_copy(update={"baseline": True})
     return HeadPart(
@@ -217,7 +217,7 @@ def _stopped(usage: Sequence[ModelUsage]) -> Iterator[str]:
 class HeadSection(Section):
     """Section of the head. The outputs show it first; its part of the page has the tests of all pairs of models."""
 
-    part = PagePart("comparison", "Comparison", "Pairs of models", "paired tests, corrected for their number (Holm)")
+    part = PagePart("comparison", "Comparison", "Pairs of models", "paired tests, corrected for their number (max-T)")
 
     def compute(self, source: ReportSource) -> Mapping[str, Any]:
         """Return the head."""
@@ -234,8 +234,8 @@ class HeadSection(Section):
         if head is None or not rows:
             return []
         note = (
-            "Each row is over the problems that both models have. P values are adjusted for the number of rows "
-            "(Holm); the 95% intervals are not."
+            "Each row is over the problems that both models have. P values are adjusted for the number of tests in "
+            "brackets (max-T); the 95% intervals are not."
         )
         return [PageBlock(notes=[note], tables=[comparison_table("Overall", rows, _title(head))])]
 

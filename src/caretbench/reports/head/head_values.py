@@ -68,7 +68,7 @@ class HeadPart(ReportValue):
     baseline: HeadDifference | None = None
     """Difference to the strongest baseline that does not know the answer."""
     pairs: tuple[ComparisonRow, ...] = ()
-    """All pairs of models, with p values that are adjusted (Holm) over the pairs of all parts."""
+    """All pairs of models, with p values for the pairs of all parts together."""
 
     @property
     def models(self) -> tuple[RankedModel, ...]:

@@ -83,13 +83,13 @@ def judged_parts(source: ReportSource) -> list[MeasuredPart]:
 
 
 def part_tests(
-    part: MeasuredPart, pairs: Iterable[tuple[ModelRates, ModelRates]], seed: int, strata: Sequence[Stratum] = ()
+    part: MeasuredPart, pairs: Iterable[tuple[ModelRates, ModelRates]], strata: Sequence[Stratum] = ()
 ) -> Iterator[PairedTest]:
     """Yield the tests of pairs of models on a part, then by strata; pairs with too few common problems have none."""
     for first, second in pairs:
         common = first.rates.join(second.rates, on="problem_id", how="semi").height
         if common == 0 or (part.problems is not None and common < MIN_TESTED):
             continue
-        for row, test in paired_tests(first, second, seed, strata):
-            names = [part.label, "" if part.label and row.scope == "all" else row.label]
-            yield row.model_copy(update={"label": ": ".join(filter(None, names))}), test
+        for test in paired_tests(first, second, strata):
+            names = [part.label, "" if part.label and test.scope == "all" else test.label]
+            yield test._replace(label=": ".join(filter(None, names)))

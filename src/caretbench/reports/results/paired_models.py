@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from caretbench.metrics.paired import Comparison, compare, is_decidable, with_holm, without_difference
+from caretbench.metrics.paired import Pair, compare_family, is_decidable, without_difference
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.results.problem_lists import excluded_ids, find_excluded_problems
@@ -28,15 +28,15 @@ MIN_TESTED = 20
 """Minimum number of common problems of a part that is tested, or has a chart of its own."""
 
 _MODEL = ("model", "parameters")
-_TESTS = {"mcnemar_exact": "exact McNemar", "sign_flip_permutation": "paired permutation"}
+_TESTS = {"mcnemar_exact": "exact McNemar", "sign_flips": "sign flips"}
 
 
 class ComparisonRow(ReportValue):
     """Comparison of two models on one part of the problems; rates and differences run from 0 to 1.
 
-    ``difference`` is the first model's pass@1, or mean of another measure, minus the second's. ``p_value`` is adjusted
-    (Holm), separately for the overall tests and for those of strata; tests that are not ``decidable`` do not count.
-    ``groups`` is the number of independent groups of problems.
+    ``difference`` is the first model's pass@1, or mean of another measure, minus the second's. ``p_value`` is for the
+    whole ``family``: the number of tests that one table shows, without those that are not ``decidable``. ``groups`` is
+    the number of independent groups of problems.
     """
 
     first: str
@@ -53,6 +53,7 @@ class ComparisonRow(ReportValue):
     test: str
     groups: int
     distinguishable: bool
+    family: int = 1
     warning: str | None = None
 
     @property
@@ -68,8 +69,14 @@ class ComparisonRow(ReportValue):
         return is_decidable(self.groups)
 
 
-PairedTest = tuple[ComparisonRow, Comparison]
-"""Row of a comparison, with its test before p values are adjusted."""
+class PairedTest(NamedTuple):
+    """Scores of two models on one part of the problems, before the test; the second model's scores go first."""
+
+    first: str
+    second: str
+    scope: str
+    label: str
+    scores: Pair
 
 
 class ModelRates(NamedTuple):
@@ -115,9 +122,7 @@ def model_rates(
         yield ModelRates(titles[model, parameters], rates, model, settings_of(run.manifest, model, parameters))
 
 
-def paired_tests(
-    first: ModelRates, second: ModelRates, seed: int, strata: Sequence[Stratum] = ()
-) -> Iterator[PairedTest]:
+def paired_tests(first: ModelRates, second: ModelRates, strata: Sequence[Stratum] = ()) -> Iterator[PairedTest]:
     """Yield the test of two models on their common problems, then those of parts with :data:`MIN_TESTED` problems.
 
     A part with all problems is omitted.
@@ -129,51 +134,44 @@ def paired_tests(
     common = first.rates.join(other, on="problem_id").sort("problem_id")
     if common.is_empty():
         raise IncomparableError(f"{first.name} and {second.name} have no problem with verdicts on both sides")
-    yield _test(first, second, "all", "all", common, seed)
+    # A problem without an overlap group has the same name in all parts, so that its flips are the same.
+    common = common.with_columns(pl.coalesce("overlap_group", "problem_id").alias("overlap_group"))
+    yield _test(first, second, "all", "all", common)
     for stratum in strata:
         for part in sorted(stratum.parts, key=lambda part: (part.order, tuple(part.labels.values()))):
             rows = common.filter(pl.col("problem_id").is_in(list(part.problems)))
             if MIN_TESTED <= rows.height < common.height:
-                yield _test(first, second, stratum.name, SEPARATOR.join(part.labels.values()), rows, seed)
+                yield _test(first, second, stratum.name, SEPARATOR.join(part.labels.values()), rows)
 
 
-def _test(first: ModelRates, second: ModelRates, scope: str, label: str, common: pl.DataFrame, seed: int) -> PairedTest:
-    result = compare(  # the first minus the second
-        common["second_rate"].to_list(),
-        common["rate"].to_list(),
-        seed=seed,
-        clusters=common["cluster"].to_list(),
-        overlap_groups=common["overlap_group"].to_list(),
-    )
-    defined = not math.isnan(result.interval.low)
-    row = ComparisonRow(
-        first=first.name,
-        second=second.name,
-        scope=scope,
-        label=label,
-        problems=result.n,
-        first_rate=math.fsum(common["rate"]) / common.height,
-        second_rate=math.fsum(common["second_rate"]) / common.height,
-        difference=result.difference,
-        low=result.interval.low if defined else None,
-        high=result.interval.high if defined else None,
-        p_value=result.p_value,
-        test=_TESTS[result.method],
-        groups=result.groups,
-        distinguishable=result.distinguishable,
-        warning=result.interval.warning,
-    )
-    return row, result
+def _test(first: ModelRates, second: ModelRates, scope: str, label: str, common: pl.DataFrame) -> PairedTest:
+    columns = ("second_rate", "rate", "cluster", "overlap_group")  # the first model's difference to the second
+    return PairedTest(first.name, second.name, scope, label, Pair(*(common[name].to_list() for name in columns)))
 
 
-def adjusted_rows(tests: Sequence[PairedTest]) -> tuple[ComparisonRow, ...]:
-    """Return the rows of tests, with p values adjusted for their number (Holm)."""
-    if not tests:
-        return ()
-    adjusted = with_holm([result for _, result in tests])
-    return tuple(with_result(row, result) for (row, _), result in zip(tests, adjusted, strict=True))
-
-
-def with_result(row: ComparisonRow, result: Comparison) -> ComparisonRow:
-    """Return a row with the p value and the verdict of its test after adjustment."""
-    return row.model_copy(update={"p_value": result.p_value, "distinguishable": result.distinguishable})
+def tested_rows(tests: Sequence[PairedTest], seed: int) -> tuple[ComparisonRow, ...]:
+    """Return the results of tests that one table shows: one family."""
+    results = compare_family([test.scores for test in tests], seed=seed)
+    rows = []
+    for test, result in zip(tests, results, strict=True):
+        defined = not math.isnan(result.interval.low)
+        row = ComparisonRow(
+            first=test.first,
+            second=test.second,
+            scope=test.scope,
+            label=test.label,
+            problems=result.n,
+            first_rate=math.fsum(test.scores.second) / result.n,
+            second_rate=math.fsum(test.scores.first) / result.n,
+            difference=result.difference,
+            low=result.interval.low if defined else None,
+            high=result.interval.high if defined else None,
+            p_value=result.p_value,
+            test=_TESTS[result.method],
+            groups=result.groups,
+            distinguishable=result.distinguishable,
+            family=result.family,
+            warning=result.interval.warning,
+        )
+        rows.append(row)
+    return tuple(rows)

@@ -26,6 +26,7 @@ class PartContrast(ReportValue):
     log_odds_low: float
     log_odds_high: float
     p_value: float
+    family: int
     distinguishable: bool
 
 
@@ -63,7 +64,7 @@ class LanguageNumbers(ReportValue):
 class ModelStrengths(ReportValue):
     """Strengths and weaknesses of a model against the field: the other models of a run.
 
-    P values are adjusted (Holm) over all tests together: overall, passes by part, similarity by part, kinds of answers,
+    P values are for families of tests: passes over all problems, passes by part, similarities with kinds of answers,
     contrasts of parts.
     """
 
@@ -93,7 +94,7 @@ class BiasRow(ReportValue):
     """Bias towards own problems of all families, a family or a model. Differences of rates run from -1 to 1.
 
     A bias is ``claimed`` if it is distinguishable in points and in log odds, in the same direction. P values are
-    adjusted (Holm), separately for families and models.
+    adjusted separately for families and models.
     """
 
     name: str

@@ -178,7 +178,7 @@ def interval_notes(columns: Sequence[Column]) -> Iterator[str]:
         count = max(sum(len(cells) for cells in column.strata.values()) for column in columns)
         yield (
             f"Each 95% interval is for one row. With {count} breakdowns per model, about one in twenty is off by "
-            "chance. To say that two rows differ, use `caretbench compare`, which corrects for this (Holm)."
+            "chance. To say that two rows differ, use `caretbench compare`, which corrects for this (max-T)."
         )
     warnings = {
         estimate.warning

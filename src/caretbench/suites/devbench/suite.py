@@ -13,7 +13,7 @@ from caretbench.files import DataError
 from caretbench.languages import language
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.complexity import ProblemStatistics, paper_statistics
-from caretbench.metrics.paired import Comparison, compare, with_holm
+from caretbench.metrics.paired import Comparison, Pair, compare_family
 from caretbench.metrics.similarity import paper_similarity, similarities
 from caretbench.problem import CasesCheck, Completion, InlineSplice, PredicateCheck, Problem, Profile, ProgramCheck
 from caretbench.profiles import ProfileRule, ProfileRules
@@ -193,11 +193,11 @@ def _statistics(problem: Problem, *, as_released: bool) -> ProblemStatistics:
 
 
 _GROUP: Final = ("model_title", "policy", "profile")
-_HEADS: Final = ("Model", "Pairs", "Originals", "Siblings", "Difference (points)", "p (Holm)", "Verdict")
+_HEADS: Final = ("Model", "Pairs", "Originals", "Siblings", "Difference (points)", "p (tests)", "Verdict")
 _NOTE: Final = (
     "A sibling has the shape of its original in another domain, with other names and numbers. A model that remembers "
     "the originals passes more of them. Differences by pair, originals minus siblings, with 95% intervals, resampled "
-    "by scenario; p values are adjusted for the tests of this table (Holm)."
+    "by scenario; p values are adjusted for the tests of this table (max-T)."
 )
 
 
@@ -205,7 +205,7 @@ class _Memory(NamedTuple):
     model: str
     originals: float
     siblings: float
-    comparison: Comparison
+    pair: Pair
 
 
 def memory_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
@@ -226,13 +226,12 @@ def memory_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: 
         second, first = [means[sibling] for sibling in known], [means[one] for one in known.values()]
         clusters = [problems[one].cluster for one in known.values()]
         # Generators that were given one scenario wrote alike programs: pairs are resampled by scenario.
-        comparison = compare(second, first, seed=seed, clusters=clusters)
         title = " · ".join(str(part) for part in (model, policy, profile))
-        found.append(_Memory(title, sum(first) / len(first), sum(second) / len(second), comparison))
+        found.append(_Memory(title, sum(first) / len(first), sum(second) / len(second), Pair(second, first, clusters)))
     if not found:
         return ()
-    adjusted = with_holm([one.comparison for one in found])
-    lines = tuple(_memory_row(one, comparison) for one, comparison in zip(found, adjusted, strict=True))
+    comparisons = compare_family([one.pair for one in found], seed=seed)
+    lines = tuple(_memory_row(one, comparison) for one, comparison in zip(found, comparisons, strict=True))
     return (Table("memory", "Originals and siblings", _HEADS, lines, (_NOTE,)),)
 
 
@@ -262,6 +261,6 @@ def _memory_row(one: _Memory, comparison: Comparison) -> tuple[str, ...]:
     note = f"\n{low:+.1f} to {high:+.1f}" if math.isfinite(low) and math.isfinite(high) else ""
     return (
         one.model, str(comparison.n), f"{100 * one.originals:.1f}%", f"{100 * one.siblings:.1f}%",
-        f"{100 * comparison.difference:+.1f}{note}", p_text(comparison.p_value),
+        f"{100 * comparison.difference:+.1f}{note}", p_text(comparison.p_value, comparison.family),
         comparison.verdict("better on the originals", "better on the siblings"),
     )  # fmt: skip

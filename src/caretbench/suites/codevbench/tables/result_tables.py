@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from caretbench.metrics.paired import Comparison, compare, with_holm
+from caretbench.metrics.paired import Comparison, Pair, compare_family
 from caretbench.problem import FileSplice, Problem
 from caretbench.suites.codevbench.scenario_names import (
     BLOCK_SPAN,
@@ -178,30 +178,30 @@ class RetrievalEffect(NamedTuple):
 
 
 def retrieval_effects(run: ScoredRun) -> tuple[RetrievalEffect, ...]:
-    """Return scenario 4 next to scenario 1 for each model with blocks in both, with p values adjusted (Holm)."""
-    found = [effect for effect in map(_effect, run.models) if effect is not None]
-    adjusted = with_holm([effect.comparison for effect in found]) if found else []
-    return tuple(effect._replace(comparison=one) for effect, one in zip(found, adjusted, strict=True))
+    """Return scenario 4 next to scenario 1 for each model with blocks in both, with p values for all models."""
+    found = [(model, *sides) for model in run.models if (sides := _sides(model)) is not None]
+    comparisons = compare_family([pair for *_, pair in found], seed=run.models[0].seed if found else 0)
+    return tuple(
+        RetrievalEffect(model.title, first, second, one)
+        for (model, first, second, _), one in zip(found, comparisons, strict=True)
+    )
 
 
-def _effect(model: ModelScores) -> RetrievalEffect | None:
+def _sides(model: ModelScores) -> tuple[RateEstimate, RateEstimate, Pair] | None:
+    """Return pass@1 in both scenarios, and the values of the blocks that both have."""
     first, second = (_by_block(model.select(scenario=name)) for name in (FULL_BLOCK, RAG))
     shared = sorted(first.keys() & second.keys())
     if not shared:
         return None
     problems = tuple(first[block][0] for block in shared)
     sides = [[values[block][1] for block in shared] for values in (first, second)]
-    comparison = compare(
-        *sides,
-        seed=model.seed,
-        clusters=[problem.cluster for problem in problems],
-        overlap_groups=[problem.overlap_group for problem in problems],
-    )
+    groups = [problem.overlap_group or problem.id for problem in problems]
+    pair = Pair(sides[0], sides[1], [problem.cluster for problem in problems], groups)
     means = model.means(passed)._replace(problems=problems)
     estimates = [means._replace(values=tuple(side)).mean() for side in sides]
     if estimates[0] is None or estimates[1] is None:
         return None
-    return RetrievalEffect(model.title, estimates[0], estimates[1], comparison)
+    return estimates[0], estimates[1], pair
 
 
 def _by_block(model: ModelScores) -> Mapping[tuple[str, str, str], tuple[Problem, float]]:
@@ -227,17 +227,17 @@ def _retrieval_table(run: ScoredRun) -> Table:
     rows = [
         (
             one.model, str(one.comparison.n), percent(one.first), percent(one.second), _difference(one.comparison),
-            p_text(one.comparison.p_value), one.verdict,
+            p_text(one.comparison.p_value, one.comparison.family), one.verdict,
         )
         for one in effects
     ]  # fmt: skip
     return Table(
         f"codevbench-retrieval-{run.suffix}",
         f"Scenario 4 next to scenario 1 on the same blocks, {run.about}",
-        ("Model", "Blocks", "Scenario 1", "Scenario 4", "Difference (points)", "p (Holm)", "Verdict"),
+        ("Model", "Blocks", "Scenario 1", "Scenario 4", "Difference (points)", "p (tests)", "Verdict"),
         tuple(rows),
         (f"{_INTERVALS} Paired by block; p values by random sign flips (McNemar's test for independent blocks), "
-         f"adjusted for {len(effects)} models (Holm).",),
+         f"adjusted for {len(effects)} models (max-T).",),
     )  # fmt: skip
 
 
