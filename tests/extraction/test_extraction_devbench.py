@@ -49,13 +49,13 @@ DAMAGED = {
     },
     "block": {"java": 1, "javascript": 5, "python": 3, "typescript": 1},
     "simcopilot/clean": {
-        "c_sharp": 283, "cpp": 251, "java": 228, "javascript": 219, "python": 242, "typescript": 243,
+        "c_sharp": 290, "cpp": 269, "java": 240, "javascript": 240, "python": 245, "typescript": 260,
     },
     "simcopilot/trim": {
-        "c_sharp": 283, "cpp": 254, "java": 232, "javascript": 235, "python": 246, "typescript": 251,
+        "c_sharp": 290, "cpp": 270, "java": 252, "javascript": 254, "python": 249, "typescript": 268,
     },
     "simcopilot/repair": {
-        "c_sharp": 283, "cpp": 254, "java": 232, "javascript": 235, "python": 249, "typescript": 251,
+        "c_sharp": 290, "cpp": 270, "java": 252, "javascript": 254, "python": 255, "typescript": 268,
     },
     "codevbench/answer": {},
     # Without a fence nothing is left, which is right for an empty reference alone.

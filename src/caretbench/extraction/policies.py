@@ -206,19 +206,19 @@ _POLICIES = (
     ),
     Policy(
         "simcopilot/clean",
-        2,
-        "SimCopilot's released first step: the fenced block, else what looks like code, without comments.",
+        3,
+        "SimCopilot's released first step: the fenced block, else lines that look like code, without comments.",
         steps=_RELEASED_STEPS[:1],
     ),
     Policy(
         "simcopilot/trim",
-        2,
+        3,
         "SimCopilot's released first two steps: then without lines that stand in prefix or suffix.",
         steps=_RELEASED_STEPS[:2],
     ),
     Policy(
         "simcopilot/repair",
-        2,
+        3,
         "SimCopilot's three released steps: then indentation (Python) or the number of brackets repaired.",
         steps=_RELEASED_STEPS,
     ),

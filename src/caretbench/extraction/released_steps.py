@@ -18,62 +18,104 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from caretbench.extraction.caret_surroundings import Surroundings
+from caretbench.languages import Language
 from caretbench.languages import language as language_named
-from caretbench.syntax.documentation import comments
-from caretbench.syntax.parser import encode
 
-_MARKED = re.compile(r"--BEGIN MISSING CODE--[^\n]*\n(.*?)(?:\n[^\n]*--END MISSING CODE--|\Z)", re.DOTALL)
-_THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
-_THOUGHT_END = "</think>"
-_CODE_LINE = re.compile(
-    r"[=(){}\[\];:@.,+*/<>%&|!\"']"
-    r"|^\s*(?:pass|break|continue|return|else|try|finally|do|yield|raise|default)\b"
+_TAB: Final = 4
+"""Blanks for a tab."""
+
+
+class _CodeRules(NamedTuple):
+    """Rules by which the released code takes a stripped line for code, and for prose all the same."""
+
+    code: re.Pattern[str]
+    quotes: tuple[tuple[str, str], ...]
+    """Beginnings and ends of texts that are no code."""
+    symbols: str
+
+
+# What a line of code begins with, in the order of the released patterns; it looked at nothing behind that.
+_PYTHON_LINE = (
+    r"async def \w", r"(?:def|class|import|from|if|elif|for|while|with|raise|assert|await)\s",
+    r"else|try|except|finally|return|pass|break|continue|@", r"f[\"'].*[\"']",
+    r"\w+\s?(?:[-+*/%&|^]|<<|>>|\*\*|//)?=", r"\w+\s?:[\w\[\],\s<>]+=", r"\w+\s?\(", r"\w+\[", r"\w+\.\w",
+    r"\[.*\]", r"\{.*\}", r"\(.*\)", r"[\[({].*\sfor\s", r"[\[\]{}]+$", r"[\w,\s]+=", r"[\],})]", r".*,$",
+    r"lambda\s.*:", r"\w+\s?[-+*/%]\s?\w", r"\w+\s?(?:[!=<>]=|[<>])\s?\w",
+)  # fmt: skip
+_BRACES_LINE = (
+    r"import (?:static )?[\w.]+(?:\.\*)?\s?;", r"package [\w.]+\s?;",
+    r"(?:public|private|protected|void|static|final|class|interface|enum|new) \w", r"@\w",
+    r"record \w+\s?\([^)]*\)\s?\{", r"(?:public|private|protected) <.*> \w+.*\{", r"(?:try|else|do)\s?\{",
+    r"else if\s?\(", r"return",
+    r"(?:throw|assert)\s.*;", r"(?:break|continue)\s?;", r"\w+\s?\[\s?\]\s?\w", r"\w+ \w+\s?[=;]", r"[\w.]+\s?=.*;",
+    r"\w+\s?\(", r"\w+\s?(?:\+\+|--)\s?;", r"\w+\s?[-+*/%&|^]=.*;", r"\([^)]*\)\s?->", r"\{$", r"[})]", r"case\s[^:]+:",
+    r"default\s?:", r"\w+<[^>]+>", r".*(?:&&|\|\|)", r"\w+\.\w", r"\w+\[\w+\]", r"\w+$",
+)  # fmt: skip
+_PYTHON_RULES = _CodeRules(
+    re.compile("|".join(_PYTHON_LINE)), (("'''", "'''"), ('"""', '"""')), "#:=[]{}()+-*/&|^%<>.!"
 )
-_ENGLISH_START = re.compile(r"^\s*[A-Z][a-z']*\b|^\s*(?:the|this|that|it|we|you|i|note|here|in|to|and|so)\b")
-_SYMBOLS = re.compile(r"[^\w\s]")
-_MAX_PROSE_WORDS, _MIN_CODE_SYMBOLS = 4, 2
+_BRACES_RULES = _CodeRules(re.compile("|".join(_BRACES_LINE)), (("/*", "*/"),), ";{}()[]=<>+-*/&|^%!.:")
+
+_ENGLISH_STARTS: Final = frozenset({
+    "the", "a", "an", "this", "that", "these", "those", "in", "on", "at", "for", "with", "about", "to", "i",
+    "you", "he", "she", "it", "we", "they", "when", "if", "here", "there", "let", "create", "write",
+    "implement", "use"
+})  # fmt: skip
+_MAX_PROSE_WORDS, _MIN_CODE_SYMBOLS, _LONG_LINE = 4, 2, 30
+_QUOTED = re.compile(r"'.*'|\".*\"")
+
+
+def _rules(entry: Language) -> _CodeRules:
+    # The released code knows Python and Java; other languages are nearer to the second.
+    return _PYTHON_RULES if entry.indented else _BRACES_RULES
+
+
+def _is_code(line: str, entry: Language) -> bool:
+    """Return whether a line outside of comments is code: it begins so, and is no prose."""
+    line = line.strip()
+    rules = _rules(entry)
+    if line.startswith(entry.line_comment) or not rules.code.match(" ".join(line.split())):
+        return False
+    words = line.split()
+    first = words[0].lower()
+    if first in entry.keywords or len(words) <= _MAX_PROSE_WORDS or _QUOTED.search(line):
+        return True
+    prose = first in _ENGLISH_STARTS or (len(line) > _LONG_LINE and "," in line and ";" not in line)
+    return not prose or sum(map(line.count, rules.symbols)) >= _MIN_CODE_SYMBOLS
 
 
 def clean_as_released(text: str, surroundings: Surroundings) -> str:
-    """Return the first fenced block that names the language, or the text between the markers, unchanged.
+    """Return the first fenced block that names the language, else the text between the markers, both unchanged.
 
-    Without either, remove reasoning, fence lines, blank lines, comments and lines that do not look like code.
+    Without either, remove reasoning, fence lines, blank lines, lines of comments and lines that do not look like code.
+    Everything from the first comment of several lines, or Python docstring, is removed: a fault of the released code.
     """
     entry = language_named(surroundings.language)
-    words = "|".join(re.escape(word) for word in (entry.name, entry.fence, *entry.aliases))
-    fenced = re.search(rf"```(?:{words})[ \t]*\n(.*?)```", text, re.DOTALL | re.IGNORECASE)
-    # A block that names another language is passed over, as is one without a name: the released pattern wanted the
-    # name.
-    if fenced is not None:
-        return fenced[1].removesuffix("\n")
-    marked = _MARKED.search(text)
-    if marked is not None:
-        return marked[1]
+    for begin, end in (
+        (f"```{entry.fence}", "```"),
+        (f"{entry.line_comment} --BEGIN MISSING CODE--", f"{entry.line_comment} --END MISSING CODE--"),
+    ):
+        start = text.find(begin) + len(begin)
+        if start >= len(begin) and (stop := text.find(end, start)) >= 0:
+            return text[start:stop]
     # A search for `<think>` behind the last end would take quadratic time.
     closed = text.rfind(_THOUGHT_END) + len(_THOUGHT_END)
-    rest = _without_comments(_THOUGHT.sub("", text[:closed]) + text[closed:], surroundings.language)
-    lines = [line for line in rest.split("\n") if line.strip() and not line.strip().startswith("```")]
-    return "\n".join(line for line in lines if _CODE_LINE.search(line) and not _is_prose(line))
+    rest = _THOUGHT.sub("", text[:closed]) + text[closed:]
+    kept = []
+    for line in rest.replace("<think>", "").replace(_THOUGHT_END, "").split("\n"):
+        if any(quote[0] in line for quote in _rules(entry).quotes):
+            break
+        if line.strip() and not line.startswith("```") and _is_code(line, entry):
+            kept.append(line)
+    return "\n".join(kept).rstrip()
 
 
-def _without_comments(text: str, language: str) -> str:
-    data = encode(text)
-    kept, done = [], 0
-    for comment in comments(text, language):
-        kept.append(data[done : comment.start])
-        done = max(done, comment.end)
-    return b"".join([*kept, data[done:]]).decode("utf-8", "surrogatepass")
-
-
-def _is_prose(line: str) -> bool:
-    few_symbols = len(_SYMBOLS.findall(line)) < _MIN_CODE_SYMBOLS
-    return len(line.split()) > _MAX_PROSE_WORDS and few_symbols and bool(_ENGLISH_START.match(line))
-
-
-_LONE_BRACKETS = re.compile(r"^[(){}\[\];,]*$")
+_THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
+_THOUGHT_END = "</think>"
+_LONE_BRACKETS = frozenset(["", *"(){}[]"])
 _ALIKE = 0.98
 _COMPARED_LINES = 2
 
@@ -82,55 +124,70 @@ def _collapsed(line: str) -> str:
     return " ".join(line.split())
 
 
+def _code_lines(lines: Sequence[str], entry: Language) -> list[tuple[int, str]]:
+    """Return the lines of code with their numbers, without those of comments of several lines."""
+    found, end = [], ""
+    for number, line in enumerate(lines):
+        quote = next((quote for quote in _rules(entry).quotes if quote[0] in line), None)
+        if entry.indented and quote:
+            # An odd number of any quotes opens or closes.
+            end = ("" if end else quote[1]) if line.count(quote[0]) % 2 else end
+        elif end:
+            end = "" if end in line else end
+        elif quote:
+            end = "" if quote[1] in line else quote[1]
+        elif _is_code(line, entry):
+            found.append((number, _collapsed(line)))
+    return found
+
+
 def trim_as_released(text: str, surroundings: Surroundings) -> str:
     """Return the text between a line that occurs in the prefix and one that occurs in the suffix.
 
     One equal line is enough; then lines that are nearly equal to the last two of the prefix or the first two of the
-    suffix. If the beginning is after the end, only the end is cut; if nothing would remain, the text is unchanged.
+    suffix, counted from the first line that is left, but cut from the whole text: a fault of the released code. If the
+    beginning is after the end, only the end is cut; if no code would remain, the text is unchanged.
     """
+    entry = language_named(surroundings.language)
     lines = text.split("\n")
-    ours = [_collapsed(line) for line in lines]
-    before = [line for line in map(_collapsed, surroundings.before.split("\n")) if not _LONE_BRACKETS.match(line)]
-    after = [line for line in map(_collapsed, surroundings.after.split("\n")) if not _LONE_BRACKETS.match(line)]
-    known = set(ours)
-    start = next((ours.index(line) + 1 for line in reversed(before) if line in known), 0)
-    end = next((ours.index(line) for line in after if line in known), len(ours))
-    start, end = _move_to_similar_lines(ours, before, after, start, end)
-    # The released code finds both places apart; where the suffix's line comes first, it kept the beginning.
-    if start > end:
-        start = 0
-    kept = lines[start:end]
-    return "\n".join(kept) if any(line.strip() for line in kept) else text
+    before, after = surroundings.before.split("\n"), surroundings.after.split("\n")
+    places: dict[str, int] = {}
+    for place, line in enumerate(map(_collapsed, lines)):
+        if line not in _LONE_BRACKETS:
+            places.setdefault(line, place)
+    start = next((places[line] + 1 for line in map(_collapsed, reversed(before)) if line in places), 0)
+    end = next((places[line] for line in map(_collapsed, after) if line in places), len(lines))
+    start, end = _in_order(start, end, len(lines))
+    left = _code_lines(lines[start:end], entry)
+    fuzzy_start = _first_alike(_code_lines(before, entry)[-_COMPARED_LINES:], left)
+    fuzzy_end = _first_alike(_code_lines(after, entry)[:_COMPARED_LINES], left)
+    moved = (start if fuzzy_start is None else fuzzy_start + 1, end if fuzzy_end is None else fuzzy_end)
+    if moved[0] < moved[1]:
+        start, end = moved
+    return "\n".join(lines[start:end] if _code_lines(lines[start:end], entry) else lines)
 
 
-def _move_to_similar_lines(
-    ours: Sequence[str], before: Sequence[str], after: Sequence[str], start: int, end: int
-) -> tuple[int, int]:
-    for place in range(start, end):
-        if any(_alike(ours[place], line) for line in before[-_COMPARED_LINES:]):
-            start = place + 1
-    for place in range(start, end):
-        if any(_alike(ours[place], line) for line in after[:_COMPARED_LINES]):
-            return start, place
-    return start, end
+def _in_order(start: int, end: int, length: int) -> tuple[int, int]:
+    return (start, end) if start <= end else (0, end or length)
+
+
+def _first_alike(compared: Sequence[tuple[int, str]], lines: Sequence[tuple[int, str]]) -> int | None:
+    return next((number for _, line in compared for number, other in lines if _alike(line, other)), None)
 
 
 def _alike(first: str, second: str) -> bool:
     one, other = first.replace(" ", ""), second.replace(" ", "")
     # The ratio is at most twice the shorter length by the sum of both: no need to compare what is far longer.
-    if not one or _LONE_BRACKETS.match(one) or 2 * min(len(one), len(other)) <= _ALIKE * (len(one) + len(other)):
+    if 2 * min(len(one), len(other)) <= _ALIKE * (len(one) + len(other)):
         return False
-    return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio() > _ALIKE
+    return difflib.SequenceMatcher(None, one, other).ratio() > _ALIKE
 
 
 _PAIRS = (("{", "}"), ("[", "]"), ("(", ")"))
 _LOOKED_BACK = 10
-_USUAL_UNIT = 4
-_LEAVES = ("return", "break", "continue", "pass", "raise", "yield")
-_COUNTERPARTS = {
-    "elif": ("if", "elif"), "else": ("if", "elif", "for", "while", "try", "except"), "except": ("try", "except"),
-    "finally": ("try", "except", "else"),
-}  # fmt: skip
+_OPENS = (":", "{", "def", "class", "if", "elif", "else", "try", "except", "finally", "with", "for", "while")
+_LEAVES = ("return", "break", "continue", "pass", "}", "raise", "yield")
+_COUNTERPARTS = {"elif ": ("elif ", "if "), "else:": ("elif ", "if "), "except ": ("try ",), "finally:": ("try ",)}
 
 
 def repair_as_released(text: str, surroundings: Surroundings) -> str:
@@ -142,28 +199,23 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _first_word(line: str) -> str:
-    found = re.match(r"\s*(\w+)", line)
-    return found[1] if found else ""
-
-
-def _expected_column(first: str, whole: Sequence[str]) -> int:
-    """Return the expected column of the first line."""
-    filled = [line for line in whole if line.strip()]
-    if not filled:
-        return 0
-    for line in reversed(filled if _first_word(first) in _COUNTERPARTS else ()):
-        if _first_word(line) in _COUNTERPARTS[_first_word(first)]:
-            return _indent(line)
-    recent = [_indent(line) for line in filled[-_LOOKED_BACK:]]
-    # The most frequent change of indentation of the last ten lines is taken for the unit, four blanks where there is
-    # none.
+def _unit(whole: Sequence[str]) -> int:
+    """Return the most frequent change of indentation of the last ten lines; 0 without one, taken for tabs."""
+    recent = [_indent(line) for line in reversed(whole[-_LOOKED_BACK:])]
+    if len(recent) == 1:
+        return recent[0]
     steps = Counter(abs(b - a) for a, b in pairwise(recent) if a != b)
-    unit = steps.most_common(1)[0][0] if steps else _USUAL_UNIT
-    last = filled[-1]
-    if last.rstrip().endswith(":"):
-        return _indent(last) + unit
-    return max(0, _indent(last) - unit) if _first_word(last) in _LEAVES else _indent(last)
+    return steps.most_common(1)[0][0] if steps else 0
+
+
+def _expected_column(first: str, whole: Sequence[str], unit: int) -> int:
+    """Return the expected column of the first line."""
+    # The released code compared the line with its indentation, so that it aligned none that has one.
+    headers = next((found for word, found in _COUNTERPARTS.items() if first.startswith(word)), None)
+    if headers is not None:
+        return _indent(next((line for line in reversed(whole) if line.strip().startswith(headers)), ""))
+    last = next((line for line in reversed(whole) if line.strip()), "")
+    return _indent(last) + unit * (last.rstrip().endswith(_OPENS) - last.lstrip().startswith(_LEAVES))
 
 
 def _reindent(text: str, surroundings: Surroundings) -> str:
@@ -171,13 +223,21 @@ def _reindent(text: str, surroundings: Surroundings) -> str:
     if caret_line.strip():
         # The released spans are whole lines, so the released code met no caret within a line.
         return text
+    unit = _unit(whole)
+    tabs = unit == 0
+    if tabs:
+        whole = [line.replace("\t", " " * _TAB) for line in whole]
     lines = (caret_line + text).split("\n")
-    first = next((line for line in lines if line.strip()), None)
+    plain = [line.replace("\t", " " * _TAB) for line in lines] if tabs else lines
+    first = next((line for line in plain if line.strip()), None)
     if first is None:
         return text
-    by = _expected_column(first, whole) - _indent(first)
-    moved = [" " * max(0, _indent(line) + by) + line.lstrip() if line.strip() else line for line in lines]
-    return "\n".join(moved).removeprefix(caret_line)
+    by = _expected_column(first, whole, unit or _TAB) - _indent(first)
+    moved = (" " * max(0, _indent(line) + by) + own.lstrip() for line, own in zip(plain, lines, strict=True))
+    # Four blanks within a line become a tab, too: a fault of the released code.
+    moved = (line.replace(" " * _TAB, "\t") if tabs else line for line in moved)
+    kept = [line if own.strip() else own for line, own in zip(moved, lines, strict=True)]
+    return "\n".join(kept).removeprefix(caret_line)
 
 
 def _balance(text: str, surroundings: Surroundings) -> str:
@@ -186,24 +246,19 @@ def _balance(text: str, surroundings: Surroundings) -> str:
     for opening, closing in _PAIRS:
         missing = program.count(opening) - program.count(closing)
         if missing > 0:
-            text = text + "\n" + closing * missing
+            text += closing * missing
         elif missing < 0:
             text = _strip_closing(text, closing, -missing)
     return text
 
 
 def _strip_closing(text: str, closing: str, surplus: int) -> str:
-    """Return the text without ``surplus`` closing brackets at the ends of its lines, the last line first."""
+    """Return the text without ``surplus`` closing brackets, one at the very end of a line, the last line first."""
     lines = text.split("\n")
     for number in range(len(lines) - 1, -1, -1):
-        line, end = lines[number], len(lines[number])
-        while surplus:
-            blank = next((place for place in range(end, 0, -1) if not line[place - 1].isspace()), 0)
-            if not blank or line[blank - 1] != closing:
-                break
-            end = blank - 1
+        if surplus and lines[number].endswith(closing):
+            lines[number] = lines[number].removesuffix(closing)
             surplus -= 1
-        lines[number] = line[:end]
     return "\n".join(lines)
 
 
