@@ -7,6 +7,7 @@ neither writes prompts nor cuts answers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Literal, Protocol
 
@@ -52,12 +53,20 @@ class TextPrompt(Row):
     """A text that the model continues, token by token, sentinels included.
 
     Where ``letters`` are given, the answer is the one that is likeliest as the first token, and no text is written.
+    ``blanks`` are those before the caret that the text leaves to the model.
     """
 
     kind: Literal["text"] = "text"
     text: str
     stop: tuple[str, ...] = ()
     letters: tuple[str, ...] = ()
+    # Not sent, and not in hashes of stored requests, which were made without it.
+    blanks: str = Field(default="", exclude=True)
+
+    def at_caret(self, answer: str) -> str:
+        """Return the answer without those of its first blanks that are before the caret."""
+        equal = takewhile(lambda pair: pair[0] == pair[1], zip(answer, self.blanks, strict=False))
+        return answer[sum(1 for _ in equal) :]
 
 
 class FillPrompt(Row):

@@ -55,3 +55,11 @@ def test_the_projects_tests_decide(house, tmp_path: Path) -> None:
 def test_a_context_that_is_not_known_is_refused_before_anything_is_asked() -> None:
     with pytest.raises(ValueError, match="context 'everything': simcopilot does not know it; known: as_is"):
         simcopilot(context="everything")
+
+
+def test_blanks_before_the_caret_are_taken_off_the_answer(house, tmp_path: Path) -> None:
+    problem = next(one for one in house.problems if one.caret.prefix.rpartition("\n")[2].endswith(("if ", "= ")))
+    task = simcopilot(select=f"id={problem.id}", prompt="left-to-right", execute=False)
+    log = run(task, answering(lambda _identity, _epoch: " " + problem.reference), tmp_path)
+    [row] = InspectLog(Path(log.location), "simcopilot", house.hash).completions({problem.id})
+    assert row.text == problem.reference

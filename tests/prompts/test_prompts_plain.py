@@ -13,11 +13,21 @@ from tests.support.prompt_samples import EVERYTHING
 LINES = "".join(f"line_{number} = {number}\n" for number in range(50))
 
 
-@pytest.mark.parametrize("prefix", ["x = ", "def f():\n    ", "a\r\n", "\n", "print('<|endoftext|>')\n"])
+@pytest.mark.parametrize("prefix", ["x =", "  ", "def f():\n    ", "a\r\n", "\n", "print('<|endoftext|>')\n"])
 @pytest.mark.parametrize("name", ["python", "cobol"])
 def test_left_to_right_sends_the_prefix_and_nothing_else(prefix: str, name: str) -> None:
     prompt = LeftToRightStrategy().render(Caret(language=name, prefix=prefix, suffix="secret", path="a.py"), EVERYTHING)
     assert prompt == TextPrompt(text=prefix, stop=())
+
+
+def test_left_to_right_leaves_blanks_behind_code_to_the_model() -> None:
+    prompt = LeftToRightStrategy().render(Caret(language="python", prefix="a = 1\n    b =  "), EVERYTHING)
+    assert (prompt.text, prompt.blanks) == ("a = 1\n    b =", "  ")
+    assert "blanks" not in prompt.model_dump(), "stored requests keep their hash"
+    answers = {"  f(a)": "f(a)", " f(a)": "f(a)", "f(a)": "f(a)", "   f(a)": " f(a)", "\tf(a)": "\tf(a)", "": ""}
+    assert {answer: prompt.at_caret(answer) for answer in answers} == answers
+    indented = LeftToRightStrategy().render(Caret(language="python", prefix="if a:\n    "), EVERYTHING)
+    assert (indented.text, indented.at_caret("    f(a)")) == ("if a:\n    ", "    f(a)")
 
 
 def test_left_to_right_puts_files_and_the_instruction_before_the_prefix() -> None:
@@ -33,9 +43,9 @@ def test_left_to_right_puts_files_and_the_instruction_before_the_prefix() -> Non
 def test_left_to_right_cuts_at_a_line_start() -> None:
     text = LeftToRightStrategy().render(Caret(language="python", prefix=LINES + "last = "), PromptBudget(100, len)).text
     assert len(text) <= 100
-    assert text.endswith("line_49 = 49\nlast = ")
+    assert text.endswith("line_49 = 49\nlast =")
     assert text.startswith("line_")
-    assert (LINES + "last = ").endswith("\n" + text)
+    assert (LINES + "last =").endswith("\n" + text)
 
 
 def test_left_to_right_drops_files_first() -> None:

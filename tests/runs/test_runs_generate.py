@@ -14,6 +14,7 @@ from caretbench.errors import MachineError
 from caretbench.files import sha256_json
 from caretbench.models import ChatPrompt, FillPrompt, Message, ModelRequest, Sampling, TextPrompt
 from caretbench.problem import Caret, Completion, ContextFile, MissingSample, Problem, Usage
+from caretbench.prompts.caret_strategies import LeftToRightStrategy
 from caretbench.runs.generate import GenerationStage, ModelUnderTest, prompt_text, stored_cost
 from caretbench.runs.plans.prices import CostBudget, Price
 from caretbench.runs.request_stage import MAX_FAILED_REQUESTS, StageCounts
@@ -66,6 +67,13 @@ def test_every_sample_becomes_one_row(tmp_path: Path, problems: list[Problem]) -
     assert (tally.input_tokens, tally.output_tokens) == (40, 16)
     assert tally.cost == pytest.approx(8 * first.cost)
     assert missing(tmp_path) == []
+
+
+def test_blanks_that_are_left_to_the_model_are_taken_off_its_answer(tmp_path: Path, make_problem: MakeProblem) -> None:
+    client = FakeClient(lambda _request, sample: (" f(a)", "f(a)")[sample])
+    generate(tmp_path, [make_problem(prefix="x = ")], client, samples=2, strategy=LeftToRightStrategy())
+    assert [request.prompt.text for request in client.asked if isinstance(request.prompt, TextPrompt)] == ["x ="]
+    assert [(row.text, row.prompt) for row in completions(tmp_path)] == [("f(a)", "left-to-right@2")] * 2
 
 
 def test_only_what_is_missing_is_asked(tmp_path: Path, problems: list[Problem]) -> None:

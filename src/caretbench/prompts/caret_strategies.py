@@ -136,15 +136,13 @@ def _shown_values(caret: Caret, parts: PromptParts) -> dict[str, object]:
 class LeftToRightStrategy(PromptStrategy):
     """Strategy for base models without sentinels: the text before the caret. The suffix is not shown.
 
-    The prefix is sent as it is, blanks at its end included. Most tokenizers join blanks to the word that follows, so
-    a model rarely saw a text that ends with them: it may write the blank again, or another word. That is the price
-    of an answer that fits the caret character by character; to take the blanks off here would only move the error
-    into the program. There are no stop strings: the model's own end of text, ``max_tokens`` and the truncation policy
-    end an answer.
+    Blanks behind code of its last line are left to the model, and taken off the beginning of its answer: most
+    tokenizers join a blank to the word that follows, so a model rarely saw a text that ends with one. There are no
+    stop strings: the model's own end of text, ``max_tokens`` and the truncation policy end an answer.
     """
 
     name = "left-to-right"
-    version = 1
+    version = 2
     kind = "text"
 
     def render(self, caret: Caret, budget: PromptBudget) -> TextPrompt:
@@ -158,7 +156,12 @@ class LeftToRightStrategy(PromptStrategy):
             before = _text_before(caret, parts, language) if language is not None else ""
             return before + parts.prefix
 
-        return TextPrompt(text=render_within_budget(PromptParts(caret.prefix, "", caret.context), budget, rendered))
+        text = render_within_budget(PromptParts(caret.prefix, "", caret.context), budget, rendered)
+        shown = text.rstrip(" \t")
+        # Indentation is shown: the model must know how deep the caret is, and would have to write it anew.
+        if not shown or shown.endswith("\n"):
+            shown = text
+        return TextPrompt(text=shown, blanks=text[len(shown) :])
 
 
 class FillStrategy(PromptStrategy):

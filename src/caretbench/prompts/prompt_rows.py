@@ -37,6 +37,8 @@ def prompt_row(problem: Problem, requested: str = AUTO) -> dict[str, object]:
         row["messages"] = [{"role": message.role, "content": message.text} for message in prompt.messages]
     elif not isinstance(prompt, FillPrompt):
         row["prompt"] = prompt.text
+        if prompt.blanks:
+            row["blanks"] = prompt.blanks
     if prompt.stop:
         row["stop"] = list(prompt.stop)
     around = prompt if isinstance(prompt, FillPrompt) else shown

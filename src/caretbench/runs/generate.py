@@ -379,13 +379,16 @@ class _Completing(StageRequests[Problem]):
 
     def row(self, pending: PendingRequest[Problem], answer: ModelAnswer, cost: float | None) -> Completion:
         """Return a line of ``completions.jsonl``."""
+        # Some servers send a character beyond the basic plane as two halves.
+        text = join_surrogates(answer.text)
+        if text and isinstance(pending.prompt, TextPrompt):
+            text = pending.prompt.at_caret(text)
         return Completion(
             problem_id=pending.item.id,
             model=self._tested_model.name,
             parameters=self._tested_model.parameters,
             sample=answer.sample,
-            # Some servers send a character beyond the basic plane as two halves.
-            text=join_surrogates(answer.text),
+            text=text,
             finish_reason=replace_surrogates(answer.finish_reason),
             prompt=self._tested_model.strategy.key,
             usage=answer.usage,

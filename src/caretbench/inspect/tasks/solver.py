@@ -124,6 +124,10 @@ def _finish_answer(output: ModelOutput, prompt: Prompt, limit: int | None) -> st
     # The request had no room for the other texts at which the answer ends.
     if limit is not None and output.choices:
         output.message.content = output.completion = cut_at_stop(output.completion, prompt.stop[limit:])
+    from caretbench.models import TextPrompt
+
+    if isinstance(prompt, TextPrompt) and prompt.blanks and output.choices:
+        output.message.content = output.completion = prompt.at_caret(output.completion)
     refusal = refusal_of(output, output.stop_reason, output.completion)
     letters = letters_of(prompt)
     if refusal is None and output.choices and letters:
