@@ -62,13 +62,13 @@ def test_shares_leave_the_infrastructure_out() -> None:
 def kinds_row(problem, *names: str) -> Score:
     return Score.model_validate(
         {
-            "problem_id": problem.id, "model": "m", "scorer": "error-kinds@2", "policy": "raw", "profile": "default",
+            "problem_id": problem.id, "model": "m", "scorer": "error-kinds@3", "policy": "raw", "profile": "default",
             "values": {**dict.fromkeys(TEXT_KINDS, 0.0), **dict.fromkeys(names, 1.0)},
         }
     )  # fmt: skip
 
 
-def test_a_failed_answer_has_all_its_kinds_and_a_passed_one_none() -> None:
+def test_an_answer_has_all_its_kinds_and_a_passed_one_those_of_its_text() -> None:
     rows, completions = score_rows()
     kinds = [
         kinds_row(PROBLEMS[0], "over_generation"),  # passes all the same
@@ -81,7 +81,7 @@ def test_a_failed_answer_has_all_its_kinds_and_a_passed_one_none() -> None:
     assert metric_columns(frame) == []
     [part] = error_columns(frame, completions)[0].parts
     assert part.kinds == {
-        "wrong_output": 1, "over_generation": 1, "wrong_call": 1, "unresolved_name": 1, "runtime_exception": 1,
+        "wrong_output": 1, "over_generation": 2, "wrong_call": 1, "unresolved_name": 1, "runtime_exception": 1,
     }  # fmt: skip
     assert (part.total, part.counts["pass"], part.unchecked, part.ours) == (4, 1, 0, 1)
 

@@ -44,7 +44,7 @@ def test_scoring_it_again_adds_error_kinds_alone_and_once(suite: str, tmp_path: 
     old, new = set(before[0].splitlines()), after[0].splitlines()
     added = [json.loads(line) for line in new if line not in old]
     assert [line for line in new if line in old] == before[0].splitlines()
-    assert {row["scorer"] for row in added} <= {"error-kinds@2"}
+    assert {row["scorer"] for row in added} <= {"error-kinds@3"}
     assert after[1] == before[1]
     score(config)
     assert (folder.scores_path.read_bytes(), folder.completions_path.read_bytes()) == after

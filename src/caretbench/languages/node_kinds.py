@@ -137,6 +137,8 @@ class NodeKinds(LanguageTable):
     """Field of the member's name in nodes that access a member; empty if it is the last child."""
     keyed: Mapping[str, str] = {}
     """Field of the key in nodes of a key with its value."""
+    bound: Mapping[str, tuple[str, ...]] = {}
+    """Fields with the names that a node binds: within it, or within its parent if it has no body."""
     literals: Mapping[str, _Kinds] = {}
     """Node kinds of literals by the kind of value: ``int``, ``string``, ``null``, ``list`` …"""
 

@@ -117,7 +117,8 @@ def test_a_planted_strength_is_told_with_its_numbers_and_the_rest_is_not_spoken_
     assert "low context" not in keep
     assert keep.startswith("To keep in patterns: above all category pattern matching; in all, ")
     assert not any(text.startswith("To improve") for text in found.sentences)
-    silent = sum(not test.row.distinguishable for test in found.tests if test not in found.overall)
+    told = [test for test in found.passes if test.contrast is not None and test.contrast.distinguishable]
+    silent = sum(not one.row.distinguishable for one in found.tests if one not in found.overall and one not in told)
     assert found.sentences[-1].startswith(f"{silent} of ")
 
 
@@ -163,7 +164,25 @@ def test_a_strength_that_is_smaller_than_elsewhere_is_not_above_all() -> None:
     tested = strength_tests.TestedStrengths(found.field, found.overall, tuple(passes))
     [keep] = [text for text in strength_sentences("patterns", tested) if text.startswith("To keep")]
     assert keep.startswith("To keep in patterns: above all category pattern matching; in all, ")
-    assert "category low context" in keep
+    assert "category low context (by less than elsewhere)" in keep
+    assert "category pattern matching (by" not in keep
+
+
+def test_nearly_all_problems_are_no_advice_and_sentences_agree_with_the_rows() -> None:
+    found = strengths_of(planted_run(CHANCES), "patterns")
+    [whole] = [test.row.problems for test in found.overall if test.measure == PASSES]
+    [part] = [test for test in found.passes if test.title == "category pattern matching"]
+    for problems, advised in ((whole * 4 // 5 + 1, False), (whole * 4 // 5, True)):
+        large = part.model_copy(update={"row": part.row.model_copy(update={"problems": problems})})
+        tested = strength_tests.TestedStrengths(found.field, found.overall, (large,))
+        told = list(strength_sentences("patterns", tested))
+        assert any(text.startswith("To keep") for text in told) == advised
+        # Its row tells the models apart all the same, and so does the contrast alone.
+        assert not any(text.startswith("No part tells") for text in told)
+    equal = part.model_copy(update={"row": part.row.model_copy(update={"distinguishable": False})})
+    told = list(strength_sentences("patterns", strength_tests.TestedStrengths(found.field, found.overall, (equal,))))
+    assert any("higher than on all other problems" in text for text in told)
+    assert not any(text.startswith("No part tells") or "not listed above" in text for text in told)
 
 
 def test_the_same_lead_in_hard_and_easy_problems_is_no_strength() -> None:

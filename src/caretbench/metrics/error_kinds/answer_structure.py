@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -15,8 +15,8 @@ STATEMENT: Final = "statement"
 COMMENT: Final = "comment"
 
 _OPENING: Final = frozenset({"(", "[", "{", "${"})
-_CLOSING: Final = frozenset({")", "]", "}"})
-_ENDING: Final = _CLOSING | {";", ","}
+CLOSING: Final = frozenset({")", "]", "}"})
+_ENDING: Final = CLOSING | {";", ","}
 
 
 class Token(NamedTuple):
@@ -38,6 +38,8 @@ class Statement(NamedTuple):
     start: int
     column: int
     first_word: str
+    target: str
+    """Name that it assigns or calls, as far as its beginning shows it."""
 
     @property
     def is_block(self) -> bool:
@@ -46,7 +48,10 @@ class Statement(NamedTuple):
 
 
 class Call(NamedTuple):
-    """Call that overlaps the text: what is called, and its arguments; bodies of functions in them are excluded."""
+    """Call that overlaps the text, by its meaning: what is called, and its arguments, without bodies of functions.
+
+    A bound name is followed by NUL and its level.
+    """
 
     callee: str
     arguments: str
@@ -63,6 +68,8 @@ class AnswerStructure:
     """Places of the comments."""
     statements: Sequence[Statement]
     calls: Sequence[Call]
+    bound_names: Set[str]
+    """Names that loops, comprehensions and functions of the text bind for themselves."""
     misaligned: int
     """Number of statements that begin a line in another column than the first of their list."""
     caret_column: int | None
@@ -94,9 +101,14 @@ class AnswerStructure:
         depth = 0
         found = []
         for token in self.tokens:
-            depth += (token.type in _OPENING) - (token.type in _CLOSING)
+            depth += (token.type in _OPENING) - (token.type in CLOSING)
             found.append(depth)
         return found
+
+    def statements_at(self, depth: int) -> Sequence[Statement]:
+        """Return the statements that begin where the brackets are open to a depth or less."""
+        before = dict(zip((token.start for token in self.tokens), [0, *self.depths], strict=False))
+        return [one for one in self.statements if before.get(one.start, 0) <= depth]
 
     @property
     def lowest_depth(self) -> int:

@@ -8,14 +8,15 @@ process of its own parses them within its limits.
 from __future__ import annotations
 
 import bisect
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 import tree_sitter
 
 from caretbench.languages.node_kinds import node_kinds
-from caretbench.metrics.error_kinds.answer_structure import COMMENT, AnswerStructure, Call, Statement, Token
+from caretbench.metrics.error_kinds.answer_structure import CLOSING, COMMENT, AnswerStructure, Call, Statement, Token
 from caretbench.metrics.error_kinds.node_table import kind_by_type, kind_of
 from caretbench.syntax.bounded_parsing import SplicedTree, spliced_tree
 from caretbench.syntax.parser import encode
@@ -26,6 +27,8 @@ MAX_DEPTH: Final = 400
 """Maximum depth of the nodes that the walk visits."""
 
 _LITERALS: Final = ("string", "heredoc", "regex")
+_TARGET_END: Final = re.compile(r"[=({;\n]|<<")
+_TARGET: Final = re.compile(r"\w+(?:(?:\.|->|::)\w+)*")
 _MAX_INDENTATION: Final = 1_000
 
 
@@ -189,9 +192,13 @@ class _Walk:
         kind = kind_of(node)
         if kind == COMMENT or (not node.is_named and node.type not in kind_by_type()):
             return
-        word = self._text(node.start_byte, node.end_byte).split(maxsplit=1)[:1]
+        text = self._text(node.start_byte, node.end_byte)
+        word = text.split(maxsplit=1)[:1]
+        names = _TARGET.findall(_TARGET_END.split(text, maxsplit=1)[0])
         column = node.start_point.column
-        self.statements.append(Statement(kind, node.type, node.start_byte, column, word[0] if word else ""))
+        self.statements.append(
+            Statement(kind, node.type, node.start_byte, column, word[0] if word else "", names[-1] if names else "")
+        )
 
     def _add_token(self, node: tree_sitter.Node, traits: _Traits) -> None:
         node_start, node_end = node.start_byte, node.end_byte
@@ -229,27 +236,6 @@ class _Walk:
     def _text(self, start: int, end: int) -> str:
         return self.data[start:end].decode("utf-8", "replace")
 
-    def _own_text(self, start: int, end: int) -> str:
-        """Return the text of a range without the bodies of functions in it, and without blanks."""
-        parts = []
-        place = start
-        for body_start, body_end in self.bodies[bisect.bisect_right(self.bodies, (start, len(self.data))) :]:
-            if body_start >= end:
-                break
-            if body_start >= place:
-                parts.append(self._text(place, body_start))
-                place = min(body_end, end)
-        parts.append(self._text(place, end))
-        return "".join("".join(parts).split())
-
-    def _call(self, node: tree_sitter.Node) -> Call:
-        arguments = node.child_by_field_name("arguments") or next(
-            (child for child in node.children if _traits(child.type).is_argument_list), None
-        )
-        start, end = (node.end_byte, node.end_byte) if arguments is None else (arguments.start_byte, arguments.end_byte)
-        callee = self._own_text(node.start_byte, start) + self._own_text(end, node.end_byte)
-        return Call(callee, self._own_text(start, end).replace(",)", ")"))
-
     def structure(self, prefix: str) -> AnswerStructure:
         """Return what was found."""
         self.bodies.sort(key=lambda body: (body[0], -body[1]))
@@ -258,7 +244,180 @@ class _Walk:
         # A call around the span that holds it in a function's body is the same for answer and reference.
         around = [body for body in self.bodies if body[0] < self.start and body[1] > self.end]
         inner = max(around, default=(0, 0))[0]
-        calls = tuple(self._call(node) for node in self.calls if node.start_byte >= inner)
+        reader = _CallReader(self.spliced, [node for node in self.calls if node.start_byte >= inner])
         return AnswerStructure(
-            self.spliced, tuple(self.tokens), self.comments, tuple(self.statements), calls, self.misaligned, margin
+            self.spliced,
+            tuple(self.tokens),
+            self.comments,
+            tuple(self.statements),
+            reader.read(),
+            reader.bound_names,
+            self.misaligned,
+            margin,
         )
+
+
+_PARTS_OF_NAMES: Final = frozenset({"type", "value", "right", "default_value"})
+"""Fields of a parameter that hold no name which it binds."""
+_MAX_CALL_DEPTH: Final = 150
+"""Depth below the outermost node from which code is compared as it is written: each level copies its text."""
+_NAME: Final = re.compile(r"[^\W\d]\w*")
+_STRING: Final = re.compile(r"""(?s)([A-Za-z@$]*)(#*)(\"{3}|'{3}|["'`])(.*)\3\2""")
+_RAW_STRING: Final = re.compile(r"(?s)(\w*)\((.*)\)\1")
+
+
+class _CallReader:
+    """Reader of calls by their meaning: layout, quotes and the order of named arguments do not count.
+
+    Bound names are followed by NUL and their level, the number of names that are bound around them within the text.
+    Each node that overlaps the text is visited once; code around the text stays as it is.
+    """
+
+    def __init__(self, spliced: SplicedTree, nodes: Sequence[tree_sitter.Node]) -> None:
+        self.data, self.start, self.end = spliced.program, spliced.start, spliced.end
+        self.root = spliced.tree.root_node
+        self.nodes = nodes
+        self.places = sorted(node.start_byte for node in nodes)
+        self.kinds = node_kinds(spliced.language)
+        self.strings = node_kinds().literals["string"]
+        self.calls: list[Call] = []
+        self.levels: dict[str, list[int]] = {}
+        self.level = 0
+        self.binding: set[int] = set()
+        self.members: set[int] = set()
+        self.bound_names: set[str] = set()
+
+    def read(self) -> Sequence[Call]:
+        """Return the calls."""
+        if self.nodes:
+            outer = min(self.nodes[0].start_byte, self.start), max(self.nodes[0].end_byte, self.end)
+            top = self.root.descendant_for_byte_range(*outer) or self.root
+            self._meaning(top, within=False)
+        return self.calls
+
+    def _meaning(self, node: tree_sitter.Node, depth: int = 0, *, within: bool) -> str:
+        """Return the code of a node in a call, and record the calls in it."""
+        start, end = node.start_byte, node.end_byte
+        if start >= self.end or end <= self.start or depth > _MAX_CALL_DEPTH:
+            return "".join(self._slice(start, end).split()) if within else ""
+        traits = _traits(node.type)
+        place = bisect.bisect_left(self.places, start)
+        if traits.is_comment or not (within or (place < len(self.places) and self.places[place] < end)):
+            return ""
+        children = node.children
+        if not children:
+            return self._leaf(node)
+        names = self._bound(node, children)
+        for name in names:
+            self.levels.setdefault(name, []).append(self.level)
+            self.level += 1
+        is_string = node.type in self.strings and not any(child.type in self.strings for child in children)
+        text = (self._string if is_string else self._joined)(node, children, depth + 1, within)
+        for name in names:
+            self.levels[name].pop()
+            self.level -= 1
+        return text
+
+    def _slice(self, start: int, end: int) -> str:
+        return self.data[start:end].decode("utf-8", "replace")
+
+    def _leaf(self, node: tree_sitter.Node) -> str:
+        text = self._slice(node.start_byte, node.end_byte)
+        if node.type in self.strings:
+            return _string_value(text, "")
+        is_name = node.type in self.kinds.names and node.start_byte not in self.members
+        if is_name or node.start_byte in self.binding:
+            levels = self.levels.get(text)
+            return f"{text}\0{levels[-1]}" if levels else text
+        return text.strip()
+
+    def _bound(self, node: tree_sitter.Node, children: Sequence[tree_sitter.Node]) -> Sequence[str]:
+        """Return the names that a node of the text binds in itself, with those of its children that have no body."""
+        if not (self.start <= node.start_byte and node.end_byte <= self.end):
+            return []
+        found: list[str] = []
+        for one in (node, *children):
+            fields = self.kinds.bound.get(one.type, ())
+            if fields and (one.child_by_field_name("body") is None) is (one is not node):
+                for field in fields:
+                    found += self._names(one.child_by_field_name(field))
+        self.bound_names.update(found)
+        return found
+
+    def _names(self, target: tree_sitter.Node | None) -> Iterator[str]:
+        stack = [] if target is None else [target]
+        while stack:
+            node = stack.pop()
+            text = "" if node.child_count else self._slice(node.start_byte, node.end_byte)
+            if node.is_named and _NAME.fullmatch(text):
+                self.binding.add(node.start_byte)
+                yield text
+            children = enumerate(node.children)
+            stack += [child for at, child in children if node.field_name_for_child(at) not in _PARTS_OF_NAMES][::-1]
+
+    def _string(self, node: tree_sitter.Node, children: Sequence[tree_sitter.Node], depth: int, within: bool) -> str:
+        """Return a string by its value, with the code in it."""
+        parts, codes, place = [], [], node.start_byte
+        for child in children:
+            if child.child_count > 1 and self.data[child.start_byte : child.start_byte + 1] in (b"{", b"$", b"#"):
+                parts.append(self._slice(place, child.start_byte))
+                codes.append(self._meaning(child, depth, within=within))
+                place = child.end_byte
+        parts.append(self._slice(place, node.end_byte))
+        return _string_value("\1".join(parts), " ".join(codes))
+
+    def _joined(self, node: tree_sitter.Node, children: Sequence[tree_sitter.Node], depth: int, within: bool) -> str:
+        traits = _traits(node.type)
+        arguments = next((child for child in children if _traits(child.type).is_argument_list), None)
+        is_call = traits.is_call or arguments is not None
+        self._note_members(node, children, listed=traits.is_argument_list)
+        body = node.child_by_field_name("body") if traits.is_function else None
+        parts: list[str] = []
+        keyed: list[str] = []
+        given = ""
+        for child in children:
+            # The body of a function in a call is no part of the call; calls in it count by themselves.
+            inside = (within or is_call) and (body is None or child.start_byte != body.start_byte)
+            text = self._meaning(child, depth, within=inside)
+            if self._key(child) is not None:
+                keyed.append(text)
+                continue
+            if child.type == "," and keyed:
+                continue  # named arguments are a set
+            parts += sorted(keyed)
+            keyed = []
+            if child == arguments:
+                given, text = text, ""
+            elif child.type in CLOSING and parts[-1:] == [","] and node.type not in self.kinds.tuples:
+                parts.pop()  # a comma at the end of a list, but of `(a,)`
+            parts.append(text)
+        text = " ".join(filter(None, [*parts, *sorted(keyed)]))
+        if not is_call:
+            return text
+        self.calls.append(Call(text, given))
+        return f"{text} {given}"
+
+    def _note_members(self, node: tree_sitter.Node, children: Sequence[tree_sitter.Node], *, listed: bool) -> None:
+        """Note the places of names that are no variables: of members, and of named arguments."""
+        field = self.kinds.member_fields.get(node.type)
+        names = [node.child_by_field_name(field) if field else None, *(map(self._key, children) if listed else ())]
+        self.members.update(name.start_byte for name in names if name is not None)
+
+    def _key(self, node: tree_sitter.Node) -> tree_sitter.Node | None:
+        field = self.kinds.keyed.get(node.type) or ("name" if node.type in self.kinds.arguments else None)
+        return None if field is None else node.child_by_field_name(field)
+
+
+def _string_value(text: str, code: str) -> str:
+    """Return a string without its quotes, and the code in it; the quotes in it without backslashes."""
+    found = _STRING.fullmatch(text)
+    if found is None:
+        return text
+    prefix, _, _, content = found.groups()
+    kept = "".join(sorted(letter for letter in prefix.lower() if letter not in "ru@"))
+    if kept == prefix.lower():
+        content = re.sub(r"""\\(["'`])""", r"\1", content)
+    else:
+        raw = _RAW_STRING.fullmatch(content) if "R" in prefix else None
+        content = (content if raw is None else raw[2]).replace("\\", "\\\\")
+    return f'{kept}"{content}"{code}'

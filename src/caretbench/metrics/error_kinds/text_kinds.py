@@ -70,7 +70,7 @@ def over_generation(compared: ComparedAnswer) -> bool:
     """Return whether the answer goes on after the point at which the reference ends.
 
     It does where the reference is a beginning of it, where it closes more brackets, leaves the block of the caret, has
-    further statements after those of the reference, or statements that never run after a jump.
+    further statements after those of the reference or after a wrong one, or statements that never run after a jump.
     """
     if not compared.is_comparable or compared.same_code:
         return False
@@ -87,7 +87,21 @@ def over_generation(compared: ComparedAnswer) -> bool:
 def _has_more_statements(answered: AnswerStructure, expected: AnswerStructure) -> bool:
     due = [(one.type, one.first_word) for one in expected.statements]
     given = [(one.type, one.first_word) for one in answered.statements]
-    return bool(due) and len(given) > len(due) and given[: len(due)] == due
+    if not due:
+        # The reference ends the caret's line; brackets that it leaves open may hold statements in both.
+        return bool(expected.tokens and answered.statements_at(min(0, expected.final_depth)))
+    return len(given) > len(due) and (given[: len(due)] == due or not _ends_alike(answered, expected))
+
+
+def _ends_alike(answered: AnswerStructure, expected: AnswerStructure) -> bool:
+    """Return whether both texts end with the same kind of block or exit, or with the same name assigned or called.
+
+    More statements that end so are another way to the same end; else a wrong statement goes on.
+    """
+    last, due = answered.statements[-1], expected.statements[-1]
+    if due.is_block or due.type in node_kinds().jumps:
+        return last.kind == due.kind and (due.is_block or last.type == due.type)
+    return not last.is_block and last.target == due.target
 
 
 def _runs_dead(structure: AnswerStructure) -> bool:
@@ -296,6 +310,7 @@ def _word_characters(text: str) -> int:
 
 
 _NAME = re.compile(r"[^\W\d]\w*")
+_CALL_NAME = re.compile(r"([^\W\d]\w*)(?:\0(\d+))?")
 _BEFORE_CALLS = frozenset({"return", "await", "throw", "new", "in", "of", "not", "and", "or", "yield", "case", "else"})
 """Words before a call; another word before a name and a bracket declares a function."""
 
@@ -309,8 +324,12 @@ def wrong_call(compared: ComparedAnswer) -> bool:
     """
     if not compared.is_comparable or compared.same_code or compared.stops_early or compared.structures is None:
         return False
-    calls = [_renamed(structure, compared) for structure in compared.structures]
-    answered, expected = Counter(calls[0]), Counter(calls[1])
+    return all(_differ(compared, by_level) for by_level in (False, True))
+
+
+def _differ(compared: ComparedAnswer, by_level: bool) -> bool:
+    calls = [_renamed(structure, compared, by_level) for structure in compared.structures or ()]
+    answered, expected = map(Counter, calls)
     added, missing = answered - expected, expected - answered
     if not added or not missing:
         return False
@@ -321,23 +340,27 @@ def wrong_call(compared: ComparedAnswer) -> bool:
     return len(calls[0]) == len(calls[1])
 
 
-def _renamed(structure: AnswerStructure, compared: ComparedAnswer) -> Sequence[Call]:
-    """Return the calls with the text's own names, which are used in it more than once, replaced by numbers."""
+def _renamed(structure: AnswerStructure, compared: ComparedAnswer, by_level: bool) -> Sequence[Call]:
+    """Return the calls with the text's own names replaced by numbers: those that it binds or uses more than once.
+
+    A bound name that both texts have stays, unless ``by_level``: then all bound names are replaced.
+    """
     known = _surrounding_names(compared.prefix, compared.suffix)
-    own = [name for name in introduced_names(structure.words) if name not in known]
-    if own:
-        other = next(one for one in compared.structures or () if one is not structure)
-        elsewhere = _names(*other.words)
-        own = [name for name in own if name not in elsewhere]
-    if not own:
+    own = [name for name in introduced_names(structure.words) if name not in known | structure.bound_names]
+    if not own and not structure.bound_names:
         return structure.calls
+    other = next(one for one in compared.structures or () if one is not structure)
+    elsewhere = _names(*other.words)
     # Two right answers may call a loop variable `i` and `row`: the order of the names is compared, not the names.
-    numbers = {name: f"${number}" for number, name in enumerate(own)}
+    numbers = {name: f"${number}" for number, name in enumerate(name for name in own if name not in elsewhere)}
 
-    def replaced(text: str) -> str:
-        return _NAME.sub(lambda found: numbers.get(found[0], found[0]), text)
+    def number(found: re.Match[str]) -> str:
+        name, level = found.groups()
+        if level is not None:
+            return name if name in elsewhere and not by_level else f"${level}"
+        return numbers.get(name, name)
 
-    return [Call(replaced(call.callee), replaced(call.arguments)) for call in structure.calls]
+    return [Call(*(_CALL_NAME.sub(number, text) for text in call)) for call in structure.calls]
 
 
 def introduced_names(words: Sequence[str]) -> list[str]:
@@ -384,7 +407,7 @@ def wrong_block_kind(compared: ComparedAnswer) -> bool:
     return due.kind not in given if due.is_block else given[0] != due.kind
 
 
-ERROR_KINDS_VERSION: Final = 2
+ERROR_KINDS_VERSION: Final = 3
 """Version of the rules; a change of a rule changes it."""
 
 TEXT_KINDS: Final[Mapping[str, Callable[[ComparedAnswer], bool]]] = {

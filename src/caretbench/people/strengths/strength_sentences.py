@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from caretbench.metrics.paired import NOT_DISTINGUISHABLE, without_difference
 from caretbench.people.strengths.strength_tests import TestedStrengths, field_title
@@ -173,17 +174,44 @@ def _answers(model: str, field: str, test: StrengthTest) -> str:
 
 
 def _conclusion(model: str, field: str, tested: TestedStrengths) -> Iterator[str]:
-    keep, mend = differing(tested.passes, above=True), differing(tested.passes, above=False)
-    if keep:
-        yield f"To keep in {model}: {_most(keep)}{joined_names([test.title for test in keep])}."
-    if mend:
-        yield f"To improve in {model}: {_most(mend)}{joined_names([test.title for test in mend])}."
-    if not keep and not mend:
+    told = [differing(tested.passes, above=above) for above in (True, False)]
+    for verb, tests in zip(("keep", "improve"), told, strict=True):
+        advised = [test for test in tests if not _is_nearly_all(test, tested.overall)]
+        if advised:
+            yield f"To {verb} in {model}: {_most(advised)}{joined_names([_advice(test) for test in advised])}."
+    # A part that differs from elsewhere tells the model from the field, too: its sentence is above.
+    if not any(told) and not any(_against_elsewhere(test) for test in tested.passes):
         yield f"No part tells {model} from {field}."
-    tests = (*tested.passes, *tested.similarity, *tested.answers)
-    silent = sum(not test.row.distinguishable for test in tests)
+    tests = [*tested.passes, *tested.similarity, *tested.answers]
+    silent = sum(not test.row.distinguishable and not _against_elsewhere(test) for test in tests)
     if silent:
         yield f"{silent} of {len(tests)} tests of parts and error kinds found no difference and are not listed above."
+
+
+MAX_ADVISED: Final = 0.8
+"""Share of all problems from which a part is no advice: it is nearly the whole model."""
+
+
+def _is_nearly_all(test: StrengthTest, overall: Sequence[StrengthTest]) -> bool:
+    # A label begins with the part that was judged, where there are several.
+    judged = test.row.label.rpartition(": ")[0] or "all"
+    return any(
+        one.measure == PASSES and one.row.label == judged and test.row.problems > MAX_ADVISED * one.row.problems
+        for one in overall
+    )
+
+
+def _against_elsewhere(test: StrengthTest) -> int:
+    """Return 1 if the difference is higher in a part than elsewhere, -1 if it is lower, 0 if neither holds."""
+    found = test.contrast
+    return 0 if found is None or not found.distinguishable else 1 if found.difference > 0 else -1
+
+
+def _advice(test: StrengthTest) -> str:
+    """Return the title of a part, with what its contrast says against it."""
+    side = _against_elsewhere(test)
+    opposed = side and (side > 0) is not (test.row.difference > 0)
+    return f"{test.title} (by less than elsewhere)" if opposed else test.title
 
 
 def _most(tests: Sequence[StrengthTest]) -> str:

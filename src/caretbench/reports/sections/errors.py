@@ -94,7 +94,10 @@ def error_tables(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...]
 
 
 def _caption(parts: Iterable[ErrorPart]) -> str:
-    text = "Shares of the answers. One that did not pass may have several kinds, by its text and by its outcome. "
+    text = (
+        "Shares of all answers. One may have several kinds: by its text, next to the reference, even if it passed, "
+        "and by its outcome. "
+    )
     if any(part.unchecked for part in parts):
         text += "Where no check decides, kinds are by the text alone, next to the reference. "
     return f"{text}Failures of the infrastructure are not counted."
