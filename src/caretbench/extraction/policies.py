@@ -41,7 +41,7 @@ from caretbench.extraction.released_steps import (
 )
 from caretbench.plugins import Plugin, Version, installed_plugins, load_plugin, one_line
 from caretbench.problem import Caret
-from caretbench.syntax.parser import TOO_SLOW_TEXT, unparsed
+from caretbench.syntax.parser import LONG_TEXT, TOO_SLOW_TEXT, unparsed
 
 DEFAULT_POLICY = "syntax"
 
@@ -53,9 +53,6 @@ REFUSED: Final = "refused: "
 """Beginning of the reasons for which a text is refused."""
 TOO_SLOW: Final = f"{REFUSED}{TOO_SLOW_TEXT}"
 """Reason that is this machine's fault, not the answer's."""
-
-_LONG_TEXT: Final = 1_000
-"""Length from which a text can take more work to parse than its bound: 1,250 characters of ``x=>`` in Java."""
 
 _Step = Callable[[str, Surroundings], str]
 
@@ -129,7 +126,7 @@ def _unparsed(policy: Policy, text: str, surroundings: Surroundings) -> str | No
     rest = without_reasoning(text, surroundings) if policy.cleans else text
     # Both are parsed by steps: the text alone for its brackets, the program for its faults. No step parses more than
     # this beginning.
-    texts = [one for one in {text[:MAX_TEXT_CHARACTERS]: 0, rest[:MAX_TEXT_CHARACTERS]: 0} if len(one) >= _LONG_TEXT]
+    texts = [one for one in {text[:MAX_TEXT_CHARACTERS]: 0, rest[:MAX_TEXT_CHARACTERS]: 0} if len(one) >= LONG_TEXT]
     return unparsed([form for one in texts for form in (one, surroundings.program(one))], surroundings.language)
 
 

@@ -8,7 +8,7 @@ import tree_sitter
 
 from caretbench.errors import UsageError
 from caretbench.languages import language_of_grammar
-from caretbench.syntax.parser import LONG_RUN, encode, grammar_name, has_error, parse, unparsed
+from caretbench.syntax.parser import LONG_RUN, LONG_TEXT, encode, grammar_name, has_error, parse, unparsed
 
 MAX_PROGRAM_CHARACTERS: Final = 500_000
 """Length from which a program with the text in it is not parsed."""
@@ -66,7 +66,7 @@ def spliced_tree(
     except UsageError:
         return None
     joined = prefix + text + suffix
-    if len(joined) > MAX_PROGRAM_CHARACTERS or unparsed((joined,), name):
+    if len(joined) > MAX_PROGRAM_CHARACTERS or (len(text) >= LONG_TEXT and unparsed((joined,), name)):
         return None
     program = encode(joined)
     start = len(encode(prefix))

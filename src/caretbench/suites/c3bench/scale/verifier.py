@@ -33,7 +33,7 @@ from caretbench.suites.c3bench.scale.statements import (
     statement_table,
     tree_statements,
 )
-from caretbench.syntax.parser import LINE_END, unparsed
+from caretbench.syntax.parser import LINE_END, LONG_TEXT, unparsed
 
 
 def verify(
@@ -69,7 +69,7 @@ def _refusal(prefix: str, middle: str, suffix: str, language: str) -> str | None
     if len(middle) > MAX_TEXT_CHARACTERS:
         return f"the answer has {len(middle):,} characters, more than {MAX_TEXT_CHARACTERS:,}"
     # Nested brackets in Java take time with the square of their number: 57 kB kept a process busy for minutes.
-    reason = unparsed((prefix + middle + suffix,), language)
+    reason = unparsed((prefix + middle + suffix,), language) if len(middle) >= LONG_TEXT else None
     return f"the file is unparsed: {reason}" if reason else None
 
 
