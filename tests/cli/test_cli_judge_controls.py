@@ -185,7 +185,7 @@ def test_a_score_with_a_grader_that_always_says_4_is_withheld_everywhere(tasks: 
         if any(rows[name][places[task]] == "-" for task in ("MPR-Gen", "Reverse-QA", "Reverse-QA-Hallu")):
             continue
         for column in ("EFCB score", "Chance-corrected"):
-            assert rows[name][places[column]].startswith("withheld\n")
+            assert rows[name][places[column]].startswith("withheld")
         assert "(!)" in rows[name][places["Reverse-QA"]]
         assert "(!)" not in rows[name][places["GMCQ-Easy"]]
     assert rows["m"][places["EFCB score"]].startswith("withheld")

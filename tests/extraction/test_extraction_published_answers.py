@@ -39,7 +39,7 @@ def test_an_answer_without_a_fence_is_kept_up_to_an_end_token_and_empty_for_chat
     assert cut("codevbench/answer", "x = 1\n") == "x = 1\n"
     assert cut("codevbench/answer", "x = 1<|endoftext|>\ny") == "x = 1"
     assert cut("codevbench/answer", "x<|file_separator|>y<|endoftext|>z") == "x"
-    assert cut("codevbench/answer", "x = 1<|im_end|>") == "x = 1<|im_end|>"
+    assert cut("codevbench/answer", "x = 1<|im_end|>") == "x = 1"
     assert cut("codevbench/chat", "x = 1\n") == ""
 
 

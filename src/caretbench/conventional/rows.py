@@ -222,8 +222,8 @@ def _occurs(pattern: str, text: str) -> bool:
     return re.search(pattern, text) is not None
 
 
-def _has(labels: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
-    return all(labels.get(name) == value for name, value in wanted.items())
+def _has(labels: Mapping[str, Any], values: Mapping[str, str]) -> bool:
+    return all(labels.get(name) == value for name, value in values.items())
 
 
 # --- fields -----------------------------------------------------------------------------------------------------------

@@ -158,7 +158,7 @@ class ExecutionRequest(FrozenModel):
     do. No part of the cache key: a cached result is used if it would be the same under the bound."""
 
     confirms_cpu_limit: bool = True
-    """What ends by the bound of the reference's CPU time runs once more alone; no part of the cache key."""
+    """True if a run that the bound of the reference's CPU time ended is repeated alone; no part of the cache key."""
     cases: tuple[ProgramCase, ...] = ()
     """Inputs with their accepted outputs: the program runs once for each, up to the first that fails."""
     comparison: Literal["exact", "whitespace", "contest"] = "contest"

@@ -80,7 +80,7 @@ class Surroundings(NamedTuple):
 
     @property
     def indented(self) -> bool:
-        """Whether indentation is the syntax of blocks."""
+        """Return whether indentation is the syntax of blocks."""
         return language_named(self.language).indented
 
     @property

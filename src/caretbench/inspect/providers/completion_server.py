@@ -359,7 +359,7 @@ class CompletionServer:
                 if response.status_code != 200:
                     raise await self._refusal_error(response)
                 chunks = response.aiter_bytes()
-                first = await _first_chunk(chunks)
+                first = await _first_part(chunks)
                 streamed = not self._is_whole(response, first)
                 if streamed:
                     first_s = await self._read(first, chunks, assembly, form, started)
@@ -458,7 +458,7 @@ def _check_address(address: str) -> None:
         raise UsageError(f"{redact(address)} is no address of a server: http://HOST:PORT or https://HOST")
 
 
-async def _first_chunk(chunks: AsyncIterator[bytes]) -> bytes:
+async def _first_part(chunks: AsyncIterator[bytes]) -> bytes:
     """Return the bytes up to the first that is no blank."""
     first = b""
     async for chunk in chunks:
