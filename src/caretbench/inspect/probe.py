@@ -111,7 +111,8 @@ class ProbeReport(Row):
         """One-line warning about using this model; None if all is well."""
         if not self.answers:
             return f"{self.model} does not answer: {self.failure}"
-        if self.repeated and self.suffix != "honoured":
+        # Also where the suffix is honoured: the sentinels are taken off an answer before it is compared.
+        if self.repeated and (self.suffix != "honoured" or self.repeated == self.answered):
             return (
                 f"{self.model} takes the sentinels of {self.prompt} for text: {self.repeated} answers repeat them; "
                 "it was not made for this format"
