@@ -270,8 +270,7 @@ def test_a_forked_program_holds_nothing_but_its_two_ends(box: Sandbox, tmp_path:
         "import os, stat\n"
         "held = [int(name) for name in os.listdir('/proc/self/fd') if int(name) > 2]\n"
         "held = [one for one in held if os.path.exists(f'/proc/self/fd/{one}')]\n"
-        # In addition, both ends of the pipe by which children tell of their failed assertions.
-        "assert len(held) <= 3, [os.readlink(f'/proc/self/fd/{one}') for one in held]\n"
+        "assert len(held) == 1, [os.readlink(f'/proc/self/fd/{one}') for one in held]\n"
     )
     [result] = LocalExecutor(1, sandbox=box, cache=ResultCache(tmp_path)).submit([python(source)])
     assert result.status is Status.PASSED, result.stderr

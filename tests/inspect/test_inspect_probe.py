@@ -72,8 +72,7 @@ def test_repeating_what_was_seen_is_not_honouring_it() -> None:
 def test_sentinels_that_a_model_takes_for_text() -> None:
     report = probe(Model(lambda text: f"<fim_suffix>{wanted(text)}"), strategy("fim/starcoder"))
     assert report.repeated == report.answered
-    # Sentinels in an answer are no text of it, whatever the policy; the warning says that they are written.
-    assert report.suffix == "honoured"
+    assert report.suffix == "unclear"
     assert "takes the sentinels of fim/starcoder@1 for text" in (report.warning or "")
     fitting = probe(Model(wanted), strategy("fim/starcoder"))
     assert (fitting.suffix, fitting.repeated, fitting.warning) == ("honoured", 0, None)

@@ -372,7 +372,7 @@ CLEANING_STEPS = (
 )
 
 
-def clean(text: str, surroundings: Surroundings) -> CleanedText:
+def clean(text: str, surroundings: Surroundings, *, keeps_special_tokens: bool = False) -> CleanedText:
     """Remove reasoning spans, special tokens, tags around the code, fences and a first line of chatter.
 
     * Reasoning (``<think>`` and the marks of other families) at the start is removed; without an end, the result is
@@ -386,6 +386,8 @@ def clean(text: str, surroundings: Surroundings) -> CleanedText:
     """
     steps = []
     for name, step in CLEANING_STEPS:
+        if keeps_special_tokens and step is without_special_tokens:
+            continue
         shorter = step(text, surroundings)
         if shorter != text:
             text = shorter

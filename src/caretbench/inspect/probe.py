@@ -111,8 +111,7 @@ class ProbeReport(Row):
         """One-line warning about using this model; None if all is well."""
         if not self.answers:
             return f"{self.model} does not answer: {self.failure}"
-        # Also where the suffix is honoured: the sentinels are taken off an answer before it is compared.
-        if self.repeated and (self.suffix != "honoured" or self.repeated == self.answered):
+        if self.repeated and self.suffix != "honoured":
             return (
                 f"{self.model} takes the sentinels of {self.prompt} for text: {self.repeated} answers repeat them; "
                 "it was not made for this format"
@@ -316,7 +315,9 @@ def _cleaned(answer: ModelAnswer | None, item: ProbeItem, suffix: str) -> str | 
     if answer is None or answer.text is None:
         return None
     caret = Caret(language=item.language, prefix=item.prefix, suffix=suffix)
-    return clean(answer.text, Surroundings.from_caret(caret)).text.removeprefix(item.prefix)
+    # A model that writes sentinels takes them for text: without them its answer would fit.
+    text = clean(answer.text, Surroundings.from_caret(caret), keeps_special_tokens=True).text
+    return text.removeprefix(item.prefix)
 
 
 def _verdict(requests: list[ModelRequest], evidence: tuple[ProbeEvidence, ...]) -> Verdict:

@@ -24,17 +24,16 @@ if TYPE_CHECKING:
 
 def _watch_assertions(source: bytes) -> tuple[Callable[[object], object], Callable[[], bool]]:
     """Return a function that notes a failed assertion, and one that tells whether any failed out of sight."""
-    import os
+    import mmap
     import sys
     import threading
 
-    # Forked processes share the pipe. It is not inherited by other programs.
-    told, tell = os.pipe()
-    os.set_blocking(told, False)
+    # Forked processes share the memory; a pipe would be two descriptors more that the program holds.
+    failed = mmap.mmap(-1, 1)
 
-    def note(error: object, write: Callable[[int, bytes], int] = os.write) -> None:
+    def note(error: object) -> None:
         if isinstance(error, AssertionError):
-            write(tell, b"x")
+            failed[0] = 1
 
     def noting(hook: Callable[[Any], object]) -> Callable[[Any], None]:
         def noted(arguments: Any) -> None:
@@ -75,11 +74,8 @@ def _watch_assertions(source: bytes) -> tuple[Callable[[object], object], Callab
 
         BaseProcess._bootstrap = started  # type: ignore[attr-defined]
 
-    def has_failed(read: Callable[[int, int], bytes] = os.read) -> bool:
-        try:
-            return bool(read(told, 1))
-        except OSError:  # nothing to read; or the program has closed what is not its own
-            return False
+    def has_failed() -> bool:
+        return bool(failed[0])
 
     return note, has_failed
 
