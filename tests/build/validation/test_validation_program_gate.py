@@ -98,8 +98,7 @@ TEXT, COMMENTED = '\n    {x}\n    kg"""', '\n# Does something.\n    {x}\n    kg"
     [
         ("    return ", "max(x, 'a')", [], [], "other quotes"),
         ("    return ", "max(x, 'a')", ['max(x, "a")'], [], None),
-        # Behind an assignment the line again means the same.
-        ("    c = ", "x + 1", ["c = x + 1"], [], None),
+        ("    c = ", "x + 1", ["c = x + 1"], ["wrong_answer_passes: line again"], None),
         # With tabs a text of several lines is another one, wherever it begins.
         ("    c = ", f'"""{TEXT}', [f'"""{COMMENTED}'], ["right_answer_fails: tabs in a string"], "tabs"),
         ('    c = """', TEXT, [COMMENTED],

@@ -207,11 +207,14 @@ def test_what_people_write_instead_of_an_answer_is_tried() -> None:
     assert named_answers("value.clear()")["stub"] == "pass"
     assert named_answers("thread_safe", block="argument_list")["no value"] == "None"
     assert "no value" not in named_answers("make(thread_safe)")
-    assert "line again" not in named_answers("make(thread_safe)")  # it means the same
+    assert named_answers("make(thread_safe)")["line again"] == "lock = make(thread_safe)"
     assert "line again" not in named_answers("value.clear()")
 
 
-@pytest.mark.parametrize(("name", "reference", "wrong"), [("no value", "thread_safe)", "make(None)")])
+@pytest.mark.parametrize(
+    ("name", "reference", "wrong"),
+    [("no value", "thread_safe)", "make(None)"), ("line again", "make(thread_safe)", "= lock = make")],
+)
 def test_wrong_answers_that_pass_make_a_problem_invalid(name: str, reference: str, wrong: str) -> None:
     made = problem(reference.rstrip(")") if name == "no value" else reference, source=HELPERS, after="lock = ")
     made = made.model_copy(update={"labels": {**made.labels, "block": "argument_list"}})

@@ -15,10 +15,10 @@ from tests.support.compiled_programs import need_toolchain
 def test_programs_are_run_texts_stay_unverified_and_a_repeated_hole_is_invalid(tmp_path: Path) -> None:
     """Costs three seconds: references three times, mutants, and two holes of one program."""
     need_toolchain("python")
-    program = "n = int(input())\nm = {{completion}}\nprint(m)\n"
-    other = "n = int(input())\nm = n * n\nprint({{completion}})\n"
+    program = "n = int(input())\nprint({{completion}})\n"
+    other = "n = int(input())\nm = n\nprint({{completion}})\n"
     common = {"lang": "python", "unit_tests": [{"input": "3\n", "output": ["9"]}]}
-    rows = [("1", program, "n * n"), ("2", other, "m"), ("3", program, "n * n")]
+    rows = [("1", program, "n * n"), ("2", other, "m * m"), ("3", program, "n * n")]
     lines = [
         {**common, "task_id": task, "eval_prompt": text, "ground_truth": reference,
          "prompt": "Code:\n\n" + text.replace("{{completion}}", "# TODO: Your code here")}
@@ -31,6 +31,6 @@ def test_programs_are_run_texts_stay_unverified_and_a_repeated_hole_is_invalid(t
     gate = load_builder("safim").gate(lambda: open_executor(2, use_cache=False), lambda _count: None)
     verdicts = {row.problem_id: row for row in gate.run(problems, tmp_path / "verdicts.jsonl")}
     assert {name: row.verdict for name, row in verdicts.items()} == {
-        "block/1": "valid", "block/2": "unverified", "block/3": "invalid",
+        "block/1": "valid", "block/2": "valid", "block/3": "invalid",
         "api/1": "unverified", "api/2": "unverified", "api/3": "invalid",
     }  # fmt: skip

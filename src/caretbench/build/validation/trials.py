@@ -135,16 +135,9 @@ def _line_again(problem: Problem) -> Iterator[TrialAnswer]:
     splice = problem.splice
     assert isinstance(splice, InlineSplice)  # noqa: S101  a problem in its file
     line = splice.before.rpartition("\n")[2].lstrip()
-    # `x = x = value` means the same: every caret behind an assignment would be refused for it.
-    if (
-        line
-        and not _ASSIGNMENT.fullmatch(line)
-        and parses_as_reference(splice, problem.reference, problem.caret.language)(line + problem.reference)
-    ):
+    if line and parses_as_reference(splice, problem.reference, problem.caret.language)(line + problem.reference):
         yield TrialAnswer(LINE_AGAIN, line + problem.reference)
 
-
-_ASSIGNMENT: Final = re.compile(r"[\w.\[\]]+\s*=\s*")
 
 LAYOUTS: Final = ("fence", "tabs", "comment in column 0", "other quotes")
 """Names of right answers in another layout."""
