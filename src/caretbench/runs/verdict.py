@@ -24,6 +24,7 @@ REFERENCE_PASSED = "reference_passed"
 
 ``passed`` is that of the changed text."""
 
+_EARLY_EXIT = "tamper:early_exit"
 EXECUTION_SCORER = "execution@"
 """The beginning of the names of scorers that ran the program."""
 
@@ -193,7 +194,11 @@ def answer_flags(
     table = toolchain_table(caret.language)
     unseen = table.unseen_errors if table else None
     at_run = ("tamper:unseen_error",) if unseen and result and unseen.search(result.stderr.text) else ()
-    return tuple(dict.fromkeys((*alone, *in_place, *at_run)))
+    flags = dict.fromkeys((*alone, *in_place, *at_run))
+    # A program with cases passes by its output: `System.exit(0)` is how many of them end.
+    if any(check.kind == "cases" for check in problem.checks):
+        flags.pop(_EARLY_EXIT, None)
+    return tuple(flags)
 
 
 def execution_details(result: ExecutionResult, found: tuple[str, ...] = ()) -> dict[str, JsonValue]:

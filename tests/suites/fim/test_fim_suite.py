@@ -13,9 +13,10 @@ import caretbench
 from caretbench import RunConfig
 from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.models import ChatPrompt, TextPrompt
-from caretbench.problem import Problem
+from caretbench.problem import Problem, ProgramCheck
 from caretbench.prompts.registry import strategy
 from caretbench.prompts.strategy import PromptBudget
+from caretbench.runs.verdict import answer_flags
 from caretbench.suites import load_suite
 from tests.support.compiled_programs import need_toolchain
 
@@ -233,6 +234,13 @@ def test_a_call_of_the_api_split_must_call_the_same_function(
     problem = safim_problem(tmp_path, "api", ground_truth="f(1, x=2)", unit_tests=None)
     measured = load_suite("safim").measure(problem, answer, profile)
     assert next(one.values["passed"] for one in measured if one.scorer.startswith("match/")) == passed
+
+
+def test_a_program_that_is_judged_by_its_output_may_leave_early(tmp_path: Path) -> None:
+    problem = safim_problem(tmp_path)
+    assert answer_flags("1)\nimport sys\nsys.exit(0", problem, "default") == ()
+    asserted = problem.model_copy(update={"checks": (ProgramCheck(),)})
+    assert answer_flags("1)\nimport sys\nsys.exit(0", asserted, "default") == ("tamper:early_exit",)
 
 
 def test_limits_are_those_of_the_benchmark(tmp_path: Path) -> None:
