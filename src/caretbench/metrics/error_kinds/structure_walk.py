@@ -192,7 +192,9 @@ class _Walk:
         kind = kind_of(node)
         if kind == COMMENT or (not node.is_named and node.type not in kind_by_type()):
             return
-        text = self._text(node.start_byte, node.end_byte)
+        # A statement's first line has its word and its target; a block's text would be decoded once at each level.
+        line_end = self.data.find(b"\n", node.start_byte, node.end_byte)
+        text = self._text(node.start_byte, node.end_byte if line_end < 0 else line_end)
         word = text.split(maxsplit=1)[:1]
         names = _TARGET.findall(_TARGET_END.split(text, maxsplit=1)[0])
         column = node.start_point.column
