@@ -38,7 +38,7 @@ from caretbench.suites.efcb.floors import (
 )
 from caretbench.suites.efcb.problem_metadata import HARD_TASK
 
-MOST_ITEMS = 3_000_000
+MAX_ITEMS = 3_000_000
 ORDER = 5
 HASHES = 1 << 14
 FOLDS = 5
@@ -58,7 +58,7 @@ class Grams:
                     self._counts[run[-order:]] += 1
                     self._counts[(*run[-order:-1], None)] += 1
             self._total += len(line)
-            if self._total > MOST_ITEMS:
+            if self._total > MAX_ITEMS:
                 break
 
     @staticmethod

@@ -25,10 +25,10 @@ from pathlib import Path
 
 import tree_sitter
 
-MOST_MODULES = 15
-MOST_LINES = 60
-MOST_PARAMETERS = 8
-MOST_BRANCHES = 15
+MAX_MODULES = 15
+MAX_LINES = 60
+MAX_PARAMETERS = 8
+MAX_BRANCHES = 15
 PACKAGE = "caretbench"
 REASON = "# Long: "
 SUITES = ("devbench", "simcopilot", "efcb", "c3bench", "codevbench")
@@ -132,9 +132,9 @@ def excesses(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple
     """The limits that a function passes, by the figure's name, and its count."""
     lines = (function.end_lineno or function.lineno) - function.lineno + 1
     for most, unit, count in (
-        (MOST_LINES, "lines", lines),
-        (MOST_PARAMETERS, "parameters", parameters(function)),
-        (MOST_BRANCHES, "branches", branches(function)),
+        (MAX_LINES, "lines", lines),
+        (MAX_PARAMETERS, "parameters", parameters(function)),
+        (MAX_BRANCHES, "branches", branches(function)),
     ):
         if count > most:
             yield f"functions of more than {most} {unit}", count
@@ -291,8 +291,8 @@ def measure(modules: Collection[Module]) -> Found:
     found["modules that write node kinds of a grammar"] = sorted(
         {place.partition(":")[0] for place in found["node kinds of a grammar by hand"]}
     )
-    found[f"folders of more than {MOST_MODULES} modules"] = [
-        f"{folder}: {count}" for folder, count in sorted(folders.items()) if count > MOST_MODULES
+    found[f"folders of more than {MAX_MODULES} modules"] = [
+        f"{folder}: {count}" for folder, count in sorted(folders.items()) if count > MAX_MODULES
     ]
     found["public class names in several modules"] = [
         f"{name}: {', '.join(paths)}" for name, paths in sorted(classes.items()) if len(paths) > 1
@@ -304,7 +304,7 @@ def measure(modules: Collection[Module]) -> Found:
     return found
 
 
-MOST_MODULE_LINES = 500
+MAX_MODULE_LINES = 500
 DIRECTIVES = ("# noqa", "# type:", "# fmt:", "# pragma", "#!")
 """Beginnings of comments that are addressed to a tool."""
 
@@ -324,7 +324,7 @@ def mergeable(modules: Iterable[Module]) -> list[str]:
         importer = named[next(iter(others))]
         together = len(module.text.splitlines()) + len(importer.text.splitlines())
         same_folder = importer.path.parent == module.path.parent and not importer.is_package
-        if same_folder and together <= MOST_MODULE_LINES:
+        if same_folder and together <= MAX_MODULE_LINES:
             pairs.append(f"{module.path} into {importer.path.name}: {together} lines")
     return sorted(pairs)
 

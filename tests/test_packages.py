@@ -18,8 +18,8 @@ from tests.support.tracked_copy import copy_tracked_files
 pytestmark = pytest.mark.long
 
 _ROOT = Path(__file__).parents[1]
-_MOST_PACKAGES = 55
-_MOST_MEGABYTES = 60
+_MAX_PACKAGES = 55
+_MAX_MEGABYTES = 60
 """More than :data:`_LARGE` take together."""
 _LARGE = ("polars", "_polars_runtime*", "scipy", "scipy.libs", "numpy", "numpy.libs", "vl_convert")
 _MINORS = range(11, 16)
@@ -96,10 +96,10 @@ def test_an_empty_environment_of_every_interpreter_scores_and_compares(
         listed = json.loads(
             _run(_uv(), "pip", "list", "--python", python, "--format", "json", cwd=place).split("\n")[0]
         )
-        assert len(listed) <= _MOST_PACKAGES, [row["name"] for row in listed]
+        assert len(listed) <= _MAX_PACKAGES, [row["name"] for row in listed]
         (libraries,) = (place / "env" / "lib").glob("python*/site-packages")
         large = sum(_bytes(folder) for name in _LARGE for folder in libraries.glob(name))
-        assert (_bytes(libraries) - large) / 1e6 <= _MOST_MEGABYTES
+        assert (_bytes(libraries) - large) / 1e6 <= _MAX_MEGABYTES
 
 
 def _use(place: Path, command: Path) -> None:

@@ -41,7 +41,7 @@ def test_wings_import_only_from_wings_below() -> None:
 
 
 def test_folders_are_small() -> None:
-    figure = f"folders of more than {structure.MOST_MODULES} modules"
+    figure = f"folders of more than {structure.MAX_MODULES} modules"
     assert elsewhere(figure, *(f"{folder}:" for folder in _LARGE_FOLDERS)) == []
 
 

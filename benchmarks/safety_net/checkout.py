@@ -85,6 +85,11 @@ class Net:
             self.problems[name] = {row["id"]: row for row in rows(folder / "problems.jsonl")}
             if name not in self.chosen:
                 self.chosen[name] = choose(list(self.problems[name].values()), released=data != "starter")
+            # A set that was built anew has new ids: six of SimCopilot's sixty went with the gate of stricter mutants.
+            gone = [identity for identity in self.chosen[name] if identity not in self.problems[name]]
+            if gone:
+                say(f"  {name}: {len(gone)} of {len(self.chosen[name])} chosen problems are gone: {', '.join(gone)}")
+                self.chosen[name] = [identity for identity in self.chosen[name] if identity not in gone]
         return self.problems[name]
 
     def select(self, name: str, count: int = PROBLEMS) -> tuple[str, ...]:

@@ -33,17 +33,17 @@ class ProfileRule(Generic[T]):
         about: The question that the rule answers.
         paper: The value under ``paper``.
         default: The value under ``default``.
-        said: Both values in words, for the page; by default as they are.
+        descriptions: Both values in words, for the page; by default as they are.
         by_suite: A suite may replace the rule; the others are read without knowing the suite.
     """
 
     def __init__(
-        self, about: str, *, paper: T, default: T, said: tuple[str, str] | None = None, by_suite: bool = False
+        self, about: str, *, paper: T, default: T, descriptions: tuple[str, str] | None = None, by_suite: bool = False
     ) -> None:
         self.about = about
         self.by_suite = by_suite
         self.values: Mapping[Profile, T] = {"paper": paper, "default": default}
-        self.said = said or (_describe_value(paper), _describe_value(default))
+        self.descriptions = descriptions or (_describe_value(paper), _describe_value(default))
 
     @overload
     def __get__(self, profile: None, owner: type[ProfileRules]) -> ProfileRule[T]: ...
@@ -72,7 +72,7 @@ class ProfileRules:
         "When does a program pass?",
         paper=False,
         default=True,
-        said=(
+        descriptions=(
             "it exits with 0",
             "it exits with 0, and a signal arrived that its end, or an exit of its own behind the answer, was reached",
         ),
@@ -81,7 +81,7 @@ class ProfileRules:
         "How much CPU time may an answer use?",
         paper=False,
         default=True,
-        said=(
+        descriptions=(
             "as much as the limit of a program",
             "ten times that of its reference here, rounded up to 1, 2, 4 … s, at most the limit of a program; what "
             "ends by it runs once more alone (`reference_cpu@1`)",
@@ -91,7 +91,7 @@ class ProfileRules:
         "How are programs built?",
         paper=True,
         default=False,
-        said=(
+        descriptions=(
             "as by the released runner: C# without assertions where a variant says so; TypeScript stops at type "
             "errors, and runs where modules are missing",
             "with assertions; a TypeScript program with type errors runs too, and both verdicts are kept",
@@ -101,36 +101,36 @@ class ProfileRules:
         "What is a null answer?",
         paper=False,
         default=True,
-        said=("a failure without a run in compiled languages, the text `None` in the others", "the empty text"),
+        descriptions=("a failure without a run in compiled languages, the text `None` in the others", "the empty text"),
     )
     errors_are_answers = ProfileRule(
         "Is an error message that was stored in place of an answer scored and judged?",
         paper=True,
         default=False,
-        said=("yes, as an answer", "no: it is no completion, and lowers the coverage"),
+        descriptions=("yes, as an answer", "no: it is no completion, and lowers the coverage"),
     )
     scans_answers = ProfileRule(
         "Are answers scanned for tampering?",
         paper=False,
         default=True,
-        said=("no", "yes: `tamper` flags, reported with and without"),
+        descriptions=("no", "yes: `tamper` flags, reported with and without"),
     )
     any_of_fewer = ProfileRule(
         "What is pass@k of a problem with fewer than k samples?",
         paper=True,
         default=False,
-        said=("1 if any passed", "it is excluded"),
+        descriptions=("1 if any passed", "it is excluded"),
     )
     first_lines = ProfileRule(
         "Which texts does similarity compare?", paper=False, default=False,
-        said=("full texts; means over samples", "full texts; means over samples"), by_suite=True,
+        descriptions=("full texts; means over samples", "full texts; means over samples"), by_suite=True,
     )  # fmt: skip
     programs = ProfileRule("Version of the rules that make programs of answers", paper=1, default=1, by_suite=True)
     paper_bounds = ProfileRule(
         "Where are numbers cut into parts?",
         paper=True,
         default=False,
-        said=("at the paper's bounds", "at terciles of the data, within each language"),
+        descriptions=("at the paper's bounds", "at terciles of the data, within each language"),
     )
     policy = ProfileRule("Default truncation policy", paper="released", default="syntax", by_suite=True)
     criterion = ProfileRule(
@@ -140,13 +140,16 @@ class ProfileRules:
         "What of an answer to a question does a judge see?",
         paper=True,
         default=False,
-        said=("the answer as it came", "the answer without the reasoning before it; in EFCB what was asked for alone"),
+        descriptions=(
+            "the answer as it came",
+            "the answer without the reasoning before it; in EFCB what was asked for alone",
+        ),
     )
     released_criterion = ProfileRule(
         "By which criterion is an answer to a question judged?",
         paper=True,
         default=False,
-        said=("the one that stands for the published one", "the one that the problem names"),
+        descriptions=("the one that stands for the published one", "the one that the problem names"),
     )
 
     @classmethod

@@ -435,19 +435,19 @@ class Waiting(FakeExecutor):
             yield result.model_copy(update={"waits": True}) if waits else result
 
 
-@pytest.mark.parametrize("reference_waits", [True, False])
+@pytest.mark.parametrize("reference_never_finishes", [True, False])
 def test_waiting_for_ever_is_honest_where_the_reference_does_so(
-    tmp_path: Path, make_problem: MakeProblem, reference_waits: bool
+    tmp_path: Path, make_problem: MakeProblem, reference_never_finishes: bool
 ) -> None:
     problem = make_problem()
 
     def decide(request: ExecutionRequest) -> Status:
         is_reference = "return 2 * x" in request.source
-        return Status.INCOMPLETE if reference_waits or not is_reference else Status.PASSED
+        return Status.INCOMPLETE if reference_never_finishes or not is_reference else Status.PASSED
 
     stage = scoring(tmp_path, [problem], Waiting(decide))
     stage.add_completions([Completion(problem_id=problem.id, model="m", sample=0, text="    return x\n")])
     assert stage.run() == {}
     assert scoring(tmp_path, [problem], Waiting(decide)).run() == {}
     [row] = [row for row in rows(tmp_path) if row.model == "m" and executed(row)]
-    assert row.values == {"passed": float(reference_waits)}
+    assert row.values == {"passed": float(reference_never_finishes)}

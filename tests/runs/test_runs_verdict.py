@@ -209,9 +209,11 @@ def test_waiting_for_ever_passes_only_where_the_reference_waits_too() -> None:
     assert reference_result(waiting).result.status is Status.PASSED
     assert reference_result(stopped).result.status is Status.INCOMPLETE
     assert answer_result(waiting).result.status is Status.INCOMPLETE
-    assert answer_result(waiting, reference_waits=True).result.status is Status.PASSED
-    assert answer_result(stopped, reference_waits=True).result.status is Status.INCOMPLETE
-    assert answer_result(result(Status.FAILED, waits=True), reference_waits=True).result.status is Status.FAILED
+    assert answer_result(waiting, reference_never_finishes=True).result.status is Status.PASSED
+    assert answer_result(stopped, reference_never_finishes=True).result.status is Status.INCOMPLETE
+    assert (
+        answer_result(result(Status.FAILED, waits=True), reference_never_finishes=True).result.status is Status.FAILED
+    )
     assert (waits_forever(waiting), waits_forever(stopped), waits_forever(None)) == (True, False, False)
 
 

@@ -25,7 +25,7 @@ def test_a_rule_has_the_value_of_the_profile_it_is_read_from() -> None:
 
 def test_rules_of_a_suite_replace_those_of_all_and_come_last() -> None:
     rules = Own.rules()
-    assert rules["policy"].said == ("a", "b")
+    assert rules["policy"].descriptions == ("a", "b")
     assert list(rules)[-1] == "more"
     assert set(ProfileRules.rules()) <= set(rules)
 

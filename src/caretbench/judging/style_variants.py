@@ -153,7 +153,7 @@ HARMLESS_TEXTS: Final = (
 _TEXT_NODES: Final = re.compile(r"string|template|interpolation|char|regex|heredoc|preproc|raw_text")
 _INDENT: Final = " " * 8
 # Each variant parses the whole program again, some of them twice.
-_MOST_BYTES: Final = 400_000
+_MAX_BYTES: Final = 400_000
 """Size of programs above which there are no variants."""
 
 
@@ -185,7 +185,7 @@ class CodeText:
 
     @property
     def _is_too_large(self) -> bool:
-        return len(self._data) > _MOST_BYTES
+        return len(self._data) > _MAX_BYTES
 
     # --- styles ---
 

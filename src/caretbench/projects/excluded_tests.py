@@ -19,8 +19,8 @@ from caretbench.projects.runner_options import (
 )
 
 _PARAMETERS = re.compile(r"[\[(].*", re.DOTALL)
-_LEAST_BEGINNING = 6
-_LEAST_WORD = 4
+_MIN_BEGINNING = 6
+_MIN_WORD = 4
 _FAILED = re.compile(
     r"^(?:not ok \d+ (?:- )?|✖ (?!failing tests)|\s*✘ \[fail\]: |\s*FAIL\s+)"
     r"(?!.*# (?:TODO|SKIP)\b)(\S.*?)(?: [#(].*)?$",
@@ -69,11 +69,11 @@ def _beginnings(name: str) -> Iterator[str]:
     plain = _PARAMETERS.sub("", name).strip()
     last = re.split(r"::|[./](?=\S)", plain)[-1] or plain
     words = re.findall(r"\w+", last) or [last]
-    for word in [one for one in words if len(one) >= _LEAST_WORD] or words:
+    for word in [one for one in words if len(one) >= _MIN_WORD] or words:
         yield word
         parts = word.split("_")
         begun = ("_".join(parts[:count]) for count in range(len(parts) - 1, 0, -1))
-        yield from (one for one in begun if len(one) >= _LEAST_BEGINNING)
+        yield from (one for one in begun if len(one) >= _MIN_BEGINNING)
 
 
 def all_failures_request(request: WorkspaceRequest) -> WorkspaceRequest:

@@ -218,7 +218,7 @@ _INSTALLED = re.compile(r"node_modules/(?:\.bin/)?([\w-]+)")
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 _NO_WORD: Final = "[^A-Za-z0-9_]"
 _FILE: Final = re.compile(r"^\S*\.[cm]?[jt]sx?::")
-_MOST_PATTERN: Final = 60_000
+_MAX_PATTERN: Final = 60_000
 """Maximum length of a pattern of names; the kernel accepts arguments of twice that."""
 
 
@@ -372,7 +372,7 @@ def _without_tests(part: str, names: Sequence[str]) -> str | None:
         return None
     if runner.without_each:
         options = " ".join(runner.without_each.replace("{name}", _wildcards(one)) for one in names)
-        return None if len(options) > _MOST_PATTERN else _with_options(name, part, options)
+        return None if len(options) > _MAX_PATTERN else _with_options(name, part, options)
     option = re.match(r"-+[\w-]+", runner.without)
     if option is None or re.search(rf"\s{option[0]}(?=[\s=])", part):
         return None
@@ -383,7 +383,7 @@ def _without_tests(part: str, names: Sequence[str]) -> str | None:
     if not all(patterns):
         return None
     text = runner.without.replace("{pattern}", "|".join(dict.fromkeys(patterns)))
-    return None if len(text) > _MOST_PATTERN else _with_options(name, part, text)
+    return None if len(text) > _MAX_PATTERN else _with_options(name, part, text)
 
 
 def _with_suites(names: Iterable[str]) -> list[str]:

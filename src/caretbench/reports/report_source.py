@@ -37,7 +37,15 @@ from caretbench.reports.results.paper_intervals import (
 )
 from caretbench.reports.results.problem_lists import ExcludedProblems, excluded_ids, find_excluded_problems
 from caretbench.reports.results.run_settings import model_order, model_variants, variant_titles
-from caretbench.reports.strata import SEPARATOR, KeptPart, Stratum, has_verdicts, kept_apart, strata_of, stratum_name
+from caretbench.reports.strata import (
+    SEPARATOR,
+    HeadlinePart,
+    Stratum,
+    has_verdicts,
+    headline_parts,
+    strata_of,
+    stratum_name,
+)
 from caretbench.reports.summary import Column, ColumnPart, RateCell, SuiteTable
 from caretbench.runs.user_metrics import USER_METRIC
 from caretbench.suites import suite_errors, suite_of_run
@@ -104,7 +112,7 @@ def columns_of(
     names = variant_titles(manifest, frame.select("model", "parameters").unique().iter_rows())
     baselines = baselines_in(manifest)
     seed, suite = int(manifest.get("seed") or 0), suite_of_run(manifest.get("suite"))
-    apart = kept_apart(problems, stratification)
+    apart = headline_parts(problems, stratification)
     maker = _ColumnBuilder(frame, problems, excluded_problems, names, seed, rates_only, baselines, suite, apart)
     columns = [
         maker.column(group, _shown_strata(group, strata, policies, stratification))
@@ -161,7 +169,7 @@ class _ColumnBuilder:
     rates_only: bool
     baselines: Sequence[str]
     suite: Suite | None
-    apart: Sequence[KeptPart] = ()
+    apart: Sequence[HeadlinePart] = ()
 
     def column(self, group: pl.DataFrame, strata: Sequence[Stratum]) -> Column:
         """Return the column of one model under one policy and profile."""

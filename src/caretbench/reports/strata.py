@@ -50,7 +50,7 @@ class Stratum(NamedTuple):
     note: str = ""
 
 
-class KeptPart(NamedTuple):
+class HeadlinePart(NamedTuple):
     """Part of the problems that a suite keeps apart: the labels that tell it from other parts, and its title."""
 
     labels: Mapping[str, str]
@@ -58,7 +58,7 @@ class KeptPart(NamedTuple):
     problems: frozenset[str]
 
 
-def kept_apart(problems: Iterable[Problem], stratification: Stratification) -> list[KeptPart]:
+def headline_parts(problems: Iterable[Problem], stratification: Stratification) -> list[HeadlinePart]:
     """Return the parts by the suite's ``headline_labels``; nothing if there are fewer than two.
 
     A label with one value over all parts is omitted.
@@ -71,7 +71,7 @@ def kept_apart(problems: Iterable[Problem], stratification: Stratification) -> l
         return []
     told = [place for place in range(len(names)) if len({values[place] for values in held}) > 1]
     return [
-        KeptPart(
+        HeadlinePart(
             {names[place]: values[place] for place in told if values[place]},
             " ".join(words.get(values[place], values[place]) for place in told if values[place]),
             frozenset(held[values]),
@@ -156,8 +156,8 @@ def _values(
     )
     bounds = _bounds(numbers, preset)
     cut = {
-        identity: (_part(bin_index(number, bounds[tongue]), bounds[tongue]),)
-        for identity, (tongue, number) in numbers.items()
+        identity: (_part(bin_index(number, bounds[language]), bounds[language]),)
+        for identity, (language, number) in numbers.items()
     }
     return cut, _cuts(name, bounds, "the paper's bounds" if preset else "terciles of these problems")
 
@@ -167,12 +167,12 @@ def _bounds(
 ) -> Mapping[str, tuple[float, ...]]:
     """Return the bounds by language: preset ones, else terciles of the language's numbers."""
     by_language: dict[str, list[float]] = defaultdict(list)
-    for tongue, number in numbers.values():
-        by_language[tongue].append(number)
+    for language, number in numbers.values():
+        by_language[language].append(number)
     default = preset.get(EVERY_LANGUAGE)
     return {
-        tongue: preset[tongue] if tongue in preset else default or quantile_bounds(values)
-        for tongue, values in sorted(by_language.items())
+        language: preset[language] if language in preset else default or quantile_bounds(values)
+        for language, values in sorted(by_language.items())
     }
 
 
@@ -184,11 +184,11 @@ def _part(place: int, bounds: Sequence[float]) -> Value:
 
 def _cuts(name: str, bounds: Mapping[str, tuple[float, ...]], source: str) -> str:
     by_cut: dict[tuple[float, ...], list[str]] = defaultdict(list)
-    for tongue, cut in bounds.items():
-        by_cut[cut].append(languages()[tongue].title if tongue in languages() else "")
+    for language, cut in bounds.items():
+        by_cut[cut].append(languages()[language].title if language in languages() else "")
     texts = [
-        f"{', '.join(filter(None, tongues))} {', '.join(bin_title(place, cut) for place in range(len(cut) + 1))}"
-        for cut, tongues in by_cut.items()
+        f"{', '.join(filter(None, titles))} {', '.join(bin_title(place, cut) for place in range(len(cut) + 1))}"
+        for cut, titles in by_cut.items()
     ]
     return f"{name.replace('_', ' ').capitalize()} ({source}): {'; '.join(text.strip() for text in texts)}."
 

@@ -153,7 +153,7 @@ def _judged(plan: ResolvedRun, clients: Clients, coming: Sequence[Sequence[Probl
     for judge in plan.judges:
         with clients.open_client(judge) as client:
             for benchmark, problems in zip(plan.benchmarks, coming, strict=True):
-                for part in plan.judged_parts(benchmark):
+                for part in plan.criterion_batches(benchmark):
                     settings = JudgingSettings(
                         benchmark.policy, benchmark.profile, text_of=benchmark.suite.judged_text,
                         controls=benchmark.suite.caret_controls,

@@ -283,8 +283,8 @@ def worst_cost(client: ModelClient, price: Price | None, prompt: Prompt, samples
     has_tokenizer = client.count_tokens(text)
     tokens = (len(text.encode("utf-8", "replace")) if has_tokenizer is None else has_tokenizer) + _CHAT_FRAME
     # Nobody knows before whether the provider has the prompt in its cache.
-    dear = price.model_copy(update={"cached_input_per_million": None})
-    return samples * dear.token_cost(tokens, answer_tokens)
+    uncached_price = price.model_copy(update={"cached_input_per_million": None})
+    return samples * uncached_price.token_cost(tokens, answer_tokens)
 
 
 def prompt_text(prompt: Prompt) -> str:

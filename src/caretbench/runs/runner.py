@@ -194,7 +194,7 @@ def _judge_and_score(
     plan: ResolvedRun, clients: Clients, sessions: Sequence[RunSession], budget: CostBudget
 ) -> list[str]:
     """Judge all answers, score, then judge by criteria that apply only to passed answers; return complaints."""
-    parts = {session: plan.judged_parts(session.benchmark) for session in sessions if plan.judges}
+    parts = {session: plan.criterion_batches(session.benchmark) for session in sessions if plan.judges}
     last = {session: [part for part in found if part.criterion.only] for session, found in parts.items()}
     first = {session: [part for part in parts[session] if part not in last[session]] for session in parts}
     # A suite with criteria for passed answers alone has nothing to judge before it is scored.

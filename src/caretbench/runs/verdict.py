@@ -148,24 +148,24 @@ def reference_result(result: ExecutionResult) -> CountedResult:
     """Return the result of a reference, and whether it is a verdict."""
     # A reference cannot tamper with its own tests: some statuses mean something else for it.
     result = result.model_copy(update={"status": result.status.for_reference})
-    result = _where_waiting_is_honest(result)
+    result = _accept_unfinishable_check(result)
     # A reference that took too long may have met a busy machine: the next run tries it again.
     return CountedResult(result, result.status.is_verdict and result.status is not Status.TIMEOUT)
 
 
-def answer_result(result: ExecutionResult, reference_waits: bool = False) -> CountedResult:
+def answer_result(result: ExecutionResult, reference_never_finishes: bool = False) -> CountedResult:
     """Return the result of a model's answer, and whether it is a verdict.
 
     Args:
         result: The run.
-        reference_waits: The reference, too, ends before a check that never returns, so that is no fault of the answer.
+        reference_never_finishes: The reference, too, ends before a check that never returns: no fault of the answer.
     """
-    if reference_waits:
-        result = _where_waiting_is_honest(result)
+    if reference_never_finishes:
+        result = _accept_unfinishable_check(result)
     return CountedResult(result, result.status.is_verdict)
 
 
-def _where_waiting_is_honest(result: ExecutionResult) -> ExecutionResult:
+def _accept_unfinishable_check(result: ExecutionResult) -> ExecutionResult:
     """Return the result as passed if only a check that never ends is missing."""
     passed = result.status is Status.INCOMPLETE and waits_forever(result)
     return result.model_copy(update={"status": Status.PASSED}) if passed else result

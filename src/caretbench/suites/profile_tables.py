@@ -50,7 +50,7 @@ def profiles_page(suites: Iterable[Suite]) -> str:
 
 def _lines(rules: dict[str, ProfileRule[object]]) -> Iterator[tuple[str, ...]]:
     for rule in rules.values():
-        yield (rule.about, *rule.said)
+        yield (rule.about, *rule.descriptions)
 
 
 def _markdown(rules: dict[str, ProfileRule[object]]) -> list[str]:

@@ -26,7 +26,7 @@ MIRROR_SETTING: Final = "MAVEN_MIRROR_URL"
 """Setting of ``--index`` that names a mirror of all Maven repositories."""
 SETTINGS_INSIDE: Final = "/tmp/home/.m2/settings.xml"  # noqa: S108  a path inside the sandbox
 _GLOBAL: Final = ("/etc/maven/settings.xml", "/usr/share/maven/conf/settings.xml")
-_MOST_BYTES: Final = 1 << 20
+_MAX_BYTES: Final = 1 << 20
 
 
 class MavenMirror(NamedTuple):
@@ -104,7 +104,7 @@ def _settings_files(environment: Mapping[str, str]) -> Iterator[Path]:
 
 def _parsed(path: Path) -> ElementTree.Element | None:
     try:
-        text = path.read_bytes()[:_MOST_BYTES].decode("utf-8", "replace")
+        text = path.read_bytes()[:_MAX_BYTES].decode("utf-8", "replace")
         if "<!DOCTYPE" in text:
             return None
         root = ElementTree.fromstring(re.sub(r"^\s*<\?xml[^>]*\?>", "", text))  # noqa: S314  no entities

@@ -41,12 +41,12 @@ KILLS_KEPT: Final = "kills_kept"
 CONSTRUCT_REMOVED: Final = "construct_removed"
 """Label: ``unnoticed`` if all tests pass without the hidden construct, else ``noticed``; none without a construct."""
 _THROWN: Final = frozenset({"method"})
-_LEAST_TEST_S: Final = 0.0005
+_MIN_TEST_S: Final = 0.0005
 """CPU seconds that pytest itself needs for a test."""
-_MUTANTS, _LEAST_MUTANTS = 8, 2
+_MUTANTS, _MIN_MUTANTS = 8, 2
 _MUTANTS_CPU_S: Final = 20.0
 """CPU seconds for the mutants of one problem: a long suite tries fewer. tomlkit's tests take 6 s."""
-_WALLS, _LEAST_WALL_S, _LEAST_CPU_S = 10, 10, 4.0
+_WALLS, _MIN_WALL_S, _MIN_CPU_S = 10, 10, 4.0
 
 _Kind = Literal["mask", "removed", "mutant"]
 
@@ -64,7 +64,7 @@ class _SuiteTimes(NamedTuple):
 
         So mining twice gives the same choice, though times differ a little.
         """
-        seconds = (max(self.test_cpu_s.get(name, 0.0), _LEAST_TEST_S) for name in tests)
+        seconds = (max(self.test_cpu_s.get(name, 0.0), _MIN_TEST_S) for name in tests)
         return math.fsum(2.0 ** round(math.log2(one)) for one in seconds)
 
     def bounded(self, request: WorkspaceRequest, tests: Collection[str]) -> WorkspaceRequest:
@@ -77,8 +77,8 @@ class _SuiteTimes(NamedTuple):
         left_out = self.test_wall_s.keys() - set(tests) if tests else ()
         wall_s = max(0.0, self.wall_s - math.fsum(self.test_wall_s[name] for name in left_out))
         cpu_s = max(0.0, self.cpu_s - math.fsum(self.test_cpu_s[name] for name in left_out))
-        limits = limits_from_cpu_time(cpu_s, min_s=_LEAST_CPU_S, min_limits=request.limits)
-        most_s = float(max(_LEAST_WALL_S, _WALLS * math.ceil(wall_s)))
+        limits = limits_from_cpu_time(cpu_s, min_s=_MIN_CPU_S, min_limits=request.limits)
+        most_s = float(max(_MIN_WALL_S, _WALLS * math.ceil(wall_s)))
         limits = limits.model_copy(update={"wall_s": min(request.limits.wall_s, most_s)})
         return request.model_copy(update={"limits": limits})
 
@@ -210,15 +210,15 @@ def _trial(
     splice = file_splice(problem)
     span = block or (splice.start, splice.end)
     reaching = drawn.reach.tests_reaching(splice.path, *span) or drawn.reach.all_tests if drawn.any_order else ()
-    dear = times.cost(reaching) > drawn.budget_s
-    if len(reaching) > MAX_TESTS and not dear and times.cost(drawn.reach.all_tests) <= drawn.budget_s:
+    above_budget = times.cost(reaching) > drawn.budget_s
+    if len(reaching) > MAX_TESTS and not above_budget and times.cost(drawn.reach.all_tests) <= drawn.budget_s:
         reaching = drawn.reach.all_tests
-    dear |= len(reaching) > MAX_TESTS and reaching != drawn.reach.all_tests
-    trial = TestTrial(problem, reaching, dear or any(map(is_written_test, reaching)), block is not None)
+    above_budget |= len(reaching) > MAX_TESTS and reaching != drawn.reach.all_tests
+    trial = TestTrial(problem, reaching, above_budget or any(map(is_written_test, reaching)), block is not None)
     named = reaching if reaching != drawn.reach.all_tests else ()
     check = tests_check(problem).model_copy(update={"tests": named, "minimum_tests": 0})
     tried = problem.model_copy(update={"checks": (check,)})
-    for kind, place, text in _wrong_answers(drawn, problem, block, times.cost(reaching) if dear else None):
+    for kind, place, text in _wrong_answers(drawn, problem, block, times.cost(reaching) if above_budget else None):
         request = workspace_request(with_span(tried, place), text, store=drawn.store)
         key = f"{kind} {sha256_text(splice.path, repr(named), repr(request.patch[splice.path]))[:32]}"
         trial.answers[key] = kind
@@ -243,7 +243,7 @@ def _wrong_answers(
     in_program = in_file(problem, original_file(splice.snapshot, splice.path, drawn.store))
     yield from (("removed", own, one.text) for one in removed_constructs(in_program))
     if cost_s is not None:
-        most = max(_LEAST_MUTANTS, min(_MUTANTS, int(_MUTANTS_CPU_S / cost_s)))
+        most = max(_MIN_MUTANTS, min(_MUTANTS, int(_MUTANTS_CPU_S / cost_s)))
         yield from (("mutant", own, one.text) for one in islice(changed_references(in_program), most))
 
 

@@ -17,7 +17,7 @@ _NAMED = 5
 # Runners end with a summary of a few lines; the lines before it are output of the tests.
 _TAIL_LINES = 3
 _MISSING = 8
-_MOST_CHARACTERS = 200
+_MAX_CHARACTERS = 200
 _NETWORK = re.compile(
     r"name resolution|Name or service not known|Network is unreachable|getaddrinfo|UnknownHostException"
     r"|\b(?:EAI_AGAIN|ENOTFOUND|ENETUNREACH)\b|nodename nor servname|Could not resolve host|No route to host",
@@ -71,13 +71,13 @@ def failure_reason(result: WorkspaceResult) -> str:
     if result.status is Status.TIMEOUT:
         slow = slow_test(result)
         named = f"; {slow} did not end: exclude it with --exclude-test {shlex.quote(slow)}" if slow else ""
-        named = named or (f"; the last line that it printed: {lines[-1][:_MOST_CHARACTERS]}" if lines else "")
+        named = named or (f"; the last line that it printed: {lines[-1][:_MAX_CHARACTERS]}" if lines else "")
         return f"tests_hang: {result.reason}, the limit for the whole test command{named}"
     configured = _CMAKE_ERROR.search(result.stderr.text)
     # CMake prints warnings of the same form in builds whose tests run.
     if configured and not failing:
         cloned = "".join(f" {line}" for line in lines if line.startswith("fatal: "))
-        return f"does_not_compile: {' '.join(configured[0].split())[:_CMAKE_CHARACTERS]}{cloned[:_MOST_CHARACTERS]}"
+        return f"does_not_compile: {' '.join(configured[0].split())[:_CMAKE_CHARACTERS]}{cloned[:_MAX_CHARACTERS]}"
     # A compiler's message quotes the source, which may name such an error.
     if _NETWORK.search(output) and not reports_compile_error(result.stderr.text, result.stdout.text):
         return _network_reason(output, failing_names(result))
@@ -123,7 +123,7 @@ def _first_error(result: WorkspaceResult) -> str:
     internal = "\n".join(_INTERNAL.findall(f"{result.stdout.text}\n{result.stderr.text}"))
     if raised := _ERROR_LINE.findall(internal):
         places = [f", at {path}:{line}" for path, line in _OWN_FRAME.findall(internal) if not path.startswith(".")]
-        return f"{raised[-1][:_MOST_CHARACTERS]}{''.join(places[-1:])}"
+        return f"{raised[-1][:_MAX_CHARACTERS]}{''.join(places[-1:])}"
     failed = (test.message for test in result.tests if test.outcome in ("failed", "error"))
     return first_error(next(filter(None, failed), ""))
 
@@ -141,7 +141,7 @@ def first_error(message: str) -> str:
     raised = []
     if lines and lines[0].startswith("Traceback"):
         raised = (_ERROR_LINE.findall(message) or _AFTER_FRAMES.findall(message))[-1:]
-    return (telling or marked or raised or lines or [""])[0][:_MOST_CHARACTERS]
+    return (telling or marked or raised or lines or [""])[0][:_MAX_CHARACTERS]
 
 
 def runs_no_test(result: WorkspaceResult) -> bool:

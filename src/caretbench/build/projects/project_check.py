@@ -29,10 +29,10 @@ from caretbench.projects.runner_options import with_slow_tests_named
 
 # A test that fails in every fifth run shows in three runs with 49 %, in two with 36.
 RUNS = 3
-_LEAST_CPU_S = 4.0  # minimum limit; low, because every endless loop costs this much
+_MIN_CPU_S = 4.0  # minimum limit; low, because every endless loop costs this much
 _REBUILD_SHARE = 0.3
 """Share of the time without preparation that limits assume at least (they are 5 times that): a full rebuild fits."""
-_LEAST_WALL_S, _WALL_FACTOR = 10.0, 10.0
+_MIN_WALL_S, _WALL_FACTOR = 10.0, 10.0
 _LONG_RUN_S = 5.0
 """Wall time of a run from which on it matters which tests are slow."""
 _SLOW_S, _SLOW_FACTOR = 0.25, 4.0
@@ -166,7 +166,7 @@ def _prepared(engine: WorkspaceEngine, found: ProjectCheck, prepare: tuple[str, 
         return found
     # An answer can change a file that everything includes, so part of a full build's time stays allowed.
     cpu_s = min(found.cpu_s, max(_REBUILD_SHARE * found.cpu_s, result.cpu_s))
-    limits = limits_from_cpu_time(cpu_s, min_s=_LEAST_CPU_S, min_limits=request.limits)
+    limits = limits_from_cpu_time(cpu_s, min_s=_MIN_CPU_S, min_limits=request.limits)
     return found._replace(request=request.model_copy(update={"limits": limits}), cpu_s=cpu_s)
 
 
@@ -238,9 +238,9 @@ def passing_check(request: WorkspaceRequest, *passed: WorkspaceResult) -> Projec
     """Return the result of runs that all passed: their number of tests is required, limits follow from their time."""
     cpu_s = max(result.cpu_s for result in passed)
     tests = min(passed_test_count(result) for result in passed)
-    limits = limits_from_cpu_time(cpu_s, min_s=_LEAST_CPU_S, min_limits=request.limits)
+    limits = limits_from_cpu_time(cpu_s, min_s=_MIN_CPU_S, min_limits=request.limits)
     wall_s = max(result.wall_s for result in passed)
-    waiting = {"wall_s": min(limits.wall_s, max(_LEAST_WALL_S, _WALL_FACTOR * math.ceil(wall_s)))}
+    waiting = {"wall_s": min(limits.wall_s, max(_MIN_WALL_S, _WALL_FACTOR * math.ceil(wall_s)))}
     limits = limits.model_copy(update=waiting)  # an answer that waits for ever uses no CPU time
     changes = {"limits": limits, "minimum_tests": max(request.minimum_tests, tests)}
     slow = slow_tests(passed[0]) if wall_s >= _LONG_RUN_S else ()

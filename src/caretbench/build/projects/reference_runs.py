@@ -21,7 +21,7 @@ from caretbench.projects.excluded_tests import failing_names
 from caretbench.projects.runner_options import with_reversed_order
 
 _NAMED = 5
-_LEAST_CPU_S: Final = 2.0
+_MIN_CPU_S: Final = 2.0
 
 
 class ReferenceRuns(NamedTuple):
@@ -198,4 +198,4 @@ def rounded_cpu_s(cpu_s: float) -> float:
 
     At least 2: the limits of answers are the same for all shorter times.
     """
-    return float(2 ** math.ceil(math.log2(max(cpu_s, _LEAST_CPU_S))))
+    return float(2 ** math.ceil(math.log2(max(cpu_s, _MIN_CPU_S))))

@@ -42,14 +42,14 @@ REFERENCE_RUNS = 3
 MUTANTS_PER_ROUND = 2
 STRICT_MUTANTS = 8
 """Number of mutants that the strict gate tries for each problem."""
-LEAST_KILLED = 0.5
+MIN_KILLED = 0.5
 """Share of them that must fail. Of 120 problems with careful assertions, the lowest share is 0.5, the median 1."""
 # Number of problems whose verdicts are stored together. A round ends with its slowest answer, so batches are large;
 # after an interruption, the cache has the results of earlier programs.
 _BATCH = 300
 # Limit of a mutant: a multiple of the reference's time, and a minimum in seconds.
 # A mutant that loops for ever costs its whole limit; three times the reference's time is enough for one that ends.
-_PATIENCE, _LEAST_WALL_S = 3.0, 10.0
+_PATIENCE, _MIN_WALL_S = 3.0, 10.0
 
 _RIGHT = frozenset({"reference", LINE_AGAIN, *LAYOUTS})
 """Answers whose failure shows nothing about the checks."""
@@ -130,14 +130,17 @@ class ProgramGate(ResumableGate):
     def _decide(self, problems: Sequence[Problem], repeated: Mapping[str, str]) -> Iterator[Validity]:
         outcomes: _Tried = defaultdict(dict)
         # References first: their CPU time bounds the answers after them.
-        for answers_of in (_repeated_reference, lambda problem: [*_nothing(problem), *self._otherwise(problem)]):
+        for answers_of in (
+            _repeated_reference,
+            lambda problem: [*_trivial_answers(problem), *self._otherwise(problem)],
+        ):
             self._try([(problem, answer) for problem in problems for answer in answers_of(problem)], outcomes)
         # A reference that failed under load would be called flaky; alone, nothing else can be the cause.
         self._repeat_alone([problem for problem in problems if _may_be_unlucky(outcomes[problem.id])], outcomes)
         queues = {
             problem.id: iter(self._mutants(problem))
             for problem in problems
-            if not _objections(problem, outcomes[problem.id], self.policy) and not _machine(outcomes[problem.id])
+            if not _objections(problem, outcomes[problem.id], self.policy) and not _machine_faults(outcomes[problem.id])
         }
         waiting = [problem for problem in problems if problem.id in queues]
         while waiting:
@@ -165,17 +168,17 @@ class ProgramGate(ResumableGate):
         return found if self.strict else sorted(found, key=lambda one: STRENGTHS.index(strength(one.name)))
 
     def _verdict(self, problem: Problem, outcomes: GateOutcomes, repeats: str | None) -> Validity:
-        objections, doubts = _objections(problem, outcomes, self.policy), _machine(outcomes)
+        objections, doubts = _objections(problem, outcomes, self.policy), _machine_faults(outcomes)
         if repeats is not None:
             objections.append(f"near_duplicate: {repeats}")
-        killer = _killer(outcomes)
+        killing_mutant = _killing_mutant(outcomes)
         tried = sum(answer.name not in _FIRST for answer in outcomes)
         if not objections and not doubts:
-            doubts += _no_kill(killer, tried)
+            doubts += _no_kill(killing_mutant, tried)
         if not objections and not doubts and self.strict and (weak := weak_checks(outcomes)):
             doubts.append(weak)
         details = {"mutants_tried": str(tried)}
-        details |= {"killed_by": killer, "strength": strength(killer)} if killer else {}
+        details |= {"killed_by": killing_mutant, "strength": strength(killing_mutant)} if killing_mutant else {}
         if failed := [answer.name for answer, one in outcomes.items() if answer.name in LAYOUTS and one.fails]:
             details["right_answers_failed"] = ", ".join(failed)
         return Validity(
@@ -198,7 +201,7 @@ class ProgramGate(ResumableGate):
                 submitted[identity] = (problem, answer)
                 changes: dict[str, object] = {"id": identity, "repeat": answer.repeat}
                 if answer.name not in _FIRST:
-                    wall_s = _patience(outcomes[problem.id], request.limits.wall_s)
+                    wall_s = _mutant_limit_s(outcomes[problem.id], request.limits.wall_s)
                     changes["limits"] = request.limits.model_copy(update={"wall_s": wall_s})
                 if answer.name != "reference" and request.rules.bounded_by_reference:
                     references = _references(outcomes[problem.id])
@@ -237,17 +240,17 @@ class ProgramGate(ResumableGate):
         return GateOutcome(result.status, tuple(faults), result.missing_module, result.run_s, result.cpu_s)
 
 
-def _patience(outcomes: GateOutcomes, most_s: float) -> float:
+def _mutant_limit_s(outcomes: GateOutcomes, most_s: float) -> float:
     """Return the wall time limit of mutants in seconds, rounded up so that it rarely differs between runs."""
     reference_s = max((outcome.wall_s for outcome in _references(outcomes)), default=0.0)
-    return min(most_s, max(_LEAST_WALL_S, 10.0 * math.ceil(_PATIENCE * reference_s / 10.0)))
+    return min(most_s, max(_MIN_WALL_S, 10.0 * math.ceil(_PATIENCE * reference_s / 10.0)))
 
 
 def _repeated_reference(problem: Problem) -> list[GateAnswer]:
     return [GateAnswer("reference", problem.reference, run) for run in range(REFERENCE_RUNS)]
 
 
-def _nothing(problem: Problem) -> list[GateAnswer]:
+def _trivial_answers(problem: Problem) -> list[GateAnswer]:
     """Return the empty answer and the stub, unless it is empty too."""
     answers = [GateAnswer("empty", ""), GateAnswer("stub", stub(problem))]
     return answers if answers[1].text else answers[:1]
@@ -263,7 +266,7 @@ def _may_be_unlucky(outcomes: GateOutcomes) -> bool:
     return statuses != {Status.TIMEOUT} and any(status.may_be_unlucky for status in statuses)
 
 
-def _machine(outcomes: GateOutcomes) -> list[str]:
+def _machine_faults(outcomes: GateOutcomes) -> list[str]:
     """Return the reasons why this machine cannot run the reference, such as a missing toolchain or package."""
     faults = (one for one in _references(outcomes) if one.status.for_reference.is_machine_fault)
     return sorted(
@@ -277,7 +280,7 @@ def _machine(outcomes: GateOutcomes) -> list[str]:
 def _objections(problem: Problem, outcomes: GateOutcomes, policy: Policy) -> list[str]:
     references = _references(outcomes)
     reasons = []
-    if not _machine(outcomes):
+    if not _machine_faults(outcomes):
         failed = sorted({outcome.status.value if outcome.status is not Status.PASSED else "predicate"
                          for outcome in references if not outcome.passed})  # fmt: skip
         if failed and any(outcome.passed for outcome in references):
@@ -300,37 +303,37 @@ def _layout_objections(answer: GateAnswer, outcome: GateOutcome) -> Iterator[str
         yield f"right_answer_fails: {answer.name} in a string"
 
 
-def _killer(outcomes: GateOutcomes) -> str | None:
+def _killing_mutant(outcomes: GateOutcomes) -> str | None:
     """Return the name of the killed wrong answer that shows most; None if there is none."""
     killed = [answer.name for answer, one in outcomes.items() if answer.name not in _RIGHT and one.killed]
     return min(killed, key=lambda name: STRENGTHS.index(strength(name)), default=None)
 
 
-def _no_kill(killer: str | None, tried: int) -> list[str]:
+def _no_kill(killing_mutant: str | None, tried: int) -> list[str]:
     """Return the reason why no mutant shows that the checks work, if that is so."""
     # The failure of an empty answer shows no assertion: `std::move(tons)` was checked by `size() == 3` alone.
-    if killer is None or not tried:
+    if killing_mutant is None or not tried:
         return [f"no_killing_mutant: {tried} tried"]
     # A throw at top level stops every program, whatever its assertions are.
-    return [f"only_reached: killed by {killer}"] if killer in REACH_ONLY_MUTANTS else []
+    return [f"only_reached: killed by {killing_mutant}"] if killing_mutant in REACH_ONLY_MUTANTS else []
 
 
 def _is_decided(outcomes: GateOutcomes) -> bool:
     """Return whether no further mutant can show more."""
-    killer = _killer(outcomes)
-    return killer is not None and strength(killer) == STRENGTHS[0]
+    killing_mutant = _killing_mutant(outcomes)
+    return killing_mutant is not None and strength(killing_mutant) == STRENGTHS[0]
 
 
 def weak_checks(outcomes: GateOutcomes) -> str:
     """Return the reason why the checks of a problem are weak, or nothing; comments have no weak checks.
 
-    Of the mutants that compile, :data:`LEAST_KILLED` must fail, and among them one with a changed value: a program
+    Of the mutants that compile, :data:`MIN_KILLED` must fail, and among them one with a changed value: a program
     without assertions also fails where a throw stops it, or where the default of a type is of no use.
     """
     mutants = {answer: one for answer, one in outcomes.items() if answer.name not in _FIRST | REACH_ONLY_MUTANTS}
     ran = {answer: one for answer, one in mutants.items() if one.passed or one.killed}
     passing = sorted(answer.name for answer, one in ran.items() if one.passed)
-    if len(passing) > (1 - LEAST_KILLED) * len(ran):
+    if len(passing) > (1 - MIN_KILLED) * len(ran):
         return f"weak_checks: {len(passing)} of {len(ran)} changed references pass ({', '.join(passing)})"
     values = {answer: one for answer, one in ran.items() if answer.name not in _NO_VALUE}
     if values and not any(one.killed for one in values.values()):

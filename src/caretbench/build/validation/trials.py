@@ -39,7 +39,7 @@ LINE_AGAIN: Final = "line again"
 """Name of the answer that writes the caret's line again before it goes on."""
 
 _CLOSERS = re.compile(r"[\s})\];]*\Z")
-_MOST_CLOSERS = 8
+_MAX_CLOSERS = 8
 
 
 _AT_START: Final = "throw at start"
@@ -87,7 +87,7 @@ def trial_answers(
     if not problem.reference.strip():
         yield from (TrialAnswer(mutant.name, mutant.text) for mutant in added_code(in_program))
         return
-    yield from _nothing(in_program)
+    yield from _trivial_answers(in_program)
     yield from written_otherwise(in_program, problem.caret, policy)
     # Early, though it shows little: if it is killed, all other throws can be skipped.
     if (throw := throw_at_start(in_program)) is not None:
@@ -99,7 +99,7 @@ def trial_answers(
     yield from sorted(found, key=lambda one: STRENGTHS.index(strength(one.name)))
 
 
-def _nothing(problem: Problem) -> Iterator[TrialAnswer]:
+def _trivial_answers(problem: Problem) -> Iterator[TrialAnswer]:
     """Yield the answers without content; only those that parse, if the reference does."""
     splice = problem.splice
     assert isinstance(splice, InlineSplice)  # noqa: S101  a problem in its file
@@ -188,7 +188,7 @@ def _closers(reference: str) -> Iterator[tuple[str, str]]:
     found = _CLOSERS.search(reference)
     tail = found[0] if found else ""
     starts = [n for n, mark in enumerate(tail) if mark in "})]"]
-    for start in starts[-_MOST_CLOSERS:]:
+    for start in starts[-_MAX_CLOSERS:]:
         yield "closers", tail[start:]
 
 

@@ -195,7 +195,7 @@ _CONTEST_NUMBERS: Mapping[int, re.Pattern[str]] = {
 _NOT_FINITE = re.compile(r"([-+]?)(?:(nan|@nan@)(?:\(\w*+\))?|inf|infinity|@inf@)", re.ASCII | re.IGNORECASE)
 _WORDS_OF_ANY_CASE = frozenset({"yes", "no", "true", "false"})
 _CONTEST_BITS, _CONTEST_TOLERANCE = 129, 1e-12
-_MOST_DIGITS = 4_300  # Python reads no longer ones
+_MAX_DIGITS = 4_300  # Python reads no longer ones
 
 
 def _contest(expected: ExpectedOutput, printed: str) -> str:
@@ -239,7 +239,7 @@ def _contest_number(word: str) -> Fraction | float | None:
             continue
         sign, whole, part, power = (group or "" for group in found.groups())
         digits, exponent = whole + part, int(power[:9] or 0)
-        if not digits or len(digits) > _MOST_DIGITS or abs(exponent) > _MOST_DIGITS:
+        if not digits or len(digits) > _MAX_DIGITS or abs(exponent) > _MAX_DIGITS:
             return None
         scale = Fraction(2 if base == _HEXADECIMAL else base) ** exponent / base ** len(part)
         return _rounded(int(sign + digits, base) * scale)

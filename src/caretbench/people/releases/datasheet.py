@@ -146,7 +146,7 @@ FAULT: Final = "fault"
 _COMPOSITION: Final = ("mode", "direction", "kind", "band", "origin")
 _REQUESTED: Final = ("kind", "domain", "language_construct", "band", "documentation", "mode", "boundary")
 # A free text of a scenario has a value for each problem, and makes no table.
-_MOST_VALUES: Final = 60
+_MAX_VALUES: Final = 60
 """Number of distinct values above which a field of scenarios is not broken down."""
 
 
@@ -227,7 +227,7 @@ def _composition(problems: Sequence[Problem]) -> dict[str, dict[str, int]]:
 def _requested(rows: Sequence[BuiltInstance]) -> dict[str, dict[str, int]]:
     """Return the counts of the fields of scenarios with few distinct values."""
     counted = {name: sorted_counts(str(getattr(row.scenario, name)) for row in rows) for name in _REQUESTED}
-    return {name: counts for name, counts in counted.items() if 0 < len(counts) <= _MOST_VALUES}
+    return {name: counts for name, counts in counted.items() if 0 < len(counts) <= _MAX_VALUES}
 
 
 def _sizes(problems: Sequence[Problem], *, as_released: bool) -> dict[str, SizeFigures]:

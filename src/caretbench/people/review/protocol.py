@@ -18,7 +18,7 @@ from caretbench.problem import Row
 Answer = int | str
 """Answer to one question: a number on a scale, or the value of an option."""
 
-MOST_CHOICES: Final = 9
+MAX_CHOICES: Final = 9
 """Number of choices of a problem that digit keys can give."""
 
 TEN_KEY: Final = "x"

@@ -17,7 +17,7 @@ from caretbench.judging.answers import answer_key, answer_texts, inserted_texts
 from caretbench.judging.controls import balanced_sample, caret_controls, control_sample, problems_by_group
 from caretbench.judging.criteria import Criterion, CriterionProblems
 from caretbench.people.review.database import ReviewDatabase
-from caretbench.people.review.protocol import MOST_CHOICES, ControlRule, ReviewProtocol, ReviewQuestion, load_protocol
+from caretbench.people.review.protocol import MAX_CHOICES, ControlRule, ReviewProtocol, ReviewQuestion, load_protocol
 from caretbench.people.review.queues import rank
 from caretbench.people.review.records import HiddenItem, ReviewItem, ShownItem
 from caretbench.problem import Caret, ChoiceCheck, InlineSplice, Problem, Question, TestsCheck
@@ -55,9 +55,9 @@ def suited_problems(problems: Sequence[Problem], protocol: ReviewProtocol) -> li
     needs_choices = any(question.kind == "problem_choice" for question in protocol.questions)
     for problem in problems if needs_choices else ():
         # Keys have one digit; a tenth choice could not be given without a mouse.
-        if isinstance(problem.shown, Question) and len(problem.shown.choices) > MOST_CHOICES:
+        if isinstance(problem.shown, Question) and len(problem.shown.choices) > MAX_CHOICES:
             raise DataError(
-                f"{problem.id}: {len(problem.shown.choices)} choices; people choose by the keys 1 to {MOST_CHOICES}"
+                f"{problem.id}: {len(problem.shown.choices)} choices; people choose by the keys 1 to {MAX_CHOICES}"
             )
     chosen = [
         problem
@@ -159,7 +159,7 @@ def _tests(problem: Problem) -> str:
 DEFAULT_TEXTS: Final = 150
 """Number of texts that people rate by default: that of DevBench's study (paper section 3.3)."""
 
-_MOST_POINTS: Final = 10
+_MAX_POINTS: Final = 10
 """Highest number on a scale that a key can give."""
 
 
@@ -250,7 +250,7 @@ def protocol_of_criterion(protocol: ReviewProtocol, criterion: Criterion) -> Rev
     for name in names:
         text, maximum = about.get(name, ("Does it claim something that is not true or not shown? 1 is yes.", 1.0))
         # A scale of 0.5 or of 100 points has no keys.
-        if maximum != int(maximum) or maximum > _MOST_POINTS:
+        if maximum != int(maximum) or maximum > _MAX_POINTS:
             raise DataError(
                 f"{criterion.key}: {name} goes up to {maximum:g}; people rate by keys, in whole numbers up to 10"
             )

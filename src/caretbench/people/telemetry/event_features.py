@@ -37,7 +37,7 @@ _TOKEN: Final = re.compile(r"\w+|[^\w\s]")
 _RUN: Final = 3
 """Number of words in a row from which they are the text's own: shorter runs are in other code too."""
 # A window is aligned at every common word: words × words × places in all. `extract` takes 3.1 ms for an event with it.
-_MOST_ALIGNED: Final = 60
+_MAX_ALIGNED: Final = 60
 """Number of words up to which a text is searched as a whole, with changes."""
 _SLACK: Final = 0.3
 """Share of its length by which a changed text may be longer."""
@@ -108,7 +108,7 @@ def _in_runs(words: Sequence[str], later: Sequence[str]) -> int:
 
 def _together(words: Sequence[str], later: Sequence[str]) -> int:
     """Return the number of words that are together, in their order, in a part of the later text; 0 if under a half."""
-    if not _RUN <= len(words) <= _MOST_ALIGNED:
+    if not _RUN <= len(words) <= _MAX_ALIGNED:
         return 0
     # Renamed or added words make a kept text longer; beyond 30 % the window takes in the code around it.
     length, own = len(words) + max(1, int(_SLACK * len(words))), {*words}

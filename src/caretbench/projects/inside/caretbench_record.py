@@ -16,9 +16,9 @@ from types import CodeType, FrameType
 from typing import Any
 
 _open, _write, _close = os.open, os.write, os.close  # tests may replace those of the module
-_MOST_CALLS = 400_000
+_MAX_CALLS = 400_000
 """Maximum number of calls that a process keeps for the log, over all tests."""
-MOST_CALLS_OF_ONE = 2_000
+MAX_CALLS_OF_ONE = 2_000
 """Number of calls of a code object in a period after which it is traced no longer, if all of its lines are known."""
 _RESUME = opmap.get("RESUME")
 _NOBODY = object()
@@ -69,7 +69,7 @@ class CodeRecord:
         self.missing = set(self.lines)
         self.callers: dict[int, CodeType | None] = {}
         self.last_caller: object = _NOBODY
-        self.calls_left = MOST_CALLS_OF_ONE
+        self.calls_left = MAX_CALLS_OF_ONE
         self.is_touched = False
         self.is_named = not code.co_name.startswith("<")
         self.number = len(codes)
@@ -81,7 +81,7 @@ class CodeRecord:
     def touch(self) -> None:
         """Note that a line is about to be no longer missing."""
         self.is_touched = True
-        self.calls_left = MOST_CALLS_OF_ONE
+        self.calls_left = MAX_CALLS_OF_ONE
         _touched.append(self)
 
     def add_caller(self, caller: FrameType | None) -> None:
@@ -92,7 +92,7 @@ class CodeRecord:
         if id(code) in self.callers:
             return
         self.callers[id(code)] = code  # kept, so that no other code object gets its identity
-        if self.is_named and len(calls) + _kept < _MOST_CALLS:
+        if self.is_named and len(calls) + _kept < _MAX_CALLS:
             calls[_owner(caller), self.number] = None
 
 
@@ -153,7 +153,7 @@ def new_period() -> list[tuple[int, int]]:
     for one in _called:
         one.callers.clear()
         one.last_caller = _NOBODY
-        one.calls_left = MOST_CALLS_OF_ONE
+        one.calls_left = MAX_CALLS_OF_ONE
     _called.clear()
     found = list(calls)
     _kept += len(found)

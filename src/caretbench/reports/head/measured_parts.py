@@ -18,7 +18,7 @@ from caretbench.reports.results.paired_models import (
     model_rates,
     paired_tests,
 )
-from caretbench.reports.strata import Stratum, kept_apart
+from caretbench.reports.strata import Stratum, headline_parts
 from caretbench.reports.summary import Column
 from caretbench.reports.tables import display_labels
 
@@ -77,7 +77,7 @@ def judged_parts(source: ReportSource) -> list[MeasuredPart]:
         ]
     parts = [
         MeasuredPart(run, PASS_AT_1, part.labels, part.problems, part.title or display_labels(part.labels))
-        for part in kept_apart(run.problems, source.stratification)
+        for part in headline_parts(run.problems, source.stratification)
     ]
     return parts or [MeasuredPart(run, PASS_AT_1)]
 

@@ -121,7 +121,7 @@ class ResolvedRun:
         for model in self.models:
             check_model(model, self.benchmarks)
         if self.judges:
-            judged = [part for benchmark in self.benchmarks for part in self.judged_parts(benchmark)]
+            judged = [part for benchmark in self.benchmarks for part in self.criterion_batches(benchmark)]
             only = next((part.criterion.key for part in judged if part.criterion.only), None)
             if only and not self.config.score:
                 raise UsageError(f"--no-score: {only} judges only answers that passed; score, or name no grader")
@@ -151,7 +151,7 @@ class ResolvedRun:
             if not name.isprintable():
                 raise UsageError(f"the model's name {name!r} holds control characters; use -m NAME=SPEC")
 
-    def judged_parts(self, benchmark: Benchmark) -> list[CriterionProblems]:
+    def criterion_batches(self, benchmark: Benchmark) -> list[CriterionProblems]:
         """Return the problems of a benchmark to judge, by criterion.
 
         Raises:

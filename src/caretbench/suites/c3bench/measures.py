@@ -55,7 +55,7 @@ class C3BenchProfile(ProfileRules):
         "Which part of an instruction about scale is checked?",
         paper=False,
         default=True,
-        said=(
+        descriptions=(
             "the kind of node, and the number of lines",
             "the whole specification, on the completed file: also what follows, nesting, and whether it parses",
         ),

@@ -25,19 +25,19 @@ class CodevBenchProfile(ProfileRules):
         "Texts that edit similarity (ES) compares",
         paper=False,
         default=True,
-        said=("answer and reference as they are", "answer and reference without blanks around them"),
+        descriptions=("answer and reference as they are", "answer and reference without blanks around them"),
     )
     counts_line_breaks = ProfileRule(
         "Lines of an answer",
         paper=True,
         default=False,
-        said=("its line feeds, and one more: the empty answer has one", "its lines: the empty answer has none"),
+        descriptions=("its line feeds, and one more: the empty answer has one", "its lines: the empty answer has none"),
     )
     every_test_passes = ProfileRule(
         "Condition on the tests",
         paper=True,
         default=False,
-        said=(
+        descriptions=(
             "the command exits with 0, and as many tests pass as are named: a skipped test fails",
             "the command exits with 0, and at least the number of tests passes that the problem asks for",
         ),

@@ -41,7 +41,7 @@ class DevBenchProfile(ProfileRules):
         "Limits of a program",
         paper=Limits(wall_s=60.0, cpu_s=30.0),
         default=Limits(),
-        said=("30 s of CPU, 60 s of wall time", "15 s of CPU, 60 s of wall time"),
+        descriptions=("30 s of CPU, 60 s of wall time", "15 s of CPU, 60 s of wall time"),
     )
     # 2: as the released runner in Java packages, headers of C++ and builds of C#.
     programs = ProfileRule("Version of the rules that make programs of answers", paper=2, default=1)
@@ -49,13 +49,13 @@ class DevBenchProfile(ProfileRules):
         "Texts compared by similarity",
         paper=True,
         default=False,
-        said=("first lines; a line matches if any sample's does", "full texts; means over samples"),
+        descriptions=("first lines; a line matches if any sample's does", "full texts; means over samples"),
     )
     released_texts = ProfileRule(
         "Texts of the program and the statistics of a released problem",
         paper=True,
         default=False,
-        said=("released texts, joined and counted as by the released scripts", "the problem's own texts"),
+        descriptions=("released texts, joined and counted as by the released scripts", "the problem's own texts"),
     )
 
 

@@ -31,14 +31,17 @@ class EfcbProfile(ProfileRules):
         "Description of a change",
         paper=False,
         default=True,
-        said=("by title and description as written", "without templates, trailers, references and marks of the review"),
+        descriptions=(
+            "by title and description as written",
+            "without templates, trailers, references and marks of the review",
+        ),
     )
     shows_generated_files = ProfileRule("Generated files shown", paper=True, default=False)
     additional_filters = ProfileRule(
         "Accepted changes",
         paper=False,
         default=True,
-        said=(
+        descriptions=(
             "those of readable length with a description",
             "the same, without bots, reverts, releases, backports, near-duplicates and changes with little prose",
         ),
@@ -56,11 +59,11 @@ class EfcbProfile(ProfileRules):
         "Selection of choices",
         paper=False,
         default=True,
-        said=("at random, as released", "balanced against attacks that do not understand"),
+        descriptions=("at random, as released", "balanced against attacks that do not understand"),
     )
     # A whole patch is mostly copied: without the marks of its masks it is .927 alike to the released reference.
     asks_whole_patch = ProfileRule(
-        "Requested answer in MPR-Gen", paper=True, default=False, said=("the whole patch", "the hidden lines")
+        "Requested answer in MPR-Gen", paper=True, default=False, descriptions=("the whole patch", "the hidden lines")
     )
     refuses_leaks = ProfileRule("Builds with exceeded leak limits refused", paper=False, default=True)
     # A sentence that begins with the article "A" is an answer to the released scorer.
@@ -68,7 +71,7 @@ class EfcbProfile(ProfileRules):
         "Letter of an answer to a choice",
         paper=False,
         default=True,
-        said=('its first character: "A patch that" answers A', "the one that it names as its answer"),
+        descriptions=('its first character: "A patch that" answers A', "the one that it names as its answer"),
     )
     scored_problems = ProfileRule[Mapping[str, Mapping[str, str]]](
         "Problems in the score",
@@ -76,7 +79,7 @@ class EfcbProfile(ProfileRules):
         # Of random sets TF-IDF finds .96 by title and description, of matched ones .89 (150 changes of tailscale).
         # Lines beside their removed form are nearly given away: copying those reaches .494.
         default={EASY_TASK: {"tier": "matched"}, MASKED_TASK: {"tier": "added"}},
-        said=(
+        descriptions=(
             "GMCQ-Easy at random and GMCQ-Hard, both by the description alone; all others",
             "GMCQ-Easy matched, MPR-Gen of added lines; all others",
         ),

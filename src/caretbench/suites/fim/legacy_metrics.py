@@ -164,7 +164,7 @@ def repoformer_lines(answer: str, reference: str) -> RepoformerScore:
     return _repoformer("\n".join(_filled_lines(answer)[: len(_filled_lines(reference))]), reference)
 
 
-_MOST_CUTS: Final = 4_000
+_MAX_CUTS: Final = 4_000
 """Maximum length of an answer's beginning that is tried in steps of a character; 256 tokens were asked for."""
 
 
@@ -174,7 +174,7 @@ def repoformer_function(answer: str, reference: str, prompt: str) -> RepoformerS
     The answer is cut to the longest beginning with which the prompt parses. Where it has none, or no function is
     found, texts are compared as they are. Source: as :func:`repoformer_lines`.
     """
-    lengths = [len(answer), *range(min(len(answer), _MOST_CUTS), -1, -1)]
+    lengths = [len(answer), *range(min(len(answer), _MAX_CUTS), -1, -1)]
     cut = next((answer[:size] for size in lengths if parses_as_released(prompt + answer[:size], "python")), None)
     if cut is None:
         return _repoformer(answer, reference)

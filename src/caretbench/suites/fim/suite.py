@@ -37,7 +37,7 @@ class FimProfile(ProfileRules):
         "When does an answer equal the reference, where nothing runs?",
         paper=True,
         default=False,
-        said=(
+        descriptions=(
             "by the released rule; calls of SAFIM's API split by their arguments alone",
             "by its lines without blanks at their ends; calls by callee and arguments",
         ),
@@ -46,7 +46,7 @@ class FimProfile(ProfileRules):
         "How does HumanEval-Infilling run a program?",
         paper=True,
         default=False,
-        said=("as a text that is executed where `exit` and `quit` are None", "as a program"),
+        descriptions=("as a text that is executed where `exit` and `quit` are None", "as a program"),
     )
 
 

@@ -20,9 +20,9 @@ from caretbench.problem import SCHEMA_VERSION, Row
 
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Recipes come from a model: without bounds one answer could fill the folder and the sandbox's script.
-MOST_COMMANDS: Final = 20
-_MOST_CHARACTERS: Final = 4_000
-Command = Annotated[str, Field(min_length=1, max_length=_MOST_CHARACTERS)]
+MAX_COMMANDS: Final = 20
+_MAX_CHARACTERS: Final = 4_000
+Command = Annotated[str, Field(min_length=1, max_length=_MAX_CHARACTERS)]
 
 
 class Recipe(Row):
@@ -32,9 +32,9 @@ class Recipe(Row):
     the project is detected from its files.
     """
 
-    commands: tuple[Command, ...] = Field(default=(), max_length=MOST_COMMANDS)
+    commands: tuple[Command, ...] = Field(default=(), max_length=MAX_COMMANDS)
     test_command: Command | None = None
-    environment: Mapping[str, Annotated[str, Field(max_length=_MOST_CHARACTERS)]] = Field(
+    environment: Mapping[str, Annotated[str, Field(max_length=_MAX_CHARACTERS)]] = Field(
         default_factory=dict, max_length=30
     )
 

@@ -33,11 +33,11 @@ from caretbench.redaction import redact
 _ESCAPE: Final = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _HEAD: Final = 1_500
 _TAIL: Final = 5_000
-_MOST_LINE: Final = 400
+_MAX_LINE: Final = 400
 _README: Final = re.compile(r"readme(?:\.(?:md|rst|txt|adoc|markdown|org))?", re.IGNORECASE)
 _MORE_HELP: Final = re.compile(r"(?:contributing|hacking|development|install|testing)(?:\.\w+)?", re.IGNORECASE)
-_MOST_README: Final = 10_000
-_MOST_NAMES: Final = 250
+_MAX_README: Final = 10_000
+_MAX_NAMES: Final = 250
 
 
 def shortened_log(text: str) -> str:
@@ -46,7 +46,7 @@ def shortened_log(text: str) -> str:
     repeats = 0
     for whole in redact(text).replace("\r\n", "\n").split("\n"):
         # A progress bar writes over its line: only what stands at the end was seen.
-        line = _ESCAPE.sub("", whole.rpartition("\r")[2] or whole).rstrip()[:_MOST_LINE]
+        line = _ESCAPE.sub("", whole.rpartition("\r")[2] or whole).rstrip()[:_MAX_LINE]
         if lines and line == lines[-1]:
             repeats += 1
             continue
@@ -80,8 +80,8 @@ def readme(snapshot: Snapshot) -> tuple[str, str]:
         return "", ""
     # READMEs contain keys by mistake, and this text goes to a model.
     text = redact(read_text(snapshot, named[0]) or "")
-    cut = len(text) - _MOST_README
-    return named[0], text if cut <= 0 else f"{text[:_MOST_README]}\n[… {cut:,} characters more]"
+    cut = len(text) - _MAX_README
+    return named[0], text if cut <= 0 else f"{text[:_MAX_README]}\n[… {cut:,} characters more]"
 
 
 def file_names(snapshot: Snapshot) -> list[str]:
@@ -90,8 +90,8 @@ def file_names(snapshot: Snapshot) -> list[str]:
         (path for path, entry in snapshot.entries.items() if entry.kind != "folder"),
         key=lambda path: (path.count("/"), path),
     )
-    rest = Counter(PurePosixPath(path).parts[0] for path in paths[_MOST_NAMES:])
-    return paths[:_MOST_NAMES] + [f"{folder}/… ({count} more files)" for folder, count in sorted(rest.items())]
+    rest = Counter(PurePosixPath(path).parts[0] for path in paths[_MAX_NAMES:])
+    return paths[:_MAX_NAMES] + [f"{folder}/… ({count} more files)" for folder, count in sorted(rest.items())]
 
 
 _HOOK: Final = re.compile(r"conftest\.py|test_.*\.py|.*_test\.py|.*\.(?:test|spec)\.[cm]?[jt]sx?|.*Tests?\.java")

@@ -87,7 +87,7 @@ def _statements_by_line(nodes: Sequence[tree_sitter.Node]) -> dict[int, list[int
     return owners
 
 
-_MOST_BYTES = 16 << 20
+_MAX_BYTES = 16 << 20
 _PATIENCE = 4.0
 """Factor of the limits of recorded runs, which take longer."""
 
@@ -260,7 +260,7 @@ class _RecordedRuns:
                 "results": (*self.request.results, EXECUTION_LOG),
                 "limits": limits.model_copy(update=longer),
                 "expected": None,
-                "result_bytes": _MOST_BYTES,
+                "result_bytes": _MAX_BYTES,
             }
         )
 

@@ -149,7 +149,7 @@ _GRADLE: Final = re.compile(
     r"\b(?:api|implementation|compile|compileOnly|runtime\w*|test\w*)\b[\s(]*"
     r"(?:['\"]([\w.-]+):([\w.-]+)(?::[^'\"]*)?['\"]|group\s*[:=]\s*['\"]([\w.-]+)['\"]\s*,\s*name\s*[:=]\s*['\"]([\w.-]+)['\"])"
 )
-_MOST_BYTES: Final = 4 << 20
+_MAX_BYTES: Final = 4 << 20
 _NAMED: Final = 6
 
 
@@ -179,7 +179,7 @@ def java_packages(snapshot: Snapshot) -> JavaPackages:
     for path in sorted(snapshot.entries):
         if not _BUILD_FILES.fullmatch(path) or snapshot.entries[path].kind != "file":
             continue
-        text = snapshot.read(path)[:_MOST_BYTES].decode("utf-8", "replace")
+        text = snapshot.read(path)[:_MAX_BYTES].decode("utf-8", "replace")
         folder = path.rpartition("/")[0]
         module = _maven_module(text) if path.endswith("pom.xml") else _Module(None, tuple(_others(text)))
         if module.artefact is not None:

@@ -228,7 +228,7 @@ _MISSING: Final = re.compile(
     r"'(@?[^'@\s]+)@[^']*' (?:is not in this registry|could not be found)|No matching version found for (@?[^@\s]+)@"
 )
 _REPOSITORY: Final = re.compile(r"\bls-remote \S*?[:/]([\w.-]+/[\w.-]+?)(?:\.git)?$")
-_MOST_LINES: Final = 3
+_MAX_LINES: Final = 3
 _PACKAGE_WORD: Final = re.compile(r"(?:@[\w.-]+/)?[\w.-]*\w")
 _OF_COMPILERS: Final = re.compile(r"typescript|tslib|@types/.*|@babel/.*|core-js")
 _SOURCES: Final = frozenset({".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx"})
@@ -317,7 +317,7 @@ def npm_failure(output: str, snapshot: Snapshot) -> str:
     told = list(dict.fromkeys(line for line in said if not _NOISE.fullmatch(line)))
     if not told:
         return ""
-    text = " / ".join(told[:_MOST_LINES])
+    text = " / ".join(told[:_MAX_LINES])
     required = {name: version for _, name, version in _dependencies(snapshot)}
     missing = sorted(_missing(told, required))
     if not missing:

@@ -45,7 +45,7 @@ _REPOSITORY: Final = re.compile(
     r"https?://(?:www\.)?(?P<host>(?:github|gitlab)\.com|codeberg\.org)/(?P<path>[\w.-]+/[\w.-]+?)(?:\.git)?(?:[/#?]|$)"
 )
 _REPOSITORY_LABELS: Final = ("repository", "source", "source code", "code", "github", "homepage", "home")
-_MOST_FOLDERS: Final = 200
+_MAX_FOLDERS: Final = 200
 _DEPTH: Final = 3
 _NAMED: Final = 3
 
@@ -53,7 +53,7 @@ _NAMED: Final = 3
 def offered_folders(snapshot: Snapshot, languages: Collection[str]) -> tuple[tuple[str, str], ...]:
     """Return folders of a project that have a known test command, with its name; none of them is in another."""
     found: list[tuple[str, str]] = []
-    for folder in list(_folders(snapshot))[:_MOST_FOLDERS]:
+    for folder in list(_folders(snapshot))[:_MAX_FOLDERS]:
         if any(folder.startswith(f"{above}/") for above, _ in found):
             continue
         command, _ = detect_command(_part(snapshot, folder), languages)

@@ -85,7 +85,7 @@ _TRAILER = r"\s*(?:(?:{trailers}):(?:\s.*)?|(?:{program_lines}))\s*"
 _FORM_LINE, _REVIEW_LINE = "{form_lines}", "{review_lines}"
 _TITLE_MARKS = r"(?:\s*\[\s*(?:{title_marks})\s*\]\s*:?)+\s*(?=\S)"
 _REFERENCE_WORDS = r"\b(?:{reference_words})\b"
-_DEEPEST_HEADING = 7  # a bold line counts as a level below the six heading levels
+_MAX_HEADING_LEVEL = 7  # a bold line counts as a level below the six heading levels
 _EDGES = " \t*_-+#>:.,;()[]`"
 
 
@@ -251,7 +251,7 @@ def _remove_empty_headings(lines: list[str]) -> list[str]:
                 continue
             reach = level
         elif line.strip():
-            reach = _DEEPEST_HEADING + 1
+            reach = _MAX_HEADING_LEVEL + 1
         kept.append(line)
     kept.reverse()
     return kept
@@ -259,4 +259,4 @@ def _remove_empty_headings(lines: list[str]) -> list[str]:
 
 def _heading_level(heading: str) -> int:
     marks = len(heading) - len(heading.lstrip(" \t#"))
-    return min(marks, _DEEPEST_HEADING - 1) if "#" in heading[:marks] else _DEEPEST_HEADING
+    return min(marks, _MAX_HEADING_LEVEL - 1) if "#" in heading[:marks] else _MAX_HEADING_LEVEL

@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from caretbench.people.review.database import Person, ReviewDatabase
-from caretbench.people.review.protocol import MOST_CHOICES, TEN_KEY, Answer, ReviewProtocol, ReviewQuestion
+from caretbench.people.review.protocol import MAX_CHOICES, TEN_KEY, Answer, ReviewProtocol, ReviewQuestion
 from caretbench.people.review.queues import QueueEntry, rank
 from caretbench.people.review.records import ReviewEvent, ReviewItem, new_event_id
 from caretbench.people.review.state import ReviewState
@@ -57,7 +57,7 @@ NEAR_LINES: Final = 25
 LONGEST_LINE: Final = 2_000
 """Maximum number of characters that are shown of one part of a line."""
 
-MOST_COLOURED: Final = 200_000
+MAX_COLOURED: Final = 200_000
 """Maximum length in characters of a program that is coloured; colouring a longer one takes seconds."""
 
 Part = Literal["before", "span", "after"]
@@ -171,7 +171,7 @@ def _pieces(language: str, before: str, span: str, after: str) -> Iterator[_Piec
 def _tokens(language: str, text: str) -> Iterator[tuple[str, str]]:
     from pygments.token import STANDARD_TYPES
 
-    if len(text) > MOST_COLOURED:
+    if len(text) > MAX_COLOURED:
         yield "", text
         return
     lexer = _lexer(language)
@@ -324,7 +324,7 @@ def _choices(question: ReviewQuestion, choices: int) -> list[Choice]:
             for number in question.numbers
         ]
     if question.kind == "problem_choice":
-        return [Choice(str(place), LETTERS[place], str(place + 1)) for place in range(min(choices, MOST_CHOICES))]
+        return [Choice(str(place), LETTERS[place], str(place + 1)) for place in range(min(choices, MAX_CHOICES))]
     return [Choice(option.value, option.text, option.key, option.needs_note) for option in question.options]
 
 

@@ -37,7 +37,7 @@ def asset(name: str) -> tuple[str, str] | None:
     return (known[name].read_text("utf-8"), kind) if name in known and kind else None
 
 
-MOST_EVENTS = 1_000
+MAX_EVENTS = 1_000
 """Maximum number of events of one request."""
 
 
@@ -239,8 +239,8 @@ class ReviewHandlers:
             values = replace_surrogates(json.loads(await request.body()))
         except (ValueError, RecursionError):
             return JSONResponse({"error": "not JSON"}, 400)
-        if not isinstance(values, list) or len(values) > MOST_EVENTS:
-            return JSONResponse({"error": f"expected a list of at most {MOST_EVENTS} events"}, 400)
+        if not isinstance(values, list) or len(values) > MAX_EVENTS:
+            return JSONResponse({"error": f"expected a list of at most {MAX_EVENTS} events"}, 400)
         verdicts: list[Verdict] = []
         try:
             verdicts.extend(submit(self.database, self.state, person, value) for value in values)

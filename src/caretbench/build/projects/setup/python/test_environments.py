@@ -208,7 +208,7 @@ _FACTORS: Final = re.compile(r"(?P<factors>[\w.,!{}+-]+)\s*:\s+(?P<rest>\S.*)")
 _MAX_REFERENCES: Final = 8
 """Maximum number of options that are read for one."""
 # Factors of tox multiply: `{a,b}{c,d}…` of a stranger's file could make millions of names.
-_MOST_FACTORS: Final = 64
+_MAX_FACTORS: Final = 64
 
 
 def tox_needs(snapshot: Snapshot) -> PythonNeeds:
@@ -297,7 +297,7 @@ def _alternatives(condition: str) -> list[str]:
     found: list[str] = []
     for part in parts:
         choices = [piece.strip("{}").split(",") for piece in re.findall(r"\{[^}]*\}|[^{}]+", part)]
-        found += ["".join(one) for one in itertools.islice(itertools.product(*choices), _MOST_FACTORS)]
+        found += ["".join(one) for one in itertools.islice(itertools.product(*choices), _MAX_FACTORS)]
     return found
 
 

@@ -27,7 +27,7 @@ from caretbench.suites.c3bench.implementations.idle.call_effects import (
 from caretbench.suites.c3bench.implementations.idle.dead_branches import DeadBranches
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-_MOST_ROUNDS = 20
+_MAX_ROUNDS = 20
 
 
 def without_idle_parts(root: ast.Module | Function) -> ast.Module | Function:
@@ -37,7 +37,7 @@ def without_idle_parts(root: ast.Module | Function) -> ast.Module | Function:
     """
     copy = deepcopy(root)
     before = ""
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         DeadBranches().visit(copy)
         _sweep(copy, {})
         after = ast.dump(copy)

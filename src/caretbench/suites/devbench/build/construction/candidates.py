@@ -42,7 +42,7 @@ from caretbench.syntax.caret_boundary import caret_boundary
 from caretbench.syntax.parser import unparsed
 
 _DIAGNOSTIC_CHARACTERS = 600
-_DEEPEST = 200
+_MAX_DEPTH = 200
 """Largest depth of a syntax tree that is analysed; 34 is the largest of the released programs."""
 
 
@@ -161,7 +161,7 @@ def parse_fault(program: str, language: str) -> str:
     if reason := unparsed((program,), language):
         return f"the program is unparsed: {reason}"
     depth = nesting_depth(program, language)
-    return f"the program is nested {depth} deep, and {_DEEPEST} is the most" if depth > _DEEPEST else ""
+    return f"the program is nested {depth} deep, and {_MAX_DEPTH} is the most" if depth > _MAX_DEPTH else ""
 
 
 def instance_candidate(request: InstanceRequest, found: GeneratedInstance) -> InstanceCandidate:

@@ -34,7 +34,7 @@ _UNPRINTABLE: Final = re.compile(
 """Control characters, marks of direction, invisible spaces and tags; a joiner is allowed within an emoji."""
 # An answer of 57 kB of nested brackets kept a build busy for minutes.
 _LONGEST_ANSWER: Final = 40_000
-_MOST_LINES: Final = 600
+_MAX_LINES: Final = 600
 """Maximum number of lines of a program; the longest of the released ones has 365, and 10,787 characters."""
 _NAME: Final = re.compile(r"[^a-z0-9]+")
 _LONGEST_NAME: Final = 48
@@ -107,8 +107,8 @@ def _text_fault(found: GeneratedInstance) -> str:
     if marks > bool(found.tests):
         return f"the texts hold {TESTS.strip()}, a mark of the file format"
     lines = found.file_text.count("\n")
-    if lines > _MOST_LINES:
-        return f"the program has {lines} lines; at most {_MOST_LINES} are allowed; write a shorter program"
+    if lines > _MAX_LINES:
+        return f"the program has {lines} lines; at most {_MAX_LINES} are allowed; write a shorter program"
     if strange := next((name for name, value in found.model_dump().items() if _UNPRINTABLE.search(value)), None):
         return f"the field {strange} holds control characters, carriage returns, marks of direction or hidden marks"
     if next(private_texts(f"{found.name}\n{found.library}\n{found.justification}"), None) is not None:

@@ -158,10 +158,10 @@ def comment_facts(view: ProgramView) -> DocumentationCheck:
     """
     found = comments_between(view.program, view.language, view.start, view.end)
     words, text = (found.word_count, found.text) if found else (0, "")
-    return DocumentationCheck(minimum_words=max(4, words // 2), mentions=_mentions(f"{_code_beside(view)} {text}"))
+    return DocumentationCheck(minimum_words=max(4, words // 2), mentions=_mentions(f"{_nearest_code(view)} {text}"))
 
 
-def _code_beside(view: ProgramView) -> str:
+def _nearest_code(view: ProgramView) -> str:
     """Return the code that a comment is about: before it in its line, else the paragraph behind it, else before it."""
     line = view.prefix.rpartition("\n")[2]
     if line.strip():

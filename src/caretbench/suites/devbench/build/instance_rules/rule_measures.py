@@ -28,7 +28,7 @@ SIMILAR_SHAPES: Final = 0.55
 _SMALLEST: Final = 4
 """Smallest number of pairs of a pattern: smaller ones are in every program."""
 # Each part is compared with all of its siblings, so that the cost grows with the square of a long reference.
-_MOST_PARTS: Final = 60
+_MAX_PARTS: Final = 60
 """Number of parts of a reference that are compared; a reference of 30 lines has fewer."""
 
 Shape = Counter[str]
@@ -42,7 +42,7 @@ def pattern_example_count(view: ProgramView) -> int:
     """
     best = 0
     shapes: dict[int, Shape] = {}
-    for part in _parts(view)[:_MOST_PARTS]:
+    for part in _parts(view)[:_MAX_PARTS]:
         count = _example_count(view, part, shapes)
         if count >= 2:  # one likeness is chance
             return count
@@ -76,7 +76,7 @@ def _example_count(view: ProgramView, part: tree_sitter.Node, shapes: dict[int, 
     shape = tree_shape(part)
     if shape.total() < _SMALLEST:
         return 0
-    beside = [node for node in _beside(part) if node.type == part.type and node.end_byte <= view.prefix_end]
+    beside = [node for node in _siblings(part) if node.type == part.type and node.end_byte <= view.prefix_end]
     for node in beside:
         if node.id not in shapes:
             shapes[node.id] = tree_shape(node)
@@ -85,7 +85,7 @@ def _example_count(view: ProgramView, part: tree_sitter.Node, shapes: dict[int, 
     return sum(number for items, number in different.items() if _alike(shape, Counter(dict(items))))
 
 
-def _beside(part: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+def _siblings(part: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
     """Yield the parts in the same block or list, and those in the same place of the parts beside its parent."""
     parent = part.parent
     if parent is None:

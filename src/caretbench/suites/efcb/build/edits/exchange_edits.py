@@ -36,9 +36,9 @@ _WORDS: Final = {"local": "variable", "constructor": "type"}
 # Uses of a variable that show its kind.
 _DONE: Final = frozenset({"object", "indexed", "arith+", "arith-", "arith*", "arith/", "arith%", "cmp", "index"})
 _VARIABLES: Final = ("local", "parameter", "constant")
-_MOST_NAMES: Final = 8
+_MAX_NAMES: Final = 8
 # 200 names of one kind, a generated table for example, make 19,900 pairs; each costs a look at both trees.
-_MOST_PAIRS: Final = 20_000
+_MAX_PAIRS: Final = 20_000
 
 
 def name_swaps(unit: ParsedPart, refused: Counter[str], generator: random.Random) -> Iterator[PatchEdit]:
@@ -48,7 +48,7 @@ def name_swaps(unit: ParsedPart, refused: Counter[str], generator: random.Random
         if not _is_fixed(one):
             groups[one.hunk, one.function, one.role, naming_style(one.name)].append(one)
     for members in groups.values():
-        for one, other in draw_pairs(members, _MOST_PAIRS, generator):
+        for one, other in draw_pairs(members, _MAX_PAIRS, generator):
             if one.name == other.name or one.entity == other.entity:
                 continue
             guard = _swap_guard(unit, one, other) or _swap_guard(unit, other, one)
@@ -73,7 +73,7 @@ def name_replacements(unit: ParsedPart, refused: Counter[str], generator: random
             refused["left_unused"] += 1
             continue
         others = sorted(_candidates(unit, one))
-        for name, kind, entity in generator.sample(others, min(_MOST_NAMES, len(others))):
+        for name, kind, entity in generator.sample(others, min(_MAX_NAMES, len(others))):
             guard = _kind_guard(unit, one, kind, entity) or _alias_guard(unit, one, name)
             if guard is not None:
                 refused[guard] += 1
@@ -270,8 +270,8 @@ _SKIPPED: Final = re.compile(
     "import|export_statement|decorator|annotation|attribute|directive|preproc|package|literal_type|extern"
 )
 _SUFFIX: Final = re.compile(r"[\d_.]+([A-Za-z]\w*)?")
-_MOST_VALUES: Final = 6
-_MOST_LITERAL_PAIRS: Final = 4_000
+_MAX_VALUES: Final = 6
+_MAX_LITERAL_PAIRS: Final = 4_000
 
 
 class AddedLiteral(NamedTuple):
@@ -322,7 +322,7 @@ def literal_edits(units: list[ParsedPart], refused: Counter[str], generator: ran
                 refused["one_occurrence"] += len(values) - 1
                 continue
             others = [value for value in values if _differ(value, one.occurrence.text)]
-            for value in generator.sample(others, min(_MOST_VALUES, len(others))):
+            for value in generator.sample(others, min(_MAX_VALUES, len(others))):
                 yield PatchEdit("constant", "", (Replacement(*one.occurrence[:4], value),))
         yield from _literal_swaps(members, occurring, refused, generator)
 
@@ -333,7 +333,7 @@ def _literal_swaps(
     refused: Counter[str],
     generator: random.Random,
 ) -> Iterator[PatchEdit]:
-    for (unit, one), (elsewhere, other) in draw_pairs(members, _MOST_LITERAL_PAIRS, generator):
+    for (unit, one), (elsewhere, other) in draw_pairs(members, _MAX_LITERAL_PAIRS, generator):
         if unit is not elsewhere or one.hunk != other.hunk or not _differ(one.occurrence.text, other.occurrence.text):
             continue
         # Nothing in the patch says which of the two belongs where: both orders are plausible programs.
