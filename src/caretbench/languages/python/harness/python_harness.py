@@ -146,16 +146,25 @@ def _run() -> None:
     if threading is not None:
         threading._shutdown()
     run_exit_handlers()
+
+    def flush() -> None:
+        nonlocal status
+        for output in (sys.stdout, sys.stderr):
+            try:
+                if output is not None and not output.closed:
+                    output.flush()
+            except Exception:
+                status = status or 120  # as the interpreter says it
+
+    # In the interpreter's order. A stream of the program's own (`class FastIO(IOBase)`, in 26 of 1,555 programs of
+    # contests) needs its globals to be flushed; destructors write to the original streams.
+    flush()
+    sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
     main.__dict__.clear()
     status = status or has_failed()
     if done >= 0 and status == 0 and process() == started:  # a forked child comes to this place too
         write(done, word)
-    for output in (sys.stdout, sys.stderr):
-        try:
-            if output is not None and not output.closed:
-                output.flush()
-        except Exception:
-            status = status or 120  # as the interpreter says it
+    flush()
     del ours
     leave(status)
 
