@@ -220,6 +220,12 @@ def _unit(shown: str) -> str:
     return " " * (steps.most_common(1)[0][0] if steps else _USUAL_UNIT)
 
 
+def possible_margins(surroundings: Surroundings) -> list[str]:
+    """Return the possible indentations of the first statement at a caret, the most likely first."""
+    unit = _unit(surroundings.before + surroundings.after)
+    return [unit[0] * column for column in _columns(surroundings, len(unit))]
+
+
 def _columns(surroundings: Surroundings, unit: int) -> list[int]:
     """Return the possible columns of the first statement, the most likely first."""
     *whole, caret_line = surroundings.before.split("\n")

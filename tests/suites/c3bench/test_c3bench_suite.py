@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections import Counter
 from functools import cache
 
 import pytest
 
+from benchmarks.chat_noise import Case, noises
 from caretbench.build import load_builder
 from caretbench.problem import PredicateCheck, Problem
 from caretbench.reports.strata import has_verdicts
 from caretbench.suites import load_suite
 from caretbench.suites.baselines import baseline_completions
 from caretbench.suites.c3bench.build.builder import passing_wrong_answers, repeated_sources
+from caretbench.suites.c3bench.build.scale_middles import wrong_answers
+from caretbench.suites.c3bench.scale import ScaleSpecification, verify
 from caretbench.suites.c3bench.suite import starter_folder
 
 SUITE = load_suite("c3bench")
@@ -97,6 +102,43 @@ def test_a_fence_is_forgiven_at_the_level_lenient_alone() -> None:
     lines = next(one for one in of_task("scc") if one.label("category") == "multi_line")
     found = values(lines, f"```\n{lines.reference}```")
     assert (found["followed"], found["followed_lenient"]) == (0.0, 1.0)
+
+
+def test_indentation_is_forgiven_at_the_level_lenient_in_both_tasks() -> None:
+    forgiven = Counter[str]()
+    for problem in (*of_task("icc")[::8], *of_task("scc")):
+        caret = problem.caret
+        case = Case(problem.id, caret.language, caret.prefix, problem.reference, caret.suffix, hidden=False)
+        if problem.label("category") == "span" or caret.language != "python":
+            continue
+        for kind, text in noises(case).items():
+            if kind.split(",")[0] not in {"dedented", "over-indented by 4", "first line indented", "tabs"}:
+                continue
+            found = values(problem, text)
+            assert found["followed_lenient"] == 1.0, (problem.id, kind)
+            # Bodies, whose header is in the prefix, have no column: none was forgiven. ICC had no such level.
+            forgiven[f"{problem.label('task')} {problem.label('category')}"] += found["followed"] == 0.0
+            assert "followed_lenient" not in values(problem, text, "paper")
+    assert forgiven["scc block"] >= 20
+    assert forgiven["scc multi_line"] >= 20
+    assert sum(forgiven.values()) >= 100
+
+
+def test_an_answer_of_another_kind_is_no_body_because_it_was_indented() -> None:
+    # A body of two lines: `while False: pass`, which is indented as its header, has as many lines where it is moved.
+    header = "def f(rows):\n    for row in rows:\n"
+    body = "        print(row)\n        rows.pop()\n"
+    specification = ScaleSpecification(kind="block", node="for", header_in_prefix=True, n=2, unit="code_line")
+    wrong = wrong_answers(header, body, "    return rows\n", specification)
+    lenient = specification.model_copy(update={"level": "lenient"})
+    assert verify(header, body, "    return rows\n", lenient).ok
+    assert verify(header, textwrap.dedent(body), "    return rows\n", lenient).ok
+    assert not verify(header, textwrap.dedent(body), "    return rows\n", specification).ok
+    assert [name for name, text in wrong.items() if verify(header, text, "    return rows\n", lenient).ok] == []
+    # Blocks and lines keep their kind and number at every indentation.
+    block = ScaleSpecification(kind="block", node="for", level="lenient")
+    assert not verify("def f(rows):\n", "while rows:\n    rows.pop()\n", "    return rows\n", block).ok
+    assert not verify("def f(rows):\n", "for row in rows:\n    g(row)\nh()\n", "    return rows\n", block).ok
 
 
 def test_commentary_of_a_raw_answer_is_counted_apart_from_code() -> None:

@@ -20,7 +20,7 @@ from caretbench.profiles import ProfileRule, ProfileRules
 from caretbench.suites.c3bench.implementations.features import FeatureRule, features_of_text
 from caretbench.suites.c3bench.scale import ScaleSpecification, verify
 from caretbench.suites.c3bench.scale.scale_types import Level
-from caretbench.suites.c3bench.scale.verifier import verify_published
+from caretbench.suites.c3bench.scale.verifier import lenient_texts, verify_published
 from caretbench.suites.suite_types import Measurement
 
 SUITE = "c3bench"
@@ -33,9 +33,9 @@ OTHER_VARIANT = "other_variant"
 
 
 FOLLOWED: Final = "followed"
-"""1 if the answer satisfies the predicate of its instruction; for SCC at the level ``strict``."""
+"""1 if the answer satisfies the predicate of its instruction, at the level ``strict``."""
 FOLLOWED_LENIENT: Final = "followed_lenient"
-"""For SCC: the same at the level ``lenient``."""
+"""The same at the level ``lenient``: an answer is forgiven a fence, line ends and its indentation."""
 CODE_TOKENS: Final = "code_tokens"
 """Tokens of the code in a raw answer."""
 COMMENTARY_TOKENS: Final = "commentary_tokens"
@@ -76,19 +76,19 @@ def measured(problem: Problem, text: str | None, profile: Profile) -> list[Measu
 def _followed(problem: Problem, text: str, profile: Profile) -> Iterator[Measurement]:
     if not any(isinstance(check, PredicateCheck) for check in problem.checks):
         return
-    if problem.runs_as_program:
+    name = "implementation@3" if problem.runs_as_program else "scale@2"
+    if problem.runs_as_program or C3BenchProfile(profile).whole_specification:
         faults = failed_predicates(problem, text)
         # Not named `passed`: a predicate that decided about passing would change pass@1, which is that of the tests.
-        yield Measurement("implementation@2", {FOLLOWED: float(not faults)}, _details(faults))
-    elif C3BenchProfile(profile).whole_specification:
-        faults = failed_predicates(problem, text)
-        # What is strictly right is right at the lenient level, too; each look parses the whole file.
-        lenient = failed_predicates(problem, text, "lenient") if faults else []
-        values = {FOLLOWED: float(not faults), FOLLOWED_LENIENT: float(not lenient)}
-        yield Measurement("scale@1", values, _details(faults))
+        values = {FOLLOWED: float(not faults)}
+        if C3BenchProfile(profile).whole_specification:
+            # What is strictly right is right at the lenient level, too; each look parses the whole file.
+            lenient = failed_predicates(problem, text, "lenient") if faults else []
+            values[FOLLOWED_LENIENT] = float(not lenient)
+        yield Measurement(name, values, _details(faults))
     else:
         fault = published_fault(problem, text)
-        yield Measurement("scale@1", {FOLLOWED: float(not fault)}, _details([fault] if fault else []))
+        yield Measurement(name, {FOLLOWED: float(not fault)}, _details([fault] if fault else []))
 
 
 def _details(faults: list[str]) -> dict[str, str]:
@@ -135,9 +135,14 @@ def _fault(problem: Problem, check: PredicateCheck, text: str, level: Level) -> 
     # A set of a newer version: an unknown predicate that counted as satisfied would raise the score.
     if check.name != FEATURES_PREDICATE or not isinstance(problem.splice, InlineSplice):
         raise UsageError(f"{problem.id}: no predicate {check.name!r}")
-    program = caret.prefix + text + caret.suffix
-    found = features_of_text(program, len(caret.prefix), len(caret.prefix) + len(text))
-    if found is None:
-        return "the completed file does not parse"
     rule = FeatureRule(*(_NAMES.validate_python(check.arguments[name]) for name in ("requires", "forbids")))
-    return ", ".join(rule.faults(found))
+    fault = _feature_fault(rule, caret.prefix, text, caret.suffix)
+    if fault and level == "lenient":
+        for changed in lenient_texts(caret.prefix, text, caret.suffix, caret.language):
+            fault = fault and _feature_fault(rule, caret.prefix, changed, caret.suffix)
+    return fault
+
+
+def _feature_fault(rule: FeatureRule, prefix: str, text: str, suffix: str) -> str:
+    found = features_of_text(prefix + text + suffix, len(prefix), len(prefix) + len(text))
+    return "the completed file does not parse" if found is None else ", ".join(rule.faults(found))

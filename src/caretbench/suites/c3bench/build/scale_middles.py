@@ -82,7 +82,8 @@ def _other_kind(specification: ScaleSpecification, margin: str) -> str:
     # The other kind must differ from the requested one.
     templates = _OTHER_IF if specification.node == "while" else _OTHER_BLOCKS
     text = _of(templates, specification.language).format(margin=margin)
-    if specification.kind == "lines" and specification.n == text.count("\n") + 1:
+    # A body may have any kind of statement, also where it is indented as its header: only its number of lines is wrong.
+    if specification.n == text.count("\n") + 1:
         empty = _of(_EMPTY_STATEMENT, specification.language)
         text += f"\n{margin}{empty}"
     return text

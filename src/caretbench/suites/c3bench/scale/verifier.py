@@ -13,7 +13,8 @@ from typing import Any
 import tree_sitter
 
 from caretbench.errors import UsageError
-from caretbench.extraction.caret_surroundings import MAX_TEXT_CHARACTERS
+from caretbench.extraction.block_end import possible_margins, reindent
+from caretbench.extraction.caret_surroundings import MAX_TEXT_CHARACTERS, Surroundings
 from caretbench.files import replace_surrogates
 from caretbench.languages import language_of_grammar
 from caretbench.suites.c3bench.scale.answer_checks import (
@@ -26,13 +27,7 @@ from caretbench.suites.c3bench.scale.answer_checks import (
 )
 from caretbench.suites.c3bench.scale.python_statements import python_statements
 from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification, ScaleVerdict, SpecificationError
-from caretbench.suites.c3bench.scale.statements import (
-    ParsedFile,
-    StatementView,
-    column_at,
-    statement_table,
-    tree_statements,
-)
+from caretbench.suites.c3bench.scale.statements import ParsedFile, StatementView, statement_table, tree_statements
 from caretbench.syntax.parser import LINE_END, LONG_TEXT, unparsed
 
 
@@ -57,7 +52,10 @@ def verify(
     verdict = _verify(prefix, middle, suffix, specification)
     if verdict.ok or specification.level == "strict":
         return verdict
-    for changed in lenient_texts(prefix, middle, suffix, specification):
+    within_line = specification.kind in {"span_rest_of_line", "span_node"}
+    for changed in lenient_texts(
+        prefix, middle, suffix, specification.language, column=specification.column, within_line=within_line
+    ):
         if changed != middle and not verdict.ok:
             verdict = _verify(prefix, changed, suffix, specification)
     return verdict
@@ -125,37 +123,34 @@ def _verify(prefix: str, middle: str, suffix: str, specification: ScaleSpecifica
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 
 
-def lenient_texts(prefix: str, middle: str, suffix: str, specification: ScaleSpecification) -> list[str]:
+def lenient_texts(
+    prefix: str, middle: str, suffix: str, language: str, *, column: int | None = None, within_line: bool = False
+) -> list[str]:
     """Return the answer without its first fence, with line feeds and without one outer line end; also indented.
 
-    In languages with indentation, the second text has the indentation of the caret, or of the specified column, in the
-    place of its common indentation. Nothing inside the text is changed.
+    In languages with indentation, further texts are shifted to where the file is well formed, as truncation does it,
+    and to the column that is specified, or to each that is possible. An answer ``within_line`` has no indentation.
     """
     fence = _FENCE.search(middle.replace("\r\n", "\n"))
     # One fence is forgiven, the first; what a second one contains would be another answer.
     text = fence[2] if fence else middle.replace("\r\n", "\n")
     text = text.removeprefix("\n").removesuffix("\n")
-    if specification.kind in {"span_rest_of_line", "span_node"}:
+    if within_line or len(text) > MAX_TEXT_CHARACTERS:
         return [text]
-    found = [text]
-    if language_of_grammar(specification.language).indented:
-        found.append(_indented(prefix, text, specification))
     # Without it the last line of the answer and the first of the suffix would be one line.
-    needs_line_end = bool(suffix) and not suffix.startswith(("\n", "\r"))
-    return [one + "\n" if needs_line_end and not one.endswith("\n") else one for one in dict.fromkeys(found)]
-
-
-def _indented(prefix: str, text: str, specification: ScaleSpecification) -> str:
-    """Return the text with its common indentation replaced by that of the caret, or of the specified column."""
-    caret = column_at(prefix, len(prefix))
-    line = prefix[len(prefix) - caret :]
-    # The caret is behind code of its line: the first line of the answer continues it and has no indentation of its own.
-    if line.strip():
-        return text  # the caret is within a line of code
-    if not caret and specification.column is None:
-        return text
-    margin = line if caret else " " * (specification.column or 0)
-    return textwrap.indent(textwrap.dedent(text), margin, lambda line: bool(line.strip())).removeprefix(line)
+    if suffix and not suffix.startswith(("\n", "\r")) and not text.endswith("\n"):
+        text += "\n"
+    surroundings = Surroundings(prefix, suffix, language_of_grammar(language).name)
+    found = [text, reindent(text, surroundings)]
+    if surroundings.indented and not surroundings.caret_line:
+        # At the end of a file an answer is well formed in column 0, too, and leaves its block. A body has no column,
+        # since its header is in the prefix: none of the starter set's 86 was forgiven.
+        margins = possible_margins(surroundings) if column is None else [" " * column]
+        first, line_end, rest = text.partition("\n")
+        # The first line may have another indentation than the rest: a model continues the caret's line with it.
+        plain = dict.fromkeys([textwrap.dedent(text), first.lstrip(" \t") + line_end + textwrap.dedent(rest)])
+        found += [textwrap.indent(one, margin, lambda line: bool(line.strip())) for one in plain for margin in margins]
+    return list(dict.fromkeys(found))
 
 
 def verify_published(
