@@ -37,8 +37,8 @@ def lines(text: str) -> int:
 
 
 def moody(text: str) -> int:
-    """Not monotone: a longer text may have fewer tokens, as pairs that end one way melt together."""
-    return len(text) - 3 * text.count("ab")
+    """Not monotone: ``ab`` has one token, ``a`` two. Never negative: no tokenizer is (``ab`` had -1 here)."""
+    return 2 * len(text) - 3 * text.count("ab")
 
 
 COUNTS: list[Callable[[str], int]] = [len, words, quarters, with_bos, lines, moody]
