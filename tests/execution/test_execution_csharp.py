@@ -7,6 +7,7 @@ import pytest
 
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Status
 from caretbench.execution.toolchains import csharp
+from caretbench.runs.verdict import answer_result, reference_result
 from tests.support.compiled_programs import run_programs
 
 
@@ -89,6 +90,27 @@ def test_outcome(results: Mapping[str, ExecutionResult], name: str, status: Stat
 def test_a_missing_package_is_named_and_lines_are_the_programs(results: Mapping[str, ExecutionResult]) -> None:
     assert results["missing package"].missing_module == "No.Such.Package"
     assert "program.cs(6," in results["type"].diagnostics
+
+
+@pytest.mark.parametrize(
+    ("line", "version"),
+    [
+        ("List<int> rows = new();", "C# 9"),
+        ("var sign = 3 switch { > 0 => 1, _ => 0 };", "C# 9"),
+        ("int number = text;", None),  # wrong in each version
+        ("List<int> rows = new(; var sign = 3 switch { > 0 => 1 };", None),
+    ],
+)
+def test_a_program_in_a_newer_version_is_no_fault_of_a_reference(line: str, version: str | None) -> None:
+    source = f"using System.Collections.Generic;\nclass Program {{ static void Main() {{ {line} }} }}\n"
+    sdk = csharp.find_dotnet_sdk()
+    if sdk is None or not sdk.version.startswith(".NET SDK 3."):
+        pytest.skip("this machine's SDK compiles C# 9")
+    [result] = run_programs("csharp", {"a": source}).values()
+    assert (result.status, result.missing_module) == (Status.COMPILE_ERROR, version)
+    expected = Status.MISSING_DEPENDENCY if version else Status.COMPILE_ERROR
+    assert reference_result(result).result.status is expected
+    assert answer_result(result).result.status is Status.COMPILE_ERROR
 
 
 @pytest.mark.smoke

@@ -58,7 +58,7 @@ def reproduce(
     result = _result(_bounded(request, stored), problem, refusal)
     flags = () if is_reference else verdicts.answer_flags(text, problem, manifest.profile)
     if is_reference:
-        result = result.model_copy(update={"status": result.status.for_reference})
+        result = result.model_copy(update={"status": result.status.for_reference(result.missing_module)})
     if as_json:
         print_line(json.dumps(result.model_dump(mode="json") | {"flags": list(flags)}, indent=2, ensure_ascii=False))
     else:

@@ -75,10 +75,10 @@ class Status(StrEnum):
         """
         return self in _REPEATABLE
 
-    @property
-    def for_reference(self) -> Status:
-        """Return the outcome of a reference: a missing module is then the machine's fault."""
-        return Status.MISSING_DEPENDENCY if self is Status.UNRESOLVED_IMPORT else self
+    def for_reference(self, missing_module: str | None) -> Status:
+        """Return the outcome of a reference: a missing module, or a too old compiler, is then the machine's fault."""
+        too_old = self is Status.COMPILE_ERROR and missing_module is not None
+        return Status.MISSING_DEPENDENCY if self is Status.UNRESOLVED_IMPORT or too_old else self
 
 
 _MACHINE_FAULTS = frozenset({Status.SKIPPED, Status.SANDBOX_ERROR, Status.MISSING_DEPENDENCY})
@@ -232,6 +232,7 @@ class ExecutionResult(FrozenModel):
     run_status: Status | None = None
     """Outcome of the run itself, if ``status`` is the type checker's."""
     missing_module: str | None = None
+    """Module, package or version of a compiler that the program needs and this machine lacks, as far as it is known."""
     compile_s: float = 0.0
     run_s: float = 0.0
     cpu_s: float = 0.0

@@ -147,7 +147,7 @@ def result_without_program(problem: Problem, reason: str | None = None) -> Execu
 def reference_result(result: ExecutionResult) -> CountedResult:
     """Return the result of a reference, and whether it is a verdict."""
     # A reference cannot tamper with its own tests: some statuses mean something else for it.
-    result = result.model_copy(update={"status": result.status.for_reference})
+    result = result.model_copy(update={"status": result.status.for_reference(result.missing_module)})
     result = _accept_unfinishable_check(result)
     # A reference that took too long may have met a busy machine: the next run tries it again.
     return CountedResult(result, result.status.is_verdict and result.status is not Status.TIMEOUT)

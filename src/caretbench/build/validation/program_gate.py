@@ -268,7 +268,7 @@ def _may_be_unlucky(outcomes: GateOutcomes) -> bool:
 
 def _machine_faults(outcomes: GateOutcomes) -> list[str]:
     """Return the reasons why this machine cannot run the reference, such as a missing toolchain or package."""
-    faults = (one for one in _references(outcomes) if one.status.for_reference.is_machine_fault)
+    faults = (one for one in _references(outcomes) if one.status.for_reference(one.missing_module).is_machine_fault)
     return sorted(
         {
             f"reference_not_run: {one.status}" + (f" {one.missing_module}" if one.missing_module else "")

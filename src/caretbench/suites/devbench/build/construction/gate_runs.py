@@ -66,7 +66,10 @@ def rewrite_faults(
     for result in executor.submit(requests()):
         problem, about = asked[result.id]
         # A program that reads its own source, or the line of an error, passes or fails by the layout of an answer.
-        if result.status is not Status.PASSED and not result.status.for_reference.is_machine_fault:
+        if (
+            result.status is not Status.PASSED
+            and not result.status.for_reference(result.missing_module).is_machine_fault
+        ):
             fault = f"the assertions fail for the reference {about}: they check the text of the code"
             found.setdefault(problem.id, fault)
     return found
@@ -125,7 +128,7 @@ class GateRuns:
         requests = [one.model_copy(update={"id": name}) for name, one in asked.items() if one is not None]
         found = {}
         for result in self.executor.submit(requests):
-            status = result.status.for_reference
+            status = result.status.for_reference(result.missing_module)
             if status is not Status.PASSED and not status.is_machine_fault:
                 fault, printed = f"reference_fails: {status}", _printed(result)
                 found[result.id] = GateResult("gate", fault, f"{fault}: {printed}" if printed else fault)
