@@ -21,8 +21,11 @@ from tests.support.attack_table import FOLDER
 
 USER = 64_123
 PYTHON = "/usr/bin/python3"
-PACKAGES = ("pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection")
-"""Modules that the executor imports."""
+PACKAGES = (
+    "pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection",
+    "tree_sitter", "tree_sitter_c_sharp",
+)  # fmt: skip
+"""Modules that the executor imports, the last two for C# programs that do not compile."""
 
 
 @contextmanager

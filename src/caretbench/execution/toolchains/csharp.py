@@ -36,7 +36,7 @@ from caretbench.execution.toolchains.compile_server import (
     default_verdict,
 )
 from caretbench.files import cache_folder
-from caretbench.syntax.parser import captures, has_error, parse, query_text
+from caretbench.languages.table_reader import language_file
 
 REMEDY = "apt-get install dotnet-sdk-8.0, or set DOTNET_ROOT to an SDK, or on x86-64 run .ci/dotnet.sh"
 
@@ -90,7 +90,7 @@ class CsharpRuntime(BaseRuntime):
         if sdk is None:
             return Toolchain(language=self.language, available=False, remedy=REMEDY)
         texts = [harness_file(self.language, name) for name in _SOURCES]
-        texts.append(query_text(self.language, _VERSIONS) or "")
+        texts.append(language_file(self.language, f"{_VERSIONS}.scm") or "")
         mark = fingerprint(sdk.version, str(sdk.root), *texts, environment=_ENVIRONMENT)
         return Toolchain(language=self.language, available=True, version=sdk.version, fingerprint=mark)
 
@@ -160,6 +160,9 @@ class CsharpRuntime(BaseRuntime):
 
         The SDK 3.1 reports 23 of SAFIM's 1,084 C# references, written in C# 9, as faulty programs.
         """
+        # Executors run without parsers until a program does not compile.
+        from caretbench.syntax.parser import captures, has_error, parse
+
         tree = parse(source, self.language)
         found = {} if has_error(tree) else captures(tree.root_node, self.language, _VERSIONS)
         used = max((int(name.removeprefix(_VERSION)) for name in found), default=0)
