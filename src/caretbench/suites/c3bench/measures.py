@@ -19,6 +19,7 @@ from caretbench.problem import CriterionCheck, InlineSplice, PredicateCheck, Pro
 from caretbench.profiles import ProfileRule, ProfileRules
 from caretbench.suites.c3bench.implementations.features import FeatureRule, features_of_text
 from caretbench.suites.c3bench.scale import ScaleSpecification, verify
+from caretbench.suites.c3bench.scale.blind_scale import blind_scale
 from caretbench.suites.c3bench.scale.scale_types import Level
 from caretbench.suites.c3bench.scale.verifier import lenient_texts, verify_published
 from caretbench.suites.suite_types import Measurement
@@ -28,6 +29,8 @@ FEATURES_PREDICATE = "features"
 SCALE_PREDICATE = "scale"
 JUDGED = CriterionCheck(name="c3-instruction", maximum=1.0)
 """Judged criterion of problems about the implementation, next to their predicates or in their place."""
+BLIND_SCALE: Final = "blind-scale"
+"""Name of the baseline that has the extent of an instruction about scale, and no sense."""
 OTHER_VARIANT = "other_variant"
 """Hidden field of a problem: the right answer to another instruction of its context."""
 
@@ -115,16 +118,26 @@ def failed_predicates(problem: Problem, text: str, level: Level = "strict") -> l
     return [fault for check in checks if (fault := _fault(problem, check, text, level))]
 
 
-def published_fault(problem: Problem, text: str) -> str:
-    """Return the reason why an answer fails the paper's check of scale; empty if it does not."""
-    caret = problem.caret
+def scale_specification(problem: Problem) -> ScaleSpecification | None:
+    """Return the specification of a problem about scale; None for others."""
     for check in problem.checks:
         if isinstance(check, PredicateCheck) and check.name == SCALE_PREDICATE:
-            specification = ScaleSpecification.model_validate(check.arguments["specification"])
-            verdict = verify_published(caret.prefix, text, caret.suffix, specification)
-            if not verdict.ok:
-                return verdict.reason
-    return ""
+            return ScaleSpecification.model_validate(check.arguments["specification"])
+    return None
+
+
+def blind_answer(problem: Problem) -> str | None:
+    """Return the answer of the baseline ``blind-scale``; None for problems about an implementation."""
+    specification = scale_specification(problem)
+    if specification is None:
+        return None
+    return blind_scale(problem.caret.prefix, problem.caret.suffix, specification)
+
+
+def published_fault(problem: Problem, text: str) -> str:
+    """Return the reason why an answer fails the paper's check of scale; empty if it does not."""
+    caret, specification = problem.caret, scale_specification(problem)
+    return verify_published(caret.prefix, text, caret.suffix, specification).reason if specification else ""
 
 
 def _fault(problem: Problem, check: PredicateCheck, text: str, level: Level) -> str:

@@ -15,9 +15,11 @@ from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.baselines import BASELINES, BaselineFunction
 from caretbench.suites.c3bench.measures import (
+    BLIND_SCALE,
     OTHER_VARIANT,
     SUITE,
     C3BenchProfile,
+    blind_answer,
     failed_predicates,
     measured,
     measured_raw,
@@ -37,7 +39,9 @@ def _other_variant(problem: Problem) -> str | None:
     return problem.released.get(OTHER_VARIANT)
 
 
-C3_BASELINES: Final[Mapping[str, BaselineFunction]] = {**BASELINES, "other-variant": _other_variant}
+C3_BASELINES: Final[Mapping[str, BaselineFunction]] = {
+    **BASELINES, "other-variant": _other_variant, BLIND_SCALE: blind_answer,
+}  # fmt: skip
 """Baselines by name."""
 
 

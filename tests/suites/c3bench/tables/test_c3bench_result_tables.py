@@ -13,11 +13,17 @@ from caretbench.suites.c3bench.tables.result_tables import result_tables
 PREDICATE = PredicateCheck(name="features", counts=False)
 
 
+def scale(node: str) -> PredicateCheck:
+    """Return a specification: ``blind-scale`` writes a ``for`` into an empty file, but no argument of a call."""
+    kind = "block" if node == "for" else "span_node"
+    return PredicateCheck(name="scale", arguments={"specification": {"kind": kind, "node": node}}, counts=False)
+
+
 def problem(task: str, number: int, category: str) -> Problem:
     return Problem(
         id=f"{task}/{number}", suite="c3bench", shown=Caret(language="python", prefix="", instruction="Do it."),
         splice=InlineSplice(before="", after=""), reference="pass\n",
-        checks=(ProgramCheck(), PREDICATE) if task == "icc" else (PREDICATE,),
+        checks=(ProgramCheck(), PREDICATE) if task == "icc" else (scale("argument" if number else "for"),),
         labels={"task": task, "category": category, "language": "python"}, cluster=f"{task}/{number}",
         provenance=Provenance(source="test"),
     )  # fmt: skip
@@ -58,6 +64,7 @@ def test_pass_at_1_and_instruction_following_are_columns_of_their_own() -> None:
     assert (cells["SCC IF"], cells["SCC IF lenient"]) == ("25.0", "100.0")
     assert cells["Average IF"] == "25.0"
     assert cells["ICC ES"] == "50.0"
+    assert cells["SCC skill"] == "0.0"  # one of four follows, and so does the answer without sense
     categories = tables["c3bench-icc-category-default-clean@2"]
     assert categories.columns == ("Model", "parameter", "structural")
     assert [cell.partition("\n")[0] for cell in categories.rows[0]] == ["m", "0.0", "50.0"]
@@ -68,6 +75,19 @@ def test_without_a_run_nothing_is_known_about_implementations() -> None:
     [main, *_] = result_tables(pl.DataFrame(rows, infer_schema_length=None), PROBLEMS, 0)
     cells = dict(zip(main.columns, main.rows[0], strict=True))
     assert (cells["ICC Pass@1"], cells["ICC IF"], cells["Average IF"]) == ("–", "–", "–")
+
+
+def test_no_skill_is_printed_where_an_answer_without_sense_follows_all_but_always() -> None:
+    solved = {**PROBLEMS, **{f"scc/{number}": PROBLEMS["scc/0"] for number in range(4)}}
+    [main, *_] = result_tables(pl.DataFrame(ROWS, infer_schema_length=None), solved, 0)
+    assert dict(zip(main.columns, main.rows[0], strict=True))["SCC skill"] == "–\nblind 100.0"
+
+
+def test_the_paper_s_table_has_no_skill() -> None:
+    rows = [{**one, "profile": "paper"} for one in ROWS]
+    [main, *_] = result_tables(pl.DataFrame(rows, infer_schema_length=None), PROBLEMS, 0)
+    assert main.columns[-1] == "Average IF"
+    assert dict(zip(main.columns, main.rows[0], strict=True))["SCC IF"].startswith("25.0")
 
 
 def test_the_effect_of_the_instruction_is_a_table_and_a_chart() -> None:

@@ -17,7 +17,7 @@ from caretbench.conventional.descriptions import HUMANEVAL_INFILLING
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest, Executor
 from caretbench.extraction.policies import Policy, policy
-from caretbench.problem import PredicateCheck, Problem
+from caretbench.problem import Problem
 from caretbench.progress import Progress
 from caretbench.suites.c3bench.build.build import build_problems
 from caretbench.suites.c3bench.build.build_folder import OPTIONS
@@ -25,13 +25,13 @@ from caretbench.suites.c3bench.build.scale_middles import wrong_answers
 from caretbench.suites.c3bench.build.variants.model_roles import CHECKER_ROLE, GENERATOR_ROLE
 from caretbench.suites.c3bench.measures import (
     FEATURES_PREDICATE,
-    SCALE_PREDICATE,
     SUITE,
     TOKENIZER,
     failed_predicates,
+    scale_specification,
     token_count,
 )
-from caretbench.suites.c3bench.scale import ScaleSpecification, verify
+from caretbench.suites.c3bench.scale import verify
 from caretbench.suites.suite_types import BuildResult, Table
 from caretbench.suites.validity import ResumableGate, Validity
 
@@ -79,15 +79,12 @@ class CompletionGate(ResumableGate):
 
 def passing_wrong_answers(problem: Problem) -> list[str]:
     """Return the names of the six wrong answers that satisfy a problem's specification at the level ``lenient``."""
-    caret = problem.caret
-    found = []
-    for check in problem.checks:
-        if isinstance(check, PredicateCheck) and check.name == SCALE_PREDICATE:
-            specification = ScaleSpecification.model_validate(check.arguments["specification"])
-            lenient = specification.model_copy(update={"level": "lenient"})
-            answers = wrong_answers(caret.prefix, problem.reference, caret.suffix, specification)
-            found += [name for name, text in answers.items() if verify(caret.prefix, text, caret.suffix, lenient).ok]
-    return found
+    caret, specification = problem.caret, scale_specification(problem)
+    if specification is None:
+        return []
+    lenient = specification.model_copy(update={"level": "lenient"})
+    answers = wrong_answers(caret.prefix, problem.reference, caret.suffix, specification)
+    return [name for name, text in answers.items() if verify(caret.prefix, text, caret.suffix, lenient).ok]
 
 
 def _reference_faults(problem: Problem, text: str) -> Sequence[str]:

@@ -40,6 +40,8 @@ class StatementTable(LanguageTable):
     """Fields that contain the body of a compound statement."""
     kinds: Mapping[str, tuple[str, ...]] = {}
     """Statements by kind of block."""
+    blind: Mapping[str, tuple[str, ...]] = {}
+    """Texts of the baseline ``blind-scale`` by kind of block or of specification; ``statement`` is one line."""
     nodes: Mapping[str, tuple[tuple[str, str], ...]] = {}
     """Pairs of parent type and field (empty: any child) by class of node."""
 

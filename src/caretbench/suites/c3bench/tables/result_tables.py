@@ -9,8 +9,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from caretbench.metrics.intervals import mean_interval
+from caretbench.metrics.skill import skill, skill_interval
 from caretbench.problem import Problem
-from caretbench.suites.c3bench.measures import FOLLOWED, FOLLOWED_LENIENT
+from caretbench.suites.c3bench.measures import FOLLOWED, FOLLOWED_LENIENT, blind_answer, failed_predicates
 from caretbench.suites.instruction_effects import effect_table, instruction_effects
 from caretbench.suites.suite_types import FAILED_CONTROLS_MARK, Headline, Table
 
@@ -105,18 +106,22 @@ class ModelResults(NamedTuple):
 
         return self._replace(rows=tuple(row for row in self.rows if belongs(row)))
 
-    def mean(self, value: Callable[[Row], float | None]) -> Mean | None:
-        """Return the mean over problems of a value, each the mean over its samples; None without any."""
-        by_problem: dict[str, list[float]] = defaultdict(list)
+    def by_problem(self, value: Callable[[Row], float | None]) -> dict[str, float]:
+        """Return the mean over samples of a value, by problem in the order of names; those without any are missing."""
+        # Samples of one problem depend on each other; the problem is the unit of the interval.
+        found: dict[str, list[float]] = defaultdict(list)
         for row in self.rows:
             number = value(row)
             if number is not None:
-                by_problem[row["problem_id"]].append(number)
+                found[row["problem_id"]].append(number)
+        return {name: sum(found[name]) / len(found[name]) for name in sorted(found)}
+
+    def mean(self, value: Callable[[Row], float | None]) -> Mean | None:
+        """Return the mean over problems of a value, each the mean over its samples; None without any."""
+        by_problem = self.by_problem(value)
         if not by_problem:
             return None
-        names = sorted(by_problem)
-        # Samples of one problem depend on each other; the problem is the unit of the interval.
-        values = [sum(by_problem[name]) / len(by_problem[name]) for name in names]
+        names, values = list(by_problem), list(by_problem.values())
         interval = mean_interval(
             values, seed=self.seed, clusters=[self.problems[name].cluster for name in names],
             overlap_groups=[self.problems[name].overlap_group for name in names],
@@ -224,6 +229,13 @@ _HEADS: Final = (
     "Model", "FIM", "ICC ES", "ICC Pass@1", "ICC IF", "ICC IF of passed", "SCC ES", "SCC IF", "SCC IF lenient",
     "Average IF",
 )  # fmt: skip
+MOST_BLIND: Final = 0.9
+"""Share of answers without sense that follow, from which no skill is printed: too few problems are left above it."""
+_SKILL_HEAD: Final = "SCC skill"
+_SKILL_NOTE: Final = (
+    "SCC skill: (IF - blind) / (1 - blind) where there are no tests; blind is the IF of blind-scale, which writes the "
+    f"extent and nothing that means anything. No skill is printed where blind is {MOST_BLIND:.0%} or more."
+)
 _NOTES: Final = (
     "Percentages with 95% intervals, resampled by source. ES is the normalised Indel similarity; the paper does not "
     "name its variant. ICC IF: passes the tests and satisfies the predicate of its instruction, as printed; IF of "
@@ -288,6 +300,8 @@ def headline_results(results: pl.DataFrame) -> tuple[pl.DataFrame, Mapping[str, 
 
 def _main_table(models: Sequence[ModelResults], profile: str, policy: str) -> Table:
     rows = []
+    # The paper has no such column, and its profile prints what the paper prints.
+    skill_heads = (_SKILL_HEAD,) if profile != "paper" else ()
     for model in models:
         icc, scc = model.task("icc"), model.task("scc")
         both = [icc.mean(joint), scc.mean(followed)]
@@ -299,15 +313,32 @@ def _main_table(models: Sequence[ModelResults], profile: str, policy: str) -> Ta
                 model.title, model.fim, percentage(icc.mean(similarity)), percentage(icc.mean(passed)),
                 percentage(both[0]), percentage(icc.mean(followed_if_passed)), percentage(scc.mean(similarity)),
                 percentage(both[1]), percentage(scc.mean(followed_lenient)), average,
+                *(_scale_skill(scc) for _ in skill_heads),
             )
         )  # fmt: skip
     return Table(
         f"c3bench-results-{profile}-{policy}",
         f"C3-Bench, {profile} profile, policy {policy} (the paper's Table 2, in form)",
-        _HEADS,
+        (*_HEADS, *skill_heads),
         tuple(rows),
-        _NOTES,
+        (*_NOTES, *(_SKILL_NOTE for _ in skill_heads)),
     )
+
+
+def _scale_skill(model: ModelResults) -> str:
+    """Return the skill of answers about scale above ``blind-scale``, or the floor where it leaves no room."""
+    by_problem = model.by_problem(followed)
+    problems = [model.problems[name] for name in by_problem if not model.problems[name].runs_as_program]
+    if not problems:
+        return NO_VALUE
+    scores = [by_problem[one.id] for one in problems]
+    floors = [float(not failed_predicates(one, blind_answer(one) or "")) for one in problems]
+    blind = sum(floors) / len(floors)
+    value = skill(sum(scores) / len(scores), blind)
+    if value is None or blind >= MOST_BLIND:
+        return f"{NO_VALUE}\nblind {100 * blind:.1f}"
+    interval = skill_interval(scores, floors, [one.cluster for one in problems], seed=model.seed)
+    return Mean(value, interval.low, interval.high, len(scores)).text
 
 
 def _label_tables(models: Sequence[ModelResults], profile: str, policy: str) -> Iterator[Table]:
