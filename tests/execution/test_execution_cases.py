@@ -94,6 +94,19 @@ def test_more_output_than_is_kept_is_no_accepted_output(executor: LocalExecutor)
     assert many.status is Status.FAILED
 
 
+def test_a_contest_program_has_the_headers_and_the_stack_of_its_judge(executor: LocalExecutor) -> None:
+    """``fmax`` and ``malloc`` without their headers, and 32 MB of texts in a function, as references of SAFIM have."""
+    use = "int main() { int *p = (int*) malloc(4); *p = fmax(2, 3); %s return 0; }\n"
+    small = use % "std::cout << *p;"
+    for source in (
+        "#include <iostream>\n" + small,
+        "#include <stdio.h>\n" + use % 'printf("%d", *p);',
+        "#define own\n#include <iostream>\n" + small,  # no header of which is precompiled
+        "#include <iostream>\nint main() { std::string s[1005][1005]; std::cin >> s[9][9]; std::cout << s[9][9]; }",
+    ):
+        assert run(executor, source, [ProgramCase(stdin="3", outputs=("3",))], "cpp").status is Status.PASSED, source
+
+
 def test_the_limit_is_that_of_one_case(executor: LocalExecutor) -> None:
     """Costs 3 s of CPU: three cases of 0.7 s within a limit of 1 s, and one that never ends."""
     busy = "import time\nwhile time.process_time() < 0.7:\n    pass\nprint(1)\n"

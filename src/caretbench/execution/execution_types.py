@@ -126,8 +126,9 @@ def bounded_by_reference(limits: Limits, reference_cpu_s: float | None) -> Limit
 
 
 CONTEST = "contest"
-"""The variant of programs that read standard input, built as judges of contests do: C++ with -O2, C# as a release, and
-``ONLINE_JUDGE`` defined in C++ and C#, a property in Java (113 programs of SAFIM ask for it)."""
+"""The variant of programs that read standard input, built as judges of contests do: C++ with -O2, two headers and a
+large stack, C# as a release, and ``ONLINE_JUDGE`` defined in C++ and C#, a property in Java (113 programs of SAFIM ask
+for it)."""
 
 
 class ExecutionRequest(FrozenModel):
@@ -341,6 +342,7 @@ class RunPlan(FrozenModel):
     answer_lines: tuple[int, int] | None = None
     """First and last line of the answer in the executed program, for a harness that judges exits by line."""
     address_space_limit: bool = True  # RLIMIT_AS; runtimes that reserve address space get RLIMIT_DATA instead
+    stack_mb: int | None = None  # None: the machine's, usually 8
 
 
 class Toolchain(FrozenModel):

@@ -281,6 +281,7 @@ class ProgramRunner:
                 read_only=plan.read_only,
                 environment=environment,
                 address_space_limit=plan.address_space_limit,
+                stack_mb=plan.stack_mb,
                 limits=_with_room_for_output(request),
                 sentinel=sentinel,
                 stdin=stdin,

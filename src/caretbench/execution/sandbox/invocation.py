@@ -93,6 +93,8 @@ class Invocation:
     """Environment variables added to a small default; none of the host's are passed."""
     address_space_limit: bool = True
     """Limit the address space; otherwise only data memory, for runtimes that reserve much address space."""
+    stack_mb: int | None = None
+    """Limit of the stack; None: the machine's."""
     wall_s: float | None = None  # wall time in seconds, ``limits.wall_s`` by default
     sentinel: bool = False
     """Open the private channel: ``CARETBENCH_SENTINEL=<in>:<out>`` contains the descriptor numbers of two pipes. A
@@ -170,7 +172,9 @@ def _job(invocation: Invocation, display: str | None) -> dict[str, object]:
             **(index.environment if index is not None else {}), **(invocation.environment or {}),
         },
         "files": [(_inside(name), _bytes(content)) for name, content in (invocation.files or {}).items()],
-        "rlimits": resource_limits(limits, address_space_limit=invocation.address_space_limit),
+        "rlimits": resource_limits(
+            limits, address_space_limit=invocation.address_space_limit, stack_mb=invocation.stack_mb
+        ),
         "nonce": base64.urlsafe_b64encode(secrets.token_bytes(24)) if invocation.sentinel else b"",
         "descriptors": _random_descriptors(limits.nofile),
         "display": [display, ":99", "-screen", "0", "1280x1024x24", "-nolisten", "tcp"] if display else [],
@@ -220,7 +224,9 @@ def tmpfs_options(size_mb: int) -> str:
     return f"size={size_mb << 20},nr_inodes={MAX_FILES}"
 
 
-def resource_limits(limits: Limits, *, address_space_limit: bool) -> list[tuple[str, int, int]]:
+def resource_limits(
+    limits: Limits, *, address_space_limit: bool, stack_mb: int | None = None
+) -> list[tuple[str, int, int]]:
     """Return names of the ``resource`` module with soft and hard limits (bytes, seconds, numbers).
 
     Memory is bounded by the watchdog at ``memory_mb``; twice as much is the backstop for what grows faster than it
@@ -237,6 +243,8 @@ def resource_limits(limits: Limits, *, address_space_limit: bool) -> list[tuple[
         ("RLIMIT_SIGPENDING", _PENDING_SIGNALS, _PENDING_SIGNALS),
         ("RLIMIT_CORE", 0, 0),
     ]
+    if stack_mb is not None:
+        bounds.append(("RLIMIT_STACK", stack_mb << 20, stack_mb << 20))
     if address_space_limit:
         bounds.append(("RLIMIT_AS", room, room))
     else:

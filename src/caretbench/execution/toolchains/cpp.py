@@ -16,6 +16,7 @@ from caretbench.execution.execution_types import (
     ExecutionRequest,
     Limits,
     ProjectTree,
+    RunPlan,
     Toolchain,
     WarmSettings,
 )
@@ -50,7 +51,11 @@ OUT = "/out"
 
 PAPER_FLAGS = ("-std=c++17", "-Wall", "-O2")
 DEFAULT_FLAGS = ("-std=c++17", "-O0", "-w", f"-I{HARNESS}")
-CONTEST_FLAGS = ("-std=c++17", "-O2", "-w", "-DONLINE_JUDGE", f"-I{HARNESS}")
+# ExecEval includes both headers first: control_completion_001203 and 001400 of SAFIM have malloc and fmax from there.
+_CONTEST_HEADERS = ("-include", "limits.h", "-include", "math.h")
+CONTEST_FLAGS = ("-std=c++17", "-O2", "-w", "-DONLINE_JUDGE", *_CONTEST_HEADERS, f"-I{HARNESS}")
+# That of Codeforces; control_completion_008353 has 32 MB of texts there. ExecEval has no limit.
+_CONTEST_STACK_MB = 256
 LINKER_FLAGS = ("-fuse-ld=mold",) if Path(MOLD).exists() else ()
 SENTINEL_FLAGS = ("-Wl,--wrap=main",)
 COMMON_HEADERS = "common_headers"
@@ -87,7 +92,8 @@ class CppRuntime(ExecutableRuntime):
         linker = tool_version(MOLD, "--version") or "default linker"
         texts = [harness_file(self.language, name) for name in _HARNESS_FILES]
         commands = (*PAPER_FLAGS, "-include", *LINKER_FLAGS, *DEFAULT_FLAGS, "-include", *LINKER_FLAGS, *SENTINEL_FLAGS)
-        mark = fingerprint(version, linker, *texts, flags=commands)
+        contest = (*CONTEST_FLAGS, str(_CONTEST_STACK_MB))
+        mark = fingerprint(version, linker, *texts, flags=(*commands, *contest))
         return Toolchain(language=self.language, available=True, version=f"{version}, {linker}", fingerprint=mark)
 
     def expect(self, request: ExecutionRequest) -> bool:
@@ -122,7 +128,8 @@ class CppRuntime(ExecutableRuntime):
         if entry is None:
             return _compiled(self._build(plain, files, folder, request.limits), folder)
         place = f"{_PRECOMPILED}/{entry.name}/{HEADER}"
-        result = self._build((*flags, "-include", place, *sources), files, folder, request.limits)
+        # First: g++ takes no precompiled header after another one.
+        result = self._build(("-include", place, *flags, *sources), files, folder, request.limits)
         failed = result.error is None and result.killed is None and result.exit_code != 0
         # Other libraries' headers may not bear to come twice.
         doubtful = not common and (entry.headers is None or _of_headers(result))
@@ -133,6 +140,11 @@ class CppRuntime(ExecutableRuntime):
                 self.headers.is_intact(entry)  # else it goes
             result = result.model_copy(update={"wall_s": first_s + result.wall_s})
         return _compiled(result, folder)
+
+    def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
+        """Return a plan that runs the executable; a contest's programs have the stack of its judges."""
+        plan = super().plan(request, artefact)
+        return plan.model_copy(update={"stack_mb": _CONTEST_STACK_MB}) if request.variant == CONTEST else plan
 
     def _build(
         self, arguments: Sequence[str], files: Mapping[str, str | bytes], folder: Path, limits: Limits
