@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from caretbench.languages import language as language_named
-from caretbench.people.telemetry.due_block import DueBlock, due_block
+from caretbench.people.telemetry.event_features import DueBlock, due_block
 from caretbench.problem import Problem
 from caretbench.suites import load_suite
 from caretbench.suites.codevbench.build.hidden_spans import HiddenSpan, hidden_spans

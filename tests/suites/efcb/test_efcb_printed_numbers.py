@@ -11,7 +11,7 @@ from caretbench.problem import Problem
 from caretbench.suites.efcb.efcb_score import PUBLISHED_FORMULA
 from caretbench.suites.efcb.problem_metadata import TASKS
 from caretbench.suites.efcb.suite import Efcb
-from caretbench.suites.efcb.tables.printed_numbers import (
+from caretbench.suites.efcb.tables.result_tables import (
     ALL,
     order_repositories,
     printed_counts,
@@ -21,8 +21,8 @@ from caretbench.suites.efcb.tables.printed_numbers import (
     printed_repositories,
     printed_rows,
     printed_score_rows,
+    result_tables,
 )
-from caretbench.suites.efcb.tables.result_tables import result_tables
 from tests.support.released_efcb import NAMES, repository_rows, write_release
 
 SUITE = Efcb()

@@ -3,7 +3,7 @@
 import pytest
 
 from caretbench.problem import Caret, FileSplice, Problem, Provenance
-from caretbench.suites.simcopilot import answer_syntax
+from caretbench.suites.simcopilot import suite as simcopilot
 
 FILES = {
     "a.py": "def f(items):\n    total = 0\n    for item in items:\n        total += item\n    return total\n",
@@ -19,8 +19,8 @@ SPANS = {
 
 @pytest.fixture(autouse=True)
 def project(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer_syntax, "original_file", lambda _snapshot, path: FILES[path].encode())
-    answer_syntax._faults.cache_clear()
+    monkeypatch.setattr(simcopilot, "original_file", lambda _snapshot, path: FILES[path].encode())
+    simcopilot._faults.cache_clear()
 
 
 def problem(path: str) -> Problem:
@@ -54,4 +54,4 @@ def problem(path: str) -> Problem:
     ],
 )
 def test_a_file_is_faulty_where_it_was_not_before(path: str, answer: str, fault: str) -> None:
-    assert answer_syntax.syntax_fault(problem(path), answer) == fault
+    assert simcopilot.syntax_fault(problem(path), answer) == fault
