@@ -126,7 +126,7 @@ def family_p_values(family: Sequence[ResamplingUnits], seed: int) -> list[float]
     sums = sums[order]
     # Equal sums differ in their last digits by the order of adding.
     least = np.abs(sums.sum(axis=1)) - 1e-9
-    signs, seen = _signs(sums.shape[1], seed)
+    signs, seen = flips_of(sums.shape[1], seed)
     extreme = np.full(len(family), 0 if seen else 1)
     for start in range(0, signs.shape[1], _FLIPPED_AT_ONCE):
         flipped = np.abs(sums @ signs[:, start : start + _FLIPPED_AT_ONCE].astype(np.float64))
@@ -159,7 +159,7 @@ def _aligned(family: Sequence[ResamplingUnits]) -> Floats:
     return sums
 
 
-def _signs(units: int, seed: int) -> tuple[NDArray[np.int8], bool]:
+def flips_of(units: int, seed: int) -> tuple[NDArray[np.int8], bool]:
     """Return the signs of units by flip, and whether these are all flips (of which half are mirror images)."""
     if 2 ** (units - 1) <= FLIPS:
         bits = np.arange(2 ** (units - 1)) >> np.arange(units)[:, None] & 1
