@@ -21,6 +21,7 @@ from caretbench.errors import UsageError
 from caretbench.files import DataError, sha256_file
 from caretbench.problem import CasesCheck, InlineSplice, Problem
 from caretbench.suites import load_suite
+from tests.support.conventional_layouts import SAFIM
 
 
 @contextmanager
@@ -32,17 +33,6 @@ def serve_folder(folder: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
         thread.join()
-
-
-SAFIM = {
-    "task_id": "block_completion_000001",
-    "lang": "cpp",
-    "prompt": "Complete the code in cpp to solve this programming problem:\n\n"
-    "Description: Print any of them.\n\nCode:\n\nint main() {\r\n/* TODO: Your code here */\n}",
-    "eval_prompt": "int main() {\r\n{{completion}}\n}",
-    "ground_truth": "return 0;\r\n",
-    "unit_tests": [{"input": "1\n...", "output": ["2"]}],
-}
 
 
 def problems_of(name: str, folder: Path, *rows: dict[str, Any]) -> list[Problem]:

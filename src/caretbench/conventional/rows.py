@@ -7,9 +7,9 @@ deletes before it compiles.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple
 
 from caretbench.conventional.descriptions import DataFile, Description, Flag, Hole, Template, description
@@ -61,8 +61,15 @@ def read_rows(path: Path, file: DataFile | None = None, values: Mapping[str, str
         yield DataRow(f"{path}:{number}", {"row": number, **row, **added}, file)
 
 
-def read_problems(name: str, rows: Iterator[DataRow]) -> list[Problem]:
+def read_problems(
+    name: str, rows: Iterator[DataRow], complete: Callable[[str, Problem], Problem] | None = None
+) -> list[Problem]:
     """Return the problems of the rows, in order.
+
+    Args:
+        name: The benchmark.
+        rows: Its rows.
+        complete: Returns a problem with what is outside its row, whose place it gets, too.
 
     Raises:
         DataError: a field is missing or wrong, or an id occurs twice; the message has file and line.
@@ -73,7 +80,9 @@ def read_problems(name: str, rows: Iterator[DataRow]) -> list[Problem]:
     for row in rows:
         problem = _problem(name, about, row)
         if problem.id in problems:
-            raise DataError(f"{row.where}: the id {problem.id!r} is already used at {places[problem.id]}")
+            raise DataError(f"{row.where}: the id {problem.id[:_LONG]!r} is already used at {places[problem.id]}")
+        if complete is not None:
+            problem = complete(row.where, problem)
         problems[problem.id], places[problem.id] = problem, row.where
     return [*problems.values()]
 
@@ -83,13 +92,13 @@ def _problem(name: str, about: Description, row: DataRow) -> Problem:
     values = dict(row.values)
     language = about.languages.get(spelled := _text(row, fields.language, values), spelled)
     if language not in languages():
-        raise DataError(f"{row.where}: unknown language {spelled!r}")
+        raise DataError(f"{row.where}: unknown language {spelled[:_LONG]!r}")
     values["language"] = language
-    reference = _lines(_text(row, fields.reference, values))
+    reference = _code(row, fields.reference, values)
     if fields.hole is not None:
         prefix, suffix = _halves(row, fields.hole, values)
     else:
-        prefix, suffix = (_lines(_text(row, part, values)) for part in (fields.prefix, fields.suffix))
+        prefix, suffix = (_code(row, part, values) for part in (fields.prefix, fields.suffix))
     statement = _statement(row, fields.statement, values, prefix, suffix) if fields.statement else None
     checks = _checks(row, about, values)
     inputs = "\n".join(case.stdin for check in checks if isinstance(check, CasesCheck) for case in check.cases)
@@ -98,17 +107,19 @@ def _problem(name: str, about: Description, row: DataRow) -> Problem:
     labels |= {label: _text(row, template, values) for label, template in fields.labels.items()}
     if faults := [flag.name for flag in about.flags if _is_flagged(row, flag, values, labels)]:
         labels["fault"] = faults
-    before, after = _program(about, prefix, suffix, _lines(_text(row, fields.tests, values)), labels)
+    before, after = _program(about, prefix, suffix, _code(row, fields.tests, values), labels)
+    if not (problem_id := _text(row, fields.id, values)):
+        raise DataError(f"{row.where}: the id, {fields.id}, is empty")
     return Problem(
-        id=_text(row, fields.id, values),
+        id=problem_id,
         suite=name,
         shown=Caret(
             language=language,
             prefix=prefix,
             suffix=suffix,
-            path=_optional(row, fields.path, values),
+            path=_path(row, fields.path, values),
             context=tuple(_context(row, about, values)),
-            repository=_optional(row, fields.repository, values),
+            repository=_path(row, fields.repository, values),
             statement=statement,
             hole=labels.get("split"),
         ),
@@ -128,7 +139,7 @@ def _lines(text: str) -> str:
 
 def _halves(row: DataRow, hole: Hole, values: Mapping[str, Any]) -> tuple[str, str]:
     """Return the program before and after its hole."""
-    program = _lines(_text(row, hole.program, values))
+    program = _code(row, hole.program, values)
     found = [(mark, program.count(mark)) for mark in hole.marks if mark in program]
     if [count for _, count in found] != [1]:
         raise DataError(f"{row.where}: {hole.program} has {sum(count for _, count in found)} holes, 1 expected")
@@ -138,7 +149,7 @@ def _halves(row: DataRow, hole: Hole, values: Mapping[str, Any]) -> tuple[str, s
 
 def _statement(row: DataRow, shown: Hole, values: Mapping[str, Any], prefix: str, suffix: str) -> str:
     """Return what is shown before the program; the shown program is the one that runs, with a mark at the caret."""
-    text = _lines(_text(row, shown.program, values))
+    text = _code(row, shown.program, values)
     for mark in shown.marks:
         program = prefix + mark + suffix
         if text.endswith(program):
@@ -192,9 +203,10 @@ def _context(row: DataRow, about: Description, values: Mapping[str, Any]) -> Ite
     fields = about.fields.context
     if fields is None:
         return
-    entries = _lookup(values, fields.entries)
     # Files without retrieval have no cross-file context; others hold null where nothing was found.
-    found = entries if isinstance(entries, list | tuple) else ()
+    found = _lookup(values, fields.entries) or ()
+    if not isinstance(found, list | tuple):
+        raise DataError(f"{row.where}: the field {fields.entries!r} is {type(found).__name__}, expected a list")
     for entry in reversed(found) if fields.best_first else found:
         path, text = _lookup(entry, fields.path), _lookup(entry, fields.text)
         if not isinstance(path, str) or not isinstance(text, str):
@@ -233,24 +245,38 @@ def _optional(row: DataRow, template: Template, values: Mapping[str, Any]) -> st
     return _text(row, template, values) or None
 
 
-def _text(row: DataRow, template: Template, values: Mapping[str, Any]) -> str:
+def _path(row: DataRow, template: Template, values: Mapping[str, Any]) -> str | None:
+    path = _optional(row, template, values)
+    if path and (PurePosixPath(path).is_absolute() or not {"..", "."}.isdisjoint(path.split("/")) or "\0" in path):
+        raise DataError(f"{row.where}: {template} is {path[:_LONG]!r}, expected a path below the archive")
+    return path
+
+
+def _code(row: DataRow, template: Template, values: Mapping[str, Any]) -> str:
+    """Return a text of the program; a number is none."""
+    return _lines(_text(row, template, values, str))
+
+
+def _text(
+    row: DataRow, template: Template, values: Mapping[str, Any], allowed: type | tuple[type, ...] = (str, int)
+) -> str:
     """Return the text of the first template whose fields are all there; empty where no template is given."""
     templates = (template,) if isinstance(template, str) else template
-    missing = ""
+    missing: list[str] = []
     for candidate in templates:
         parts: dict[str, str] = {}
         for name in _FIELD.findall(candidate):
             value = _lookup(values, name)
             if value is None:
-                missing = missing or name
+                missing.append(repr(name))
                 break
-            if isinstance(value, bool | list | tuple | Mapping):
+            if isinstance(value, bool) or not isinstance(value, allowed):
                 raise DataError(f"{row.where}: the field {name!r} is {type(value).__name__}, expected text")
             parts[name] = str(value)
         else:
             return _FIELD.sub(lambda match, parts=parts: parts[match[1]], candidate)  # type: ignore[misc]
     if templates:
-        raise DataError(f"{row.where}: the field {missing!r} is missing")
+        raise DataError(f"{row.where}: the field {' or '.join(missing)} is missing")
     return ""
 
 

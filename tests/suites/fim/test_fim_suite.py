@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,73 +19,25 @@ from caretbench.prompts.strategy import PromptBudget
 from caretbench.runs.verdict import answer_flags
 from caretbench.suites import load_suite
 from tests.support.compiled_programs import need_toolchain
+from tests.support.conventional_layouts import (
+    HUMANEVAL,
+    LAYOUTS,
+    crosscodeeval,
+    crosscodelongeval,
+    real_fim_eval,
+    repobench,
+    repoeval,
+    repositories,
+    write_rows,
+)
 
-Json = dict[str, Any]
 UNLIMITED = PromptBudget(None, len)
 
 
-def write_rows(path: Path, *rows: Json) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    return path
+TEXT_LAYOUTS = ("crosscodeeval", "crosscodelongeval", "repoeval", "repobench", "real-fim-eval")
 
 
-def retrieved(task: str, prompt: str, truth: str, **more: Any) -> Json:
-    return {
-        "prompt": prompt, "groundtruth": truth, "right_context": "\nend()\n",
-        "metadata": {"task_id": task, "repository": "owner-repo", "file": "a.py"},
-        "crossfile_context": {
-            "text": "# unused",
-            "list": [
-                {"retrieved_chunk": "best()", "filename": "b.py", "score": 0.9},
-                {"retrieved_chunk": "worse()", "filename": "c.py", "score": 0.1},
-            ],
-        },
-        **more,
-    }  # fmt: skip
-
-
-def crosscodeeval(folder: Path) -> Path:
-    write_rows(folder / "python" / "line_completion_rg1_bm25.jsonl", retrieved("p/1", "x = 1\ny = ", "f(x, 2)"))
-    return folder
-
-
-def crosscodelongeval(folder: Path) -> Path:
-    row = retrieved("r/1", "def f():\n", "    a = 1\n    return a\n")
-    write_rows(folder / "function_completion.jsonl", row)
-    write_rows(folder / "chunk_completion.jsonl", retrieved("r/1", "x = ", "1"))
-    return folder
-
-
-def repoeval(folder: Path) -> Path:
-    metadata = {"task_id": "repo/7", "ground_truth": "a = 1\nb = 2", "fpath_tuple": ["repo", "a.py"], "line_no": 3}
-    return write_rows(
-        folder / "line_level_completion_2k_context_codex.test.jsonl", {"prompt": "x\n", "metadata": metadata}
-    )
-
-
-def repobench(folder: Path) -> Path:
-    row = {
-        "repo_name": "o/r", "file_path": "a.py", "import_statement": "import os", "cropped_code": "x = 1",
-        "next_line": "y = x", "level": "2k", "context": [{"identifier": "f", "path": "b.py", "snippet": "def f(): 1"}],
-    }  # fmt: skip
-    write_rows(folder / "repobench_python_v1.1" / "cross_file_first.jsonl", row)
-    return folder
-
-
-def real_fim_eval(folder: Path) -> Path:
-    row = {"task_id": 5, "lang": "c++", "repo": "o/r", "prefix": "int x = ", "suffix": ";\n", "canonical_solution": "1"}
-    write_rows(folder / "edit.jsonl", row)
-    return folder
-
-
-LAYOUTS: Mapping[str, Callable[[Path], Path]] = {
-    "crosscodeeval": crosscodeeval, "crosscodelongeval": crosscodelongeval, "repoeval": repoeval,
-    "repobench": repobench, "real-fim-eval": real_fim_eval,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", TEXT_LAYOUTS)
 def test_each_layout_is_read_and_its_reference_matches(name: str, tmp_path: Path) -> None:
     data = LAYOUTS[name](tmp_path / "data")
     suite = load_suite(name)
@@ -148,25 +100,6 @@ def test_repobench_compares_words(tmp_path: Path) -> None:
 def test_a_language_may_be_spelled_as_in_the_release(tmp_path: Path) -> None:
     (problem,) = load_suite("real-fim-eval").load(str(real_fim_eval(tmp_path))).problems
     assert (problem.caret.language, problem.id, problem.cluster) == ("cpp", "edit/5", "o/r")
-
-
-def repositories(folder: Path, *, change: str = "") -> Path:
-    """Two repositories in the layout of ExecRepoBench, with a script that decides."""
-    rows: list[Json] = []
-    for name, middle in (("first", "a + b"), ("second", "a * b")):
-        place = folder / "repos" / name
-        place.mkdir(parents=True)
-        before, after = "def f(a, b):\n    return ", "\n"
-        (place / "code.py").write_text(before + middle + after + change)
-        expected = 5 if name == "first" else 6
-        (place / "evaluate_repo.py").write_text(f"from code import f\nassert f(2, 3) == {expected}\n")
-        rows.append(
-            {
-                "repo_name": name, "file_name": "code.py", "prefix_code": before, "middle_code": middle,
-                "suffix_code": after, "context_code": [["other.py", "x = 1"]], "fill_type": "expression",
-            }
-        )  # fmt: skip
-    return write_rows(folder / "exec_repo_bench.jsonl", *rows)
 
 
 def test_repositories_decide_by_their_own_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,12 +180,6 @@ def test_limits_are_those_of_the_benchmark(tmp_path: Path) -> None:
     request = load_suite("safim").request(safim_problem(tmp_path), "1", "default")
     assert isinstance(request, ExecutionRequest)
     assert (request.limits.cpu_s, request.confirms_cpu_limit, request.sentinel) == (2.0, False, False)
-
-
-HUMANEVAL = {
-    "task_id": "SingleLineInfilling/HumanEval/0/L0", "entry_point": "f", "prompt": "def f():\n", "suffix": "\n",
-    "canonical_solution": "    return 1", "test": "def check(candidate):\n    assert candidate() == 1\n",
-}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from caretbench.projects.answer_requests import workspace_request
 from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.fim.measures import matches, released_measures
-from caretbench.suites.fim.repositories import in_repositories
+from caretbench.suites.fim.repositories import Repositories
 from caretbench.suites.suite_types import Measurement, ProblemSet, Stratification
 
 _DATA = re.compile(r"\.(?:jsonl|jsonl\.gz|parquet)$")
@@ -68,16 +68,19 @@ class FimSuite(Suite):
         root = Path(source)
         if not root.exists():
             raise DataError(f"{source}: no such file or folder")
-        problems = read_problems(self.name, self._rows(root))
+        project = self.about_data.project
+        complete = Repositories(project, root).complete if project is not None else None
+        problems = read_problems(self.name, self._rows(root), complete)
         if not problems:
             raise DataError(f"{source}: no data of {self.title} here; expected files of the form {about.layout}")
-        if project := self.about_data.project:
-            problems = [*in_repositories(problems, project, root)]
         return ProblemSet.of(root.resolve().name, problems)
 
     def _rows(self, root: Path) -> Iterator[DataRow]:
         """Yield the rows of the released files below a folder: by their names, else by the described layout."""
-        named = {Path(file.path).name: file for file in self.about_data.files}
+        files = self.about_data.files
+        named = {
+            name: file for file in files for name in (Path(file.path).name, Path(file.path.removesuffix(".gz")).name)
+        }
         paths = [root] if root.is_file() else sorted(path for path in root.rglob("*") if path.is_file())
         known: list[tuple[Path, DataFile | None, Mapping[str, str]]] = [
             (path, named[path.name], {}) for path in paths if path.name in named and _DATA.search(path.name)
