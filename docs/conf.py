@@ -49,13 +49,23 @@ def _site_links(_app: Any, name: str, source: list[str]) -> None:
     source[0] = text.replace(f"]({outside}LICENSE)", f"]({'../' * (name.count('/') + 1)}LICENSE)")
 
 
+def _script_output(name: str) -> str:
+    # A process of its own: autodoc leaves modules that it imported with TYPE_CHECKING set, on which pydantic fails.
+    command = [sys.executable, "-m", f"scripts.{name}"]
+    return subprocess.check_output(command, cwd=_ROOT, env={**os.environ, "NO_COLOR": "1"}, text=True)
+
+
+def _profile_rules(_app: Any, name: str, source: list[str]) -> None:
+    """Give the page of profiles the rules of the code."""
+    if name == "reference/profiles":
+        source[0] += f"\n{_script_output('profile_sections')}"
+
+
 def _verb_options(_app: Any, name: str, source: list[str]) -> None:
     """Give each section of the page of verbs the help of its commands: a copy in the page would grow old."""
     if name != "reference/verbs":
         return
-    # A process of its own: autodoc leaves modules that it imported with TYPE_CHECKING set, on which pydantic fails.
-    command = [sys.executable, "-m", "scripts.command_helps"]
-    texts = json.loads(subprocess.check_output(command, cwd=_ROOT, env={**os.environ, "NO_COLOR": "1"}))
+    texts = json.loads(_script_output("command_helps"))
     head, *sections = re.split(r"(?m)^(?=## )", source[0])
     parts = [(head, ""), *((section, section.split()[1]) for section in sections)]
     source[0] = "\n".join(
@@ -67,3 +77,4 @@ def setup(app: Any) -> None:
     """Register the hooks of this site."""
     app.connect("source-read", _site_links)
     app.connect("source-read", _verb_options)
+    app.connect("source-read", _profile_rules)

@@ -7,7 +7,7 @@ import pytest
 
 from caretbench.profiles import PROFILES, ProfileRule, ProfileRules, profile_named, rules_of
 from caretbench.suites import built_in, load_suite
-from caretbench.suites.profile_tables import profile_table, profiles_page
+from caretbench.suites.profile_tables import profile_sections, profile_table
 
 ROOT = Path(__file__).parents[2]
 
@@ -45,9 +45,15 @@ def test_a_line_for_each_rule(name: str) -> None:
     assert all(paper and default for _, paper, default in table.rows)
 
 
-def test_the_page_is_made_of_the_rules() -> None:
-    page = (ROOT / "docs" / "reference" / "profiles.md").read_text("utf-8")
-    assert page == profiles_page(map(load_suite, built_in())), "run: python scripts/profiles_page.py"
+def test_the_page_of_the_site_has_each_rule() -> None:
+    suites = [load_suite(name) for name in built_in()]
+    text = profile_sections(suites)
+    common = ProfileRules.rules()
+    assert all(text.count(f"| {rule.about} |") >= 1 for rule in common.values())
+    for suite in suites:
+        own = [rule for name, rule in suite.profile_rules.rules().items() if common.get(name) is not rule]
+        assert suite.title in text
+        assert all(f"| {' | '.join((rule.about, *rule.descriptions))} |" in text for rule in own)
 
 
 def test_profiles_are_told_apart_in_one_place() -> None:

@@ -1,4 +1,4 @@
-"""Table of the differences between a suite's profiles, and the page of all suites."""
+"""Table of the differences between a suite's profiles, and those of all suites for the documentation."""
 
 from __future__ import annotations
 
@@ -10,20 +10,6 @@ from caretbench.suites.suite_types import Table
 
 _HEAD = ("", *PROFILES)
 
-_ABOUT = """\
-# Profiles
-
-Each suite scores in two ways. `paper` does what the paper's released code does, so that numbers can be compared with
-published ones. `default` does what should be done; it is the one to believe. The two are never mixed in one column.
-
-Rules about programs hold where answers become programs of their own (DevBench). In SimCopilot the project's tests
-decide, under both profiles by the exit status of their command and their reports; in EFCB nothing runs. The gate
-(`validate`) always works under `default`.
-
-This page is made of the rules in the code (`python scripts/profiles_page.py`); `caretbench list SUITE --profiles`
-prints the same.
-"""
-
 
 def profile_table(suite: Suite) -> Table:
     """Return a table of the differences between a suite's profiles, one row per rule."""
@@ -31,13 +17,13 @@ def profile_table(suite: Suite) -> Table:
     return Table("profiles", title, _HEAD, tuple(_lines(suite.profile_rules.rules())))
 
 
-def profiles_page(suites: Iterable[Suite]) -> str:
-    """Return the Markdown page ``docs/reference/profiles.md``: the common rules, then those of each suite.
+def profile_sections(suites: Iterable[Suite]) -> str:
+    """Return sections in Markdown for the site's page of profiles: the common rules, then those of each suite.
 
     Suites with the same rules have one table.
     """
     common = ProfileRules.rules()
-    parts = [_ABOUT, "## All suites\n", *_markdown(common)]
+    parts = ["## All suites\n", *_markdown(common)]
     titles: dict[tuple[str, ...], list[str]] = {}
     for suite in suites:
         rules = suite.profile_rules.rules()

@@ -63,6 +63,7 @@ class C3BenchProfile(ProfileRules):
             "the whole specification, on the completed file: also what follows, nesting, and whether it parses",
         ),
     )
+    scale_skill = ProfileRule("Is the skill above blind-scale shown?", paper=False, default=True)
 
 
 def token_count(text: str) -> int:

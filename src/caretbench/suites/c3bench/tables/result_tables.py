@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from caretbench.metrics.intervals import mean_interval
 from caretbench.metrics.skill import skill, skill_interval
 from caretbench.problem import Problem
-from caretbench.suites.c3bench.measures import FOLLOWED, FOLLOWED_LENIENT, blind_answer, failed_predicates
+from caretbench.profiles import profile_named
+from caretbench.suites.c3bench.measures import (
+    FOLLOWED,
+    FOLLOWED_LENIENT,
+    C3BenchProfile,
+    blind_answer,
+    failed_predicates,
+)
 from caretbench.suites.instruction_effects import effect_table, instruction_effects
 from caretbench.suites.suite_types import FAILED_CONTROLS_MARK, Headline, Table
 
@@ -301,7 +308,7 @@ def headline_results(results: pl.DataFrame) -> tuple[pl.DataFrame, Mapping[str, 
 def _main_table(models: Sequence[ModelResults], profile: str, policy: str) -> Table:
     rows = []
     # The paper has no such column, and its profile prints what the paper prints.
-    skill_heads = (_SKILL_HEAD,) if profile != "paper" else ()
+    skill_heads = (_SKILL_HEAD,) if C3BenchProfile(profile_named(profile)).scale_skill else ()
     for model in models:
         icc, scc = model.task("icc"), model.task("scc")
         both = [icc.mean(joint), scc.mean(followed)]
