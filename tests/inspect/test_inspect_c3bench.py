@@ -64,6 +64,6 @@ def test_row_by_row_the_same(tmp_path: Path) -> None:
     assert theirs_kinds == {identity: kinds.get(identity, []) for identity in ours}
     assert {name for values in ours.values() for name in values} >= {"passed", "followed", "followed_lenient"}
     [column] = [one for one in summarise_run(load_run_folder(tmp_path / "run")).columns if not one.baseline]
-    assert column.overall.pass_at[1].problems == len(chosen[0])
+    assert column.overall.pass_at[1].problems == len(problems)
     assert numbers(log)["pass@1"] == pytest.approx(column.overall.pass_at[1].value, rel=1e-14)
     assert column.coverage == 1.0

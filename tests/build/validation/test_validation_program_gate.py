@@ -119,7 +119,7 @@ def test_right_answers_in_other_layouts_and_the_line_again_are_tried(
 
 def outcomes(**statuses: Sequence[Status]) -> dict[GateAnswer, GateOutcome]:
     return {
-        GateAnswer(name, f"{number}"): GateOutcome(status, (), None)
+        GateAnswer(name, f"{number}", trivial=name in {"empty", "stub"}): GateOutcome(status, (), None)
         for name, found in statuses.items()
         for number, status in enumerate(found)
     }

@@ -10,6 +10,7 @@ import pytest
 
 from caretbench.files import DataError
 from caretbench.problem import InlineSplice, Problem, Provenance
+from caretbench.suites.c3bench.build.build_folder import SourceText
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction, read_functions
 from caretbench.suites.c3bench.build.problem_building import implementation_problems, scale_problem
 from caretbench.suites.c3bench.build.scale_middles import scale_middles
@@ -69,7 +70,7 @@ def test_the_wording_of_an_instruction_depends_on_the_problem_and_never_changes(
 def test_a_judge_is_asked_about_implementations_and_not_about_scale() -> None:
     assert all(JUDGED in one.checks for one in problems())
     [middle, *_] = scale_middles(TEXT, "python")
-    assert JUDGED not in scale_problem("ours", TEXT, middle, OURS).checks
+    assert JUDGED not in scale_problem(SourceText("ours", "python", TEXT, OURS), middle).checks
 
 
 def test_an_answer_to_one_instruction_fails_under_another() -> None:
@@ -107,7 +108,7 @@ def test_references_of_scale_satisfy_what_their_instructions_say(language: str, 
     middles = scale_middles(text, language)
     assert {middle.type for middle in middles} == {"span", "multi_line", "block"}
     for middle in middles:
-        problem = scale_problem("ours", text, middle, OURS)
+        problem = scale_problem(SourceText("ours", language, text, OURS), middle)
         assert problem.caret.prefix + problem.reference + problem.caret.suffix == text
         assert failed_predicates(problem, problem.reference) == []
         assert failed_predicates(problem, "") != []

@@ -14,7 +14,7 @@ from caretbench.problem import PredicateCheck, Problem
 from caretbench.reports.strata import has_verdicts
 from caretbench.suites import load_suite
 from caretbench.suites.baselines import baseline_completions
-from caretbench.suites.c3bench.build.builder import passing_wrong_answers, repeated_sources
+from caretbench.suites.c3bench.build.builder import repeated_sources
 from caretbench.suites.c3bench.build.scale_middles import wrong_answers
 from caretbench.suites.c3bench.scale import ScaleSpecification, verify
 from caretbench.suites.c3bench.suite import starter_folder
@@ -55,7 +55,7 @@ def test_no_score_without_a_run_counts_as_passing() -> None:
         assert found["followed"] == found["exact_match"] == 1.0
         assert all(not check.counts for check in problem.checks if isinstance(check, PredicateCheck))
     assert has_verdicts(of_task("icc")[0])
-    assert not has_verdicts(of_task("scc")[0])
+    assert has_verdicts(of_task("scc")[0])
 
 
 def test_references_follow_and_empty_answers_do_not() -> None:
@@ -73,14 +73,15 @@ def test_the_right_answer_to_another_instruction_does_not_follow_this_one() -> N
     assert not list(baseline_completions("other-variant", of_task("scc"), SUITE.baselines))
 
 
-@pytest.mark.long
-def test_no_specification_accepts_one_of_the_six_wrong_answers() -> None:
-    assert {problem.id: found for problem in of_task("scc") if (found := passing_wrong_answers(problem))} == {}
-
-
-def test_scale_has_no_program_and_implementations_have_hidden_tests() -> None:
+def test_hidden_tests_run_behind_answers_to_both_tasks() -> None:
     for problem in of_task("scc"):
-        assert SUITE.request(problem, problem.reference, "default") is None
+        request = SUITE.request(problem, problem.reference, "default")
+        assert request is not None
+        assert request.source.startswith(problem.caret.prefix + problem.reference + problem.caret.suffix)
+        assert len(request.source) > len(problem.caret.prefix + problem.reference + problem.caret.suffix)
+        bare = problem.model_copy(update={"checks": problem.checks[1:]})
+        assert SUITE.request(bare, bare.reference, "default") is None
+        assert not has_verdicts(bare)
     for problem in of_task("icc"):
         request = SUITE.request(problem, problem.reference, "default")
         assert request is not None

@@ -53,18 +53,28 @@ _PATIENCE, _MIN_WALL_S = 3.0, 10.0
 
 _RIGHT = frozenset({"reference", LINE_AGAIN, *LAYOUTS})
 """Answers whose failure shows nothing about the checks."""
-_FIRST = _RIGHT | {"empty", "stub"}
+_EMPTY = frozenset({"empty", "stub"})
+"""Trivial answers whose failure shows that the checks reach the place."""
 _NO_VALUE = frozenset({"default_return", "throw"})
 """Mutants that change no value."""
 
 
 class GateAnswer(NamedTuple):
-    """One answer that the gate tries: name, text, number of the repetition; ``layout_is_wrong`` as in a project."""
+    """One answer that the gate tries: name, text, number of the repetition; ``layout_is_wrong`` as in a project.
+
+    ``trivial`` answers must not pass; none of them is a mutant.
+    """
 
     name: str
     text: str
     repeat: int = 0
     layout_is_wrong: bool = False
+    trivial: bool = False
+
+    @property
+    def is_mutant(self) -> bool:
+        """Return whether it is a changed reference."""
+        return not self.trivial and self.name not in _RIGHT
 
 
 class GateOutcome(NamedTuple):
@@ -104,7 +114,7 @@ class ProgramGate(ResumableGate):
     ``request`` returns the program of an answer (None if it fails without execution), ``failed_predicates`` a line for
     each predicate that the answer does not satisfy. ``policy`` must leave references unchanged. ``strict``: see
     :func:`weak_checks`. ``duplicates`` returns
-    the problems that repeat an earlier one.
+    the problems that repeat an earlier one, ``trivial_answers`` answers that must not pass, named as baselines.
     """
 
     executor: Executor
@@ -114,6 +124,7 @@ class ProgramGate(ResumableGate):
     progress: Callable[[int], None] = field(default=lambda _count: None)
     duplicates: Callable[[Sequence[Problem]], Mapping[str, str]] = near_duplicates
     strict: bool = False
+    trivial_answers: Callable[[Problem], Sequence[GateAnswer]] = field(default=lambda problem: trivial_answers(problem))
 
     def decide(self, problems: Sequence[Problem], all_problems: Sequence[Problem] = ()) -> Iterator[Validity]:
         """Yield the verdicts, batch by batch.
@@ -132,7 +143,7 @@ class ProgramGate(ResumableGate):
         # References first: their CPU time bounds the answers after them.
         for answers_of in (
             _repeated_reference,
-            lambda problem: [*_trivial_answers(problem), *self._otherwise(problem)],
+            lambda problem: [*self.trivial_answers(problem), *self._otherwise(problem)],
         ):
             self._try([(problem, answer) for problem in problems for answer in answers_of(problem)], outcomes)
         # A reference that failed under load would be called flaky; alone, nothing else can be the cause.
@@ -172,7 +183,7 @@ class ProgramGate(ResumableGate):
         if repeats is not None:
             objections.append(f"near_duplicate: {repeats}")
         killing_mutant = _killing_mutant(outcomes)
-        tried = sum(answer.name not in _FIRST for answer in outcomes)
+        tried = sum(answer.is_mutant for answer in outcomes)
         if not objections and not doubts:
             doubts += _no_kill(killing_mutant, tried)
         if not objections and not doubts and self.strict and (weak := weak_checks(outcomes)):
@@ -200,7 +211,7 @@ class ProgramGate(ResumableGate):
                 identity = sha256_text(problem.id, answer.name, answer.text, str(answer.repeat))
                 submitted[identity] = (problem, answer)
                 changes: dict[str, object] = {"id": identity, "repeat": answer.repeat}
-                if answer.name not in _FIRST:
+                if answer.is_mutant:
                     wall_s = _mutant_limit_s(outcomes[problem.id], request.limits.wall_s)
                     changes["limits"] = request.limits.model_copy(update={"wall_s": wall_s})
                 if answer.name != "reference" and request.rules.bounded_by_reference:
@@ -250,9 +261,9 @@ def _repeated_reference(problem: Problem) -> list[GateAnswer]:
     return [GateAnswer("reference", problem.reference, run) for run in range(REFERENCE_RUNS)]
 
 
-def _trivial_answers(problem: Problem) -> list[GateAnswer]:
+def trivial_answers(problem: Problem) -> list[GateAnswer]:
     """Return the empty answer and the stub, unless it is empty too."""
-    answers = [GateAnswer("empty", ""), GateAnswer("stub", stub(problem))]
+    answers = [GateAnswer("empty", "", trivial=True), GateAnswer("stub", stub(problem), trivial=True)]
     return answers if answers[1].text else answers[:1]
 
 
@@ -289,7 +300,7 @@ def _objections(problem: Problem, outcomes: GateOutcomes, policy: Policy) -> lis
             reasons.append(f"reference_fails: {', '.join(failed)}")
     if policy.apply(problem.reference, problem.caret).text != problem.reference:
         reasons.append("extraction_changes_reference")
-    passing = [answer.name for answer, one in outcomes.items() if answer.name in _FIRST - _RIGHT and one.passed]
+    passing = [answer.name for answer, one in outcomes.items() if answer.trivial and one.passed]
     if passing:
         reasons.append(f"answerable_without_answer: {', '.join(passing)}")
     return reasons + [reason for answer, one in outcomes.items() for reason in _layout_objections(answer, one)]
@@ -305,7 +316,8 @@ def _layout_objections(answer: GateAnswer, outcome: GateOutcome) -> Iterator[str
 
 def _killing_mutant(outcomes: GateOutcomes) -> str | None:
     """Return the name of the killed wrong answer that shows most; None if there is none."""
-    killed = [answer.name for answer, one in outcomes.items() if answer.name not in _RIGHT and one.killed]
+    shown = {answer.name: one for answer, one in outcomes.items() if answer.is_mutant or answer.name in _EMPTY}
+    killed = [name for name, one in shown.items() if one.killed]
     return min(killed, key=lambda name: STRENGTHS.index(strength(name)), default=None)
 
 
@@ -330,7 +342,9 @@ def weak_checks(outcomes: GateOutcomes) -> str:
     Of the mutants that compile, :data:`MIN_KILLED` must fail, and among them one with a changed value: a program
     without assertions also fails where a throw stops it, or where the default of a type is of no use.
     """
-    mutants = {answer: one for answer, one in outcomes.items() if answer.name not in _FIRST | REACH_ONLY_MUTANTS}
+    mutants = {
+        answer: one for answer, one in outcomes.items() if answer.is_mutant and answer.name not in REACH_ONLY_MUTANTS
+    }
     ran = {answer: one for answer, one in mutants.items() if one.passed or one.killed}
     passing = sorted(answer.name for answer, one in ran.items() if one.passed)
     if len(passing) > (1 - MIN_KILLED) * len(ran):

@@ -63,7 +63,9 @@ class C3BenchProfile(ProfileRules):
             "the whole specification, on the completed file: also what follows, nesting, and whether it parses",
         ),
     )
-    scale_skill = ProfileRule("Is the skill above blind-scale shown?", paper=False, default=True)
+    scale_sense = ProfileRule(
+        "Do tests decide about scale, too, and is the skill above blind-scale shown?", paper=False, default=True
+    )
 
 
 def token_count(text: str) -> int:
@@ -80,8 +82,9 @@ def measured(problem: Problem, text: str | None, profile: Profile) -> list[Measu
 def _followed(problem: Problem, text: str, profile: Profile) -> Iterator[Measurement]:
     if not any(isinstance(check, PredicateCheck) for check in problem.checks):
         return
-    name = "implementation@3" if problem.runs_as_program else "scale@2"
-    if problem.runs_as_program or C3BenchProfile(profile).whole_specification:
+    about_scale = scale_specification(problem) is not None
+    name = "scale@3" if about_scale else "implementation@3"
+    if not about_scale or C3BenchProfile(profile).whole_specification:
         faults = failed_predicates(problem, text)
         # Not named `passed`: a predicate that decided about passing would change pass@1, which is that of the tests.
         values = {FOLLOWED: float(not faults)}

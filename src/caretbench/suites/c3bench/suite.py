@@ -49,7 +49,8 @@ C3_BASELINES: Final[Mapping[str, BaselineFunction]] = {
 class C3BenchSuite(Suite):
     """C3-Bench: problems with an instruction; see :class:`caretbench.suites.base.Suite`.
 
-    ICC (Implementation-Control Completion) has tests and a predicate, SCC (Scale-Control Completion) a specification.
+    ICC (Implementation-Control Completion) has tests and a predicate, SCC (Scale-Control Completion) a specification,
+    and tests where its source has some.
     """
 
     name = SUITE
@@ -82,8 +83,8 @@ class C3BenchSuite(Suite):
         return ProblemSet.of(root.resolve().name, list(read_rows(path, Problem)))
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
-        """Return the program with an answer and its tests; None for SCC, which has no tests."""
-        # SCC has no tests. A row without a verdict does not lower the coverage of a run.
+        """Return the program with an answer and its tests; None for SCC without tests."""
+        # A row without a verdict does not lower the coverage of a run.
         if text is None or not problem.runs_as_program or not isinstance(problem.splice, InlineSplice):
             return None
         return ExecutionRequest(

@@ -9,10 +9,11 @@ from caretbench.execution.execution_types import ExecutionRequest, Executor
 from caretbench.extraction.policies import policy
 from caretbench.problem import CriterionCheck, PredicateCheck, Problem, Provenance
 from caretbench.suites import load_suite
+from caretbench.suites.c3bench.build.build_folder import SourceText
 from caretbench.suites.c3bench.build.builder import CompletionGate, passing_wrong_answers, repeated_sources
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
 from caretbench.suites.c3bench.build.problem_building import implementation_problems, scale_problem
-from caretbench.suites.c3bench.build.scale_middles import scale_middles
+from caretbench.suites.c3bench.build.scale_middles import scale_candidates, scale_middles
 from caretbench.suites.c3bench.implementations.equivalents import equivalent_contexts
 from caretbench.suites.c3bench.measures import FEATURES_PREDICATE
 from caretbench.suites.validity import Validity
@@ -47,7 +48,7 @@ def verdict(problem: Problem, *, others: tuple[Problem, ...] = (), policy_name: 
 
 def scale(text: str = TEXT, source: str = "ours", kind: str = "block") -> Problem:
     middle = next(one for one in scale_middles(text, "python") if one.type == kind)
-    return scale_problem(source, text, middle, OURS)
+    return scale_problem(SourceText(source, "python", text, OURS), middle)
 
 
 def specified(problem: Problem, **fields: object) -> Problem:
@@ -87,8 +88,8 @@ def test_wrong_answers_that_pass_are_named() -> None:
     assert isinstance(check, PredicateCheck)
     lines = check.arguments["specification"]["n"]
     less = specified(problem, n=lines - 1)
-    assert passing_wrong_answers(problem) == []
-    assert passing_wrong_answers(less) == ["without_last_line"]
+    assert passing_wrong_answers(problem, "lenient") == {}
+    assert list(passing_wrong_answers(less, "lenient")) == ["without_last_line"]
     assert "wrong_answer_passes: without_last_line" in verdict(less).reasons
 
 
@@ -96,7 +97,7 @@ def test_other_checks_are_about_no_wrong_answer() -> None:
     problem = scale(kind="multi_line")
     rule = PredicateCheck(name=FEATURES_PREDICATE, arguments={"requires": [], "forbids": []}, counts=False)
     judged = CriterionCheck(name="c3-instruction", maximum=1.0)
-    assert passing_wrong_answers(problem.model_copy(update={"checks": (rule, judged)})) == []
+    assert passing_wrong_answers(problem.model_copy(update={"checks": (rule, judged)}), "lenient") == {}
 
 
 def test_a_source_that_repeats_an_earlier_one_is_a_near_duplicate() -> None:
@@ -141,7 +142,7 @@ def test_programs_and_the_reference_s_predicate_decide_about_implementations() -
     failing = implementation_problems(wrong, context)[0].model_copy(update={"cluster": good.cluster})
     middle = next(one for one in scale_middles(TEXT, "python") if one.type == "block")
     twin = good.model_copy(update={"id": "twin", "cluster": "twin"})
-    problems = [good, unruly, failing, twin, scale_problem("scale", TEXT, middle, OURS)]
+    problems = [good, unruly, failing, twin, scale_problem(SourceText("scale", "python", TEXT, OURS), middle)]
 
     def program(problem: Problem, text: str) -> ExecutionRequest | None:
         request = suite.request(problem, text, "default")
@@ -157,3 +158,27 @@ def test_programs_and_the_reference_s_predicate_decide_about_implementations() -
     assert found["unruly"].verdict == found[failing.id].verdict == "invalid"
     assert found["unruly"].reasons == ("reference_fails: predicate",)
     assert any(reason.startswith("reference_fails") for reason in found[failing.id].reasons)
+
+
+TESTED = SourceText("ours/total", "python", FUNCTION_TEXT, OURS, f"\n\n{TEST}\n\ncheck(total)\n")
+
+
+@pytest.mark.long
+def test_tests_decide_about_scale_and_answers_without_sense_fail_them() -> None:
+    suite = load_suite("c3bench")
+    candidates, _ = scale_candidates([TESTED], 10, 99, 0)
+    problems = {one.form: scale_problem(one.file, one.middle) for one in candidates}
+    block, body = problems["block-for-None-False"], problems["block-for-None-True"]
+    assert "line" not in str(body.caret.instruction).replace("Complete only", "")
+    idle = SourceText("ours/idle", "python", FUNCTION_TEXT, OURS, "\n\nassert total([]) == 0\n")
+    blind = scale_problem(idle, candidates[[one.form for one in candidates].index("block-for-None-False")].middle)
+
+    def program(problem: Problem, text: str) -> ExecutionRequest | None:
+        request = suite.request(problem, text, "default")
+        assert request is None or isinstance(request, ExecutionRequest)
+        return request
+
+    gate = CompletionGate(lambda: open_executor(1), policy("clean"), program)
+    found = {one.problem_id: one for one in gate.decide([block, body, blind], [block, body])}
+    assert found[block.id].verdict == found[body.id].verdict == "valid", found
+    assert found[blind.id].reasons == ("answerable_without_answer: empty, blind-scale",)

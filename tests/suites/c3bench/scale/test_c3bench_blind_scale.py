@@ -20,18 +20,19 @@ def test_it_reaches_the_extent_of_all_problems_and_means_nothing() -> None:
         answer = blind_answer(problem)
         assert answer is not None
         assert not failed_predicates(problem, answer), problem.id
+        assert problem.runs_as_program  # only its tests tell it from a right answer
         assert answer.strip() != problem.reference.strip()
 
 
 @pytest.mark.parametrize(
     ("prefix", "suffix", "fields", "expected"),
     [
-        ("def f(y):\n", "    return y\n", {"kind": "block", "node": "for", "column": 4}, "    for x in y: pass\n"),
+        ("def f(y):\n", "    return y\n", {"kind": "block", "node": "for", "column": 4}, "    for x in (): pass\n"),
         ("def f(y):\n    ", "\n    return y\n", {"kind": "block", "node": "try"}, "try: pass\n    finally: pass"),
         ("def f(y):\n    for z in y:\n", "    return y\n", {"kind": "block", "node": "for", "header_in_prefix": True},
          "        pass\n"),
         ("def f(y):\n", "    return y\n", {"kind": "lines", "n": 2}, "    pass\n    pass\n"),
-        ("f(", ")\n", {"kind": "span_node", "node": "argument"}, "x"),
+        ("f(", ")\n", {"kind": "span_node", "node": "argument"}, "None"),
         ("class A {\n", "}\n", {"kind": "block", "node": "function", "language": "java"}, "void x() {}\n"),
         ("class A {\n", "}\n", {"kind": "block", "node": "function", "language": "typescript"}, "x() {}\n"),
     ],

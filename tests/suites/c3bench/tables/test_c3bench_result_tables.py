@@ -8,7 +8,7 @@ import pytest
 from caretbench.problem import Caret, InlineSplice, PredicateCheck, Problem, ProgramCheck, Provenance
 from caretbench.suites.c3bench.tables.printed_table import printed_rows, printed_table
 from caretbench.suites.c3bench.tables.result_charts import result_charts
-from caretbench.suites.c3bench.tables.result_tables import result_tables
+from caretbench.suites.c3bench.tables.result_tables import headline_results, result_tables
 
 PREDICATE = PredicateCheck(name="features", counts=False)
 
@@ -75,6 +75,26 @@ def test_without_a_run_nothing_is_known_about_implementations() -> None:
     [main, *_] = result_tables(pl.DataFrame(rows, infer_schema_length=None), PROBLEMS, 0)
     cells = dict(zip(main.columns, main.rows[0], strict=True))
     assert (cells["ICC Pass@1"], cells["ICC IF"], cells["Average IF"]) == ("–", "–", "–")
+
+
+def test_extent_and_tests_lead_where_answers_about_scale_ran() -> None:
+    ran = {**PROBLEMS, **{name: one.model_copy(update={"checks": (ProgramCheck(), *one.checks)})
+                          for name, one in PROBLEMS.items() if name.startswith("scc/")}}  # fmt: skip
+    rows = [*ROWS[:4], row("scc/0", True, 1.0), row("scc/1", False, 1.0), row("scc/2", True, 0.0),
+            row("scc/3", True, 1.0)]  # fmt: skip
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    tables = {one.name: one for one in result_tables(frame, ran, 0)}
+    main = tables["c3bench-results-default-clean@2"]
+    cells = dict(zip(main.columns, (cell.partition("\n")[0] for cell in main.rows[0]), strict=True))
+    assert (cells["SCC extent and tests"], cells["SCC IF"], cells["SCC skill"]) == ("50.0", "75.0", "–")
+    assert cells["ICC IF"] == "25.0"
+    types = tables["c3bench-scc-category-default-clean@2"]
+    assert types.title.startswith("Extent and tests")
+    assert [cell.partition("\n")[0] for cell in types.rows[0]] == ["m", "50.0", "50.0"]
+    assert list(headline_results(frame)[1]) == ["joint", "scale_tested"]
+    assert list(headline_results(pl.DataFrame(ROWS, infer_schema_length=None))[1]) == ["joint", "scale"]
+    paper = result_tables(pl.DataFrame([{**one, "profile": "paper"} for one in rows], infer_schema_length=None), ran, 0)
+    assert "SCC extent and tests" not in paper[0].columns
 
 
 def test_no_skill_is_printed_where_an_answer_without_sense_follows_all_but_always() -> None:

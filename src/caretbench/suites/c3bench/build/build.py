@@ -166,7 +166,7 @@ class _Build:
                 Reject(stage="choice", place="scc", reason="not_needed", detail=detail,
                        count=len(candidates) - len(chosen))
             )  # fmt: skip
-        return [scale_problem(one.file.id, one.file.text, one.middle, one.file.provenance) for one in chosen]
+        return [scale_problem(one.file, one.middle) for one in chosen]
 
     def _validity(self, problems: Sequence[Problem]) -> dict[str, Validity]:
         self.progress("gate", 0, len(problems))

@@ -86,12 +86,13 @@ Extraction = Literal["node", "lines"]
 
 
 class SourceText(NamedTuple):
-    """Text of a source file, or of a program; ``id`` names it in problems."""
+    """Text of a source file, or of a program; ``id`` names it in problems, ``tests`` is hidden behind the text."""
 
     id: str
     language: str
     text: str
     provenance: Provenance
+    tests: str = ""
 
 
 class BuildMaterial(NamedTuple):
@@ -105,7 +106,7 @@ class BuildMaterial(NamedTuple):
     def hash(self) -> str:
         """Hash of all texts."""
         functions = [f"{one.id}\0{one.text}\0{one.test}" for one in self.functions]
-        return sha256_text(*functions, *(f"{one.id}\0{one.text}" for one in self.files))
+        return sha256_text(*functions, *(f"{one.id}\0{one.text}\0{one.tests}" for one in self.files))
 
 
 class ImplementationContext(NamedTuple):

@@ -12,7 +12,7 @@ from caretbench.build import register_builder
 from caretbench.build.build_models import NO_MODELS, BuildModels
 from caretbench.build.builder import Builder
 from caretbench.build.validation.duplicates import near_duplicate_texts
-from caretbench.build.validation.program_gate import ProgramGate
+from caretbench.build.validation.program_gate import GateAnswer, ProgramGate, trivial_answers
 from caretbench.conventional.descriptions import HUMANEVAL_INFILLING
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest, Executor
@@ -21,17 +21,19 @@ from caretbench.problem import Problem
 from caretbench.progress import Progress
 from caretbench.suites.c3bench.build.build import build_problems
 from caretbench.suites.c3bench.build.build_folder import OPTIONS
-from caretbench.suites.c3bench.build.scale_middles import wrong_answers
+from caretbench.suites.c3bench.build.scale_middles import accepted_wrong_answers
 from caretbench.suites.c3bench.build.variants.model_roles import CHECKER_ROLE, GENERATOR_ROLE
 from caretbench.suites.c3bench.measures import (
+    BLIND_SCALE,
     FEATURES_PREDICATE,
     SUITE,
     TOKENIZER,
+    blind_answer,
     failed_predicates,
     scale_specification,
     token_count,
 )
-from caretbench.suites.c3bench.scale import verify
+from caretbench.suites.c3bench.scale.scale_types import Level
 from caretbench.suites.suite_types import BuildResult, Table
 from caretbench.suites.validity import ResumableGate, Validity
 
@@ -40,8 +42,9 @@ from caretbench.suites.validity import ResumableGate, Validity
 class CompletionGate(ResumableGate):
     """Gate for both tasks.
 
-    * ICC: the gate for programs. Only the tests decide about wrong answers; the reference must satisfy its predicate.
-    * SCC: the reference satisfies its specification, and the six wrong answers fail.
+    * With tests: the gate for programs. Only the tests decide about mutants; the reference must satisfy its predicate.
+    * SCC: the reference satisfies its specification. Wrong answers fail it, or where there are tests, those: at the
+      level ``lenient`` without tests, else at ``strict``, and ``blind-scale`` is one of them.
 
     Problems of one source repeat its text; a whole source that repeats an earlier one is a near-duplicate.
     """
@@ -52,7 +55,7 @@ class CompletionGate(ResumableGate):
     progress: Callable[[int], None] = field(default=lambda _count: None)
 
     def decide(self, problems: Sequence[Problem], all_problems: Sequence[Problem] = ()) -> Iterator[Validity]:
-        """Yield the verdicts: those on scale first, since nothing runs for them."""
+        """Yield the verdicts: those without tests first, since nothing runs for them."""
         repeated = repeated_sources(all_problems or problems)
         programs = [problem for problem in problems if problem.runs_as_program]
         for problem in problems:
@@ -61,8 +64,9 @@ class CompletionGate(ResumableGate):
                 yield self._scale_verdict(problem, repeated.get(problem.id))
         if programs:
             gate = ProgramGate(
-                self.executor(), self.policy, self.request, _reference_faults, duplicates=lambda _problems: repeated
-            )
+                self.executor(), self.policy, self.request, _gate_faults, duplicates=lambda _problems: repeated,
+                trivial_answers=_trivial_answers,
+            )  # fmt: skip
             yield from gate.decide(programs)
 
     def _scale_verdict(self, problem: Problem, repeats: str | None) -> Validity:
@@ -72,25 +76,33 @@ class CompletionGate(ResumableGate):
             reasons.append("extraction_changes_reference")
         if faults := failed_predicates(problem, problem.reference):
             reasons.append(f"reference_fails: {'; '.join(faults)}")
-        if passing := passing_wrong_answers(problem):
+        if passing := passing_wrong_answers(problem, "lenient"):
             reasons.append(f"wrong_answer_passes: {', '.join(passing)}")
         return Validity(problem_id=problem.id, verdict="invalid" if reasons else "valid", reasons=tuple(reasons))
 
 
-def passing_wrong_answers(problem: Problem) -> list[str]:
-    """Return the names of the six wrong answers that satisfy a problem's specification at the level ``lenient``."""
+def passing_wrong_answers(problem: Problem, level: Level) -> dict[str, str]:
+    """Return the wrong answers by name that satisfy a problem's specification; none if it has none."""
     caret, specification = problem.caret, scale_specification(problem)
     if specification is None:
-        return []
-    lenient = specification.model_copy(update={"level": "lenient"})
-    answers = wrong_answers(caret.prefix, problem.reference, caret.suffix, specification)
-    return [name for name, text in answers.items() if verify(caret.prefix, text, caret.suffix, lenient).ok]
+        return {}
+    return accepted_wrong_answers(caret.prefix, problem.reference, caret.suffix, specification, level)
 
 
-def _reference_faults(problem: Problem, text: str) -> Sequence[str]:
-    """Return the failed predicates of the reference; other answers are decided by the tests alone."""
-    # A mutant that only its predicate catches proves nothing about the tests.
-    return failed_predicates(problem, text) if text == problem.reference else ()
+def _trivial_answers(problem: Problem) -> list[GateAnswer]:
+    """Return the answers that must fail the tests; in SCC also those that have the extent and are wrong."""
+    wrong = passing_wrong_answers(problem, "strict")
+    if (blind := blind_answer(problem)) is not None:
+        wrong[BLIND_SCALE] = blind
+    return [*trivial_answers(problem), *(GateAnswer(name, text, trivial=True) for name, text in wrong.items())]
+
+
+def _gate_faults(problem: Problem, text: str) -> Sequence[str]:
+    """Return the failed predicates of the reference, and of the line again in SCC; else the tests alone decide."""
+    # A mutant that only its predicate catches proves nothing about the tests. `total = total = a + b` does what the
+    # reference does, and is wrong by its extent.
+    decides = text == problem.reference or (text.endswith(problem.reference) and scale_specification(problem))
+    return failed_predicates(problem, text) if decides else ()
 
 
 def repeated_sources(problems: Sequence[Problem]) -> Mapping[str, str]:
@@ -218,9 +230,9 @@ class C3BenchBuilder(Builder):
 
         Functions with tests (HumanEval-Infilling, DevBench's layout, NAME.py with check_NAME.py) give problems about
         the implementation: other implementations must pass the tests and agree with the function on further inputs, in
-        the sandbox. All source files give problems about the scale. People (--variants) and models (-m generator=,
-        -m checker=) may add implementations and instructions. Run the same command again to resume an interrupted
-        build.
+        the sandbox. All source files give problems about the scale, those with tests first. People (--variants) and
+        models (-m generator=, -m checker=) may add implementations and instructions. Run the same command again to
+        resume an interrupted build.
 
         Examples:
           caretbench build c3bench --from humaneval-infilling --from ~/code/project -o c3

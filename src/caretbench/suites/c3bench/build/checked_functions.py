@@ -32,6 +32,11 @@ class CheckedFunction(NamedTuple):
     test: str
     provenance: Provenance
 
+    @property
+    def hidden_tests(self) -> str:
+        """Text behind the program that runs its tests."""
+        return f"\n\n{self.test}\n\ncheck({self.entry_point})\n"
+
 
 class _FunctionRow(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from caretbench.files import sha256_text
-from caretbench.problem import Caret, Check, InlineSplice, Label, PredicateCheck, Problem, ProgramCheck, Provenance
+from caretbench.problem import Caret, Check, InlineSplice, Label, PredicateCheck, Problem, ProgramCheck
+from caretbench.suites.c3bench.build.build_folder import SourceText
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
 from caretbench.suites.c3bench.build.scale_middles import ScaleMiddle
 from caretbench.suites.c3bench.build.variants.code_context import CodeContext, Variant
@@ -39,7 +40,6 @@ class ContextWithEquivalents(Protocol):
 def implementation_problems(function: CheckedFunction, context: ContextWithEquivalents) -> list[Problem]:
     """Return a problem for each implementation of a context; all show the same text under different instructions."""
     prefix, suffix = function.text[: context.start], function.text[context.end :]
-    tests = f"{suffix}\n\n{function.test}\n\ncheck({function.entry_point})\n"
     problems = []
     for number, one in enumerate(context.equivalents):
         # The baseline `other-variant` sees one problem at a time, in runs and in Inspect, so the answer travels with
@@ -54,7 +54,7 @@ def implementation_problems(function: CheckedFunction, context: ContextWithEquiv
                 shown=Caret(
                     language="python", prefix=prefix, suffix=suffix, instruction=_chosen(one.instructions, identity)
                 ),
-                splice=InlineSplice(before=prefix, after=tests),
+                splice=InlineSplice(before=prefix, after=suffix + function.hidden_tests),
                 reference=one.text,
                 checks=(ProgramCheck(), PredicateCheck(name=FEATURES_PREDICATE, arguments=rule, counts=False), JUDGED),
                 labels={"task": "icc", "language": "python", "category": one.category, "rewrite": one.rewrite},
@@ -67,8 +67,9 @@ def implementation_problems(function: CheckedFunction, context: ContextWithEquiv
     return problems
 
 
-def scale_problem(source: str, text: str, middle: ScaleMiddle, provenance: Provenance) -> Problem:
-    """Return the problem of a middle; ``source`` names its file."""
+def scale_problem(file: SourceText, middle: ScaleMiddle) -> Problem:
+    """Return the problem of a middle of a file; where the file has tests, they decide, too."""
+    source, text = file.id, file.text
     prefix, suffix = text[: middle.start], text[middle.end :]
     specification = middle.specification
     form = "-".join(str(part) for part in (specification.kind, specification.node, specification.n) if part)
@@ -82,9 +83,10 @@ def scale_problem(source: str, text: str, middle: ScaleMiddle, provenance: Prove
             suffix=suffix,
             instruction=_chosen(scale_instructions(specification), identity),
         ),
-        splice=InlineSplice(before=prefix, after=suffix),
+        splice=InlineSplice(before=prefix, after=suffix + file.tests),
         reference=text[middle.start : middle.end],
         checks=(
+            *((ProgramCheck(),) if file.tests else ()),
             PredicateCheck(
                 name=SCALE_PREDICATE,
                 arguments={"specification": specification.model_dump(exclude_defaults=True)},
@@ -94,7 +96,7 @@ def scale_problem(source: str, text: str, middle: ScaleMiddle, provenance: Prove
         labels={"task": "scc", "language": specification.language, "category": middle.type},
         cluster=source,
         overlap_group=source,
-        provenance=provenance,
+        provenance=file.provenance,
     )
 
 

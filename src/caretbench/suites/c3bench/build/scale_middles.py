@@ -17,7 +17,7 @@ from caretbench.suites.c3bench.build.implementation_contexts import LINE_SHARE
 from caretbench.suites.c3bench.scale.answer_checks import count_in_unit
 from caretbench.suites.c3bench.scale.node_spans import node_spans
 from caretbench.suites.c3bench.scale.python_statements import python_statements
-from caretbench.suites.c3bench.scale.scale_types import NODE_CLASSES, ScaleSpecification
+from caretbench.suites.c3bench.scale.scale_types import NODE_CLASSES, Level, ScaleSpecification
 from caretbench.suites.c3bench.scale.statements import (
     CodeStatement,
     ParsedFile,
@@ -35,7 +35,7 @@ _EMPTY_STATEMENT = {"python": "pass", "": "{ }"}
 
 
 def wrong_answers(prefix: str, reference: str, suffix: str, specification: ScaleSpecification) -> Mapping[str, str]:
-    """Return six answers by name that write too little, too much, or something else.
+    """Return six answers by name that write too little, too much, or something else; four for a body of any length.
 
     They are ``empty``, ``next_sibling`` (the reference and what follows it), ``without_last_line``, ``twice``,
     ``other_kind`` and ``prose`` (the reference and a sentence).
@@ -47,7 +47,7 @@ def wrong_answers(prefix: str, reference: str, suffix: str, specification: Scale
     outer = _line_margin(prefix) if specification.header_in_prefix else margin
     lead = "" if caret else outer
     ended = reference if reference.endswith("\n") else reference + "\n"
-    return {
+    found = {
         "empty": "",
         "next_sibling": f"{ended}{outer}{_next_line(suffix, specification.language)}\n",
         "without_last_line": _without_last_line(reference),
@@ -55,6 +55,19 @@ def wrong_answers(prefix: str, reference: str, suffix: str, specification: Scale
         "other_kind": lead + _other_kind(specification, outer) + ("\n" if reference.endswith("\n") else ""),
         "prose": f"{ended}{margin}{_PROSE}\n",
     }
+    if specification.header_in_prefix and specification.n is None:
+        # Repeated, a body is a body, and between braces it is one with what follows.
+        del found["twice"], found["next_sibling"]
+    return found
+
+
+def accepted_wrong_answers(
+    prefix: str, reference: str, suffix: str, specification: ScaleSpecification, level: Level
+) -> dict[str, str]:
+    """Return the wrong answers by name that satisfy a specification; tests must refuse them, or there is no problem."""
+    wanted = specification.model_copy(update={"level": level})
+    wrong = wrong_answers(prefix, reference, suffix, specification)
+    return {name: text for name, text in wrong.items() if verify(prefix, text, suffix, wanted).ok}
 
 
 def _line_margin(prefix: str) -> str:
@@ -115,25 +128,30 @@ def scale_middles(text: str, language: str) -> list[ScaleMiddle]:
     return [middle for middle in proposed_middles(text, language) if rejects_wrong_answers(text, middle)]
 
 
-def proposed_middles(text: str, language: str) -> list[ScaleMiddle]:
-    """Return all middles of a file with their specifications, before any is tried; empty if it does not parse."""
+def proposed_middles(text: str, language: str, *, tested: bool = False) -> list[ScaleMiddle]:
+    """Return all middles of a file with their specifications, before any is tried; empty if it does not parse.
+
+    Bodies of ``tested`` code have no number of lines, as the paper words them.
+    """
     parsed = ParsedFile.of("", text, "", language)
     is_python = language_of_grammar(language).name == "python"
     view = python_statements(text, 0, len(text)) if is_python else tree_statements(parsed)
     if not view.parse_ok:
         return []
-    return [*_blocks(view, language), *_line_runs(view, parsed), *_spans(view, parsed)]
+    return [*_blocks(view, language, tested=tested), *_line_runs(view, parsed), *_spans(view, parsed)]
 
 
-def rejects_wrong_answers(text: str, middle: ScaleMiddle) -> bool:
-    """Return whether a specification holds for the reference and rejects the six wrong answers, even if lenient."""
+def rejects_wrong_answers(text: str, middle: ScaleMiddle, *, tested: bool = False) -> bool:
+    """Return whether a specification holds for the reference and rejects the wrong answers, even if lenient.
+
+    In ``tested`` code the gate decides about wrong answers.
+    """
     prefix, reference, suffix = text[: middle.start], text[middle.start : middle.end], text[middle.end :]
     # The reference first: a specification that it fails is wrong, whatever the wrong answers do.
     if not verify(prefix, reference, suffix, middle.specification).ok:
         return False
-    lenient = middle.specification.model_copy(update={"level": "lenient"})
-    wrong = wrong_answers(prefix, reference, suffix, middle.specification).values()
-    return not any(verify(prefix, answer, suffix, lenient).ok for answer in wrong)
+    # Where there are tests, they decide about what has the extent, `totaltotal` for example: the gate runs it.
+    return tested or not accepted_wrong_answers(prefix, reference, suffix, middle.specification, "lenient")
 
 
 def _whole_lines(text: str, start: int, end: int) -> tuple[int, int] | None:
@@ -146,8 +164,8 @@ def _whole_lines(text: str, start: int, end: int) -> tuple[int, int] | None:
     return first, last
 
 
-def _blocks(view: StatementView, language: str) -> Iterator[ScaleMiddle]:
-    """Yield statements and bodies; a body has its number of lines too, since repeated it would be a body as well."""
+def _blocks(view: StatementView, language: str, *, tested: bool) -> Iterator[ScaleMiddle]:
+    """Yield statements and bodies; without tests a body has its number of lines, since repeated it is a body, too."""
     for one in view.statements:
         if one.kind not in _BLOCKS:
             continue
@@ -157,10 +175,12 @@ def _blocks(view: StatementView, language: str) -> Iterator[ScaleMiddle]:
             column = column_at(view.text, one.keyword)
             yield ScaleMiddle(*span, "block", block.model_copy(update={"column": column}))
         inner = _body_lines(view, one)
-        if inner is not None:
+        if inner is not None and tested:
+            yield ScaleMiddle(*inner, "block", block.model_copy(update={"header_in_prefix": True}))
+        elif inner is not None:
             body = block.model_copy(update={"header_in_prefix": True, "n": 1})
             count = _count(view.text, inner, body)
-            # A body written twice is a body, so mined bodies state their number of lines; nobody counts twenty of them.
+            # Nobody counts twenty lines.
             if count is not None and count <= max(_LINE_RUNS):
                 yield ScaleMiddle(*inner, "block", body.model_copy(update={"n": count}))
 
@@ -274,7 +294,7 @@ def scale_candidates(
                 # A Java file of 170 lines has hundreds of middles, each tried against seven answers.
                 counts["not_tried", f"the file has {per_file} already"] = len(queue) - position
                 break
-            if rejects_wrong_answers(file.text, one.middle):
+            if rejects_wrong_answers(file.text, one.middle, tested=bool(file.tests)):
                 kept.append(one)
             else:
                 counts["accepts_wrong", "the specification fails the reference, or accepts a wrong answer"] += 1
@@ -292,7 +312,7 @@ def scale_candidates(
 def _proposed(file: SourceText, max_share: float, counts: Counter[tuple[str, str]]) -> list[ScaleCandidate]:
     """Return the middles of a file that are short enough, one for each span; count the others."""
     spans: dict[tuple[int, int], ScaleCandidate] = {}
-    for middle in proposed_middles(file.text, file.language):
+    for middle in proposed_middles(file.text, file.language, tested=bool(file.tests)):
         length = middle.end - middle.start
         # A middle that is most of its file leaves nothing to complete from.
         if length > max_share * (len(file.text) - length):
@@ -308,12 +328,16 @@ def _proposed(file: SourceText, max_share: float, counts: Counter[tuple[str, str
 def chosen_middles(candidates: Sequence[ScaleCandidate], limit: int | None, seed: int) -> list[ScaleCandidate]:
     """Return a balanced choice: three of ten are runs of lines, the others parts of lines and blocks in equal numbers.
 
-    Within a type, languages take turns, then forms of the specification, then files.
+    Within a type, middles of files with tests come first; languages take turns, then forms of the specification, then
+    files.
     """
     queues = {
-        name: balanced_choice(
-            [one for one in candidates if one.middle.type == name], None, lambda one: one.key,
-            (lambda one: one.file.language, lambda one: one.form, lambda one: one.file.id), seed,
+        name: sorted(
+            balanced_choice(
+                [one for one in candidates if one.middle.type == name], None, lambda one: one.key,
+                (lambda one: one.file.language, lambda one: one.form, lambda one: one.file.id), seed,
+            ),
+            key=lambda one: not one.file.tests,
         )
         for name in sorted({one.middle.type for one in candidates})
     }  # fmt: skip

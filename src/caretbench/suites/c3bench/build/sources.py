@@ -112,13 +112,18 @@ class _Reader:
         if function is not None:
             self._function(function, place)
         else:
-            self._file(SourceText(program.id, program.language, program.text, provenance), place)
+            lead = "" if program.text.endswith("\n") or not program.tests else "\n"
+            self._file(
+                SourceText(program.id, program.language, program.text, provenance, lead + program.tests), place
+            )  # fmt: skip
 
     def _function(self, function: CheckedFunction, place: str) -> None:
         # HumanEval-Infilling has a row for each middle of a function.
         if function.id not in self.functions:
             self.functions[function.id] = function
-            self._file(SourceText(function.id, "python", function.text, function.provenance), place)
+            self._file(
+                SourceText(function.id, "python", function.text, function.provenance, function.hidden_tests), place
+            )  # fmt: skip
 
     def _file(self, file: SourceText, place: str) -> None:
         fault = _fault(file)

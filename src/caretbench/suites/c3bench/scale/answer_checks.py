@@ -145,9 +145,13 @@ def check_rest_of_line(
     # `# done` at the caret turns the rest of the line, closing brackets included, into a comment.
     hidden = bool(rest.strip()) and any(last > end for _, last in comments_in(parsed()))
     unfinished = not (specification.open_end or view.ends_line(end + len(rest)))
+    # `total = total = a * b` computes the same, so that no test refuses it.
+    line = view.text[start - column_at(view.text, start) : start].strip()
+    again = line.endswith("=") and middle.lstrip().startswith(line)
     forbidden = forbidden_part(view.text, span, specification.allow, parsed)
     reason = first_reason(
         (more_lines, "the answer has more than one line"),
+        (again, "the answer repeats the line, which is in the prefix"),
         (hidden, "a comment of the answer contains the rest of the line, which is in the suffix"),
         (extra, f"{extra} more statements on the line"),
         (missing, f"{missing} fewer statements on the line"),
@@ -155,7 +159,7 @@ def check_rest_of_line(
         (forbidden, f"the answer contains {forbidden}"),
     )
     return ScaleVerdict(
-        ok=not reason, parse_ok=view.parse_ok, count_ok=not more_lines, unfinished=unfinished,
+        ok=not reason, parse_ok=view.parse_ok, count_ok=not more_lines, leak_before=again, unfinished=unfinished,
         leak_after=more_lines or hidden or extra > 0, extra_statements=extra, reason=reason,
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from caretbench.suites.c3bench.scale.verifier import verify
 
 
 def blind_scale(prefix: str, suffix: str, specification: ScaleSpecification) -> str:
-    """Return an answer such as ``pass`` or ``for x in y: pass``, made by the specification alone.
+    """Return an answer such as ``pass`` or ``for x in (): pass``, made by the specification alone.
 
     It is the first of the language's texts, at each possible indentation, that satisfies the specification; the first
     of all if none does.

@@ -11,9 +11,9 @@ from caretbench.suites.c3bench.tables.result_tables import (
     EFFECT_MEASURES,
     ModelResults,
     Row,
-    followed,
     joint,
     model_results,
+    scale_measure,
     with_joint,
 )
 from caretbench.suites.instruction_effects import effect_chart, instruction_effects
@@ -74,7 +74,7 @@ def _token_spec(values: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _rate_values(models: Sequence[ModelResults]) -> Iterator[dict[str, Any]]:
     for model in models:
-        for task, measure in (("ICC", joint), ("SCC", followed)):
+        for task, measure in (("ICC", joint), ("SCC", scale_measure([model]))):
             mean = model.task(task.lower()).mean(measure)
             if mean is not None:
                 yield {

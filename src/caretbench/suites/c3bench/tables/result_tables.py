@@ -157,6 +157,8 @@ def _model_results(results: pl.DataFrame, problems: Mapping[str, Problem], seed:
         yield ModelResults(title, policy, profile, prompt, tuple(rows), problems, seed)
 
 
+SCALE_TESTED: Final = "scale_tested"
+"""Column with 1 for an answer about scale that has its extent and passes its tests; null without a verdict."""
 JOINT_JUDGED: Final = "joint_judged"
 """Column with the judge's share of yes about an answer that passes, and 0 for one that does not."""
 
@@ -232,26 +234,25 @@ def with_joint_judged(results: pl.DataFrame) -> pl.DataFrame:
     return results.with_columns(pl.when(icc & whole & pl.col("passed").is_not_null()).then(value).alias(JOINT_JUDGED))
 
 
-_HEADS: Final = (
-    "Model", "FIM", "ICC ES", "ICC Pass@1", "ICC IF", "ICC IF of passed", "SCC ES", "SCC IF", "SCC IF lenient",
-    "Average IF",
-)  # fmt: skip
 MOST_BLIND: Final = 0.9
 """Share of answers without sense that follow, from which no skill is printed: too few problems are left above it."""
-_SKILL_HEAD: Final = "SCC skill"
-_SKILL_NOTE: Final = (
-    "SCC skill: (IF - blind) / (1 - blind) where there are no tests; blind is the IF of blind-scale, which writes the "
-    f"extent and nothing that means anything. No skill is printed where blind is {MOST_BLIND:.0%} or more."
+_SENSE_NOTE: Final = (
+    "SCC extent and tests: has the extent and passes the tests, where there are tests. SCC skill: (IF - blind) / "
+    "(1 - blind) where there are none; blind is the IF of blind-scale, which writes the extent and nothing that means "
+    f"anything. No skill is printed where blind is {MOST_BLIND:.0%} or more."
 )
 _NOTES: Final = (
     "Percentages with 95% intervals, resampled by source. ES is the normalised Indel similarity; the paper does not "
     "name its variant. ICC IF: passes the tests and satisfies the predicate of its instruction, as printed; IF of "
-    "passed: the share among the answers that pass. SCC has no tests: strict, and lenient (one fence, line ends and "
-    "indentation forgiven). Average IF: the mean of ICC IF and SCC IF.",
+    "passed: the share among the answers that pass. SCC IF: the extent alone, strict, and lenient (one fence, line "
+    "ends and indentation forgiven). Average IF: the mean of ICC IF and SCC IF.",
 )
 _HEADLINES: Final[Mapping[str, Headline]] = {
     "joint": Headline(
         "ICC IF", "Implementation-Control Completion: the answer passes the tests and follows its instruction"
+    ),
+    SCALE_TESTED: Headline(
+        "SCC extent and tests", "Scale-Control Completion: the answer has the requested extent and passes the tests"
     ),
     "scale": Headline("SCC IF", "Scale-Control Completion: the answer has the extent that its instruction asks for"),
 }
@@ -278,13 +279,14 @@ def result_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: 
 
 
 EFFECT_MEASURES: Final = {
-    "passed": "Pass@1", "joint": "ICC IF", JOINT_JUDGED: "ICC IF, judge", "scale": "SCC IF",
+    "passed": "Pass@1", "joint": "ICC IF", JOINT_JUDGED: "ICC IF, judge", SCALE_TESTED: "SCC extent and tests",
+    "scale": "SCC IF",
 }  # fmt: skip
 """Titles of what the instruction changes, by column of :func:`with_joint`."""
 
 
 def with_joint(results: pl.DataFrame) -> pl.DataFrame:
-    """Return the results with columns for instruction following of both tasks: ``joint`` (ICC), ``scale`` (SCC).
+    """Return the results with columns for instruction following: ``joint`` (ICC), ``scale``, ``scale_tested`` (SCC).
 
     With a judge also ``joint_judged`` (ICC).
     """
@@ -292,44 +294,59 @@ def with_joint(results: pl.DataFrame) -> pl.DataFrame:
 
     if "followed" not in results.columns:
         return results
-    met, ran = pl.col("followed"), pl.col("passed").is_not_null()
+    met, is_scale = pl.col("followed"), pl.col("problem_id").str.starts_with("scc/")
+    both = pl.when(pl.col("passed").is_not_null()).then(met * pl.col("passed").cast(pl.Float64))
     return with_joint_judged(results).with_columns(
-        joint=pl.when(ran).then(met * pl.col("passed").cast(pl.Float64)),
-        scale=pl.when(pl.col("problem_id").str.starts_with("scc/")).then(met),
+        joint=pl.when(~is_scale).then(both),
+        scale=pl.when(is_scale).then(met),
+        scale_tested=pl.when(is_scale).then(both),
     )
 
 
 def headline_results(results: pl.DataFrame) -> tuple[pl.DataFrame, Mapping[str, Headline]]:
-    """Return the results with instruction following of both tasks, and its titles; nothing where it is not measured."""
+    """Return the results with instruction following of both tasks, and its titles; nothing where it is not measured.
+
+    The extent alone leads only where no answer about scale ran: an answer without sense has it.
+    """
     found = with_joint(results)
-    return found, {name: headline for name, headline in _HEADLINES.items() if name in found.columns}
+    names = [name for name in _HEADLINES if name in found.columns]
+    if SCALE_TESTED in names:
+        names.remove("scale" if found[SCALE_TESTED].is_not_null().any() else SCALE_TESTED)
+    return found, {name: _HEADLINES[name] for name in names}
 
 
 def _main_table(models: Sequence[ModelResults], profile: str, policy: str) -> Table:
-    rows = []
-    # The paper has no such column, and its profile prints what the paper prints.
-    skill_heads = (_SKILL_HEAD,) if C3BenchProfile(profile_named(profile)).scale_skill else ()
-    for model in models:
-        icc, scc = model.task("icc"), model.task("scc")
-        both = [icc.mean(joint), scc.mean(followed)]
-        known = [mean.value for mean in both if mean is not None]
-        # With one task alone the mean would be printed under the same heading as the paper's.
-        average = f"{100 * sum(known) / 2:.1f}" if len(known) == 2 else NO_VALUE
-        rows.append(
-            (
-                model.title, model.fim, percentage(icc.mean(similarity)), percentage(icc.mean(passed)),
-                percentage(both[0]), percentage(icc.mean(followed_if_passed)), percentage(scc.mean(similarity)),
-                percentage(both[1]), percentage(scc.mean(followed_lenient)), average,
-                *(_scale_skill(scc) for _ in skill_heads),
-            )
-        )  # fmt: skip
+    rows = [_main_row(model, profile) for model in models]
     return Table(
         f"c3bench-results-{profile}-{policy}",
         f"C3-Bench, {profile} profile, policy {policy} (the paper's Table 2, in form)",
-        (*_HEADS, *skill_heads),
-        tuple(rows),
-        (*_NOTES, *(_SKILL_NOTE for _ in skill_heads)),
+        tuple(rows[0]),
+        tuple(tuple(row.values()) for row in rows),
+        (*_NOTES, _SENSE_NOTE) if _shows_sense(profile) else _NOTES,
     )
+
+
+def _shows_sense(profile: str) -> bool:
+    return C3BenchProfile(profile_named(profile)).scale_sense
+
+
+def _main_row(model: ModelResults, profile: str) -> dict[str, str]:
+    """Return the cells of a model by head; ``paper`` has no column of ours about the sense of an answer."""
+    icc, scc = model.task("icc"), model.task("scc")
+    both = [icc.mean(joint), scc.mean(followed)]
+    known = [mean.value for mean in both if mean is not None]
+    cells = {
+        "Model": model.title, "FIM": model.fim, "ICC ES": percentage(icc.mean(similarity)),
+        "ICC Pass@1": percentage(icc.mean(passed)), "ICC IF": percentage(both[0]),
+        "ICC IF of passed": percentage(icc.mean(followed_if_passed)), "SCC ES": percentage(scc.mean(similarity)),
+        "SCC extent and tests": percentage(scc.mean(joint)), "SCC skill": _scale_skill(scc),
+        "SCC IF": percentage(both[1]), "SCC IF lenient": percentage(scc.mean(followed_lenient)),
+        # With one task alone the mean would be printed under the same heading as the paper's.
+        "Average IF": f"{100 * sum(known) / 2:.1f}" if len(known) == 2 else NO_VALUE,
+    }  # fmt: skip
+    if not _shows_sense(profile):
+        del cells["SCC extent and tests"], cells["SCC skill"]
+    return cells
 
 
 def _scale_skill(model: ModelResults) -> str:
@@ -348,7 +365,19 @@ def _scale_skill(model: ModelResults) -> str:
     return Mean(value, interval.low, interval.high, len(scores)).text
 
 
+def scale_measure(models: Sequence[ModelResults]) -> Callable[[Row], float | None]:
+    """Return the measure that leads for SCC: extent and tests where answers ran; the extent alone under ``paper``."""
+    ran = any(_shows_sense(model.profile) and model.task("scc").by_problem(passed) for model in models)
+    return joint if ran else followed
+
+
+_MEASURE_TITLES: Final = {
+    ("icc", True): "Instruction following", ("scc", True): "Extent and tests", ("scc", False): "Instruction following",
+}  # fmt: skip
+
+
 def _label_tables(models: Sequence[ModelResults], profile: str, policy: str) -> Iterator[Table]:
+    of_scale = scale_measure(models)
     for task, label, title in _LABELS:
         values = sorted(
             {
@@ -360,14 +389,14 @@ def _label_tables(models: Sequence[ModelResults], profile: str, policy: str) -> 
         # A table with one column repeats the main table.
         if len(values) < 2:
             continue
-        measure: Callable[[Row], float | None] = joint if task == "icc" else followed
+        measure = joint if task == "icc" else of_scale
         rows = [
             (model.title, *(percentage(model.task(task, label, value).mean(measure)) for value in values))
             for model in models
         ]
         yield Table(
             f"c3bench-{task}-{label}-{profile}-{policy}",
-            f"Instruction following {title}, {profile} profile, policy {policy}",
+            f"{_MEASURE_TITLES[task, measure is joint]} {title}, {profile} profile, policy {policy}",
             ("Model", *values),
             tuple(rows),
         )
