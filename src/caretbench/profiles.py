@@ -126,6 +126,15 @@ class ProfileRules:
         descriptions=("full texts; means over samples", "full texts; means over samples"), by_suite=True,
     )  # fmt: skip
     programs = ProfileRule("Version of the rules that make programs of answers", paper=1, default=1, by_suite=True)
+    needs_answer = ProfileRule(
+        "Over which problems do models lead?",
+        paper=False,
+        default=True,
+        said=(
+            "all; valid ones stand beside",
+            "valid ones, or, where the gate has not run, those that no trivial baseline passes; all stand beside",
+        ),
+    )
     paper_bounds = ProfileRule(
         "Where are numbers cut into parts?",
         paper=True,

@@ -101,6 +101,12 @@ BASELINES: Mapping[str, BaselineFunction] = {
 }
 
 
+TRIVIAL_BASELINES = ("empty", "stub", "copy-context")
+"""Names of the baselines that a problem must not be passed by: who passes it need not have understood it.
+
+Guesses at choices are none of these: one of four is right by chance, and to leave it out would select against a guess.
+"""
+
 QUESTION_BASELINES = ("random", "always-a", "longest", "shortest", "consensus", "lexical", "copy")
 """Names of the baselines for multiple-choice questions."""
 
