@@ -130,7 +130,7 @@ class ProfileRules:
         "Over which problems do models lead?",
         paper=False,
         default=True,
-        said=(
+        descriptions=(
             "all; valid ones stand beside",
             "valid ones, or, where the gate has not run, those that no trivial baseline passes; all stand beside",
         ),

@@ -1,9 +1,20 @@
-"""Problems over which rates lead: those that need an answer."""
+"""Problems over which rates lead: those that need an answer; and the numbers over them in reports."""
 
-from caretbench.problem import Problem
-from caretbench.reports.frame import build_frame
+import polars as pl
+import pytest
+
+from caretbench.people.strengths.report_sections import whole_summary
+from caretbench.problem import Completion, Problem
+from caretbench.reports.compare import compare_runs
+from caretbench.reports.frame import LoadedRun, build_frame
+from caretbench.reports.head.head_texts import findings, ranking_table
+from caretbench.reports.output.page_parts import page_head
+from caretbench.reports.output.text_output import summary_tables, to_csv
 from caretbench.reports.results.problem_lists import leading_problems
-from tests.reports.test_reports_summary import ids, verdicts
+from caretbench.reports.results.strengths import ModelStrengths
+from caretbench.reports.run_summary import failures, summarise
+from caretbench.reports.summary import Summary
+from tests.reports.test_reports_summary import column, ids, verdicts
 from tests.support.report_runs import make_problem
 
 PROBLEMS = [make_problem("python", "api_usage", number) for number in range(1, 5)]
@@ -61,3 +72,148 @@ def test_if_nothing_needs_an_answer_all_lead() -> None:
     frame = build_frame(only, list(verdicts("m", ids(only, *[["passed"]] * 2))), gate)
     found = leading_problems(frame, only, "default", {only[0].id})
     assert found == (frozenset({only[1].id}), "all")
+
+
+FORTY = [make_problem(language, "api_usage", number) for language in ("python", "java") for number in range(1, 21)]
+LETTERS = {
+    # The empty answer passes 16 of 40; `silent` leaves these empty, and is second on the others.
+    "careful": "f" * 10 + "p" * 6 + "p" * 18 + "f" * 6,
+    "silent": "p" * 16 + "p" * 12 + "f" * 12,
+    "hasty": "f" * 16 + "p" * 8 + "f" * 16,
+    "empty": "p" * 16 + "f" * 24,
+    "reference": "p" * 40,
+}
+BASELINES = [{"model": name, "source": "baseline"} for name in ("reference", "empty")]
+
+
+def floored(profile: str = "default", gate: dict[str, str] | None = None, models: tuple[str, ...] = ()) -> LoadedRun:
+    shown = {name: letters for name, letters in LETTERS.items() if not models or name in models}
+    outcomes = {
+        name: ids(FORTY, *[["passed" if letter == "p" else "failed"] for letter in letters])
+        for name, letters in shown.items()
+    }
+    scores = [score for name, found in outcomes.items() for score in verdicts(name, found, profile)]
+    answers = [
+        Completion(
+            problem_id=problem.id, model=name,
+            text="" if name == "empty" or (name == "silent" and place < 16) else problem.reference,
+        )
+        for name in shown
+        for place, problem in enumerate(FORTY)
+    ]  # fmt: skip
+    manifest = {
+        "suite": "devbench", "policy": "raw", "profile": profile, "models": BASELINES, "data": {"hash": "d"},
+        "isolation": {"level": "namespaces"},
+    }  # fmt: skip
+    return LoadedRun(profile, manifest, FORTY, answers, build_frame(FORTY, scores, gate))
+
+
+def ranked(summary: Summary):
+    assert summary.head is not None
+    [part] = summary.head.parts
+    return part, {
+        entry.title: (entry.estimate.problems, round(entry.estimate.value, 3), entry.beside and entry.beside.problems)
+        for entry in part.ranking
+    }
+
+
+def test_the_problems_that_need_an_answer_rank_models_and_all_stand_beside() -> None:
+    part, found = ranked(summarise(floored()))
+    assert found == {
+        "reference": (24, 1.0, 40),
+        "careful": (24, 0.75, 40),
+        "silent": (24, 0.5, 40),
+        "hasty": (24, 0.333, 40),
+        "empty": (24, 0.0, 40),
+    }
+    assert list(found)[:3] == ["reference", "careful", "silent"]
+    assert [entry.beside.value for entry in part.ranking] == [1.0, 0.6, 0.7, 0.2, 0.4]
+    # The tests of all pairs are over the same problems.
+    assert {row.problems for row in part.pairs} == {24}
+
+
+def test_the_paper_ranks_by_all_problems_and_the_others_stand_beside() -> None:
+    part, found = ranked(summarise(floored("paper")))
+    assert list(found)[:3] == ["reference", "silent", "careful"]
+    assert found["silent"] == (40, 0.7, 24)
+    assert {row.problems for row in part.pairs} == {40}
+
+
+def test_valid_problems_lead_where_the_gate_has_run() -> None:
+    gate = {problem.id: "valid" if place % 2 else "invalid" for place, problem in enumerate(FORTY)}
+    summary = summarise(floored(gate=gate))
+    _, found = ranked(summary)
+    assert {problems for problems, _, _ in found.values()} == {20}
+    [table] = [table for table in summary_tables(summary) if table.title.startswith("Pass rates")]
+    assert table.heads[2:4] == ("pass@1, valid problems", "pass@1")
+
+
+def test_a_row_says_the_share_of_empty_answers_and_the_baselines_that_are_better() -> None:
+    part, _ = ranked(summarise(floored()))
+    said = {entry.title: (entry.empty, entry.below) for entry in part.ranking}
+    assert said["silent"] == (0.4, ())
+    assert said["hasty"] == (0.0, ("empty",))
+    assert said["empty"] == (None, ())
+    table = ranking_table(part)
+    places = [table.heads.index(head) for head in ("All problems", "Empty", "Below")]
+    rows = {row[0].text: [row[place].text for place in places] for row in table.rows}
+    assert rows["silent"][:2] == ["70.0%", "40.0%"]
+    assert rows["hasty"] == ["20.0%", "0.0%", "empty"]
+    [page] = page_head(summarise(floored())).parts
+    assert {line.title: line.more for line in page.lines}["hasty"] == "20.0% all problems, below empty"
+
+
+def test_baselines_are_compared_on_all_problems_since_they_chose_the_others() -> None:
+    part, found = ranked(summarise(floored(models=("hasty", "empty"))))
+    assert found["hasty"][1] > found["empty"][1]
+    assert part.baseline is not None
+    assert part.baseline.difference == pytest.approx(-0.2)
+    assert "hasty passes 20.0% of 40 problems" in findings(part)[0]
+
+
+def test_compare_is_over_the_same_problems_and_says_so() -> None:
+    runs = [floored(models=("careful", "empty")), floored(models=("silent", "empty"))]
+    report = compare_runs(runs)
+    assert [row.problems for row in report.overall] == [24]
+    assert any(note.startswith("Over the problems that need an answer. Net of baselines") for note in report.notes)
+    paper = compare_runs([floored("paper", models=("careful", "empty")), floored("paper", models=("silent", "empty"))])
+    assert [row.problems for row in paper.overall] == [40]
+    assert not any("need an answer" in note for note in paper.notes)
+
+
+def test_parts_and_error_kinds_are_over_the_same_problems() -> None:
+    summary = summarise(floored())
+    own = column(summary, "silent")
+    cells = {cell.name: cell for cell in own.strata["language"]}
+    assert {name: own.headline_of(cell).problems for name, cell in cells.items()} == {"python": 4, "java": 20}
+    assert cells["python"].pass_at[1].problems == 20
+    [errors] = [entry for entry in summary.errors if entry.model == "silent"]
+    assert sum(part.total for part in errors.parts) == 24
+    [errors] = [entry for entry in summarise(floored("paper")).errors if entry.model == "silent"]
+    assert sum(part.total for part in errors.parts) == 40
+
+
+def test_strengths_are_over_the_same_problems() -> None:
+    found = whole_summary(floored(), strengths="silent").strengths
+    assert isinstance(found, ModelStrengths)
+    assert {test.row.problems for test in found.tests} == {24, 20}
+    assert [(one.rate.problems, one.empty) for one in found.languages] == [(20, 0.0)]
+    paper = whole_summary(floored("paper"), strengths="silent").strengths
+    assert isinstance(paper, ModelStrengths)
+    assert [(one.rate.problems, one.empty) for one in paper.languages] == [(20, 0.0), (20, 0.8)]
+
+
+def test_csv_has_both_rates_and_fail_under_asks_for_the_one_that_leads() -> None:
+    summary = summarise(floored())
+    rows = pl.read_csv(to_csv(summary).encode()).filter(pl.col("model") == "silent", pl.col("scope") == "all")
+    values = dict(rows.select("metric", "value").iter_rows())
+    assert (values["pass@1"], values["pass@1, net of baselines"]) == (0.7, 0.5)
+    low = [line for line in failures(summary, 0.6) if " is below 0.6" in line]
+    assert [line.partition(":")[0] for line in low] == ["silent", "hasty"]
+
+
+@pytest.mark.parametrize("profile", ["default", "paper"])
+def test_rates_over_all_problems_are_the_same_under_both_profiles(profile: str) -> None:
+    found = column(summarise(floored(profile)), "silent", profile).overall
+    assert found.pass_at[1].value == 0.7
+    assert found.needed[1].value == 0.5

@@ -132,20 +132,12 @@ def test_what_has_no_verdict_may_have_passed_or_failed() -> None:
     assert (overall.if_excluded_failed, overall.if_excluded_passed) == pytest.approx((2 / 6, 4 / 6))
 
 
-def test_net_of_empty_takes_away_what_an_empty_answer_passes() -> None:
-    empty = ids(PROBLEMS, ["passed"], *[["failed"]] * 5)
-    model = ids(PROBLEMS, *[["passed"]] * 3, *[["failed"]] * 3)
-    found = column(summary_of(verdicts("empty", empty), verdicts("m", model)), "m")
-    assert found.passed_by_empty == 1
-    assert found.net_of_empty.problems == 5
-    assert found.net_of_empty.pass_at[1].value == pytest.approx(2 / 5)
-
-
 def test_the_score_on_valid_problems_stands_beside_all() -> None:
     model = ids(PROBLEMS, *[["passed"]] * 3, *[["failed"]] * 3)
     gate = dict.fromkeys((p.id for p in PROBLEMS[:2]), "valid") | {PROBLEMS[2].id: "invalid"}
     summary = summary_of(verdicts("m", model), gate=gate)
-    assert column(summary, "m").valid.pass_at[1].value == 1.0
+    assert column(summary, "m").overall.needed[1].problems == 5
+    assert column(summary, "m").overall.needed[1].value == pytest.approx(2 / 5)
     assert summary.verdicts == {"invalid": 1, "valid": 2}
 
 
@@ -226,16 +218,7 @@ def test_csv_holds_one_number_a_line(made_up: Summary) -> None:
     rate = frame.filter(wanted & (pl.col("profile") == "default") & (pl.col("metric") == "pass@1"))
     cell = next(c for c in column(made_up, "gpt-4o").strata["language"] if c.name == "java")
     assert rate["value"].to_list() == [cell.pass_at[1].value]
-    assert set(frame["scope"]) == {
-        "all",
-        "recording",
-        "valid",
-        "net_of_empty",
-        "language",
-        "category",
-        "mode",
-        "language / category",
-    }
+    assert set(frame["scope"]) == {"all", "recording", "language", "category", "mode", "language / category"}
 
 
 def test_markdown_has_every_table(made_up: Summary) -> None:

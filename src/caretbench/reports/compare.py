@@ -13,6 +13,7 @@ from caretbench.reports.frame import LoadedRun
 from caretbench.reports.head.measured_parts import MeasuredPart, judged_parts, part_tests
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.paired_models import ComparisonRow, ModelRates, PairedTest, model_rates, tested_rows
+from caretbench.reports.results.problem_lists import lead_note, leading_in
 from caretbench.reports.results.run_settings import (
     Alignable,
     IncomparableError,
@@ -104,12 +105,20 @@ def compare_runs(
         notes=(
             *(f"Aligned, {line}." for line in aligned),
             *selection_notes(runs),
+            *_leading_notes(runs, parts),
             *_setting_differences(pairs),
             *_notes(runs, tests, overall),
         ),
         overall=overall,
         strata=tested_rows([test for test in tests if test.scope != "all"], seed),
     )
+
+
+def _leading_notes(runs: Sequence[LoadedRun], parts: Iterable[Sequence[MeasuredPart]]) -> Iterator[str]:
+    """Yield a note on the problems over which passes are compared, if these are not all."""
+    profile = identity_of(runs[0])["profile"]
+    rules = [leading_in(part.run, profile).rule for own in parts for part in own]
+    yield from filter(None, dict.fromkeys(map(lead_note, rules)))
 
 
 def _rates_by_part(

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from caretbench.files import write_atomically
 from caretbench.reports.estimates import ReportValue
-from caretbench.reports.head.head_texts import number_of
+from caretbench.reports.head.head_texts import leading_title, number_of
 from caretbench.reports.head.head_values import HeadPart, ReportHead
 from caretbench.reports.output.page_parts import SHOWN_WARNINGS, PageHead, page_head
 from caretbench.reports.output.text_output import print_tables, table_to_markdown
@@ -146,7 +146,7 @@ def number_table(overview: Overview, *, baselines: bool = False) -> ReportTable:
 def _column_title(suite: OverviewSuite, part: HeadPart | None) -> str:
     if part is None:
         return suite.title
-    return f"{', '.join(filter(None, (suite.title, part.title)))}: {part.measure.title}"
+    return f"{', '.join(filter(None, (suite.title, part.title)))}: {leading_title(part)}"
 
 
 def _number(title: str, suite: OverviewSuite, part: HeadPart | None) -> TableField:

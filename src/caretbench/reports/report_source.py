@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -14,7 +13,7 @@ from caretbench.judging.answers import plain_answer
 from caretbench.metrics.intervals import RESAMPLES
 from caretbench.metrics.passk import coverage
 from caretbench.problem import Problem
-from caretbench.profiles import profile_named
+from caretbench.profiles import profile_named, rules_of
 from caretbench.reports.estimates import (
     SimilarityColumn,
     aggregate_samples,
@@ -29,13 +28,20 @@ from caretbench.reports.judged.carets import run_caret_scores
 from caretbench.reports.judged.judged_answers import JudgedAnswers
 from caretbench.reports.judged.scores import CaretScores
 from caretbench.reports.judged.value_table import KEY, judged_caret_values, judged_values
+from caretbench.reports.results.answer_counts import Recording, recordings, refusals
 from caretbench.reports.results.paper_intervals import (
     PaperTableLayout,
     PrintedRate,
     paper_interval_estimates,
     paper_table_layouts,
 )
-from caretbench.reports.results.problem_lists import ExcludedProblems, excluded_ids, find_excluded_problems
+from caretbench.reports.results.problem_lists import (
+    ExcludedProblems,
+    LeadingProblems,
+    excluded_ids,
+    find_excluded_problems,
+    needed_problems,
+)
 from caretbench.reports.results.run_settings import model_order, model_variants, variant_titles
 from caretbench.reports.strata import (
     SEPARATOR,
@@ -170,6 +176,8 @@ class _ColumnBuilder:
     baselines: Sequence[str]
     suite: Suite | None
     apart: Sequence[HeadlinePart] = ()
+    needed: dict[str, LeadingProblems] = field(default_factory=dict)
+    """Problems that need an answer by profile, once they are known."""
 
     def column(self, group: pl.DataFrame, strata: Sequence[Stratum]) -> Column:
         """Return the column of one model under one policy and profile."""
@@ -179,14 +187,13 @@ class _ColumnBuilder:
             answered = set(group["problem_id"])
             there = [problem for problem in there if problem.id in answered]
         excluded = excluded_ids(self.excluded_problems, profile)
+        needed = self._needed(profile)
+        leads = needed.rule != "all" and rules_of(profile_named(profile)).needs_answer
         cells = self._cells(group, profile, excluded)
         eligible = cells.table.filter(pl.col("eligible"))
         samples = int(group.group_by("problem_id").agg(pl.col("sample").n_unique())["sample"].max() or 0)  # type: ignore[arg-type]
         expected = samples * sum(problem.id not in excluded for problem in there)
         verdicts = int(eligible["samples"].sum())
-        empty = _passed_by_empty(self.frame, profile)
-        measured = partial(self._part, cells, empty=empty if _has_baseline(self.frame, "empty", profile) else None)
-        whole = measured("", cells.table)
         return Column(
             model=model,
             parameters=parameters,
@@ -199,32 +206,28 @@ class _ColumnBuilder:
             verdicts=verdicts,
             expected=expected,
             coverage=coverage(verdicts, expected) if group["counted"].count() else None,
-            overall=whole.overall,
-            strata=dict(cells.strata(strata)),
+            overall=cells.cell({}, cells.table),
+            strata=dict(cells.strata(strata, needed=leads)),
             strata_notes={stratum.name: stratum.note for stratum in strata if stratum.note},
-            valid=whole.valid,
-            net_of_empty=whole.net_of_empty,
+            needed_rule=needed.rule,
+            needed_lead=leads,
             parts=tuple(
-                measured(part.title, cells.table.filter(pl.col("problem_id").is_in(list(part.problems))))
+                ColumnPart(
+                    title=part.title,
+                    overall=cells.cell({}, cells.table.filter(pl.col("problem_id").is_in(list(part.problems)))),
+                )
                 for part in self.apart
             ),
-            passed_by_empty=len(empty - excluded),
             statuses=_statuses(group),
             similarity_titles={column.name: column.title for column in cells.known},
             correlation=correlate(eligible.filter(pl.col("samples") > 0), cells.known),
         )
 
-    @staticmethod
-    def _part(cells: _Cells, title: str, table: pl.DataFrame, *, empty: AbstractSet[str] | None) -> ColumnPart:
-        """Return the numbers of some problems; net of those in ``empty``, which an empty answer passes."""
-        gated = table["valid"].count() > 0
-        net = table.filter("eligible", ~pl.col("problem_id").is_in(list(empty or ())))
-        return ColumnPart(
-            title=title,
-            overall=cells.cell({}, table),
-            valid=cells.cell({}, table.filter(pl.col("valid"))) if gated else None,
-            net_of_empty=None if empty is None else cells.cell({}, net),
-        )
+    def _needed(self, profile: str) -> LeadingProblems:
+        if profile not in self.needed:
+            excluded = excluded_ids(self.excluded_problems, profile)
+            self.needed[profile] = needed_problems(self.frame, self.problems, profile, excluded)
+        return self.needed[profile]
 
     def _cells(self, group: pl.DataFrame, profile: str, excluded: set[str]) -> _Cells:
         measured = [name for name in metric_columns(group) if group[name].count() > 0]
@@ -236,7 +239,8 @@ class _ColumnBuilder:
         if self.rates_only:
             there = [problem.id for problem in self.problems if has_verdicts(problem)]
             table = table.filter(pl.col("problem_id").is_in(there))
-        return _Cells(table, known, profile, self.seed)
+        needed = self._needed(profile)
+        return _Cells(table, known, profile, self.seed, None if needed.rule == "all" else needed.problems)
 
 
 @dataclass(frozen=True)
@@ -247,13 +251,15 @@ class _Cells:
     known: tuple[SimilarityColumn, ...]
     profile: str
     seed: int
+    needed: frozenset[str] | None
+    """Ids of the problems that need an answer; None if all do."""
 
-    def strata(self, strata: Sequence[Stratum]) -> Iterator[tuple[str, tuple[RateCell, ...]]]:
+    def strata(self, strata: Sequence[Stratum], *, needed: bool) -> Iterator[tuple[str, tuple[RateCell, ...]]]:
         """Yield the cells by stratum, without strata that have none."""
         there = set(self.table["problem_id"])
         for stratum in strata:
             cells = [
-                self.cell(part.labels, self.table.filter(pl.col("problem_id").is_in(list(held))))
+                self.cell(part.labels, self.table.filter(pl.col("problem_id").is_in(list(held))), needed=needed)
                 .model_copy(update={"order": part.order})
                 for part in stratum.parts
                 if (held := part.problems & there)
@@ -261,11 +267,18 @@ class _Cells:
             if cells:
                 yield stratum.name, tuple(cells)
 
-    def cell(self, labels: Mapping[str, str], table: pl.DataFrame) -> RateCell:
-        """Return pass rates over the eligible problems and similarities over all (they need no toolchain)."""
+    def cell(self, labels: Mapping[str, str], table: pl.DataFrame, *, needed: bool = True) -> RateCell:
+        """Return pass rates over the eligible problems and similarities over all (they need no toolchain).
+
+        Without ``needed`` there are no rates over the problems that need an answer.
+        """
         eligible = table.filter(pl.col("eligible"))
         resamples = STRATUM_RESAMPLES if labels else RESAMPLES
         pass_at = pass_estimates(eligible, self.profile, self.seed, resamples)
+        needing = None
+        if needed and self.needed is not None:
+            kept = eligible.filter(pl.col("problem_id").is_in(list(self.needed)))
+            needing = pass_estimates(kept, self.profile, self.seed, resamples)
         failed, passed = None, None
         if 1 in pass_at and table.height:
             judged = pass_at[1].problems  # some eligible problems may have no verdict
@@ -276,6 +289,7 @@ class _Cells:
             problems=eligible.height,
             excluded=table.height - eligible.height,
             pass_at=pass_at,
+            needed=needing,
             if_excluded_failed=failed,
             if_excluded_passed=passed,
             similarity=similarity_estimates(table, self.known, self.seed, resamples),
@@ -285,17 +299,6 @@ class _Cells:
 def _statuses(group: pl.DataFrame) -> dict[str, int]:
     counts = group["status"].drop_nulls().value_counts()
     return dict(counts.sort("count", "status", descending=[True, False]).iter_rows())
-
-
-def _has_baseline(frame: pl.DataFrame, name: str, profile: str) -> bool:
-    rows = frame.filter((pl.col("model") == name) & (pl.col("profile") == profile))
-    return rows["passed"].count() > 0
-
-
-def _passed_by_empty(frame: pl.DataFrame, profile: str) -> set[str]:
-    """Return the problems that an empty answer passes."""
-    rows = frame.filter((pl.col("model") == "empty") & (pl.col("profile") == profile) & pl.col("passed"))
-    return set(rows["problem_id"])
 
 
 @dataclass(frozen=True)
@@ -410,6 +413,14 @@ class ReportSource:
     def excluded(self) -> tuple[ExcludedProblems, ...]:
         """Excluded problems, by profile and cause."""
         return find_excluded_problems(self.run.frame, self.run.problems, self.run.manifest)
+
+    @cached_property
+    def recordings(self) -> tuple[Recording, ...]:
+        """Numbers of completions by model; baselines answer only the problems that they fit."""
+        run = self.run
+        sampled = (row for row in run.completions if row.model not in run.baselines)
+        nothing_due = {problem.id for problem in run.problems if not problem.reference.strip()}
+        return recordings(sampled, run.missing, run.problems, refusals(run.frame), nothing_due)
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:

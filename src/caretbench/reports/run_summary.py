@@ -132,12 +132,12 @@ def failures(summary: Summary, fail_under: float | None) -> Iterator[str]:
                 f"{column.title}: coverage {column.coverage:.1%} is below {REQUIRED_COVERAGE:.0%}{why}; "
                 "this run has failed"
             )
-        rate = column.overall.pass_at.get(1)
+        rate = column.leading_of(column.overall).get(1)
         if fail_under is None or column.baseline:
             continue
         if rate is None:
-            yield f"{column.title}: no verdict at all, so its pass@1 is not known to reach {fail_under}"
+            yield f"{column.title}: no verdict at all, so its {column.rate_title} is not known to reach {fail_under}"
         elif rate.value < fail_under:
-            yield f"{column.title}: pass@1 {rate.value:.3f} is below {fail_under}"
+            yield f"{column.title}: {column.rate_title} {rate.value:.3f} is below {fail_under}"
     if summary.manifest.get("executed") and all(column.coverage is None for column in summary.columns):
         yield "no problem can be scored on this machine; see the causes above"

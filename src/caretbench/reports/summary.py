@@ -13,7 +13,7 @@ from caretbench.reports.results.answer_counts import ModelUsage, Recording
 from caretbench.reports.results.errors import ErrorColumn
 from caretbench.reports.results.paper_intervals import PaperTableLayout
 from caretbench.reports.results.post_processing import BestOfThree
-from caretbench.reports.results.problem_lists import DiscordantCase, ExcludedProblems, FlaggedAnswers
+from caretbench.reports.results.problem_lists import LEAD_TITLES, DiscordantCase, ExcludedProblems, FlaggedAnswers, Lead
 from caretbench.reports.results.published_numbers import ComparedPart
 from caretbench.reports.results.strengths import GeneratorBias, ModelStrengths
 
@@ -27,6 +27,8 @@ class RateCell(ReportValue):
     problems: int
     excluded: int
     pass_at: Mapping[int, ReportedNumber]
+    needed: Mapping[int, ReportedNumber] | None = None
+    """pass@k over the problems that need an answer; None if these are all, or if the column does not lead by them."""
     if_excluded_failed: float | None = None
     if_excluded_passed: float | None = None
     similarity: Mapping[str, ReportedNumber] = Field(default_factory=dict)
@@ -40,12 +42,10 @@ class RateCell(ReportValue):
 
 
 class ColumnPart(ReportValue):
-    """Numbers of a part of the problems that the suite keeps apart: on all, on valid ones, net of the empty answer."""
+    """Numbers of a part of the problems that the suite keeps apart."""
 
     title: str
     overall: RateCell
-    valid: RateCell | None = None
-    net_of_empty: RateCell | None = None
 
 
 class Column(ReportValue):
@@ -66,20 +66,32 @@ class Column(ReportValue):
     strata: Mapping[str, tuple[RateCell, ...]]
     strata_notes: Mapping[str, str] = Field(default_factory=dict)
     """Notes by stratum on bins of numbers and overlapping parts."""
-    valid: RateCell | None = None
-    net_of_empty: RateCell | None = None
+    needed_rule: Lead = "all"
+    """Rule that tells the problems that need an answer."""
+    needed_lead: bool = False
+    """True if these lead, as the profile says; then all stand beside, else these beside all."""
     parts: tuple[ColumnPart, ...] = ()
     """Parts of the problems that the suite keeps apart; empty if it averages over all."""
     measure: str = "pass@1"
     """Title of the rate; a suite may have shares of its own."""
-    passed_by_empty: int = 0
     statuses: Mapping[str, int] = Field(default_factory=dict)
     similarity_titles: Mapping[str, str] = Field(default_factory=dict)
     correlation: SimilarityCorrelation | None = None
 
+    @property
+    def rate_title(self) -> str:
+        """Title of the rate that leads, with the problems that it is over if these are not all."""
+        return ", ".join(filter(None, (self.measure, LEAD_TITLES[self.needed_rule] if self.needed_lead else "")))
+
     def headline_of(self, cell: RateCell) -> ReportedNumber | None:
-        """Return pass@1 of a cell of this column; of a column without any verdict, its first similarity."""
-        return cell.pass_at.get(1) if self.overall.pass_at else next(iter(cell.similarity.values()), None)
+        """Return pass@1 of a cell of this column, over the problems that lead; without any verdict, a similarity."""
+        if not self.overall.pass_at:
+            return next(iter(cell.similarity.values()), None)
+        return self.leading_of(cell).get(1)
+
+    def leading_of(self, cell: RateCell) -> Mapping[int, ReportedNumber]:
+        """Return pass@k of a cell of this column, over the problems that lead."""
+        return cell.needed if self.needed_lead and cell.needed is not None else cell.pass_at
 
 
 def headline_columns(columns: Iterable[Column], profile: object, policy: object) -> list[Column]:

@@ -189,7 +189,7 @@ def headline_title(columns: Iterable[Column]) -> str:
     known = list(columns)
     titles = (title for column in known for title in column.similarity_titles.values())
     judged = pass_columns(known)
-    return judged[0].measure if judged else next(titles, "pass@1")
+    return judged[0].rate_title if judged else next(titles, "pass@1")
 
 
 def models_in(columns: Iterable[Column]) -> tuple[Column, ...]:

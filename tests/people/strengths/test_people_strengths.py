@@ -238,7 +238,7 @@ def test_subtypes_of_built_problems_are_parts() -> None:
 
 def test_harder_problems_of_a_language_are_told_from_a_weaker_model() -> None:
     """All models pass less in Java, by as much: the raw rates differ, those at equal difficulty do not."""
-    chances = {"a": {EASY: 0.8, HARD: 0.8}, "b": {EASY: 0.75, HARD: 0.75}, "empty": {EASY: 0.3, HARD: 0.3}}
+    chances = {"a": {EASY: 0.8, HARD: 0.8}, "b": {EASY: 0.75, HARD: 0.75}, "empty": {EASY: 0.05, HARD: 0.05}}
     java, python = strengths_of(planted_run(chances, shift=0.25), "a").languages
     assert (java.language, python.language) == ("java", "python")
     assert java.rate.value < python.rate.value - 0.2

@@ -28,6 +28,8 @@ from caretbench.reports.estimates import ReportedNumber, mean_estimate
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.paired_models import MIN_TESTED, ModelRates, model_rates
+from caretbench.reports.results.problem_lists import lead_note, leading_in
+from caretbench.reports.results.run_settings import identity_of
 from caretbench.reports.results.strengths import PASSES, LanguageNumbers, ModelStrengths, StrengthTest
 from caretbench.reports.run_summary import summarise_run
 from caretbench.reports.section import PageBlock, PagePart, PageSource, Section, SectionPositions
@@ -179,7 +181,9 @@ class StrengthsSection(Section):
             languages=language_numbers(source, source.strengths),
             sentences=tuple(strength_sentences(source.strengths, tested)),
         )
-        return {"strengths": found.model_copy(update={"notes": (_adjusted(found),)} if found.tests else {})}
+        rule = leading_in(source.run, identity_of(source.run)["profile"]).rule
+        notes = (_adjusted(found), *filter(None, (lead_note(rule),)))
+        return {"strengths": found.model_copy(update={"notes": notes} if found.tests else {})}
 
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return the sentences and the tables of tests."""
@@ -213,7 +217,7 @@ def _adjusted(found: ModelStrengths) -> str:
 
 
 def _tables(found: ModelStrengths) -> list[ReportTable]:
-    tables, adjusted = [], _adjusted(found)
+    tables, adjusted = [], " ".join(found.notes)
     if found.overall:
         tables.append(_part_table("Against the field, overall", found.overall, adjusted))
     if found.passes:

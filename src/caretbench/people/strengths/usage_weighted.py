@@ -14,7 +14,7 @@ from caretbench.metrics.intervals import mean_interval
 from caretbench.metrics.weighted import weighted_mean
 from caretbench.problem import Problem
 from caretbench.reports.frame import LoadedRun
-from caretbench.reports.results.problem_lists import excluded_ids
+from caretbench.reports.results.problem_lists import lead_note, leading_in
 from caretbench.reports.summary import Column, SuiteTable, Summary
 from caretbench.suites.usage_weights import Weights
 
@@ -35,10 +35,14 @@ def with_usage_table(run: LoadedRun, summary: Summary, weights: Weights) -> Summ
     shares = _shares(run.problems, weights)
     groups = {problem.id: _group(problem, shares) for problem in run.problems}
     cells = {group: _weight(group, shares) for group in groups.values() if group is not None}
-    rows = [_row(run, summary, column, groups, cells) for column in summary.columns if column.overall.pass_at]
+    rows = [
+        _row(run, summary, column, groups, cells) for column in summary.columns if column.leading_of(column.overall)
+    ]
+    rules = dict.fromkeys(lead_note(column.needed_rule) for column in summary.columns if column.needed_lead)
     notes = (
         f"Weights {weights.name}: {weights.source}. Used: {', '.join(shares)}; shares of several are multiplied. "
         f"Groups without problems are omitted: {_omitted(run.problems, _tables(weights), shares)}.",
+        *rules,
     )
     table = SuiteTable(
         name="usage_weights",
@@ -129,8 +133,8 @@ def _omitted(
 def _row(
     run: LoadedRun, summary: Summary, column: Column, groups: Mapping[str, str | None], cells: Mapping[str, float]
 ) -> tuple[str, ...]:
-    # The same problems as in the column's pass@1, so that both numbers can be compared.
-    excluded = excluded_ids(summary.excluded, column.profile)
+    # The same problems as in the column's leading rate, so that both numbers can be compared.
+    leading = leading_in(run, column.profile).problems
     mine = run.frame.filter(
         (pl.col("model") == column.model)
         & (pl.col("parameters") == column.parameters)
@@ -139,7 +143,7 @@ def _row(
         & pl.col("passed").is_not_null()
     )
     means = mine.group_by("problem_id", maintain_order=True).agg(pl.col("passed").cast(pl.Float64).mean())
-    values = {name: value for name, value in means.iter_rows() if name not in excluded}
+    values = {name: value for name, value in means.iter_rows() if name in leading}
     by_id = {problem.id: problem for problem in run.problems}
     chosen = [name for name in values if name in by_id]
     numbers = [values[name] for name in chosen]

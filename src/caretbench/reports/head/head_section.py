@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
@@ -11,16 +12,24 @@ import polars as pl
 
 from caretbench.judging.answers import REFERENCE
 from caretbench.metrics.paired import is_decidable
-from caretbench.profiles import PROFILES
+from caretbench.profiles import PROFILES, profile_named, rules_of
 from caretbench.reports.compare import comparison_table
 from caretbench.reports.estimates import ReportedNumber, pass_at_1
 from caretbench.reports.frame import GROUP
+from caretbench.reports.head.head_texts import leading_title
 from caretbench.reports.head.head_values import HeadDifference, HeadPart, RankedModel, ReportHead
 from caretbench.reports.head.measured_parts import MeasuredPart, measured_parts, part_tests
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.answer_counts import ModelUsage, model_usage
 from caretbench.reports.results.paired_models import ComparisonRow, ModelRates, tested_rows
-from caretbench.reports.results.problem_lists import ExcludedProblems, excluded_ids
+from caretbench.reports.results.problem_lists import (
+    LEAD_MEANINGS,
+    LEAD_TITLES,
+    ExcludedProblems,
+    LeadingProblems,
+    excluded_ids,
+    needed_problems,
+)
 from caretbench.reports.results.run_settings import identity_of
 from caretbench.reports.section import PageBlock, PagePart, PageSource, Section
 from caretbench.reports.summary import Column, Summary, headline_columns
@@ -38,12 +47,16 @@ def report_head(source: ReportSource) -> ReportHead | None:
     if not parts:
         return None
     names = [column.model for column in columns]
-    rates: list[Rates] = [{one.name: one for one in part.rates(names)} for part in parts]
-    rankings = [_ranking(source, columns, part, known) for part, known in zip(parts, rates, strict=True)]
-    pairs = _pairs(parts, rankings, rates, source.seed)
+    rates: list[Rates] = [{one.name: one for one in part.rates(names, needless=True)} for part in parts]
+    leading: list[Rates] = [{one.name: one for one in part.rates(names)} for part in parts]
+    needed = [_needed(source, part, identity["profile"]) for part in parts]
+    rankings = [_ranking(source, columns, *values) for values in zip(parts, rates, needed, strict=True)]
+    pairs = _pairs(parts, rankings, leading, source.seed)
     found = zip(parts, rankings, pairs, rates, strict=True)
+    shown = [_head_part(*values, source.seed, several=len(parts) > 1) for values in found if values[1]]
+    words = [_words(one, identity["profile"]) for one, ranking in zip(needed, rankings, strict=True) if ranking]
     return ReportHead(
-        parts=tuple(_head_part(*values, source.seed, several=len(parts) > 1) for values in found if values[1]),
+        parts=tuple(part.model_copy(update=own) for part, own in zip(shown, words, strict=True)),
         without_score=source.missing_score,
         failed=tuple(
             f"{column.title} {column.coverage:.1%}"
@@ -53,35 +66,78 @@ def report_head(source: ReportSource) -> ReportHead | None:
     )
 
 
+def _needed(source: ReportSource, part: MeasuredPart, profile: str) -> LeadingProblems:
+    """Return the problems of a part that need an answer; all for a similarity, which no answer has by chance."""
+    run = part.run
+    if part.measure.similarity is not None:
+        return LeadingProblems(frozenset(), "all")
+    return needed_problems(run.frame, run.problems, profile, excluded_ids(source.excluded, profile))
+
+
+def _words(needed: LeadingProblems, profile: str) -> Mapping[str, str]:
+    """Return the words for the problems of the ranked numbers, and for those beside them."""
+    if needed.rule == "all":
+        return {}
+    title = LEAD_TITLES[needed.rule]
+    places = {"counted": title, "beside": "all problems"} if _needed_lead(profile) else {"beside": title}
+    return {**places, "counting": LEAD_MEANINGS[needed.rule]}
+
+
 def _ranking(
-    source: ReportSource, columns: Sequence[Column], part: MeasuredPart, rates: Rates
+    source: ReportSource, columns: Sequence[Column], part: MeasuredPart, rates: Rates, needed: LeadingProblems
 ) -> tuple[RankedModel, ...]:
     """Return the models and baselines with a number, the best first; equal ones in the order of the columns."""
     run = source.run
     usage = {(one.model, one.parameters): one for one in model_usage(run.completions, run.missing, run.manifest)}
+    empty = {(one.model, one.parameters): one.empty_share for one in source.recordings}
     models = [set(rates[one.title].rates["problem_id"]) for one in columns if not one.baseline and one.title in rates]
     shared = set().union(*models)
+    both = (None,) if needed.rule == "all" else (None, needed.problems)
     found = []
     for column in columns:
-        number = _number(source, column, part, shared if column.baseline else set())
-        if number is not None:
+        numbers = [_number(source, column, part, shared if column.baseline else set(), only) for only in both]
+        first, *others = reversed(numbers) if _needed_lead(column.profile) else numbers
+        if first is not None:
             spent = usage.get((column.model, column.parameters))
-            first, last = (spent.first_token, spent.last_token) if spent else (None, None)
+            first_token, last_token = (spent.first_token, spent.last_token) if spent else (None, None)
             found.append(
                 RankedModel(
                     title=column.title,
                     baseline=column.baseline,
                     knows_answer=column.baseline and column.model == REFERENCE,
-                    estimate=number,
-                    first_token_s=first and first.median_s,
-                    last_token_s=last and last.median_s,
+                    estimate=first,
+                    beside=next(iter(others), None),
+                    empty=empty.get((column.model, column.parameters)),
+                    below=tuple(_above(column, columns, rates)),
+                    first_token_s=first_token and first_token.median_s,
+                    last_token_s=last_token and last_token.median_s,
                 )
             )
-    return tuple(sorted(found, key=lambda entry: (-entry.estimate.value, entry.baseline)))
+    return tuple(sorted(found, key=_place))
 
 
-def _number(source: ReportSource, column: Column, part: MeasuredPart, shared: set[str]) -> ReportedNumber | None:
-    """Return the number of a column on a part: the report's own where it has one.
+def _place(entry: RankedModel) -> tuple[float, ...]:
+    # Baselines have 0 % of the problems that need an answer: the others tell which is the strongest.
+    return (-entry.estimate.value, entry.baseline, -entry.beside.value if entry.beside else 0.0)
+
+
+def _needed_lead(profile: str) -> bool:
+    return rules_of(profile_named(profile)).needs_answer
+
+
+def _above(model: Column, columns: Sequence[Column], rates: Rates) -> Iterator[str]:
+    """Yield the titles of baselines, but the reference, with a higher mean than a model on the problems of both."""
+    for floor in columns if not model.baseline and model.title in rates else ():
+        if floor.baseline and floor.model != REFERENCE and floor.title in rates:
+            common = rates[model.title].rates.join(rates[floor.title].rates, on="problem_id", suffix="_floor")
+            if math.fsum(common["rate"]) < math.fsum(common["rate_floor"]):
+                yield floor.title
+
+
+def _number(
+    source: ReportSource, column: Column, part: MeasuredPart, shared: set[str], needed: frozenset[str] | None
+) -> ReportedNumber | None:
+    """Return the number of a column on a part, over all problems or the needed ones: the report's own where it has one.
 
     A baseline answers all problems. Where the models have fewer (a recording of a part, a run that goes on), its number
     is over those that some model has (``shared``), so that the list compares like with like.
@@ -95,11 +151,10 @@ def _number(source: ReportSource, column: Column, part: MeasuredPart, shared: se
     )
     is_whole = not shared or shared.issuperset(judged["problem_id"])
     if part.problems is None and not part.own and is_whole:
-        return column.overall.pass_at.get(1)
-    if not is_whole:
-        judged = judged.filter(pl.col("problem_id").is_in(list(shared)))
-    if part.problems is not None:
-        judged = judged.filter(pl.col("problem_id").is_in(list(part.problems)))
+        return ((column.overall.needed or {}) if needed is not None else column.overall.pass_at).get(1)
+    for chosen in (None if is_whole else shared, part.problems, needed):
+        if chosen is not None:
+            judged = judged.filter(pl.col("problem_id").is_in(list(chosen)))
     return None if judged.is_empty() else pass_at_1(judged, column.profile, source.seed)
 
 
@@ -125,7 +180,11 @@ def _head_part(
     several: bool,
 ) -> HeadPart:
     models = [entry.title for entry in ranking if not entry.baseline]
-    floors = [entry.title for entry in ranking if entry.baseline and not entry.knows_answer]
+    # All problems: those that need an answer were chosen by the baselines, which have 0 % of them.
+    floors = sorted(
+        (entry.title for entry in ranking if entry.baseline and not entry.knows_answer),
+        key=lambda title: -math.fsum(rates[title].rates["rate"]) / rates[title].rates.height,
+    )
     baseline = None
     others = [found for title in models[1:] if (found := _difference(models[0], title, pairs))]
     if models and floors:
@@ -241,5 +300,5 @@ class HeadSection(Section):
 
 
 def _title(head: ReportHead) -> str:
-    titles = {part.measure.title for part in head.parts}
+    titles = {leading_title(part) for part in head.parts}
     return titles.pop() if len(titles) == 1 else "rate"

@@ -17,7 +17,9 @@ from caretbench.reports.tables import (
     digits_field,
     rate_field,
     score_field,
+    share_field,
     table_of,
+    text_field,
     title_field,
 )
 
@@ -51,7 +53,7 @@ def findings(part: HeadPart) -> list[str]:
     best = models[0]
     sentences = list(_among_models(part.measure, part, best)) if len(models) > 1 else []
     if part.baseline is not None and (not sentences or not _above(part.baseline)):
-        sentences.append(_against_baseline(part.measure, part.baseline, best, alone=not sentences))
+        sentences.append(_against_baseline(part.measure, part.baseline, _on_all(part, best), alone=not sentences))
     return sentences or [f"{_rate(part.measure, best)}; there is nothing to compare it with."]
 
 
@@ -77,6 +79,11 @@ def _against_baseline(measure: HeadMeasure, found: HeadDifference, best: RankedM
     if not is_decidable(found.groups):
         text = f"There are too few independent groups ({found.groups}) to compare {best.title} with {found.other}"
     return f"{text}: {_rate(measure, best)}." if alone else f"{text}."
+
+
+def _on_all(part: HeadPart, entry: RankedModel) -> RankedModel:
+    """Return a model with its number over all problems, on which baselines are compared."""
+    return entry.model_copy(update={"estimate": entry.beside}) if part.counted and entry.beside else entry
 
 
 def _above(found: HeadDifference) -> bool:
@@ -131,18 +138,26 @@ WIDTH = 41
 def ranking_table(part: HeadPart, *, drawn: bool = False) -> ReportTable:
     """Return the ranked list of a part, with a drawing of each interval if ``drawn``."""
     timed = any(entry.last_token_s is not None for entry in part.ranking)
-    heads = ["Model", part.measure.title, "Problems"]
+    heads = ["Model", leading_title(part), "Problems", part.beside.capitalize(), "Empty", "Below"]
     heads += ["First token (s)", "Answer (s)"] if timed else []
     heads += [f"0{' ' * (WIDTH - 2)}1"] if drawn else []
     rows: list[list[FieldValue]] = []
     for entry in part.ranking:
         row: list[FieldValue] = [
             title_field(entry.title, baseline=entry.baseline), number_of(part, entry), entry.estimate.problems,
-        ]  # fmt: skip
+            share_field(entry.beside.value if entry.beside else None),
+            share_field(entry.empty),
+            text_field(", ".join(entry.below), "warning"),
+        ]  # columns without values are omitted  # fmt: skip
         row += [digits_field(entry.first_token_s), digits_field(entry.last_token_s)] if timed else []
         rows.append([*row, *([interval_drawing(entry.estimate)] if drawn else [])])
-    title = f"Models by {part.measure.title}"
-    return table_of(f"{part.title}: {title}" if part.title else title, heads, rows, part.measure.about)
+    title = f"Models by {leading_title(part)}"
+    return table_of(f"{part.title}: {title}" if part.title else title, heads, rows, part.about)
+
+
+def leading_title(part: HeadPart) -> str:
+    """Return the title of the ranked number, with the problems that it is over if these are not all."""
+    return ", ".join(filter(None, (part.measure.title, part.counted)))
 
 
 def number_of(part: HeadPart, entry: RankedModel) -> TableField:

@@ -29,6 +29,12 @@ class RankedModel(ReportValue):
     knows_answer: bool = False
     """True for the reference, which is a ceiling and no floor."""
     estimate: ReportedNumber
+    beside: ReportedNumber | None = None
+    """The same rate over the part's other problems, which stand beside those that lead."""
+    empty: float | None = None
+    """Share of the model's answers that are empty, from 0 to 1."""
+    below: tuple[str, ...] = ()
+    """Titles of the baselines, but the reference, that have a higher rate on all problems that both have."""
     first_token_s: float | None = None
     last_token_s: float | None = None
 
@@ -59,6 +65,12 @@ class HeadPart(ReportValue):
     """Title in the head: that, or the measure's where there are several; empty if the head has one part."""
     ranking: tuple[RankedModel, ...]
     """Models and baselines, the best first."""
+    counted: str = ""
+    """Problems that the ranked numbers are over, in words, if these are not all: ``valid problems``."""
+    beside: str = ""
+    """Problems that stand beside, in words; empty if all problems need an answer."""
+    counting: str = ""
+    """Meaning of these words, in one sentence."""
     nearest: HeadDifference | None = None
     """Difference to the best of the models that the test tells from the best one."""
     undecided: tuple[str, ...] = ()
@@ -69,6 +81,11 @@ class HeadPart(ReportValue):
     """Difference to the strongest baseline that does not know the answer."""
     pairs: tuple[ComparisonRow, ...] = ()
     """All pairs of models, with p values for the pairs of all parts together."""
+
+    @property
+    def about(self) -> str:
+        """Meaning of the ranked numbers, in one or two sentences."""
+        return " ".join(filter(None, (f"{self.measure.about}.", self.counting)))
 
     @property
     def models(self) -> tuple[RankedModel, ...]:

@@ -47,12 +47,17 @@ class MeasuredPart(NamedTuple):
         """Title of the part among others: in words, else the name of the suite's own share."""
         return self.title or (self.measure.title if self.own else "")
 
-    def rates(self, models: Collection[str] = (), only: Collection[str] | None = None) -> Iterator[ModelRates]:
-        """Yield the rates of models by problem; ``only`` are the ids of the problems that count."""
+    def rates(
+        self, models: Collection[str] = (), only: Collection[str] | None = None, *, needless: bool = False
+    ) -> Iterator[ModelRates]:
+        """Yield the rates of models by problem, over those that lead, or with ``needless`` over all.
+
+        ``only`` are the ids of the problems that count.
+        """
         name = self.measure.similarity
         chosen = self.problems if only is None or self.problems is None else self.problems & set(only)
         metric = PASSED if name is None else similarity_metric(name)
-        yield from model_rates(self.run, models, metric, only if chosen is None else chosen)
+        yield from model_rates(self.run, models, metric, only if chosen is None else chosen, needless=needless)
 
 
 def measured_parts(source: ReportSource, columns: Sequence[Column]) -> list[MeasuredPart]:

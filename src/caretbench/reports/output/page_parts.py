@@ -15,6 +15,7 @@ from caretbench.reports.head.head_texts import NO_NUMBER, findings, head_sentenc
 from caretbench.reports.head.head_values import HeadPart, RankedModel
 from caretbench.reports.section import Chart, LegendEntry
 from caretbench.reports.summary import Summary
+from caretbench.reports.tables import percent
 from caretbench.suites import suite_of_run
 
 SHOWN_WARNINGS = 5
@@ -24,7 +25,8 @@ SHOWN_WARNINGS = 5
 class RankedLine(NamedTuple):
     """Line of the ranked list: texts, and positions of point and interval in percent of the line.
 
-    ``more`` has the number of problems where it is not that of most lines, and the time of an answer.
+    ``more`` has the number of problems where it is not that of most lines, the rate on the problems that stand beside,
+    empty answers, baselines that are better, and the time of an answer.
     """
 
     title: str
@@ -103,8 +105,8 @@ def _part(part: HeadPart) -> PageHeadPart:
     return PageHeadPart(
         title=part.heading,
         sentences=findings(part),
-        about=f"{part.measure.about}.",
-        over=f"Over {usual} problems{others}.",
+        about=part.about,
+        over=f"Over {usual} {part.counted if part.counted == 'valid problems' else 'problems'}{others}.",
         ends=("0%", "100%") if part.measure.similarity is None else ("0", "1"),
         lines=[_line(part, entry, counted=entry.estimate.problems != usual) for entry in part.ranking],
     )
@@ -116,6 +118,9 @@ def _line(part: HeadPart, entry: RankedModel, *, counted: bool) -> RankedLine:
     high = number.value if number.high is None else number.high
     times = (("first token", entry.first_token_s), ("answer", entry.last_token_s))
     more = [f"{number.problems} problems"] if counted else []
+    more += [] if entry.beside is None else [f"{percent(entry.beside.value)} {part.beside}"]
+    more += [f"{percent(entry.empty)} empty"] if entry.empty else []
+    more += [f"below {', '.join(entry.below)}"] if entry.below else []
     more += [f"{name} {value:.2f} s" for name, value in times if value is not None]
     return RankedLine(
         title=entry.title,

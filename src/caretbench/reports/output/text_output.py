@@ -66,7 +66,7 @@ def print_head(summary: Summary, stream: TextIO | None = None) -> None:
         for text in filter(None, texts):
             console.print(Text(text, style="bold"))
         drawn = not console.is_terminal or console.width >= _DRAWING_WIDTH
-        print_tables([ranking_table(part, drawn=drawn)], [] if console.is_terminal else [part.measure.about], stream)
+        print_tables([ranking_table(part, drawn=drawn)], [] if console.is_terminal else [part.about], stream)
         console.out("")
     for text in summary.warnings:
         console.print(Text(f"Warning: {text}", style="yellow"))

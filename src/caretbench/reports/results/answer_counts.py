@@ -189,6 +189,11 @@ class Recording(ReportValue):
         """Return whether every problem has every sample."""
         return self.completions == self.expected
 
+    @property
+    def empty_share(self) -> float:
+        """Share of completions without any visible character where text was due, or with nothing at all."""
+        return (self.empty + self.null) / self.completions
+
 
 def refusals(frame: pl.DataFrame) -> dict[tuple[str, str], list[str]]:
     """Return the reasons for which completions were refused, one for each, by model and parameters."""

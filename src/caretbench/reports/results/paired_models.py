@@ -11,7 +11,7 @@ import polars as pl
 from caretbench.metrics.paired import Pair, compare_family, is_decidable, without_difference
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import LoadedRun
-from caretbench.reports.results.problem_lists import excluded_ids, find_excluded_problems
+from caretbench.reports.results.problem_lists import excluded_ids, find_excluded_problems, leading_problems
 from caretbench.reports.results.run_settings import (
     IncomparableError,
     identity_of,
@@ -93,22 +93,34 @@ class ModelRates(NamedTuple):
 
 
 def model_rates(
-    run: LoadedRun, models: Collection[str] = (), measure: str = PASSED, only: Collection[str] | None = None
+    run: LoadedRun,
+    models: Collection[str] = (),
+    measure: str = PASSED,
+    only: Collection[str] | None = None,
+    *,
+    needless: bool = False,
 ) -> Iterator[ModelRates]:
     """Yield the rates of the models of a run under its policy and profile, by name.
+
+    Passes are over the problems that lead under the profile.
 
     Args:
         run: The run.
         models: Names of models or baselines; by default all models.
         measure: Column of the run's table: passes, or a similarity, which excluded problems have too.
         only: Ids of the problems that count; by default all.
+        needless: Passes are over all problems, those that need no answer too.
     """
     identity = identity_of(run)
     rows = run.frame.filter((pl.col("policy") == identity["policy"]) & (pl.col("profile") == identity["profile"]))
     judged = rows.filter(pl.col(measure).is_not_null())
     if measure == PASSED:
-        excluded = excluded_ids(find_excluded_problems(run.frame, run.problems, run.manifest), identity["profile"])
+        profile = identity["profile"]
+        excluded = excluded_ids(find_excluded_problems(run.frame, run.problems, run.manifest), profile)
         judged = judged.filter(~pl.col("problem_id").is_in(list(excluded)))
+        if not needless:
+            found = leading_problems(run.frame, run.problems, profile, excluded)
+            judged = judged.filter(pl.col("problem_id").is_in(list(found.problems)))
     if only is not None:
         judged = judged.filter(pl.col("problem_id").is_in(list(only)))
     parts = {(str(key[0]), str(key[1])): part for key, part in judged.partition_by(*_MODEL, as_dict=True).items()}

@@ -95,6 +95,18 @@ Lead = Literal["all", "valid", "net_of_baselines"]
 LEAD_TITLES: Mapping[Lead, str] = {"all": "", "valid": "valid problems", "net_of_baselines": "net of baselines"}
 """Words for the rule in the head of a column."""
 
+LEAD_MEANINGS: Mapping[Lead, str] = {
+    "all": "",
+    "valid": "Valid problems: those that the gate has found fit.",
+    "net_of_baselines": "Net of baselines: without the problems that an empty answer, a stub or copied lines pass.",
+}
+"""Meaning of the words, in one sentence."""
+
+
+def lead_note(rule: Lead) -> str:
+    """Return the note of numbers that are over the problems that lead; empty if all do."""
+    return "" if rule == "all" else f"Over the problems that need an answer. {LEAD_MEANINGS[rule]}"
+
 
 class LeadingProblems(NamedTuple):
     """Ids of the problems over which models are ranked and compared, and the rule that chose them.
@@ -106,24 +118,22 @@ class LeadingProblems(NamedTuple):
     rule: Lead
 
 
-def leading_problems(
+def needed_problems(
     frame: pl.DataFrame, problems: Sequence[Problem], profile: str, excluded: Collection[str] = ()
 ) -> LeadingProblems:
-    """Return the problems over which rates lead under a profile: those that need an answer; all under ``paper``.
+    """Return the problems that need an answer, by the verdicts of a profile.
 
     An empty answer passes 52 % of DevBench's problems in JavaScript: the first of nine models there was the one that
-    left 10.6 % of its answers empty. A problem leads if the gate has found it valid, or, where the gate has no verdict,
-    if no trivial baseline passes it. An empty reference is an answer, which the empty baseline may give.
+    left 10.6 % of its answers empty. A problem needs one if the gate has found it valid, or, where the gate has no
+    verdict, if no trivial baseline passes it. An empty reference is an answer, which the empty baseline may give.
 
     Args:
         frame: Table of the run, or of a suite's own share, whose column ``passed`` is then that share's.
         problems: Problems of the run.
         profile: Profile of the rates.
-        excluded: Ids of problems that count in no rate. If no other problem needs an answer, all others lead.
+        excluded: Ids of problems that count in no rate. If no other problem needs an answer, all others are returned.
     """
     ids = frozenset(problem.id for problem in problems).difference(excluded)
-    if not rules_of(profile_named(profile)).needs_answer:
-        return LeadingProblems(ids, "all")
     decided = dict(frame.filter(pl.col("valid").is_not_null()).select("problem_id", "valid").unique().iter_rows())
     passed = frame.filter(pl.col("model").is_in(TRIVIAL_BASELINES), pl.col("profile") == profile, pl.col("passed"))
     needless = set(passed["problem_id"]) - {problem.id for problem in problems if not problem.reference.strip()}
@@ -131,6 +141,15 @@ def leading_problems(
     if not found or found == ids:
         return LeadingProblems(ids, "all")
     return LeadingProblems(found, "valid" if decided else "net_of_baselines")
+
+
+def leading_problems(
+    frame: pl.DataFrame, problems: Sequence[Problem], profile: str, excluded: Collection[str] = ()
+) -> LeadingProblems:
+    """Return the problems over which rates lead under a profile: those that need an answer; all under ``paper``."""
+    if rules_of(profile_named(profile)).needs_answer:
+        return needed_problems(frame, problems, profile, excluded)
+    return LeadingProblems(frozenset(problem.id for problem in problems).difference(excluded), "all")
 
 
 def leading_in(run: LoadedRun, profile: str) -> LeadingProblems:

@@ -16,8 +16,6 @@ from caretbench.reports.results.answer_counts import (
     mark_notes,
     mark_warnings,
     model_usage,
-    recordings,
-    refusals,
     refused_warnings,
 )
 from caretbench.reports.section import Line, PagePart, Section, SectionPositions
@@ -133,11 +131,8 @@ class RecordingsSection(Section):
     part = PagePart("recordings", "Recordings", "Incomplete recordings")
 
     def compute(self, source: ReportSource) -> Mapping[str, Any]:
-        """Return the numbers of completions by model; baselines answer only the problems that they fit."""
-        run = source.run
-        sampled = (row for row in run.completions if row.model not in run.baselines)
-        nothing_due = {problem.id for problem in run.problems if not problem.reference}
-        return {"recordings": recordings(sampled, run.missing, run.problems, refusals(run.frame), nothing_due)}
+        """Return the numbers of completions by model."""
+        return {"recordings": source.recordings}
 
     def warnings(self, summary: Summary) -> Iterable[str]:
         """Return a warning for each recording that is incomplete, or has null, empty, marked or refused completions."""

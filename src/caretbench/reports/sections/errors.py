@@ -10,8 +10,10 @@ import polars as pl
 
 from caretbench.metrics.error_kinds.kind_table import EXCEPTION, NO_ERROR, OURS, error_kind_title
 from caretbench.problem import Question
+from caretbench.reports.frame import LoadedRun
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.errors import ErrorColumn, ErrorPart, error_columns, kinds_present
+from caretbench.reports.results.problem_lists import excluded_ids, find_excluded_problems, lead_note, leading_in
 from caretbench.reports.section import Chart, ColumnGroup, Section
 from caretbench.reports.summary import Column
 from caretbench.reports.tables import (
@@ -41,11 +43,12 @@ class ErrorsSection(Section):
         unchecked = {problem.id for problem in run.problems if not (executed and needs_execution(problem))}
         carets = [problem.id for problem in run.problems if not isinstance(problem.shown, Question)]
         frame = run.frame.filter(pl.col("problem_id").is_in(carets) | pl.col("error_kinds").is_not_null())
-        return {"errors": error_columns(frame, run.completions, unchecked)}
+        return {"errors": error_columns(_leading(run, frame), run.completions, unchecked)}
 
     def group_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
         """Return shares of the error kinds, and types of exceptions."""
-        return error_tables(group.summary.errors, error_titles(group.columns))
+        rule = group.columns[0].needed_rule if group.columns and group.columns[0].needed_lead else "all"
+        return error_tables(group.summary.errors, error_titles(group.columns), lead_note(rule))
 
     def group_charts(self, group: ColumnGroup) -> Iterable[Chart]:
         """Return shares of all answers and of the failures."""
@@ -57,14 +60,31 @@ class ErrorsSection(Section):
         yield Chart("errors", "Failures by outcome", section_charts.error_shares(errors, titles))
 
 
+def _leading(run: LoadedRun, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows about the problems that lead under the profile of each row, and about excluded ones."""
+    needless = pl.lit(value=False)
+    for profile in frame["profile"].unique():
+        found = leading_in(run, profile)
+        if found.rule != "all":
+            excluded = excluded_ids(find_excluded_problems(run.frame, run.problems, run.manifest), profile)
+            others = {problem.id for problem in run.problems} - found.problems - excluded
+            needless |= (pl.col("profile") == profile) & pl.col("problem_id").is_in(list(others))
+    return frame.filter(~needless)
+
+
 def error_titles(columns: Sequence[Column]) -> Mapping[tuple[str, ...], str]:
     """Return the titles of the models among the columns of a report; of the baselines if there are no models."""
     shown = [column for column in columns if not column.baseline] or columns
     return {(c.model, c.parameters, c.policy, c.profile): c.title for c in shown}
 
 
-def error_tables(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]) -> tuple[ReportTable, ...]:
-    """Return shares of the kinds by model, language and mode, then types of exceptions, of columns with a title."""
+def error_tables(
+    columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str], note: str = ""
+) -> tuple[ReportTable, ...]:
+    """Return shares of the kinds by model, language and mode, then types of exceptions, of columns with a title.
+
+    ``note`` is about the problems that count.
+    """
     shown = [column for column in columns if column.key in titles]
     parts = [(titles[column.key], part) for column in shown for part in column.parts]
     if not any(part.total for _, part in parts):
@@ -89,7 +109,8 @@ def error_tables(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...]
         )
         for title, part in parts
     ]
-    wrong = table_of("How answers went wrong", heads, rows, _caption([part for _, part in parts]))
+    caption = " ".join(filter(None, (_caption([part for _, part in parts]), note)))
+    wrong = table_of("How answers went wrong", heads, rows, caption)
     return tuple(existing_tables([wrong, _exceptions(shown, titles)]))
 
 

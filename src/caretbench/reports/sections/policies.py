@@ -9,8 +9,8 @@ from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.post_processing import STEPS, TITLE, best_of_three, step_examples
 from caretbench.reports.section import Chart, PageBlock, PagePart, PageSource, Section, SectionPositions, groups
 from caretbench.reports.sections.errors import error_tables, error_titles
-from caretbench.reports.sections.rates import main_table
-from caretbench.reports.summary import RateCell, Summary
+from caretbench.reports.sections.rates import counted_problems, headline_field, main_table
+from caretbench.reports.summary import Column, RateCell, Summary
 from caretbench.reports.tables import (
     FieldValues,
     ReportTable,
@@ -76,21 +76,21 @@ def policies_table(summary: Summary, profile: str) -> ReportTable | None:
     policies = [group.policy for group in groups(summary) if group.profile == profile]
     if len(policies) < 2 or not columns:
         return None
-    cells: dict[tuple[str, str], dict[str, RateCell]] = {}
+    cells: dict[tuple[str, str], dict[str, tuple[Column, RateCell]]] = {}
     for column in columns:
         for cell in (column.overall, *column.strata.get(summary.main, ())):
-            cells.setdefault((column.title, display_name(cell)), {})[column.policy] = cell
+            cells.setdefault((column.title, display_name(cell)), {})[column.policy] = column, cell
     rows: list[FieldValues] = [
         (
             title,
             part,
-            max(cell.problems for cell in found.values()),
-            *(rate_field(found[policy].pass_at.get(1)) if policy in found else None for policy in policies),
+            max(counted_problems(*one) for one in found.values()),
+            *(headline_field(*found[policy]) if policy in found else None for policy in policies),
         )
         for (title, part), found in cells.items()
     ]
     return table_of(
-        f"pass@1 of the same answers under {len(policies)} policies ({profile} profile)",
+        f"{columns[0].rate_title} of the same answers under {len(policies)} policies ({profile} profile)",
         ("Model", "Part", "Problems", *policies),
         rows,
         f"{policies[0]} is the headline policy, which `caretbench compare` uses.",

@@ -13,6 +13,7 @@ import polars as pl
 from caretbench.reports.estimates import ReportedNumber, SimilarityCorrelation
 from caretbench.reports.frame import GROUP, LABELS, LoadedRun
 from caretbench.reports.report_source import ReportSource, paper_tables_in
+from caretbench.reports.results.problem_lists import LEAD_MEANINGS, LEAD_TITLES
 from caretbench.reports.results.run_settings import differences, settings_of
 from caretbench.reports.section import Chart, ColumnGroup, Line, Section, SectionPositions
 from caretbench.reports.sections.paper_layouts import printed_cells
@@ -43,37 +44,34 @@ from caretbench.suites.validity import GATE_VERSION
 
 
 def main_table(columns: Sequence[Column]) -> ReportTable:
-    """Return the main table: pass rates on all problems, on valid ones, and net of the empty answer; coverage.
+    """Return the main table: pass rates on the problems that lead, then on the others; coverage.
 
     It has a row for each part that the suite keeps apart.
     """
     most = max((max(column.overall.pass_at, default=1) for column in columns), default=1)
-    parted = any(column.parts for column in columns)
-    heads = ["Model", *(["Part"] if parted else []), "Samples", "pass@1"] + ([f"pass@{most}"] if most > 1 else [])
-    valid = any(column.valid is not None for column in columns)
-    net = any(column.net_of_empty is not None for column in columns)
-    heads += ["pass@1, valid problems", "pass@1, net of empty", "Problems", "Excluded", "Coverage"]
+    rule, leads = columns[0].needed_rule, columns[0].needed_lead
+    rates = [f"pass@{k}" for k in sorted({1, most})]
+    needed = [f"{title}, {LEAD_TITLES[rule]}" for title in rates]
     rows = []
     for column, part in _column_parts(columns):
-        row: list[FieldValue] = [
-            title_field(column.title, baseline=column.baseline),
-            *([part.title] if parted else []),
-            column.samples,
-            rate_field(part.overall.pass_at.get(1)),
-        ]
-        row += [rate_field(part.overall.pass_at.get(most))] if most > 1 else []
-        row += [_part_rate(part.valid), _part_rate(part.net_of_empty)]  # columns without values are omitted
-        rows.append([*row, part.overall.problems, part.overall.excluded, share_field(column.coverage)])
-    caption = (
+        cell = part.overall
+        found: list[FieldValue] = [rate_field(cell.pass_at.get(k)) for k in sorted({1, most})]
+        beside: list[FieldValue] = [_part_rate((cell.needed or {}).get(k)) for k in sorted({1, most})]
+        rows.append([
+            title_field(column.title, baseline=column.baseline), part.title if column.parts else "", column.samples,
+            *(beside + found if leads else found + beside),
+            cell.problems, cell.excluded, share_field(column.coverage),
+        ])  # columns without values are omitted  # fmt: skip
+    heads = ("Model", "Part", "Samples", *(needed + rates if leads else rates + needed))
+    captions = [
         "95% intervals are below the rates. Excluded: problems that no rate counts. Coverage: share of the other "
         "answers that have a verdict. Baselines need no model: reference = the known right answer, empty = nothing, "
-        "stub = the least valid code, copy-context = copied lines."
-    )
-    caption += f" pass@{most}: share of problems of which any of {most} answers passes." if most > 1 else ""
-    caption += " Valid problems: those that the gate has found fit." if valid else ""
-    caption += " Net of empty: without the problems that an empty answer passes." if net else ""
-    caption += " Parts are not averaged; the coverage is that of all parts." if parted else ""
-    return table_of("Pass rates", heads, rows, caption)
+        "stub = the least valid code, copy-context = copied lines.",
+        f"pass@{most}: share of problems of which any of {most} answers passes." if most > 1 else "",
+        LEAD_MEANINGS[rule],
+        "Parts are not averaged; the coverage is that of all parts." if any(column.parts for column in columns) else "",
+    ]
+    return table_of("Pass rates", (*heads, "Problems", "Excluded", "Coverage"), rows, " ".join(filter(None, captions)))
 
 
 def _column_parts(columns: Sequence[Column]) -> Iterator[tuple[Column, Column | ColumnPart]]:
@@ -87,12 +85,12 @@ def _column_parts(columns: Sequence[Column]) -> Iterator[tuple[Column, Column | 
         )
 
 
-def _part_rate(cell: RateCell | None) -> TableField | None:
-    if cell is None or 1 not in cell.pass_at:
+def _part_rate(rate: ReportedNumber | None) -> TableField | None:
+    if rate is None:
         return None
-    field = rate_field(cell.pass_at[1])
+    field = rate_field(rate)
     # Its number of problems is another one than the row's, so it is always shown.
-    return field.model_copy(update={"note": f"{field.note}, {cell.pass_at[1].problems} problems", "problems": None})
+    return field.model_copy(update={"note": f"{field.note}, {rate.problems} problems", "problems": None})
 
 
 def stratum_table(columns: Sequence[Column], stratum: str) -> ReportTable | None:
@@ -108,9 +106,12 @@ def stratum_table(columns: Sequence[Column], stratum: str) -> ReportTable | None
     rows: list[FieldValues] = [
         (
             name,
-            max(cells[name].problems if name in cells else 0 for cells in by_name),
+            max(
+                counted_problems(column, cells[name]) if name in cells else 0
+                for column, cells in zip(judged, by_name, strict=True)
+            ),
             *(
-                _headline_field(column, cells[name]) if name in cells else None
+                headline_field(column, cells[name]) if name in cells else None
                 for column, cells in zip(judged, by_name, strict=True)
             ),
         )
@@ -122,7 +123,14 @@ def stratum_table(columns: Sequence[Column], stratum: str) -> ReportTable | None
     return table_of(title, heads, rows, caption)
 
 
-def _headline_field(column: Column, cell: RateCell) -> TableField:
+def counted_problems(column: Column, cell: RateCell) -> int:
+    """Return the number of problems of a cell that lead."""
+    number = column.headline_of(cell) if column.needed_lead else None
+    return cell.problems if number is None else number.problems
+
+
+def headline_field(column: Column, cell: RateCell) -> TableField:
+    """Return the headline number of a cell with its interval."""
     number = column.headline_of(cell)
     return rate_field(number) if column.overall.pass_at else score_field(number, 3)
 
@@ -304,7 +312,7 @@ def _rate_lines(column: Column) -> Iterator[Line]:
     """Yield one line per scope and metric, and the coverage."""
     common = {name: getattr(column, name) for name in GROUP}
     for scope, cell in _scopes(column):
-        for metric, estimate in _estimates(cell):
+        for metric, estimate in _estimates(cell, LEAD_TITLES[column.needed_rule]):
             yield {"scope": scope, "metric": metric} | common | _labels(cell) | estimate.numbers()
     if column.coverage is not None:
         row = {"metric": "coverage", "value": column.coverage, "problems": column.overall.problems}
@@ -317,14 +325,13 @@ def _share_lines(column: Column) -> Iterator[Line]:
     for scope, cell in _scopes(column):
         if 1 in cell.pass_at:
             yield {"scope": scope, "metric": column.measure} | common | _labels(cell) | cell.pass_at[1].numbers()
+        if cell.needed:
+            title = f"{column.measure}, {LEAD_TITLES[column.needed_rule]}"
+            yield {"scope": scope, "metric": title} | common | _labels(cell) | cell.needed[1].numbers()
 
 
 def _scopes(column: Column) -> Iterator[tuple[str, RateCell]]:
     yield "all", column.overall
-    if column.valid is not None:
-        yield "valid", column.valid
-    if column.net_of_empty is not None:
-        yield "net_of_empty", column.net_of_empty
     for stratum, cells in column.strata.items():
         for cell in cells:
             yield stratum, cell
@@ -337,9 +344,11 @@ def _labels(cell: RateCell) -> dict[str, str]:
     return own | ({"labels": "; ".join(further)} if further else {})
 
 
-def _estimates(cell: RateCell) -> Iterator[tuple[str, ReportedNumber]]:
+def _estimates(cell: RateCell, title: str) -> Iterator[tuple[str, ReportedNumber]]:
     for k, estimate in cell.pass_at.items():
         yield f"pass@{k}", estimate
+    for k, estimate in (cell.needed or {}).items():
+        yield f"pass@{k}, {title}", estimate
     for method, estimate in cell.paper_intervals.items():
         yield f"pass@1 ({method})", estimate
     yield from cell.similarity.items()
