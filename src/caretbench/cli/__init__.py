@@ -13,6 +13,7 @@ from pathlib import Path
 import typer
 
 from caretbench.cli import (
+    board,
     build,
     cache,
     compare,
@@ -71,7 +72,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name, cls=HelpCommand)(_command)
-for _group in (build, review, dataset, telemetry, models, deps, cache):
+for _group in (board, build, review, dataset, telemetry, models, deps, cache):
     app.add_typer(_group.app, name=_group.__name__.rpartition(".")[2])
 
 

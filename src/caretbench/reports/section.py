@@ -40,7 +40,8 @@ class Chart(NamedTuple):
 class PageBlock:
     """Block of a page part: heading, notes, charts, tables (with headings of ``level``), texts, lists, in this order.
 
-    A ``folded`` block can be opened by the reader; with ``opened`` it is open at first.
+    A ``folded`` block can be opened by the reader; with ``opened`` it is open at first. A ``filtered`` one has a
+    search among its rows.
     """
 
     title: str = ""
@@ -52,6 +53,7 @@ class PageBlock:
     level: int = 3
     folded: bool = False
     opened: bool = False
+    filtered: bool = False
     steps: Sequence[ShownStep] = ()
     lists: Sequence[ExcludedProblems] = ()
 

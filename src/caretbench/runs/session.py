@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import NamedTuple, Self
 
@@ -78,8 +79,9 @@ class RunSession:
         own = self.benchmark.suite.baselines
         manifest, folder = self.manifest, self.folder
         known = {(info.model, info.parameters) for info in manifest.models}
+        date = datetime.now(UTC).date().isoformat()
         manifest.models += [
-            info
+            info.model_copy(update={"date": date})
             for info in models
             if (info.source != "baseline" or info.model in own) and (info.model, info.parameters) not in known
         ]

@@ -110,7 +110,7 @@ def render_page(
     """Return a self-contained HTML page of these parts; without ``head`` its heading is the title."""
     drawn = [_drawn(part) for part in parts]
     specs = {chart.name: chart.spec for part in drawn for block in part.blocks for chart in block.charts}
-    own = [token_diff_script(), _asset("report.js")]
+    own = [*([token_diff_script()] if samples else []), _asset("report.js")]
     scripts = [_vega_bundle(), *own] if specs else own
     return (
         _environment()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -124,14 +125,17 @@ def selection_notes(runs: Sequence[LoadedRun]) -> Iterator[str]:
     """Yield a note if the runs chose their problems with different options."""
     known = [(run.name, chosen) for run in runs if (chosen := run.manifest.get("selections"))]
     if any(chosen != known[0][1] for _, chosen in known):
-        texts = (f"{name}: {' and '.join(map(_options, chosen))}" for name, chosen in known)
+        texts = (f"{name}: {' and '.join(map(selection_options, chosen))}" for name, chosen in known)
         yield f"The runs chose their problems differently. {'; '.join(texts)}. Only common problems are compared."
 
 
-def _options(chosen: Mapping[str, Any]) -> str:
+def selection_options(chosen: Mapping[str, Any]) -> str:
+    """Return a selection of a manifest as options of a command; ``all`` if there are none."""
     names = {"select": "--select", "limit": "--limit", "per_cell": "--per-cell"}
     names |= {"seed": "--sample-seed"} if chosen.get("limit") else {}
-    options = (f"{flag} {chosen[name]}" for name, flag in names.items() if chosen.get(name) is not None)
+    options = (
+        f"{flag} {shlex.quote(str(chosen[name]))}" for name, flag in names.items() if chosen.get(name) is not None
+    )
     return " ".join(options) or "all"
 
 

@@ -28,6 +28,18 @@
     }));
   }
 
+  // Rows are shown that have all words of the filter above their tables.
+  for (const form of document.querySelectorAll("form.table-filter")) {
+    const rows = [];
+    for (let next = form.nextElementSibling; next?.matches(".table-block"); next = next.nextElementSibling) rows.push(...next.querySelectorAll("tbody tr"));
+    form.addEventListener("input", () => {
+      const words = form.querySelector("input").value.toLowerCase().split(/\s+/);
+      for (const row of rows) row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word));
+      form.querySelector("output").textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} rows`;
+    });
+    form.addEventListener("submit", (event) => event.preventDefault());
+  }
+
   // Charts take their colours from the style sheet, so one drawing serves dark, light and print.
   const specs = island("chart-data") || {};
   const NARROW = 480;
