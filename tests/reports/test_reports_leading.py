@@ -160,7 +160,7 @@ def test_a_row_says_the_share_of_empty_answers_and_the_baselines_that_are_better
     assert rows["silent"][:2] == ["70.0%", "40.0%"]
     assert rows["hasty"] == ["20.0%", "0.0%", "empty"]
     [page] = page_head(summarise(floored())).parts
-    assert {line.title: line.more for line in page.lines}["hasty"] == "20.0% all problems, below empty"
+    assert {line.title: line.more for line in page.lines}["hasty"] == "all problems 20.0%, below empty"
 
 
 def test_baselines_are_compared_on_all_problems_since_they_chose_the_others() -> None:

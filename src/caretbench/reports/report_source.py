@@ -13,7 +13,7 @@ from caretbench.judging.answers import plain_answer
 from caretbench.metrics.intervals import RESAMPLES
 from caretbench.metrics.passk import coverage
 from caretbench.problem import Problem
-from caretbench.profiles import profile_named, rules_of
+from caretbench.profiles import PROFILES, profile_named, rules_of
 from caretbench.reports.estimates import (
     SimilarityColumn,
     aggregate_samples,
@@ -40,6 +40,7 @@ from caretbench.reports.results.problem_lists import (
     LeadingProblems,
     excluded_ids,
     find_excluded_problems,
+    leading_in,
     needed_problems,
 )
 from caretbench.reports.results.run_settings import model_order, model_variants, variant_titles
@@ -334,8 +335,12 @@ class ReportSource:
         if self.suite is None:
             return ()
         with suite_errors(self.suite, "result_tables"):
-            found = tuple(self.suite.result_tables(self._results, self._problems, self.seed))
-        return tuple(SuiteTable(**table._asdict()) for table in found)
+            found = [table._asdict() for table in self.suite.result_tables(self._results, self._problems, self.seed)]
+        profile = str(self.run.manifest.get("profile") or PROFILES[-1])
+        if found and leading_in(self.run, profile).rule != "all":
+            # The suite knows only its own rules, and its paper's tables count every problem.
+            found[0]["notes"] = (*found[0]["notes"], "Over all problems. Head and parts: those that need an answer.")
+        return tuple(SuiteTable(**table) for table in found)
 
     @property
     def suite_charts(self) -> tuple[SuiteChart, ...]:

@@ -118,8 +118,8 @@ def _line(part: HeadPart, entry: RankedModel, *, counted: bool) -> RankedLine:
     high = number.value if number.high is None else number.high
     times = (("first token", entry.first_token_s), ("answer", entry.last_token_s))
     more = [f"{number.problems} problems"] if counted else []
-    more += [] if entry.beside is None else [f"{percent(entry.beside.value)} {part.beside}"]
-    more += [f"{percent(entry.empty)} empty"] if entry.empty else []
+    more += [] if entry.beside is None else [f"{part.beside} {percent(entry.beside.value)}"]
+    more += [f"empty {percent(entry.empty)}"] if entry.empty else []
     more += [f"below {', '.join(entry.below)}"] if entry.below else []
     more += [f"{name} {value:.2f} s" for name, value in times if value is not None]
     return RankedLine(
