@@ -100,6 +100,27 @@ def test_runs_of_one_suite_are_one_column(made: tuple[Board, pl.DataFrame]) -> N
     assert rows["leads"].sum() == column.models[0].rate.problems
 
 
+def test_a_row_has_the_command_that_makes_it(runs: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(runs / "first", tmp_path / "asked")
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text("utf-8"))
+    settings = {
+        "sampling": {"max_tokens": 32, "temperature": 0.0}, "prompt": "chat@1", "instruction": "none@1",
+        "budget": {"tokens": 512, "count": "estimate"}, "client": {"model": "server/right", "address": "http://here/v1"},
+    }  # fmt: skip
+    for info in manifest["models"]:
+        if info["model"] == "right":
+            info |= {"source": "model", "settings": settings}
+    path.write_text(json.dumps(manifest), "utf-8")
+    [entry] = make_board([folder])[0].columns[0].models
+    assert entry.command == (
+        "caretbench run devbench -m server/right --data starter --profile default --policy syntax@2 --max-tokens 32 "
+        "--temperature 0.0 --prompt chat --instruction none --prompt-tokens 512 --base-url http://here/v1 "
+        f"--select '{LABELS}'"
+    )
+    assert entry.settings == {"max_tokens": 32, "temperature": 0.0}
+
+
 def test_what_compare_refuses_stands_on_boards_apart(runs: Path, tmp_path: Path) -> None:
     other = scored(tmp_path / "paper", "right", answers_of(3), profile="paper")
     board, _ = make_board([runs / "first", other])

@@ -124,8 +124,9 @@ def weights_table(models: Sequence[WeightedModel], weights: Mapping[str, float])
         "Weighted by the user",
         ["Model", "Weighted mean", "First in"],
         [
-            [one.title, share_field(one.value, f"{100 * one.low:.1f} to {100 * one.high:.1f}"), share_field(one.first)]
+            [one.title, share_field(one.value, ends if one.low < one.high else ""), share_field(one.first)]
             for one in models
+            for ends in (f"{100 * one.low:.1f} to {100 * one.high:.1f}",)
         ],
         f"Weights of the user: {stated}. Intervals are resampled within suites. The last column is the share of "
         f"{WEIGHTINGS:,} random weightings that put the model first: nobody measures which weights are right.",

@@ -67,7 +67,7 @@ def _result(column: BoardColumn, entry: BoardEntry) -> dict[str, Any]:
         "seconds": entry.seconds,
     }
     about = ("data_hash", "profile", "policy", "prompt", "problems", "leading", "rule")
-    sampling = ((name, entry.settings.get(name)) for name in ("temperature", "top_p", "max_tokens"))
+    sampling = {name: entry.settings[name] for name in ("temperature", "top_p", "max_tokens") if name in entry.settings}
     return {
         "evaluation_name": column.key,
         "source_data": {
@@ -87,10 +87,7 @@ def _result(column: BoardColumn, entry: BoardEntry) -> dict[str, Any]:
             "details": {name: str(value) for name, value in details.items() if value is not None},
             "uncertainty": uncertainty,
         },
-        "generation_config": {
-            "generation_args": {name: value for name, value in sampling if isinstance(value, int | float)}
-            | {"execution_command": entry.command}
-        },
+        "generation_config": {"generation_args": {**sampling, "execution_command": entry.command}},
     }
 
 

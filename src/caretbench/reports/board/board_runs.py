@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -176,20 +177,22 @@ class BoardModel(ReportValue):
     date: str = ""
     """Day on which its first run got it, if the run says it."""
     command: str
-    settings: Mapping[str, float | str] = {}
-    """Sampling settings."""
+    settings: Mapping[str, float] = {}
+    """Sampling settings that are numbers."""
     runs: tuple[str, ...] = ()
 
 
 def board_models(source: BoardRun) -> dict[ModelKey, BoardModel]:
     """Return the facts of the models and baselines of a merged run."""
     run = source.run
-    keys = run.frame.select("model", "parameters").unique().iter_rows()
+    counts = run.frame.group_by("model", "parameters").agg(pl.col("sample").n_unique())
+    samples = {(model, parameters): number for model, parameters, number in counts.iter_rows()}
     usage = {(one.model, one.parameters): one for one in model_usage(run.completions, run.missing, run.manifest)}
     empty = {(one.model, one.parameters): one.empty_share for one in ReportSource(run).recordings}
     found = {}
-    for key, title in sorted(variant_titles(run.manifest, keys).items()):
+    for key, title in sorted(variant_titles(run.manifest, samples).items()):
         info, used = _info(key, source.manifests[key]), usage.get(key)
+        sampling = (info.get("settings") or {}).get("sampling") or {}
         found[key] = BoardModel(
             model=key[0],
             parameters=key[1],
@@ -200,30 +203,30 @@ def board_models(source: BoardRun) -> dict[ModelKey, BoardModel]:
             cost=used.cost if used else None,
             seconds=used.last_token.median_s if used and used.last_token else None,
             date=info.get("date", ""),
-            command=_command(source.manifests[key], info),
-            settings=_sampling(info),
+            command=_command(source.manifests[key], info, samples[key]),
+            settings={name: value for name, value in sampling.items() if isinstance(value, int | float)},
             runs=tuple(source.folders[key]),
         )
     return found
 
 
-def _sampling(info: Mapping[str, Any]) -> dict[str, float | str]:
-    sampling = (info.get("settings") or {}).get("sampling") or {}
-    return {name: value for name, value in sampling.items() if isinstance(value, int | float | str)}
-
-
-def _command(manifest: Mapping[str, Any], info: Mapping[str, Any]) -> str:
+def _command(manifest: Mapping[str, Any], info: Mapping[str, Any], samples: int) -> str:
     """Return a command that makes a model's row again, from what the manifest says."""
-    settings = info.get("settings") or {}
-    words = [f"--data {manifest['data']['name']}", f"--profile {manifest['profile']}", f"--policy {manifest['policy']}"]
-    words += [f"--variant {language}={build}" for language, build in sorted((manifest.get("variants") or {}).items())]
-    words += [f"--{name.replace('_', '-')} {value}" for name, value in _sampling(info).items()]
-    selections = [selection_options(one) for one in manifest.get("selections") or ()]
-    words += [word for word in selections[:1] if word != "all"]
-    words += [f"(then with --add: {', '.join(selections[1:])})"] if len(selections) > 1 else []
-    suite, model = manifest.get("suite"), info["model"]
-    if info.get("source") == "model":
-        asked = (settings.get("client") or {}).get("model") or model
-        return " ".join([f'caretbench run {suite} -m "{asked}" --prompt {settings.get("prompt")}', *words])
-    source = f"--baseline {model}" if info.get("source") == "baseline" else f"--completions FOLDER --model {model}"
-    return " ".join([f"caretbench score {suite} {source}", *words])
+    settings, suite, model = info.get("settings") or {}, manifest.get("suite"), shlex.quote(info["model"])
+    client, by_source = settings.get("client") or {}, {"baseline": f"score {suite} --baseline {model}"}
+    by_source["model"] = f"run {suite} -m {shlex.quote(client.get('model') or info['model'])}"
+    verb = by_source.get(info.get("source", ""), f"score {suite} --completions FOLDER --model {model}")
+    options: dict[str, Any] = {name: manifest.get(name) for name in ("profile", "policy")}
+    options = {"data": manifest["data"]["name"], **options, **settings.get("sampling", {})}
+    # Versions are the installed ones.
+    options |= {name: settings.get(name, "").partition("@")[0] for name in ("prompt", "context", "instruction")}
+    options |= {"prompt_tokens": (settings.get("budget") or {}).get("tokens"), "base_url": client.get("address")}
+    options |= {"samples": samples if samples > 1 and settings else None}
+    words = [(name, value) for name, value in options.items() if value not in (None, "")]
+    words += [("variant", f"{language}={build}") for language, build in (manifest.get("variants") or {}).items()]
+    first, *more = [text for one in manifest.get("selections") or () if (text := selection_options(one)) != "all"] or [
+        ""
+    ]
+    stated = [f"--{name.replace('_', '-')} {shlex.quote(str(value))}" for name, value in words]
+    added = f"(then with --add: {', '.join(more)})" if more else ""
+    return " ".join(filter(None, ("caretbench", verb, *stated, first, added)))
