@@ -97,6 +97,8 @@ def test_folders_of_one_suite_are_told_apart(tmp_path: Path, summaries: dict[Pat
     found = overview_of(tmp_path, {tmp_path / "one": summary, tmp_path / "two": summary})
     titles = [suite.title for suite in found.suites]
     assert [title.rpartition(" ")[2] for title in titles] == ["(one)", "(two)"]
+    assert overview_title(found).endswith(" on 1 suite")
+    assert "caretbench board" in number_table(found, baselines=True).caption
 
 
 def test_every_format_has_the_table(root: Path, overview: Overview) -> None:

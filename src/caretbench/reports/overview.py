@@ -140,7 +140,16 @@ def number_table(overview: Overview, *, baselines: bool = False) -> ReportTable:
         [title_field(title, baseline=baselines), *(_number(title, suite, part) for suite, part in columns)]
         for title in titles
     ]
-    return table_of("Baselines by suite" if baselines else "Models by suite", heads, rows, _ABOUT)
+    return table_of("Baselines by suite" if baselines else "Models by suite", heads, rows, _about(overview))
+
+
+def _about(overview: Overview) -> str:
+    return f"{_ABOUT} `caretbench board` merges runs of one suite." if _again(overview) else _ABOUT
+
+
+def _again(overview: Overview) -> int:
+    """Return the number of folders of a suite that another folder has, too."""
+    return len(overview.suites) - len({suite.suite for suite in overview.suites})
 
 
 def _column_title(suite: OverviewSuite, part: HeadPart | None) -> str:
@@ -194,7 +203,7 @@ def _number_tables(overview: Overview) -> list[ReportTable]:
 
 def overview_title(overview: Overview) -> str:
     """Return the numbers of models and suites in words: ``2 models on 3 suites``."""
-    counts = ((len(overview.models), "model"), (len(overview.suites), "suite"))
+    counts = ((len(overview.models), "model"), (len(overview.suites) - _again(overview), "suite"))
     return " on ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts)
 
 
@@ -218,7 +227,7 @@ def print_overview(overview: Overview, stream: TextIO | None = None) -> None:
     framed = Console(file=stream).is_terminal  # then tables have their captions
     tables = [*_number_tables(overview), rows_table(overview)]
     print_tables([], [overview_title(overview), *_answers(overview), ""], stream)
-    print_tables(tables, [*([] if framed else [_ABOUT]), *warnings, _last_line(overview)], stream)
+    print_tables(tables, [*([] if framed else [_about(overview)]), *warnings, _last_line(overview)], stream)
 
 
 def overview_to_markdown(overview: Overview) -> str:

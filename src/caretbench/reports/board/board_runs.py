@@ -213,20 +213,21 @@ def board_models(source: BoardRun) -> dict[ModelKey, BoardModel]:
 def _command(manifest: Mapping[str, Any], info: Mapping[str, Any], samples: int) -> str:
     """Return a command that makes a model's row again, from what the manifest says."""
     settings, suite, model = info.get("settings") or {}, manifest.get("suite"), shlex.quote(info["model"])
-    client, by_source = settings.get("client") or {}, {"baseline": f"score {suite} --baseline {model}"}
-    by_source["model"] = f"run {suite} -m {shlex.quote(client.get('model') or info['model'])}"
+    asked = shlex.quote((settings.get("client") or {}).get("model") or info["model"])
+    by_source = {"baseline": f"score {suite} --baseline {model}", "model": f"run {suite} -m {asked}"}
     verb = by_source.get(info.get("source", ""), f"score {suite} --completions FOLDER --model {model}")
-    options: dict[str, Any] = {name: manifest.get(name) for name in ("profile", "policy")}
-    options = {"data": manifest["data"]["name"], **options, **settings.get("sampling", {})}
-    # Versions are the installed ones.
-    options |= {name: settings.get(name, "").partition("@")[0] for name in ("prompt", "context", "instruction")}
-    options |= {"prompt_tokens": (settings.get("budget") or {}).get("tokens"), "base_url": client.get("address")}
-    options |= {"samples": samples if samples > 1 and settings else None}
-    words = [(name, value) for name, value in options.items() if value not in (None, "")]
-    words += [("variant", f"{language}={build}") for language, build in (manifest.get("variants") or {}).items()]
-    first, *more = [text for one in manifest.get("selections") or () if (text := selection_options(one)) != "all"] or [
-        ""
-    ]
-    stated = [f"--{name.replace('_', '-')} {shlex.quote(str(value))}" for name, value in words]
+    options = {"data": manifest["data"]["name"], "profile": manifest.get("profile"), "policy": manifest.get("policy")}
+    options |= _settings_options(settings) | ({"samples": samples} if settings and samples > 1 else {})
+    words = [f"--{name.replace('_', '-')} {shlex.quote(str(value))}" for name, value in options.items() if value]
+    words += [f"--variant {language}={build}" for language, build in (manifest.get("variants") or {}).items()]
+    first, *more = [selection_options(one) for one in manifest.get("selections") or ()] or ["all"]
     added = f"(then with --add: {', '.join(more)})" if more else ""
-    return " ".join(filter(None, ("caretbench", verb, *stated, first, added)))
+    return " ".join(filter(None, ("caretbench", verb, *words, "" if first == "all" else first, added)))
+
+
+def _settings_options(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a model's settings; versions of names are the installed ones."""
+    names = {name: str(settings.get(name, "")).partition("@")[0] for name in ("prompt", "context", "instruction")}
+    sampling = {name: str(value) for name, value in (settings.get("sampling") or {}).items()}
+    tokens, address = (settings.get("budget") or {}).get("tokens"), (settings.get("client") or {}).get("address")
+    return {**sampling, **names, "prompt_tokens": tokens, "base_url": address}
