@@ -36,7 +36,7 @@ def test_controls_are_right_answers_to_other_instructions() -> None:
     found = SUITE.caret_controls(IMPLEMENTATIONS, "decision")
     assert set(found) == {problem.id for problem in IMPLEMENTATIONS}
     others = {identity: texts["other-variant"] for identity, texts in found.items() if "other-variant" in texts}
-    assert len(others) >= 0.9 * len(found)
+    assert len(others) >= 0.8 * len(found)
     for identity, text in others.items():
         assert SUITE.failed_predicates(PROBLEMS[identity], text)
     assert all(texts["empty"] == "" for texts in found.values())

@@ -39,7 +39,7 @@ def values(problem: Problem, text: str | None, profile: str = "default") -> dict
 
 def test_the_starter_set_has_both_tasks_in_at_most_a_megabyte() -> None:
     assert (starter_folder() / "problems.jsonl").stat().st_size <= 1_000_000
-    assert len(of_task("icc")) >= 100
+    assert len(of_task("icc")) >= 60
     assert {one.label("category") for one in of_task("icc")} == {
         "structural", "algorithmic", "control_flow", "parameter",
     }  # fmt: skip
@@ -66,7 +66,7 @@ def test_references_follow_and_empty_answers_do_not() -> None:
 
 def test_the_right_answer_to_another_instruction_does_not_follow_this_one() -> None:
     rows = list(baseline_completions("other-variant", of_task("icc"), SUITE.baselines))
-    assert len(rows) >= 0.9 * len(of_task("icc"))
+    assert len(rows) >= 0.7 * len(of_task("icc"))
     by_id = {problem.id: problem for problem in starter()}
     followed = [values(by_id[row.problem_id], row.text)["followed"] for row in rows]
     assert sum(followed) <= 0.02 * len(followed)

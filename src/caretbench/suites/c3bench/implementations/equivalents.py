@@ -114,12 +114,17 @@ def _equivalent(name: str, entry: RewriteEntry, made: Rewritten, text: str, span
     lines = [margin + line if line else line for line in _laid_out(made.statements).split("\n")]
     if max(map(len, lines)) > MAX_LINE:
         return None
-    rule = FeatureRule(_filled(entry.requires, made.words), _filled(entry.forbids, made.words))
+    rule = rule_of(entry, made.words)
     own = "\n".join(lines) + "\n"
     found = features_of_text(text[:start] + own + text[end:], start, start + len(own))
     if found is None or not rule.holds(found):
         return None
     return Equivalent(own, name, entry.category, rule, _filled(entry.instructions, made.words), found)
+
+
+def rule_of(entry: RewriteEntry, words: Mapping[str, str]) -> FeatureRule:
+    """Return the predicate of a rewrite whose placeholders stand for words."""
+    return FeatureRule(_filled(entry.requires, words), _filled(entry.forbids, words))
 
 
 def _laid_out(statements: Sequence[ast.stmt]) -> str:

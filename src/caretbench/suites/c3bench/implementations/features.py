@@ -11,47 +11,124 @@ from caretbench.syntax.parser import PythonPositions, python_module
 
 _DISPLAYS: dict[type[ast.AST], str] = {ast.Dict: "dict", ast.DictComp: "dict", ast.List: "list", ast.Tuple: "tuple"}
 _CONTAINER_KINDS = ("dict", "list", "tuple", "deque", "set")
-_DICTIONARIES = ("defaultdict", "Counter", "OrderedDict")
+_DICTIONARIES = ("fromkeys", "defaultdict", "Counter", "OrderedDict")
 _GROWING = ("append", "appendleft", "extend", "add", "update", "setdefault", "insert")
 _LOOP_NODES = (ast.For, ast.AsyncFor, ast.While)
 
 
 def name_uses(statements: Sequence[ast.stmt]) -> set[str]:
-    """Return the features of an implementation that describe the use of a name.
+    """Return the features of an implementation that describe the use of names and values.
 
-    ``loop_name:NAME``
-        The variable of a loop or a comprehension.
     ``updated_in_loop:NAME``
         Assigned, or changed by an item or a method, in a loop's body.
-    ``compared:NAME``
-        An operand of a comparison.
-    ``argument:FUNCTION.NAME``
-        A keyword argument of a call.
     ``fills:KIND``, ``fills:KIND:NAME``
         A name is bound to a container of a kind, by a literal or a call, and that changes later.
+    ``bound:NAME:FEATURE``, ``returned:FEATURE``
+        A value with a simple feature, or a call, is assigned to a name or extends it; it is returned.
+    ``matches:NAME``
+        The subject of a ``match`` statement contains a name.
+    ``constant:NAME``
+        A constant is assigned to a name.
+    ``passed:NAME``, ``lambda_argument:FUNCTION``
+        A name, or a lambda also by its name, is an argument of a call.
+    ``function:NAME``
+        A name is that of a function, or of a lambda.
+    ``in_loop:FEATURE``
+        A call, ``return`` or ``attribute_update`` in a loop's body.
+    ``plain_accumulator``
+        A loop adds to a variable that is neither its condition nor an index.
     """
     nodes = [inner for one in statements for inner in ast.walk(one)]
-    found = {name for node in nodes for name in _uses(node)}
+    bindings = [pair for node in nodes for pair in _bindings(node)]
+    lambdas = {name for name, value in bindings if isinstance(value, ast.Lambda)}
+    found = {name for node in nodes for name in _uses(node, lambdas)} | {f"function:{name}" for name in lambdas}
+    found |= {feature for name, value in bindings for feature in _binding_features(name, value)}
+    loops = [node for node in nodes if isinstance(node, _LOOP_NODES)]
+    found |= {feature for loop in loops for feature in _in_loop(loop)}
+    if _plain_accumulators(loops):
+        found.add("plain_accumulator")
+    return found.union(_filled_containers(nodes))
+
+
+def _filled_containers(nodes: Sequence[ast.AST]) -> Iterator[str]:
     changed = {name for node in nodes for name in _changed(node)}
     for name, kind in _bound_containers(nodes):
         if name in changed:
-            found |= {f"fills:{kind}", f"fills:{kind}:{name}"}
-    return found
+            yield from (f"fills:{kind}", f"fills:{kind}:{name}")
 
 
-def _uses(node: ast.AST) -> Iterator[str]:
+def _binding_features(name: str, value: ast.expr) -> Iterator[str]:
+    if isinstance(value, ast.Constant):
+        yield f"constant:{name}"
+    yield from (f"bound:{name}:{one}" for one in _value_features(value))
+
+
+def _value_features(value: ast.AST) -> set[str]:
+    nodes = list(ast.walk(value))
+    return {name for node in nodes for name in (*_simple(node), *_named(node))}
+
+
+def _bindings(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the names that a node binds, or a list that it extends, each with its value."""
     match node:
-        case ast.For(target=target) | ast.AsyncFor(target=target) | ast.comprehension(target=target):
-            yield from (f"loop_name:{one.id}" for one in ast.walk(target) if isinstance(one, ast.Name))
-        case ast.Compare(left=left, comparators=others):
-            yield from (f"compared:{one.id}" for one in (left, *others) if isinstance(one, ast.Name))
-        case ast.Call(func=ast.Name(id=function) | ast.Attribute(attr=function), keywords=keywords):
-            yield from (f"argument:{function}.{one.arg}" for one in keywords if one.arg)
-    if isinstance(node, _LOOP_NODES):
-        for inner in (part for one in node.body for part in ast.walk(one)):
-            yield from (f"updated_in_loop:{name}" for name in _changed(inner))
-            if isinstance(inner, ast.Assign):
-                yield from (f"updated_in_loop:{one.id}" for one in inner.targets if isinstance(one, ast.Name))
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                yield from _paired(target, value)
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            yield name, value
+        case ast.AugAssign(target=ast.Name(id=name)) | ast.NamedExpr(target=ast.Name(id=name)):
+            yield name, node.value
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="extend"), args=[value]):
+            yield name, value
+
+
+def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    match target, value:
+        case ast.Name(id=name), _:
+            yield name, value
+        case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
+            for one, part in zip(names, values, strict=True):
+                yield from _paired(one, part)
+
+
+def _uses(node: ast.AST, lambdas: set[str]) -> Iterator[str]:
+    match node:
+        case ast.FunctionDef(name=name):
+            yield f"function:{name}"
+        case ast.Return(value=ast.expr() as value):
+            yield from (f"returned:{one}" for one in _value_features(value))
+        case ast.Match(subject=subject):
+            yield from (f"matches:{one.id}" for one in ast.walk(subject) if isinstance(one, ast.Name))
+        case ast.Call(func=function, args=arguments):
+            for one in arguments:
+                if isinstance(one, ast.Name):
+                    yield f"passed:{one.id}"
+                if isinstance(one, ast.Lambda) or (isinstance(one, ast.Name) and one.id in lambdas):
+                    yield f"lambda_argument:{_last_name(function)}"
+
+
+def _in_loop(loop: ast.For | ast.AsyncFor | ast.While) -> Iterator[str]:
+    for node in _own_nodes(loop.body):
+        yield from (f"updated_in_loop:{name}" for name in _changed(node))
+        match node:
+            case ast.Assign(targets=targets):
+                yield from (f"updated_in_loop:{one.id}" for one in targets if isinstance(one, ast.Name))
+            case ast.Call(func=function):
+                yield f"in_loop:call:{_last_name(function)}"
+            case ast.Return():
+                yield "in_loop:return"
+        match node:
+            case ast.Attribute(ctx=ast.Store()) | ast.Call(func=ast.Attribute(value=ast.Attribute())):
+                yield "in_loop:attribute_update"
+
+
+def _plain_accumulators(loops: Sequence[ast.For | ast.AsyncFor | ast.While]) -> set[str]:
+    nodes = [node for loop in loops for node in ast.walk(loop)]
+    read = [one for loop in loops if isinstance(loop, ast.While) for one in ast.walk(loop.test)]
+    read += [one for node in nodes if isinstance(node, ast.Subscript) for one in ast.walk(node.slice)]
+    steered = {one.id for one in read if isinstance(one, ast.Name)}
+    added = {one.target.id for one in nodes if isinstance(one, ast.AugAssign) and isinstance(one.target, ast.Name)}
+    return added - steered
 
 
 def _changed(node: ast.AST) -> Iterator[str]:
@@ -90,7 +167,8 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SIMPLE: dict[str, tuple[type[ast.AST], ...]] = {
     "for": (ast.For, ast.AsyncFor),
     "while": (ast.While,),
-    "comprehension": _COMPREHENSIONS,
+    "list_comprehension": (ast.ListComp,),
+    "dict_comprehension": (ast.DictComp,),
     "lambda": (ast.Lambda,),
     "try": (ast.Try,),
     "match": (ast.Match,),
@@ -106,22 +184,41 @@ _SIMPLE: dict[str, tuple[type[ast.AST], ...]] = {
 }
 
 
+def _simple(node: ast.AST) -> Iterator[str]:
+    yield from (name for name, types in _SIMPLE.items() if isinstance(node, types))
+    match node:
+        case ast.Compare(ops=operators) if any(isinstance(one, ast.In | ast.NotIn) for one in operators):
+            yield "membership"
+        # `[value for _ in [0]]` goes through nothing.
+        case ast.ListComp(generators=[first, *_]) | ast.SetComp(generators=[first, *_]) if not _is_single(first.iter):
+            yield "comprehension"
+        case ast.DictComp(generators=[first, *_]) | ast.GeneratorExp(generators=[first, *_]) if not _is_single(
+            first.iter
+        ):
+            yield "comprehension"
+
+
+def _is_single(items: ast.expr) -> bool:
+    return isinstance(items, ast.List | ast.Tuple | ast.Set) and len(items.elts) < 2
+
+
 def features(statements: Sequence[ast.stmt], function: str | None = None) -> frozenset[str]:
     """Return the features of an implementation.
 
     Simple features are the kinds of nodes in it: ``for``, ``while``, ``comprehension``, ``lambda``, ``try``, ``match``,
-    ``if``, ``function`` and others. Others contain a name: ``call:NAME``, ``name:NAME`` (assigned), ``handler:NAME``,
-    ``import:NAME``, ``keyword:NAME`` (an argument of a call), ``base:NAME`` (of a class), ``decorator:NAME``, and those
-    of :func:`name_uses`.
+    ``if``, ``function``, ``membership`` and others. Others contain a name: ``call:NAME``, ``name:NAME`` (assigned),
+    ``handler:NAME``, ``import:NAME``, ``keyword:NAME`` and ``keyword:NAME=VALUE`` (an argument of a call),
+    ``base:NAME`` (of a class), ``decorator:NAME``, and those of :func:`name_uses`.
     ``recursion`` is a call of a function by itself (``function`` is the enclosing one), ``returns:N`` the number of
     return statements (nested functions excluded), ``nesting:N`` the depth of nested ``if`` statements. ``else``,
-    ``early_return`` (an ``if`` that returns, without ``else``, before other statements) and
-    ``range_from_one`` are shapes.
+    ``early_return`` (an ``if`` that returns, without ``else``, before other statements), ``return_at_end``,
+    ``branches_return`` (an ``if`` all of whose branches, ``else`` among them, return) and ``picks_smallest`` (a loop
+    that compares, without changing an item, in a loop) are shapes.
     """
-    found = set()
+    found: set[str] = set()
     for statement in statements:
         for node in ast.walk(statement):
-            found |= {name for name, types in _SIMPLE.items() if isinstance(node, types)}
+            found.update(_simple(node))
             found.update(_named(node))
     found |= name_uses(statements)
     if _is_recursive(statements, function):
@@ -150,18 +247,37 @@ def _has_early_return(statements: Sequence[ast.stmt]) -> bool:
     )
 
 
-def _has_range_from_one(statements: Sequence[ast.stmt]) -> bool:
-    for node in _own_nodes(statements):
-        match node:
-            case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=1), _, *_]):
-                return True
+def _returns_in_branches(statements: Sequence[ast.stmt]) -> bool:
+    return any(isinstance(node, ast.If) and always_returns([node]) for node in _own_nodes(statements))
+
+
+def always_returns(statements: Sequence[ast.stmt]) -> bool:
+    """Return whether statements end by returning or raising, in every branch of an ``if`` at their end."""
+    match statements:
+        case [*_, ast.If(body=body, orelse=other)]:
+            return always_returns(body) and always_returns(other)
+        case [*_, ast.Return() | ast.Raise()]:
+            return True
     return False
+
+
+def _picks_smallest(statements: Sequence[ast.stmt]) -> bool:
+    loops = [node for node in _own_nodes(statements) if isinstance(node, _LOOP_NODES)]
+    inner = [node for loop in loops for node in _own_nodes(loop.body) if isinstance(node, _LOOP_NODES)]
+    # A swap in the inner loop is a bubble sort.
+    return any(
+        any(isinstance(node, ast.Compare) for node in _own_nodes(loop.body))
+        and not any(name for node in _own_nodes(loop.body) for name in _changed(node))
+        for loop in inner
+    )
 
 
 _SHAPES: dict[str, Callable[[Sequence[ast.stmt]], bool]] = {
     "else": _has_else,
     "early_return": _has_early_return,
-    "range_from_one": _has_range_from_one,
+    "return_at_end": lambda statements: isinstance(statements[-1], ast.Return) if statements else False,
+    "branches_return": _returns_in_branches,
+    "picks_smallest": _picks_smallest,
 }
 
 
@@ -223,7 +339,8 @@ def _statements_in(
 def _named(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Call):
         yield f"call:{_last_name(node.func)}"
-        yield from (f"keyword:{keyword.arg}" for keyword in node.keywords if keyword.arg)
+        for keyword in node.keywords:
+            yield from (f"keyword:{keyword.arg}", f"keyword:{keyword.arg}={ast.unparse(keyword.value)}")
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
         yield f"name:{node.id}"
     elif isinstance(node, ast.ExceptHandler):
@@ -252,8 +369,12 @@ def _is_recursive(statements: Sequence[ast.stmt], function: str | None) -> bool:
 
     if function is not None and any(calls(statement, function) for statement in statements):
         return True
-    defined = (one for statement in statements for one in ast.walk(statement) if isinstance(one, ast.FunctionDef))
-    return any(calls(part, one.name) for one in defined for part in one.body)
+    nodes = [node for statement in statements for node in ast.walk(statement)]
+    defined: list[tuple[str, ast.AST]] = [
+        (one.name, part) for one in nodes if isinstance(one, ast.FunctionDef) for part in one.body
+    ]
+    defined += [pair for node in nodes for pair in _bindings(node) if isinstance(pair[1], ast.Lambda)]
+    return any(calls(part, name) for name, part in defined)
 
 
 def _own_nodes(statements: Sequence[ast.stmt]) -> Iterator[ast.AST]:
@@ -281,17 +402,21 @@ def _nesting(node: ast.AST) -> int:
 
 
 class FeatureRule(NamedTuple):
-    """Predicate on the features of an implementation: all of ``requires``, none of ``forbids``."""
+    """Predicate on the features of an implementation: all of ``requires``, none of ``forbids``.
+
+    A required ``A|B`` is one of several features.
+    """
 
     requires: tuple[str, ...]
     forbids: tuple[str, ...]
 
     def holds(self, found: FoundFeatures) -> bool:
         """Return whether the features satisfy the rule: each required one has an effect, no forbidden one occurs."""
-        return found.effective.issuperset(self.requires) and found.present.isdisjoint(self.forbids)
+        return not self.faults(found)
 
     def faults(self, found: FoundFeatures) -> list[str]:
         """Return a line for each feature that is missing, idle or forbidden."""
-        missing = [name for name in self.requires if name not in found.effective]
-        idle = [f"idle {name}" if name in found.present else f"no {name}" for name in missing]
-        return [*idle, *(f"has {name}" for name in self.forbids if name in found.present)]
+        missing = [name for name in self.requires if found.effective.isdisjoint(name.split("|"))]
+        idle = [("no " if found.present.isdisjoint(name.split("|")) else "idle ") + name for name in missing]
+        has = [f"has {name}" for name in self.forbids if name in found.present]
+        return [*(one.replace("|", " or ") for one in idle), *has]

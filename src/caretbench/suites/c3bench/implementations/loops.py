@@ -148,30 +148,14 @@ def _calls_on(body: list[ast.stmt], name: str) -> bool:
 
 
 @rewrite
-def for_to_next(middle: PythonMiddle) -> Iterator[Rewritten]:
-    """A ``for`` loop → an iterator, ``next`` and a handler of ``StopIteration``."""
-    for index, statement in enumerate(middle.statements):
-        match statement:
-            case ast.For(target=target, iter=items, body=body, orelse=[]):
-                iterator = middle.fresh("iterator")
-            case _:
-                continue
-        if iterator is None or stored(target) & middle.read_outside([statement]):
-            continue
-        text = (
-            f"{iterator} = iter({text_of(items)})\nwhile True:\n"
-            f"    try:\n        {text_of(target)} = next({iterator})\n"
-            f"    except StopIteration:\n        break\n{text_of(body, 1)}"
-        )
-        yield Rewritten(middle.replaced(index, index + 1, text))
-
-
-@rewrite
 def loop_to_recursion(middle: PythonMiddle) -> Iterator[Rewritten]:
     """A loop that updates one accumulator → a nested function that calls itself."""
     for index, statement in enumerate(middle.statements):
         match statement:
             case ast.For(target=target, iter=items, body=body, orelse=[]) if not leaves_loop(body):
+                # "Not a loop" would refuse the reference.
+                if contains(body, ast.For, ast.While):
+                    continue
                 changed = stored(body) - stored(target)
             case _:
                 continue

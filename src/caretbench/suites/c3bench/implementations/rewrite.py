@@ -94,17 +94,8 @@ def text_of(node: ast.AST | Sequence[ast.AST], margin: int = 0) -> str:
     return "\n".join("    " * margin + line if line else line for line in lines)
 
 
-def renamed(nodes: Sequence[ast.stmt], names: dict[str, str]) -> list[ast.stmt]:
-    """Return copies of statements in which names are replaced."""
-    module = ast.parse(text_of(nodes))
-    for one in ast.walk(module):
-        if isinstance(one, ast.Name):
-            one.id = names.get(one.id, one.id)
-    return module.body
-
-
 Category = Literal["structural", "algorithmic", "control_flow", "parameter"]
-_MODULES = ("control_flow", "loops", "algorithms", "structures", "parameters")
+_MODULES = ("control_flow", "loops", "algorithms", "structures")
 
 
 class Rewritten(NamedTuple):

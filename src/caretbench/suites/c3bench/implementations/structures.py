@@ -1,10 +1,9 @@
-"""Rewrites of structures: helper functions, dictionaries, data classes, queues in the place of plain variables."""
+"""Rewrites of structures: helper functions, dictionaries, data classes, key functions."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 from caretbench.suites.c3bench.implementations.control_flow import chain_of
 from caretbench.suites.c3bench.implementations.rewrite import (
@@ -162,59 +161,14 @@ def accumulators_to_data_class(middle: PythonMiddle) -> Iterator[Rewritten]:
 
 
 @rewrite
-def list_to_deque(middle: PythonMiddle) -> Iterator[Rewritten]:
-    """A list to which a loop appends → a double-ended queue, turned into a list at the end."""
-    for index, (first, second) in enumerate(pairwise(middle.statements)):
-        match first, second:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=[])), ast.For() | ast.While():
-                appends = _only_appends(second, name)
-            case _:
-                continue
-        if not appends or middle.fresh("deque") is None or contains(second, ast.Return):
+def key_function(middle: PythonMiddle) -> Iterator[Rewritten]:
+    """A ``key`` given as a lambda → a named function."""
+    for index, statement in enumerate(middle.statements):
+        if not isinstance(statement, ast.Assign | ast.Return | ast.Expr) or middle.fresh("sort_key") is None:
             continue
-        text = f"from collections import deque\n{name} = deque()\n{text_of(second)}\n{name} = list({name})"
-        yield Rewritten(middle.replaced(index, index + 2, text), {"name": name})
-
-
-@rewrite
-def list_to_tuple(middle: PythonMiddle) -> Iterator[Rewritten]:
-    """A list to which a loop appends → a tuple that grows by concatenation, turned into a list at the end."""
-    for index, (first, second) in enumerate(pairwise(middle.statements)):
-        match first, second:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=[])), ast.For() | ast.While():
-                appends = _only_appends(second, name)
-            case _:
-                continue
-        if not appends or contains(second, ast.Return):
-            continue
-        loop = ast.parse(text_of(second)).body[0]
-        _appends_to_concatenations(loop, name)
-        text = f"{name} = ()\n{text_of(ast.fix_missing_locations(loop))}\n{name} = list({name})"
-        yield Rewritten(middle.replaced(index, index + 2, text), {"name": name})
-
-
-def _only_appends(loop: ast.stmt, name: str) -> bool:
-    """Return whether a loop uses a list only to append to it."""
-    uses = sum(isinstance(one, ast.Name) and one.id == name for one in ast.walk(loop))
-    return uses > 0 and uses == sum(_is_append(one, name) for one in ast.walk(loop))
-
-
-def _is_append(node: ast.AST, name: str) -> bool:
-    match node:
-        case ast.Expr(
-            value=ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr="append"), args=[_], keywords=[])
-        ):
-            return owner == name
-        case _:
-            return False
-
-
-def _appends_to_concatenations(node: ast.AST, name: str) -> None:
-    for parent in ast.walk(node):
-        for field in ("body", "orelse", "finalbody"):
-            statements = getattr(parent, field, None)
-            if isinstance(statements, list):
-                for position, one in enumerate(statements):
-                    if _is_append(one, name):
-                        [element] = one.value.args
-                        statements[position] = ast.parse(f"{name} += ({text_of(element)},)").body[0]
+        for node in ast.walk(statement):
+            if isinstance(node, ast.keyword) and node.arg == "key" and isinstance(node.value, ast.Lambda):
+                function = f"def sort_key({text_of(node.value.args)}):\n    return {text_of(node.value.body)}"
+                text = text_of(statement).replace(text_of(node.value), "sort_key", 1)
+                yield Rewritten(middle.replaced(index, index + 1, f"{function}\n{text}"))
+                break

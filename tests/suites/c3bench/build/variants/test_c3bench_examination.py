@@ -202,3 +202,49 @@ instruction = "End the `process`."
     assert built.numbers == {"by hand": {"hostile": 1, "kept": 2, "wrong": 1}}
     assert [line.partition(": ")[0] for line in built.refused] == [f"{path}:16", f"{path}:20"]
     assert "own/total, hand-3: wrong: failed: AssertionError" in built.refused[0]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("compare", "verdicts"), [("tests", {"kept": 2}), ("values", {"kept": 1, "wrong": 1})])
+def test_any_answer_that_passes_is_right_where_tests_compare(
+    executor: Executor, tmp_path: Path, compare: str, verdicts: dict[str, int]
+) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text(
+        f"""
+[[contexts]]
+id = "own/pair"
+language = "python"
+entry_point = "pair"
+compare = "{compare}"
+prefix = "def pair(values, total):\\n"
+tests = '''
+def check(candidate):
+    for values in ([1, 4, 2, 3], [5, 0, 2, 3]):
+        first, second = candidate(values, 5)
+        assert values[first] + values[second] == 5 and first != second
+'''
+[[contexts.implementations]]
+code = '''
+    seen = dict()
+    for place, value in enumerate(values):
+        if total - value in seen:
+            return seen[total - value], place
+        seen[value] = place
+    return None
+'''
+category = "structural"
+instruction = "Remember each place in a dictionary `seen`."
+[[contexts.implementations]]
+code = '''
+    for first in reversed(range(len(values))):
+        for second in range(first):
+            if values[first] + values[second] == total:
+                return first, second
+    return None
+'''
+category = "control_flow"
+instruction = "Use two nested for loops, `first` and `second`."
+"""
+    )
+    assert build_variants([], [path], executor, NO_MODELS, Progress()).numbers == {"by hand": verdicts}

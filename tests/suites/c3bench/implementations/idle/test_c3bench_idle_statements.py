@@ -54,11 +54,7 @@ IDLE = {
     "recursion": ["def NAME(x):\n    return 0 if x < 1 else NAME(x - 1)", "if False:\n    f(1)", "0 and f(1)"],
     "else": ["if NAME_IN_USE:\n    NAME = 0\nelse:\n    NAME = 1"],
     "early_return": ["if False:\n    return 0", "while False:\n    if 1:\n        return 0\n    NAME = 0"],
-    "range_from_one": ["for NAME in range(1, 5):\n    pass", "NAME = range(1, 3)"],
-    "loop_name": ["for NAME in 'abc':\n    OTHER = NAME\n    OTHER += 1"],
     "updated_in_loop": ["NAME = 0\nfor OTHER in range(3):\n    NAME += OTHER"],
-    "compared": ["NAME = 0\nNAME == 1", "NAME = 0\nif NAME == 1:\n    pass"],
-    "argument": ["min([1], key=abs)"],
     "fills": [
         "from collections import deque\nNAME = deque()\nNAME.append(1)",
         "NAME = ()\nNAME += (1,)",
@@ -102,8 +98,6 @@ def with_text_at(body: str, text: str, place: int) -> str:
 
 
 def test_every_kind_of_feature_has_idle_additions() -> None:
-    kinds = {one.partition(":")[0] for entry in rewrite_entries().values() for one in entry.requires}
-    assert kinds - {"returns", "nesting"} <= IDLE.keys()
     for kind, texts in IDLE.items():
         for text in texts:
             present = found_in(f"{filled(text)}\nreturn a").present
@@ -132,22 +126,11 @@ def test_idle_additions_anywhere_leave_the_features_of_a_function(
 @pytest.mark.parametrize(
     ("rewrite", "body"),
     [
-        ("loop_variable_name", "current = 0\nt = 0\nfor x in a:\n    t += x\nreturn t"),
-        ("loop_variable_name", "t = 0\nfor x in a:\n    current = x\n    t += x\nreturn t"),
-        ("loop_variable_name", "for current in a:\n    pass\nt = 0\nfor x in a:\n    t += x\nreturn t"),
-        ("named_constant", "reference_value = 3\nreturn [x for x in a if x > 3]"),
-        ("named_constant", "reference_value = 3\nreference_value == 3\nreturn [x for x in a if x > 3]"),
         ("accumulators_to_dictionary", "state = {}\nt = 0\nfor x in a:\n    t += x\nreturn t"),
         (
             "accumulators_to_dictionary",
             "state = {'t': 0}\nt = 0\nfor x in a:\n    t += x\n    state['t'] += x\nreturn t",
         ),
-        ("explicit_key", "sorted([], key=lambda x: x)\nreturn sorted(a)"),
-        ("explicit_key", "key = max(a or [0], key=abs)\nreturn sorted(a)"),
-        ("list_to_deque", "from collections import deque\ndeque()\nr = []\nfor x in a:\n    r.append(x)\nreturn r"),
-        ("list_to_deque", "from collections import deque\nr = []\nfor x in a:\n    r.append(x)\nreturn list(deque(r))"),
-        ("list_to_tuple", "r = [x for x in a]\nreturn list(r)"),
-        ("accumulator_name", "running_value = 0\nt = 0\nfor x in a:\n    running_value += x\n    t += x\nreturn t"),
     ],
 )
 def test_the_source_with_one_line_more_does_not_follow_an_instruction(rewrite: str, body: str) -> None:
@@ -224,7 +207,7 @@ def test_forbidden_features_count_where_they_are_idle() -> None:
 def test_names_of_a_program_outside_of_functions_count_as_read() -> None:
     found = features_of_text("current = 0\nwhile False:\n    pass\n", 0, 100)
     assert found is not None
-    assert found.effective == {"name:current", "returns:0", "nesting:0"}
+    assert found.effective == {"name:current", "constant:current", "returns:0", "nesting:0"}
 
 
 @pytest.mark.long

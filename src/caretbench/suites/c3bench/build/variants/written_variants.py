@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -60,6 +60,8 @@ class WrittenContext(Row):
             ``check(candidate)``.
         entry_point: Name of the Python function that ``check`` is called with; implementations are then compared on
             mutated inputs.
+        compare: ``tests`` if any answer that passes is right (one of several paths, for example); then nothing else is
+            compared.
         reference: A middle that passes; by default the first implementation.
         implementations: The middles with their instructions.
         source, licence, revision, date: Origin.
@@ -72,6 +74,7 @@ class WrittenContext(Row):
     before: str = ""
     tests: str = Field(min_length=1)
     entry_point: str | None = Field(default=None, pattern=r"^[A-Za-z_]\w*$")
+    compare: Literal["values", "tests"] = "values"
     reference: str | None = None
     implementations: tuple[Any, ...] = Field(min_length=1)
     source: str = "written by hand"
@@ -221,7 +224,7 @@ def _context(row: WrittenContext, first: str, place: str) -> CodeContext:
         tests=function_tests(function) if function else f"\n{row.tests}",
         provenance=Provenance(source=row.source, licence=row.licence, revision=row.revision, date=row.date),
         before=row.before,
-        function=function,
+        function=function if row.compare == "values" else None,
         cluster=row.id,
         place=place,
     )
