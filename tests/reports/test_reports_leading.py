@@ -86,13 +86,15 @@ LETTERS = {
 BASELINES = [{"model": name, "source": "baseline"} for name in ("reference", "empty")]
 
 
-def floored(profile: str = "default", gate: dict[str, str] | None = None, models: tuple[str, ...] = ()) -> LoadedRun:
+def floored(
+    profile: str = "default", gate: dict[str, str] | None = None, models: tuple[str, ...] = (), **values: float
+) -> LoadedRun:
     shown = {name: letters for name, letters in LETTERS.items() if not models or name in models}
     outcomes = {
         name: ids(FORTY, *[["passed" if letter == "p" else "failed"] for letter in letters])
         for name, letters in shown.items()
     }
-    scores = [score for name, found in outcomes.items() for score in verdicts(name, found, profile)]
+    scores = [score for name, found in outcomes.items() for score in verdicts(name, found, profile, **values)]
     answers = [
         Completion(
             problem_id=problem.id, model=name,
@@ -194,9 +196,10 @@ def test_parts_and_error_kinds_are_over_the_same_problems() -> None:
 
 
 def test_strengths_are_over_the_same_problems() -> None:
-    found = whole_summary(floored(), strengths="silent").strengths
+    found = whole_summary(floored(cosine=0.5), strengths="silent").strengths
     assert isinstance(found, ModelStrengths)
     assert {test.row.problems for test in found.tests} == {24, 20}
+    assert {test.measure for test in found.overall} == {"passes", "similarity"}
     assert [(one.rate.problems, one.empty) for one in found.languages] == [(20, 0.0)]
     paper = whole_summary(floored("paper"), strengths="silent").strengths
     assert isinstance(paper, ModelStrengths)

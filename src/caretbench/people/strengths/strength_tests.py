@@ -29,7 +29,7 @@ from caretbench.reports.results.paired_models import (
     paired_tests,
     tested_rows,
 )
-from caretbench.reports.results.problem_lists import DISSIMILAR, SIMILAR
+from caretbench.reports.results.problem_lists import DISSIMILAR, SIMILAR, leading_in
 from caretbench.reports.results.run_settings import identity_of
 from caretbench.reports.results.strengths import PASSES, SIMILARITY, PartContrast, StrengthTest
 from caretbench.reports.strata import SEPARATOR, Stratum, strata_of
@@ -283,11 +283,13 @@ def _contrast(found: Opponents, test: PairedTest, strata: Sequence[Stratum]) -> 
 def _similarity_tests(source: ReportSource, model: str, strata: Sequence[Stratum]) -> list[PairedTest]:
     if COSINE not in source.run.frame.columns:
         return []
-    rates = list(model_rates(source.run, measure=COSINE))
+    # Similarities stand beside passes, and mean other things where no answer is needed.
+    found = leading_in(source.run, identity_of(source.run)["profile"])
+    rates = list(model_rates(source.run, measure=COSINE, only=None if found.rule == "all" else found.problems))
     if not rates:
         return []
-    found, _ = opponents(rates, model)
-    return [] if found is None else list(paired_tests(*found.pair, strata))
+    sides, _ = opponents(rates, model)
+    return [] if sides is None else list(paired_tests(*sides.pair, strata))
 
 
 def part_title(scope: str, label: str) -> str:
