@@ -25,12 +25,13 @@ from caretbench.reports.board.across_suites import (
     rank_shifts,
     weighted_models,
 )
-from caretbench.reports.board.board import Board, BoardColumn, make_board
+from caretbench.reports.board.board import Board, BoardColumn, make_board, slug
 from caretbench.reports.board.board_records import board_records, changes
 from caretbench.reports.board.board_site import write_site
 from caretbench.reports.board.submission import check_submission
 from caretbench.runs.plans.config import RunConfig, SuiteConfig
 from caretbench.suites import load_problems, load_suite
+from caretbench.suites.validity import GATE_VERSION, verdicts_path
 from tests.support.axe import axe_script, serious_findings
 from tests.support.command_run import CommandRun
 from tests.support.report_browser import PAPER, PHONE, WIDE, chromium, cut_elements, needs_browser, opened
@@ -151,6 +152,31 @@ def test_kinds_of_prompt_are_apart(runs: Path, tmp_path: Path) -> None:
         ("fim", ["wrong"]), ("recorded", ["right"]),
     ]  # fmt: skip
     assert all(any(entry.baseline for entry in one.entries) for one in board.columns)
+
+
+def test_names_of_files_are_different() -> None:
+    names = {slug("gpt-4o"), slug("GPT-4o"), slug("a/b"), slug("a b"), slug("a-b"), slug("x" * 200), slug("x" * 201)}
+    assert len(names) == 7
+    assert "gpt-4o" in names
+    assert slug("a", "b") != slug("a", "c")
+
+
+def test_a_model_below_a_baseline_on_its_own_problems_says_so(runs: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(runs / "first", tmp_path / "first")
+    path = folder / "scores.jsonl"
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    checks = [row for row in rows if row["scorer"].startswith("execution@")]
+    for row in checks:
+        passed = row["model"] == "stub" and row["problem_id"] == PROBLEMS[0].id
+        if row["model"] in ("right", "stub"):
+            row |= {"outcome": "passed" if passed else "runtime_error", "values": {"passed": float(passed)}}
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n", "utf-8")
+    [entry] = make_board([folder])[0].columns[0].models
+    assert (entry.raw.value, entry.below) == (0.0, "stub")
+    kept = [row for row in rows if (row["model"], row["problem_id"]) != ("right", PROBLEMS[0].id)]
+    path.write_text("\n".join(map(json.dumps, kept)) + "\n", "utf-8")
+    [entry] = make_board([folder])[0].columns[0].models
+    assert entry.below == ""
 
 
 def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
@@ -287,6 +313,39 @@ def test_missing_rows_are_named(submission: Path) -> None:
     kept = [line for line in scores.read_text("utf-8").splitlines(keepends=True) if '"model":"right"' not in line]
     scores.write_text("".join(kept), "utf-8")
     assert any("there is only an answer" in line for line in check_submission(submission, sample=1).differences)
+
+
+def test_what_decides_which_problems_count_is_run_again(submission: Path) -> None:
+    """An edited baseline or exclusion moves a rate without a change to the model's own rows."""
+    hard, easy = (one.id for one in PROBLEMS[:2])
+    manifest = submission / "second" / "manifest.json"
+    stated = json.loads(manifest.read_text("utf-8"))
+    stated["excluded"] = {"reference does not pass here": [hard]}
+    manifest.write_text(json.dumps(stated), "utf-8")
+    path = submission / "second" / "scores.jsonl"
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    row = next(
+        row for row in rows
+        if (row["model"], row["problem_id"]) == ("stub", easy) and row["scorer"].startswith("execution@")
+    )  # fmt: skip
+    row |= {"outcome": "passed", "values": {"passed": 1.0}}
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n", "utf-8")
+    differences = check_submission(submission).differences
+    assert f"second: {hard}: excluded in the run, not here" in differences
+    assert f"second: stub on {easy}, sample 0: passed in the run, failed here" in differences
+
+
+def test_other_verdicts_of_the_gate_are_named(submission: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"problem_id": PROBLEMS[0].id, "verdict": "invalid", "gate": GATE_VERSION}
+    for name in ("first", "second"):
+        (submission / name / "validity.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    monkeypatch.setenv("CARETBENCH_CACHE", str(submission / "cache"))
+    assert any("1 verdicts of the gate are not known here" in line for line in check_submission(submission).unconfirmed)
+    stored = verdicts_path("devbench", load_problems(load_suite("devbench"), "starter").hash)
+    stored.parent.mkdir(parents=True)
+    stored.write_text(json.dumps(row | {"verdict": "valid"}) + "\n", "utf-8")
+    line = f"first: {PROBLEMS[0].id}: the gate says invalid in the run, valid here"
+    assert line in check_submission(submission, sample=1).differences
 
 
 def test_without_the_data_nothing_is_confirmed(submission: Path) -> None:

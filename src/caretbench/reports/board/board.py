@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from caretbench.files import DataError
+from caretbench.files import DataError, sha256_json
 from caretbench.reports.board.board_runs import BoardModel, BoardRun, board_folders, board_models, board_runs
 from caretbench.reports.estimates import ReportedNumber, ReportValue, mean_estimate
 from caretbench.reports.head.measured_parts import MeasuredPart, judged_parts, part_tests
@@ -75,6 +76,8 @@ class BoardColumn(ReportValue):
     profile: str
     policy: str
     prompt: str
+    variants: str
+    isolation: str
     version: str
     """Version of CaretBench that made the runs."""
     problems: int
@@ -137,11 +140,11 @@ def make_board(paths: Sequence[Path], seed: int = 0) -> tuple[Board, pl.DataFram
     """
     columns, rows = list[BoardColumn](), list[pl.DataFrame]()
     for source in board_runs(board_folders(paths)):
-        parts = list(_parts(source))
+        facts = board_models(source)
+        parts = list(_parts(source, facts))
         # All pairs of one suite are one family, as in the head of its report.
         tests = [[*part_tests(one.part, combinations(_ranked(one, source.run.baselines), 2))] for one in parts]
         results = iter(tested_rows([test for some in tests for test in some], seed))
-        facts = board_models(source)
         for part, some in zip(parts, tests, strict=True):
             columns.append(_column(source, part, [next(results) for _ in some], facts, seed))
             rows.append(_data_rows(columns[-1], part))
@@ -151,13 +154,15 @@ def make_board(paths: Sequence[Path], seed: int = 0) -> tuple[Board, pl.DataFram
     return board, pl.concat(rows).sort("board", "model", "parameters", "problem_id")
 
 
-def _parts(source: BoardRun) -> Iterator[BoardPart]:
+def _parts(source: BoardRun, facts: Mapping[ModelKey, BoardModel]) -> Iterator[BoardPart]:
     """Yield the parts of a merged run that have verdicts."""
     suite = str(source.run.manifest.get("suite"))
     for part in judged_parts(ReportSource(source.run, suite_stratification(suite), suite_of_run(suite))):
         run = part.run
         found = part.rates(run.frame["model"].unique().to_list(), needless=True)
-        raw = {one.name: one._replace(rates=one.rates.sort("problem_id")) for one in found}
+        # A part may lack one of two variants of a model, whose title there would be another.
+        titled = (one._replace(name=facts[one.model, one.parameters].title) for one in found)
+        raw = {one.name: one._replace(rates=one.rates.sort("problem_id")) for one in titled}
         profile = identity_of(run)["profile"]
         lead, need = (rule(run.frame, run.problems, profile) for rule in (leading_problems, needed_problems))
         made = BoardPart(part, LEAD_TITLES[lead.rule], _on(raw, lead), raw)
@@ -185,10 +190,9 @@ def _column(
 ) -> BoardColumn:
     identity, data = identity_of(source.run), source.run.manifest["data"]
     suite, own = str(source.run.manifest.get("suite")), suite_of_run(source.run.manifest.get("suite"))
-    words = [suite, part.part.label, data["name"], identity["profile"], identity["policy"], source.prompt]
-    words += [identity["variants"], str(data["hash"])[:16]]
+    words = [suite, part.part.label, str(data["name"]), identity["profile"], identity["policy"], source.prompt]
     return BoardColumn(
-        key=slug("-".join(word for word in words if word not in ("", "none"))),
+        key=slug("-".join(filter(None, words)), *identity.values()),
         suite=suite,
         title=": ".join(filter(None, (own.title if own else suite, part.part.label))),
         measure=part.part.measure.title,
@@ -198,6 +202,8 @@ def _column(
         profile=identity["profile"],
         policy=identity["policy"],
         prompt=source.prompt,
+        variants=identity["variants"].replace("none", ""),
+        isolation=identity["isolation"],
         version=str((source.run.manifest.get("versions") or {}).get("caretbench", "")),
         problems=_problems_of(part.raw),
         leading=_problems_of(part.leading),
@@ -215,9 +221,10 @@ def _problems_of(rates: Mapping[str, ModelRates]) -> int:
     return len({identity for one in rates.values() for identity in one.rates["problem_id"]})
 
 
-def slug(text: str) -> str:
-    """Return a text as a name of a file."""
-    return "-".join("".join(sign if sign.isalnum() or sign in "._" else " " for sign in text).split()).lower()
+def slug(text: str, *more: str) -> str:
+    """Return a text as a name of a file, with a hash if others may have the same; ``more`` is hashed alone."""
+    name = "-".join(re.findall(r"[\w.]+", text)).lower()[:100]
+    return name if name == text and not more else f"{name}-{sha256_json([text, *more])[:8]}"
 
 
 def _order(entry: BoardEntry) -> tuple[float, bool, str]:
@@ -237,13 +244,13 @@ def _entries(
         {name: mean_estimate(one.rates["rate"].to_list(), one.rates, seed) for name, one in rates.items()}
         for rates in (part.leading, part.raw, part.valid)
     )
-    floors = {name: raw[name].value for name, one in part.raw.items() if one.model in TRIVIAL_BASELINES}
+    floors = [one for one in part.raw.values() if one.model in TRIVIAL_BASELINES]
     models = sum(not one.baseline for one in facts.values() if one.title in leading)
     for one in facts.values():
         name = one.title
         if name not in leading:
             continue
-        above = [floor for floor, value in floors.items() if value > raw[name].value and not one.baseline]
+        above = {} if one.baseline else dict(_floors_above(part.raw[name], floors))
         yield BoardEntry(
             **one.__dict__,
             rate=leading[name],
@@ -253,8 +260,17 @@ def _entries(
             last_rank=None if one.baseline else models - len(worse[name]),
             better=tuple(sorted(better[name])),
             worse=tuple(sorted(worse[name])),
-            below=max(above, key=lambda floor: floors[floor], default=""),
+            below=max(above, key=lambda floor: above[floor], default=""),
         )
+
+
+def _floors_above(model: ModelRates, floors: Iterable[ModelRates]) -> Iterator[tuple[str, float]]:
+    """Yield the baselines with a higher rate than a model on their common problems, with that rate."""
+    for floor in floors:
+        common = floor.rates.join(model.rates.select("problem_id", own="rate"), on="problem_id")
+        value, own = common.select(pl.col("rate", "own").cast(pl.Float64).sum()).row(0)
+        if value > own:
+            yield floor.name, value / common.height
 
 
 def _printed(suite: str, part: BoardPart, data: Mapping[str, Any]) -> Iterator[PrintedEntry]:

@@ -66,7 +66,7 @@ def _result(column: BoardColumn, entry: BoardEntry) -> dict[str, Any]:
         "cost_usd": entry.cost,
         "seconds": entry.seconds,
     }
-    about = ("data_hash", "profile", "policy", "prompt", "problems", "leading", "rule")
+    about = ("data_hash", "profile", "policy", "prompt", "variants", "isolation", "problems", "leading", "rule")
     sampling = {name: entry.settings[name] for name in ("temperature", "top_p", "max_tokens") if name in entry.settings}
     return {
         "evaluation_name": column.key,

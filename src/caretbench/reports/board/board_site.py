@@ -104,7 +104,8 @@ def _rank_field(entry: BoardEntry) -> TableField:
 
 def column_title(column: BoardColumn) -> str:
     """Return the title of a column with what its numbers depend on."""
-    return f"{column.title} ({', '.join(filter(None, (column.data, column.profile, column.policy, column.prompt)))})"
+    settings = (column.data, column.profile, column.policy, column.prompt, column.variants)
+    return f"{column.title} ({', '.join(filter(None, settings))})"
 
 
 def board_table(column: BoardColumn) -> ReportTable:
@@ -158,11 +159,11 @@ def _cell(entry: BoardEntry | None, column: BoardColumn) -> TableField:
 
 
 def _index(board: Board, extra: Sequence[ReportTable], versions: Sequence[Sequence[Record]]) -> str:
-    heads = ("Board", "Data", "Hash", "Profile", "Policy", "Prompt", "Models", "Problems", "in the rate")
+    heads = ("Board", "Data", "Hash", "Profile", "Policy", "Prompt", "Isolation", "Models", "Problems", "in the rate")
     suites: list[FieldValues] = [
         [
             _link(text_field(one.title), f"suite-{one.key}.html"), one.data, one.data_hash[:16], one.profile,
-            one.policy, one.prompt, len(one.models), one.problems, one.leading,
+            one.policy, one.prompt, one.isolation, len(one.models), one.problems, one.leading,
         ]
         for one in board.columns
     ]  # fmt: skip

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import random
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from random import Random
 from typing import Final
 
 import polars as pl
@@ -18,15 +18,17 @@ from caretbench.progress import Progress
 from caretbench.reports.board.board import make_board
 from caretbench.reports.board.board_records import board_records, changes, read_records, results_of
 from caretbench.reports.board.board_site import BOARD_FILE, DATA_FILE
-from caretbench.reports.frame import LoadedRun
+from caretbench.reports.frame import LoadedRun, read_verdicts
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.answer_counts import incomplete_warnings
+from caretbench.reports.results.problem_lists import excluded_ids, find_excluded_problems
 from caretbench.reports.run_summary import load_run_folder
 from caretbench.runs.plans.config import RunConfig, SuiteConfig
 from caretbench.runs.plans.plan import ResolvedRun
 from caretbench.runs.recorded import score_recorded
 from caretbench.runs.run_folder import Manifest, RunFolder
 from caretbench.suites import load_problems, load_suite
+from caretbench.suites.validity import verdicts_path
 
 _SHOWN: Final = 10
 """Maximum number of differences of one kind that are named."""
@@ -72,26 +74,11 @@ def check_submission(path: Path, data: str | None = None, sample: int = 200, see
         if problem := _unlike_data(run, manifest, source):
             report.unconfirmed.append(f"{folder.name}: nothing is confirmed: {problem}")
             continue
-        answers = [row for row in run.completions if row.model not in run.baselines]
-        chosen = random.Random(seed).sample(answers, min(sample, len(answers)))  # noqa: S311  # a sample, no secret
-        if not chosen or not manifest.executed:
+        report.differ(folder.name, _unlike_gate(run, report))
+        if manifest.executed:
+            _check_verdicts(run, manifest, source, Random(seed), sample, report)  # noqa: S311  # no secret
+        else:
             report.unconfirmed.append(f"{folder.name}: no answer could be run again")
-            continue
-        before, again = _verdicts(run), _run_again(manifest, source, chosen)
-        found = {row.key: again.get(row.key) for row in chosen}
-        decided = {key: passed for key, passed in found.items() if passed is not None}
-        report.checked.append(f"{folder.name}: {len(decided)} of {len(answers)} answers run again")
-        if len(decided) < len(found):
-            about = f"{len(found) - len(decided)} sampled answers have no verdict on this machine"
-            report.unconfirmed.append(f"{folder.name}: {about}")
-        report.differ(
-            folder.name,
-            (
-                f"{key[1]} on {key[0]}, sample {key[3]}: {_WORDS[before.get(key)]} in the run, {_WORDS[passed]} here"
-                for key, passed in decided.items()
-                if passed is not before.get(key)
-            ),
-        )
     return report
 
 
@@ -152,14 +139,68 @@ def _unlike_data(run: LoadedRun, manifest: Manifest, source: str) -> str:
     return next((f"the run has another {one.id} than the data" for one in run.problems if own.get(one.id) != one), "")
 
 
+def _unlike_gate(run: LoadedRun, report: SubmissionReport) -> Iterator[str]:
+    """Yield problems with other verdicts of the gate than here: they decide which problems lead."""
+    stated = dict(
+        run.frame.filter(pl.col("verdict").is_not_null()).select("problem_id", "verdict").unique().iter_rows()
+    )
+    stored = verdicts_path(str(run.manifest["suite"]), str(run.manifest["data"]["hash"]))
+    here = read_verdicts(stored)[0] if stored.exists() else {}
+    if missing := stated.keys() - here.keys():
+        about = f"{len(missing)} verdicts of the gate are not known here; `caretbench validate` finds them"
+        report.unconfirmed.append(f"{run.name}: {about}")
+    for identity in sorted(stated.keys() & here.keys()):
+        if stated[identity] != here[identity]:
+            yield f"{identity}: the gate says {stated[identity]} in the run, {here[identity]} here"
+
+
+def _check_verdicts(
+    run: LoadedRun, manifest: Manifest, source: str, random: Random, sample: int, report: SubmissionReport
+) -> None:
+    """Run a sample of the answers again, with baselines and excluded problems, which decide what counts."""
+    answers = [row for row in run.completions if row.model not in run.baselines]
+    chosen = random.sample(answers, min(sample, len(answers)))
+    excluded = _excluded(run)
+    ids = {row.problem_id for row in chosen} | {*random.sample(sorted(excluded), min(sample, len(excluded)))}
+    again = _run_again(run, manifest, source, chosen, ids)
+    before, after = _verdicts(run), _verdicts(again)
+    known = [row.key for row in chosen if row.problem_id not in excluded]
+    decided = [key for key in known if after.get(key) is not None]
+    report.checked.append(f"{run.name}: {len(decided)} of {len(answers)} answers run again")
+    if len(decided) < len(known):
+        about = f"{len(known) - len(decided)} sampled answers have no verdict on this machine"
+        report.unconfirmed.append(f"{run.name}: {about}")
+    baselines = [
+        key for key, passed in after.items() if key[1] in again.baselines and key in before and passed is not None
+    ]
+    report.differ(
+        run.name,
+        (
+            f"{key[1]} on {key[0]}, sample {key[3]}: {_WORDS[before.get(key)]} in the run, {_WORDS[after[key]]} here"
+            for key in (*decided, *baselines)
+            if after[key] is not before.get(key)
+        ),
+    )
+    report.differ(
+        run.name, (f"{name}: excluded in the run, not here" for name in sorted(excluded & ids - _excluded(again)))
+    )
+
+
+def _excluded(run: LoadedRun) -> set[str]:
+    found = find_excluded_problems(run.frame, run.problems, run.manifest)
+    return excluded_ids(found, str(run.manifest.get("profile")))
+
+
 def _verdicts(run: LoadedRun) -> dict[CompletionKey, bool | None]:
     own = (pl.col(name) == str(run.manifest.get(name)) for name in ("policy", "profile"))
     rows = run.frame.filter(*own).select("problem_id", "model", "parameters", "sample", "passed")
     return {(row[0], row[1], row[2], row[3]): row[4] for row in rows.iter_rows()}
 
 
-def _run_again(manifest: Manifest, source: str, answers: Sequence[AnyCompletion]) -> dict[CompletionKey, bool | None]:
-    """Return the verdicts of answers that are scored anew, without the cache of verdicts."""
+def _run_again(
+    run: LoadedRun, manifest: Manifest, source: str, answers: Sequence[AnyCompletion], ids: Collection[str]
+) -> LoadedRun:
+    """Return a run of these answers and the run's baselines that is scored anew, without the cache of verdicts."""
     with tempfile.TemporaryDirectory(prefix="caretbench-check-") as place:
         root = Path(place)
         write_rows(root / "answers.jsonl", [Completion(**row._asdict()) for row in answers])  # type: ignore[union-attr]
@@ -170,9 +211,10 @@ def _run_again(manifest: Manifest, source: str, answers: Sequence[AnyCompletion]
             policy=manifest.policy,
             variants=tuple(f"{language}={build}" for language, build in manifest.variants.items()),
         )
-        plan = ResolvedRun.from_config(RunConfig(suites=(suite,), baselines=(), output=root / "run", cache=False))
-        ids = {row.problem_id for row in answers}
+        plan = ResolvedRun.from_config(
+            RunConfig(suites=(suite,), baselines=run.baselines, output=root / "run", cache=False)
+        )
         [benchmark] = plan.benchmarks
         benchmark = benchmark._replace(problems=[problem for problem in benchmark.problems if problem.id in ids])
         folder = score_recorded(replace(plan, benchmarks=[benchmark]), [root / "answers.jsonl"], (), Progress())
-        return _verdicts(load_run_folder(folder.path))
+        return load_run_folder(folder.path)

@@ -90,6 +90,7 @@ class ModelRates(NamedTuple):
     model: str
     settings: Mapping[str, str] | None
     """Settings of the model; None for recorded answers."""
+    parameters: str = ""
 
 
 def model_rates(
@@ -131,7 +132,8 @@ def model_rates(
         firsts = [pl.col(column).first() for column in ("language", "category", "cluster", "overlap_group")]
         numbers = pl.col(measure).mean().alias("rate"), pl.col(measure).sum().alias("total"), pl.len().alias("samples")
         rates = parts[model, parameters].group_by("problem_id").agg(*numbers, *firsts)
-        yield ModelRates(titles[model, parameters], rates, model, settings_of(run.manifest, model, parameters))
+        settings = settings_of(run.manifest, model, parameters)
+        yield ModelRates(titles[model, parameters], rates, model, settings, parameters)
 
 
 def paired_tests(first: ModelRates, second: ModelRates, strata: Sequence[Stratum] = ()) -> Iterator[PairedTest]:
