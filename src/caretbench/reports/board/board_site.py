@@ -113,7 +113,7 @@ def board_table(column: BoardColumn) -> ReportTable:
     rule = f", {column.rule}" if column.rule else ""
     heads = ["Model", "Rank", f"{column.measure}{rule}", "Problems", f"{column.measure}, all problems"]
     heads += [f"{column.measure}, {column.valid_rule or 'valid problems'}", "Better than", "Not told apart from"]
-    heads += ["Worse than", "Empty answers", "Coverage", "Cost ($)", "Answer (s)", "Date", "Command"]
+    heads += ["Worse than", "Empty answers", "Coverage", "Cost ($)", "Answer (s)", "Date"]
     rows: list[FieldValues] = [
         [
             _model_field(entry),
@@ -129,7 +129,6 @@ def board_table(column: BoardColumn) -> ReportTable:
             digits_field(entry.cost, ".4f"),
             digits_field(entry.seconds),
             text_field(entry.date or None),
-            entry.command,
         ]
         for entry in column.entries
     ]
@@ -209,8 +208,10 @@ def _suite_page(column: BoardColumn) -> str:
             )
         )  # fmt: skip
     block = PageBlock(notes=[RANKS, *column.notes, f"Data hash: {column.data_hash[:16]}"], tables=tables, filtered=True)
-    index = PageBlock(tables=[_INDEX])
-    return render_page(column_title(column), [PagePart("suite", "Suite", "Models", blocks=[block, index])])
+    commands = table_of("Commands", ("Model", "Command"), [(entry.title, entry.command) for entry in column.entries])
+    blocks = [block, PageBlock(title="Commands that make the rows", tables=[commands], folded=True)]
+    blocks.append(PageBlock(tables=[_INDEX]))
+    return render_page(column_title(column), [PagePart("suite", "Suite", "Models", blocks=blocks)])
 
 
 def _ends(low: float | None, high: float | None) -> str:
