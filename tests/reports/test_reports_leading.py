@@ -54,6 +54,7 @@ def test_where_the_gate_has_a_verdict_it_decides() -> None:
     # It decided two: the others are in by the baselines.
     part = {names[0]: "valid", names[1]: "invalid"}
     assert led(part, empty="ffpf") == ("valid", ["1", "4"])
+    assert led({names[1]: "invalid"}, empty="ffpf") == ("net_of_baselines", ["1", "4"])
 
 
 def test_an_empty_reference_is_an_answer() -> None:

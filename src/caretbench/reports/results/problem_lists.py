@@ -97,7 +97,7 @@ LEAD_TITLES: Mapping[Lead, str] = {"all": "", "valid": "valid problems", "net_of
 
 LEAD_MEANINGS: Mapping[Lead, str] = {
     "all": "",
-    "valid": "Valid problems: those that the gate has found fit.",
+    "valid": "Valid problems: those that the gate has found fit; without a verdict, those that no baseline passes.",
     "net_of_baselines": "Net of baselines: without the problems that an empty answer, a stub or copied lines pass.",
 }
 """Meaning of the words, in one sentence."""
@@ -140,7 +140,8 @@ def needed_problems(
     found = frozenset(name for name in ids if decided.get(name, name not in needless))
     if not found or found == ids:
         return LeadingProblems(ids, "all")
-    return LeadingProblems(found, "valid" if decided else "net_of_baselines")
+    # A gate that has seen ten of 300 problems does not name the rule by which the others were chosen.
+    return LeadingProblems(found, "valid" if 2 * len(found & decided.keys()) >= len(found) else "net_of_baselines")
 
 
 def leading_problems(
