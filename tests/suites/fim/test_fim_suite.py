@@ -16,6 +16,9 @@ from caretbench.models import ChatPrompt, TextPrompt
 from caretbench.problem import Problem, ProgramCheck
 from caretbench.prompts.registry import strategy
 from caretbench.prompts.strategy import PromptBudget
+from caretbench.reports.results.published_numbers import published_numbers
+from caretbench.reports.run_summary import load_run_folder, summarise_run
+from caretbench.reports.sections.published import compare_with_published
 from caretbench.runs.verdict import answer_flags
 from caretbench.suites import load_suite
 from tests.support.compiled_programs import need_toolchain
@@ -126,6 +129,47 @@ def test_a_repository_that_differs_from_its_row_is_refused(tmp_path: Path, monke
     data = repositories(tmp_path / "data", change="# changed\n")
     with pytest.raises(caretbench.DataError, match=r"code\.py"):
         load_suite("execrepobench").load(str(data))
+
+
+def test_a_run_stands_next_to_the_numbers_that_another_paper_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "cache"))
+    data = crosscodelongeval(tmp_path / "data")
+    problems = load_suite("crosscodelongeval").load(str(data)).problems
+    # The first line decides, whatever follows: Repoformer compares as many lines as the reference has.
+    answers = {
+        problem.id: problem.reference + "\nmore()" if problem.label("split") == "chunk" else "" for problem in problems
+    }
+    config = RunConfig(
+        suites=({"name": "crosscodelongeval", "data": str(data), "profile": "paper"},),  # type: ignore[arg-type]
+        output=tmp_path / "run", baselines=(),
+    )  # fmt: skip
+    caretbench.score(config, answers=answers, name="qwen2.5-coder-7b")
+    rows = compare_with_published(summarise_run(load_run_folder(tmp_path / "run")))
+    assert {(row.label, round(row.printed, 3), row.ours) for row in rows} == {
+        ("chunk", 0.524, 1.0),
+        ("function", 0.144, 0.0),
+    }
+    assert {row.table for row in rows} == {"Table 5: CrossCodeLongEval in the paper of C3-Bench"}
+
+
+@pytest.mark.parametrize(
+    ("name", "parts", "models", "example"),
+    [
+        ("safim", {"algorithmic", "control", "api"}, 22, ("DeepSeek-Coder-6.7B-Base", "api", 0.716)),
+        ("crosscodeeval", {"python", "java", "typescript", "csharp"}, 23, None),
+        ("repoeval", {"line", "api", "function"}, 23, ("Qwen2.5-Coder-7B", "line", 0.673)),
+    ],
+)
+def test_each_printed_part_is_one_of_ours(
+    name: str, parts: set[str], models: int, example: tuple[str, str, float] | None
+) -> None:
+    numbers = published_numbers(name)
+    assert {number.label for number in numbers} == parts
+    assert len(numbers) == models * len(parts)
+    assert {number.stratum for number in numbers} <= set(load_suite(name).strata)
+    assert example is None or example in {(number.model, number.label, round(number.value, 3)) for number in numbers}
 
 
 # --- the three suites that run ---------------------------------------------------------------------------------------

@@ -57,8 +57,9 @@ def published_names(suite: str) -> Mapping[str, Any]:
 
 
 def printed_models(suite: str) -> Mapping[str, str]:
-    """Return the printed names of models by our names in lower case."""
-    return {name.lower(): printed for name, printed in published_names(suite).get("models", {}).items()}
+    """Return the printed names of models by our names in lower case; without a list both are the same."""
+    models = published_names(suite).get("models") or {number.model: number.model for number in published_numbers(suite)}
+    return {name.lower(): printed for name, printed in models.items()}
 
 
 def same_label(suite: str, stratum: str, ours: str, printed: str) -> bool:
@@ -69,7 +70,7 @@ def same_label(suite: str, stratum: str, ours: str, printed: str) -> bool:
 
 def published_file(suite: str) -> Traversable:
     """Return the file with the published numbers of a suite; it may be missing."""
-    return _folder(suite).joinpath(f"{suite}.csv")
+    return _folder(suite).joinpath(published_names(suite).get("file", f"{suite}.csv"))
 
 
 @cache
@@ -82,9 +83,12 @@ def published_numbers(suite: str) -> tuple[PublishedNumber, ...]:
         return ()
     cells = []
     for row in csv.DictReader(file.read_text("utf-8").splitlines()):
-        if not row["model"] or row["metric"] not in metrics or row["suite"] != suite:
+        if not row["model"] or row["metric"] not in metrics or row["suite"] != names.get("suite", suite):
             continue
         stratum, _, label = row["subset"].partition("=")
+        if label in names.get("means_of_parts", ()):
+            continue
+        stratum = names.get("strata", {}).get(stratum, stratum)
         title = row["table"].replace("_", " ").capitalize()
         cells.append(
             PublishedNumber(

@@ -43,8 +43,8 @@ OPTIONS: Final = (
            field="variants", metavar="LANGUAGE=NAME", in_inspect=True, help_group=SCORING),
     Option("samples", int, "Number of answers for each problem. Default: 1.", "ask", flags=("--samples", "-n"),
            minimum=1, in_inspect=True, help_group=SAMPLING),
-    Option("preset", str, "Named sampling settings: devbench-paper, c3-paper, codev-paper or greedy.", "ask",
-           in_inspect=True, help_group=SAMPLING),
+    Option("preset", str, "Named sampling settings: devbench-paper, c3-paper, codev-paper, safim-paper, "
+           "crosscodeeval-paper, qwen-cross-file, qwen-fim or greedy.", "ask", in_inspect=True, help_group=SAMPLING),
     Option("temperature", str, "Sampling temperature, or none: not sent. Default: 0.2.", "sampling", in_inspect=True,
            help_group=SAMPLING),
     Option("top_p", str, "Nucleus sampling probability, or none: not sent. Default: 1.0.", "sampling",
