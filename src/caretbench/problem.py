@@ -211,13 +211,15 @@ class ChoiceCheck(Row):
 class PredicateCheck(Row):
     """Check that a predicate of the suite, found by name, holds for the program with the answer inserted.
 
-    With ``counts`` false it is a measure of its own, and no part of passing.
+    With ``counts`` false it is a measure of its own, and no part of passing. With ``reduce`` an answer that passes is
+    reduced while it passes, and the predicate asked about what is left.
     """
 
     kind: Literal["predicate"] = "predicate"
     name: str
     arguments: Mapping[str, JsonValue] = Field(default_factory=dict)
     counts: bool = Field(default=True, exclude_if=lambda counts: counts)
+    reduce: bool = Field(default=False, exclude_if=lambda reduce: not reduce)
 
 
 class CriterionCheck(Row):

@@ -23,6 +23,7 @@ from caretbench.problem import AnyCompletion, Completion, Problem, Profile, Scor
 from caretbench.profiles import rules_of
 from caretbench.runs import verdict as verdicts
 from caretbench.runs.keyed_scores import score_line
+from caretbench.runs.reductions import ReducedAnswer, reduce_answers
 from caretbench.runs.run_folder import RunFolder
 from caretbench.runs.user_metrics import UserMetric
 from caretbench.suites.base import Suite
@@ -135,6 +136,7 @@ class ScoringStage:
             else:
                 self._execute(self.executor, self._answers(references, completions), appender)
                 self._run_changed_references(self.executor, appender)
+                self._reduce(self.executor, appender)
         causes: dict[str, list[str]] = {}
         for identity, cause in sorted(self._excluded.items()):
             causes.setdefault(cause, []).append(identity)
@@ -368,6 +370,45 @@ class ScoringStage:
         if self._changed:
             self.report("references that the policy changes", 0, len(self._changed))
         self._run(executor, self._changed, record)
+
+    def _reduce(self, executor: AnyExecutor, appender: RowAppender) -> None:
+        """Reduce the answers that pass, equal ones once, and append the scores of what is left."""
+        scorer = self.suite.reduction_scorer
+        if not scorer:
+            return
+        whose = (self._execution, self.policy.key, self.profile)
+        passing = {row.key[:4] for row in self.folder.scores()
+                   if (row.scorer, row.policy, row.profile) == whose and row.values.get("passed") == 1.0}  # fmt: skip
+        answers: dict[str, ReducedAnswer | None] = {}
+        completions: dict[str, list[AnyCompletion]] = {}
+        texts: dict[str, str] = {}
+        for completion in self.folder.stored_completions():
+            if completion.key not in passing or self._key(completion, scorer) in self._done:
+                continue
+            problem = self._problems.get(completion.problem_id)
+            if problem is None:
+                continue
+            text = self._text(completion, problem)
+            key = sha256_text(problem.id, text or "")
+            if key not in answers:
+                steps = self.suite.reduction(problem, text, self.profile)
+                answers[key] = None if steps is None else ReducedAnswer(steps)
+                texts[key] = problem.id
+            completions.setdefault(key, []).append(completion)
+
+        def request(key: str, text: str) -> AnyRequest:
+            problem = self._problems[texts[key]]
+            made = self.suite.submitted_request(problem, text, self.profile, self.variants)
+            assert made is not None  # noqa: S101  an answer of the problem has run
+            return made.model_copy(update={"reference_cpu_s": self._reference_cpu_s.get(problem.id)})
+
+        waiting = {key: one for key, one in answers.items() if one is not None}
+        self.report("reductions", 0, len(waiting))
+        for key, measured in reduce_answers(waiting, request, executor.submit):
+            rows = [self._row(one, scorer, values=measured.values, details=measured.details)
+                    for one in completions[key]]  # fmt: skip
+            self._write(appender, *rows)
+            self.report("reductions", 1, None)
 
     def _run(
         self,

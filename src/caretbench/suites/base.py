@@ -25,6 +25,7 @@ from caretbench.suites.suite_types import (
     Headline,
     Measurement,
     ProblemSet,
+    Reduction,
     Stratification,
     SuiteChart,
     Table,
@@ -66,6 +67,11 @@ class Suite(ABC):
     """
     criteria_folder: ClassVar[Traversable | None] = None
     """Folder of additional criteria for judges, one TOML file each."""
+
+    reduction_scorer: ClassVar[str] = ""
+    """Name and version of the scorer of reduced answers; empty if no answer is reduced."""
+    reduction_values: ClassVar[tuple[str, ...]] = ()
+    """Names of its values."""
 
     published_folder: ClassVar[Traversable | None] = None
     """Folder with numbers printed in a paper: ``NAME.csv`` and ``names.toml``, in the format of
@@ -181,6 +187,14 @@ class Suite(ABC):
             return []
         faults = self.failed_predicates(problem, text or "")
         return [Measurement("predicates@1", {"passed": float(not faults)}, {"missing": "; ".join(faults)})]
+
+    def reduction(self, problem: Problem, text: str | None, profile: Profile) -> Reduction | None:
+        """Return the reduction of an answer that passes; None (default) if nothing of its scores depends on one.
+
+        Its scores are those of :attr:`reduction_scorer`.
+        """
+        del problem, text, profile
+        return None
 
     def measure_error_kinds(self, problem: Problem, text: str | None) -> list[Measurement]:
         """Return the error kinds of an inserted text, 1 or 0 for each; none of them counts as a check.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -65,6 +65,9 @@ class Measurement(NamedTuple):
     values: Mapping[str, float]
     details: Mapping[str, str] = {}
 
+
+Reduction = Generator[str, bool | None, Measurement]
+"""Reduction of an answer: yields shorter answers, is sent whether each passes (None to end), and returns scores."""
 
 FAILED_CONTROLS_MARK: Final = "(!)"
 """Mark next to a number that depends on a judge that failed its controls."""

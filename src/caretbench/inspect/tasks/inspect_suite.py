@@ -21,6 +21,7 @@ from caretbench.files import sha256_text
 from caretbench.problem import Problem, Profile, Question
 from caretbench.profiles import profile_named, rules_of
 from caretbench.runs import verdict as verdicts
+from caretbench.runs.reductions import ReducedAnswer
 from caretbench.runs.verdict import CheckOutcome, combine_checks, needs_execution
 from caretbench.suites import load_problems
 from caretbench.suites import load_suite as find_suite
@@ -259,6 +260,15 @@ class InspectSuite:
         kinds = tuple(name for measured in measured_kinds for name, value in measured.values.items() if value)
         return PreparedAnswer(text, request, similarity, tuple(checks), found, refusal, kinds)
 
+    def reduced(self, problem: Problem, prepared: PreparedAnswer) -> ReducedAnswer | None:
+        """Return the reduction of an answer that passes; None if it has none, or nothing is run."""
+        steps = self.suite.reduction(problem, prepared.text, self.profile) if self.executes else None
+        return None if steps is None else ReducedAnswer(steps)
+
+    def shorter(self, problem: Problem, prepared: PreparedAnswer, text: str) -> PreparedAnswer:
+        """Return a prepared answer with a shorter text."""
+        return prepared._replace(request=self.suite.submitted_request(problem, text, self.profile, self.variants))
+
     def start(self, prepared: PreparedAnswer, reference: ExecutionResult | None) -> Future[ExecutionResult] | None:
         """Start the answer's program, its CPU time bounded by the reference's; None if there is none."""
         if self._batcher is None or prepared.request is None:
@@ -306,7 +316,8 @@ class InspectSuite:
         label = self.suite.strata[0]
         kinds = {problem.label(label): problem for problem in reversed(self.data.problems)}
         found = (self.prepare(problem, problem.reference).similarity for problem in kinds.values())
-        return tuple(dict.fromkeys(name for names in found for name in names))
+        names = dict.fromkeys(name for names in found for name in names)
+        return (*names, *(self.suite.reduction_values if self.executes else ()))
 
 
 def inspect_suite(

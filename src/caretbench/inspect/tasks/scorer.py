@@ -149,13 +149,19 @@ async def _score(suite: InspectSuite, state: TaskState, stamp: Mapping[str, Any]
     running = suite.start(prepared, reference) if exclusion is None else None
     result = await _await_result(running)
     verdict = suite.verdict(problem, prepared, result, exclusion, reference)
+    reduced = suite.reduced(problem, prepared) if verdict.passed else None
+    while reduced is not None and reduced.text is not None:
+        shorter = await _await_result(suite.start(suite.shorter(problem, prepared, reduced.text), reference))
+        assert shorter is not None  # noqa: S101  an answer of the problem has run
+        reduced.tell(shorter)
+    measured = {} if reduced is None or reduced.measured is None else dict(reduced.measured.values)
     values = {
         PASSED: math.nan if verdict.passed is None else float(verdict.passed),
         VERDICT: math.nan if verdict.excluded else float(verdict.passed is not None),
     }
     said = [verdict.details.get(name) for name in ("cause", "reason", "diagnostics", "stderr")]
     return Score(
-        value=values | unknown | dict(verdict.values),
+        value=values | unknown | dict(verdict.values) | measured,
         answer=prepared.text,
         explanation="\n".join([verdict.outcome, *(str(text) for text in said if text)]),
         reason=None if verdict.passed is not None else verdict.outcome,

@@ -17,18 +17,21 @@ from caretbench.extraction.policies import policy
 from caretbench.metrics.similarity import similarities
 from caretbench.problem import CriterionCheck, InlineSplice, PredicateCheck, Problem, Profile
 from caretbench.profiles import ProfileRule, ProfileRules
-from caretbench.suites.c3bench.implementations.features import FeatureRule, features_of_text
+from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures, features_of_text
+from caretbench.suites.c3bench.implementations.reduction import reduced_text
 from caretbench.suites.c3bench.scale import ScaleSpecification, verify
 from caretbench.suites.c3bench.scale.blind_scale import blind_scale
 from caretbench.suites.c3bench.scale.scale_types import Level
 from caretbench.suites.c3bench.scale.verifier import lenient_texts, verify_published
-from caretbench.suites.suite_types import Measurement
+from caretbench.suites.suite_types import Measurement, Reduction
 
 SUITE = "c3bench"
 FEATURES_PREDICATE = "features"
 SCALE_PREDICATE = "scale"
 JUDGED = CriterionCheck(name="c3-instruction", maximum=1.0)
 """Judged criterion of problems about the implementation, next to their predicates or in their place."""
+REDUCTION_SCORER: Final = "reduction@1"
+"""Scorer of reduced answers."""
 BLIND_SCALE: Final = "blind-scale"
 """Name of the baseline that has the extent of an instruction about scale, and no sense."""
 OTHER_VARIANT = "other_variant"
@@ -39,6 +42,10 @@ FOLLOWED: Final = "followed"
 """1 if the answer satisfies the predicate of its instruction, at the level ``strict``."""
 FOLLOWED_LENIENT: Final = "followed_lenient"
 """The same at the level ``lenient``: an answer is forgiven a fence, line ends and its indentation."""
+FOLLOWED_REDUCED: Final = "followed_reduced"
+"""1 if what is left of an answer, reduced while its tests pass, satisfies the predicate."""
+NOT_REDUCED: Final = "not_reduced"
+"""1 if an answer could not be reduced within the limits."""
 CODE_TOKENS: Final = "code_tokens"
 """Tokens of the code in a raw answer."""
 COMMENTARY_TOKENS: Final = "commentary_tokens"
@@ -63,6 +70,7 @@ class C3BenchProfile(ProfileRules):
             "the whole specification, on the completed file: also what follows, nesting, and whether it parses",
         ),
     )
+    reduces = ProfileRule("Is an answer reduced before its predicate is asked?", paper=False, default=True)
     scale_sense = ProfileRule(
         "Do tests decide about scale, too, and is the skill above blind-scale shown?", paper=False, default=True
     )
@@ -144,6 +152,32 @@ def published_fault(problem: Problem, text: str) -> str:
     return verify_published(caret.prefix, text, caret.suffix, specification).reason if specification else ""
 
 
+def reduction(problem: Problem, text: str, profile: Profile) -> Reduction | None:
+    """Return the reduction of an answer that passes; None if no predicate asks for one, or it does not hold anyway."""
+    checks = [check for check in problem.checks if isinstance(check, PredicateCheck) and check.reduce]
+    if not checks or not C3BenchProfile(profile).reduces or failed_predicates(problem, text):
+        return None
+    return _reduction(problem, _rule(checks[0]), text)
+
+
+def _reduction(problem: Problem, rule: FeatureRule, text: str) -> Reduction:
+    caret = problem.caret
+    left = yield from reduced_text(caret.prefix, text, caret.suffix)
+    if left is None:
+        return Measurement(REDUCTION_SCORER, {NOT_REDUCED: 1.0})
+    whole, part = (_found(caret.prefix, one, caret.suffix) for one in (text, left))
+    faults = rule.faults(whole.left_with(part)) if whole and part else ["the completed file does not parse"]
+    return Measurement(REDUCTION_SCORER, {FOLLOWED_REDUCED: float(not faults)}, _details(faults))
+
+
+def _rule(check: PredicateCheck) -> FeatureRule:
+    return FeatureRule(*(_NAMES.validate_python(check.arguments[name]) for name in ("requires", "forbids")))
+
+
+def _found(prefix: str, text: str, suffix: str) -> FoundFeatures | None:
+    return features_of_text(prefix + text + suffix, len(prefix), len(prefix) + len(text))
+
+
 def _fault(problem: Problem, check: PredicateCheck, text: str, level: Level) -> str:
     caret = problem.caret
     if check.name == SCALE_PREDICATE:
@@ -152,7 +186,7 @@ def _fault(problem: Problem, check: PredicateCheck, text: str, level: Level) -> 
     # A set of a newer version: an unknown predicate that counted as satisfied would raise the score.
     if check.name != FEATURES_PREDICATE or not isinstance(problem.splice, InlineSplice):
         raise UsageError(f"{problem.id}: no predicate {check.name!r}")
-    rule = FeatureRule(*(_NAMES.validate_python(check.arguments[name]) for name in ("requires", "forbids")))
+    rule = _rule(check)
     fault = _feature_fault(rule, caret.prefix, text, caret.suffix)
     if fault and level == "lenient":
         for changed in lenient_texts(caret.prefix, text, caret.suffix, caret.language):
@@ -161,5 +195,5 @@ def _fault(problem: Problem, check: PredicateCheck, text: str, level: Level) -> 
 
 
 def _feature_fault(rule: FeatureRule, prefix: str, text: str, suffix: str) -> str:
-    found = features_of_text(prefix + text + suffix, len(prefix), len(prefix) + len(text))
+    found = _found(prefix, text, suffix)
     return "the completed file does not parse" if found is None else ", ".join(rule.faults(found))

@@ -16,19 +16,31 @@ from caretbench.suites.base import Suite
 from caretbench.suites.baselines import BASELINES, BaselineFunction
 from caretbench.suites.c3bench.measures import (
     BLIND_SCALE,
+    FOLLOWED_REDUCED,
+    NOT_REDUCED,
     OTHER_VARIANT,
+    REDUCTION_SCORER,
     SUITE,
     C3BenchProfile,
     blind_answer,
     failed_predicates,
     measured,
     measured_raw,
+    reduction,
     token_count,
 )
 from caretbench.suites.c3bench.tables.printed_table import printed_table
 from caretbench.suites.c3bench.tables.result_charts import result_charts
 from caretbench.suites.c3bench.tables.result_tables import headline_results, result_tables
-from caretbench.suites.suite_types import Headline, Measurement, ProblemSet, Stratification, SuiteChart, Table
+from caretbench.suites.suite_types import (
+    Headline,
+    Measurement,
+    ProblemSet,
+    Reduction,
+    Stratification,
+    SuiteChart,
+    Table,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -65,6 +77,8 @@ class C3BenchSuite(Suite):
     )
     profile_rules = C3BenchProfile
     baselines = C3_BASELINES
+    reduction_scorer = REDUCTION_SCORER
+    reduction_values = (FOLLOWED_REDUCED, NOT_REDUCED)
     criteria_folder = resources.files("caretbench.suites.c3bench").joinpath("criteria")
 
     def load(self, source: str) -> ProblemSet:
@@ -94,6 +108,10 @@ class C3BenchSuite(Suite):
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
         """Return similarity, and whether the answer follows its instruction; that is no part of passing the tests."""
         return measured(problem, text, profile)
+
+    def reduction(self, problem: Problem, text: str | None, profile: Profile) -> Reduction | None:
+        """Return the reduction of an answer whose predicate holds: it may hold for lines without an effect."""
+        return reduction(problem, text or "", profile)
 
     def measure_raw(self, problem: Problem, raw: str) -> list[Measurement]:
         """Return the tokens of code and of commentary."""

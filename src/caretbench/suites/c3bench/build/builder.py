@@ -19,6 +19,7 @@ from caretbench.execution.execution_types import ExecutionRequest, Executor
 from caretbench.extraction.policies import Policy, policy
 from caretbench.problem import Problem
 from caretbench.progress import Progress
+from caretbench.runs.reductions import ReducedAnswer, reduce_answers
 from caretbench.suites.c3bench.build.build import build_problems
 from caretbench.suites.c3bench.build.build_folder import OPTIONS
 from caretbench.suites.c3bench.build.scale_middles import accepted_wrong_answers
@@ -26,10 +27,12 @@ from caretbench.suites.c3bench.build.variants.model_roles import CHECKER_ROLE, G
 from caretbench.suites.c3bench.measures import (
     BLIND_SCALE,
     FEATURES_PREDICATE,
+    FOLLOWED_REDUCED,
     SUITE,
     TOKENIZER,
     blind_answer,
     failed_predicates,
+    reduction,
     scale_specification,
     token_count,
 )
@@ -42,7 +45,8 @@ from caretbench.suites.validity import ResumableGate, Validity
 class CompletionGate(ResumableGate):
     """Gate for both tasks.
 
-    * With tests: the gate for programs. Only the tests decide about mutants; the reference must satisfy its predicate.
+    * With tests: the gate for programs. Only the tests decide about mutants; the reference must satisfy its predicate,
+      also when it is reduced.
     * SCC: the reference satisfies its specification. Wrong answers fail it, or where there are tests, those: at the
       level ``lenient`` without tests, else at ``strict``, and ``blind-scale`` is one of them.
 
@@ -67,7 +71,31 @@ class CompletionGate(ResumableGate):
                 self.executor(), self.policy, self.request, _gate_faults, duplicates=lambda _problems: repeated,
                 trivial_answers=_trivial_answers,
             )  # fmt: skip
-            yield from gate.decide(programs)
+            yield from self._reduced(programs, gate.decide(programs))
+
+    def _reduced(self, problems: Sequence[Problem], rows: Iterable[Validity]) -> Iterator[Validity]:
+        """Yield the verdicts; a valid reference must still satisfy its predicate when it is reduced."""
+        by_id = {problem.id: problem for problem in problems}
+        held: dict[str, Validity] = {}
+        answers: dict[str, ReducedAnswer] = {}
+        for row in rows:
+            problem = by_id[row.problem_id]
+            steps = reduction(problem, problem.reference, "default") if row.verdict == "valid" else None
+            if steps is None:
+                yield row
+            else:
+                held[problem.id], answers[problem.id] = row, ReducedAnswer(steps)
+
+        def request(key: str, text: str) -> ExecutionRequest:
+            made = self.request(by_id[key], text)
+            assert made is not None  # noqa: S101  the reference has run
+            return made
+
+        for key, measured in reduce_answers(answers, request, self.executor().submit) if answers else ():
+            # The tests of a function without the empty list pass without its guard clause.
+            fault = "" if measured.values.get(FOLLOWED_REDUCED) else measured.details.get("missing", "not reduced")
+            update = {"verdict": "invalid", "reasons": (f"reference_reduced: {fault}",)} if fault else {}
+            yield held[key].model_copy(update=update)
 
     def _scale_verdict(self, problem: Problem, repeats: str | None) -> Validity:
         reasons = [] if repeats is None else [f"near_duplicate: {repeats}"]

@@ -12,6 +12,7 @@ from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
 from caretbench.suites.c3bench.build.scale_middles import ScaleMiddle
 from caretbench.suites.c3bench.build.variants.code_context import CodeContext, Variant
 from caretbench.suites.c3bench.implementations.equivalents import Equivalent
+from caretbench.suites.c3bench.implementations.features import FeatureRule
 from caretbench.suites.c3bench.measures import FEATURES_PREDICATE, JUDGED, OTHER_VARIANT, SCALE_PREDICATE, SUITE
 from caretbench.suites.c3bench.scale.scale_types import scale_instructions
 
@@ -46,7 +47,6 @@ def implementation_problems(function: CheckedFunction, context: ContextWithEquiv
         # it; hidden from models.
         other = context.equivalents[(number + 1) % len(context.equivalents)]
         identity = f"icc/{function.id}/{context.start}-{context.end}/{one.rewrite}"
-        rule = {"requires": list(one.rule.requires), "forbids": list(one.rule.forbids)}
         problems.append(
             Problem(
                 id=identity,
@@ -56,7 +56,7 @@ def implementation_problems(function: CheckedFunction, context: ContextWithEquiv
                 ),
                 splice=InlineSplice(before=prefix, after=suffix + function.hidden_tests),
                 reference=one.text,
-                checks=(ProgramCheck(), PredicateCheck(name=FEATURES_PREDICATE, arguments=rule, counts=False), JUDGED),
+                checks=(ProgramCheck(), _features_check(one.rule), JUDGED),
                 labels={"task": "icc", "language": "python", "category": one.category, "rewrite": one.rewrite},
                 cluster=function.id,
                 overlap_group=f"{function.id}/{context.start}-{context.end}",
@@ -65,6 +65,11 @@ def implementation_problems(function: CheckedFunction, context: ContextWithEquiv
             )
         )
     return problems
+
+
+def _features_check(rule: FeatureRule) -> PredicateCheck:
+    arguments = {"requires": list(rule.requires), "forbids": list(rule.forbids)}
+    return PredicateCheck(name=FEATURES_PREDICATE, arguments=arguments, counts=False, reduce=True)
 
 
 def scale_problem(file: SourceText, middle: ScaleMiddle) -> Problem:
@@ -124,8 +129,7 @@ def _other_text(context: CodeContext, one: Variant, variants: Sequence[Variant])
 def _problem(context: CodeContext, one: Variant, other: str) -> Problem:
     checks: tuple[Check, ...] = (ProgramCheck(),)
     if one.rule is not None:
-        arguments = {"requires": list(one.rule.requires), "forbids": list(one.rule.forbids)}
-        checks += (PredicateCheck(name=FEATURES_PREDICATE, arguments=arguments, counts=False),)
+        checks += (_features_check(one.rule),)
     checks += (JUDGED,)
     labels: dict[str, Label] = {
         "task": "icc", "language": context.language, "category": one.category, "origin": one.origin,

@@ -287,6 +287,12 @@ class FoundFeatures(NamedTuple):
     present: frozenset[str]
     effective: frozenset[str]
 
+    def left_with(self, reduced: FoundFeatures) -> FoundFeatures:
+        """Return the features of an answer of which a part is left; numbers are those of the whole."""
+        numbers = filter(_is_number, self.present)
+        rest = (one for one in reduced.effective & self.effective if not _is_number(one))
+        return FoundFeatures(self.present, frozenset(rest).union(numbers))
+
 
 def features_of_text(text: str, start: int, end: int) -> FoundFeatures | None:
     """Return the features of the statements that begin in a span of a Python program; None if it does not parse.

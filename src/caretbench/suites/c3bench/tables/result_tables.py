@@ -15,6 +15,8 @@ from caretbench.profiles import profile_named
 from caretbench.suites.c3bench.measures import (
     FOLLOWED,
     FOLLOWED_LENIENT,
+    FOLLOWED_REDUCED,
+    NOT_REDUCED,
     C3BenchProfile,
     blind_answer,
     failed_predicates,
@@ -43,8 +45,11 @@ def passed(row: Row) -> float | None:
 
 
 def followed(row: Row) -> float | None:
-    """Return 1 if the answer follows its instruction; None without a predicate."""
-    return None if row.get(FOLLOWED) is None else float(row[FOLLOWED])
+    """Return 1 if the answer, or what is left of it, follows its instruction; None without a predicate or reduction."""
+    if row.get(NOT_REDUCED):
+        return None
+    found = row.get(FOLLOWED) if row.get(FOLLOWED_REDUCED) is None else row[FOLLOWED_REDUCED]
+    return None if found is None else float(found)
 
 
 def followed_lenient(row: Row) -> float | None:
@@ -295,6 +300,10 @@ def with_joint(results: pl.DataFrame) -> pl.DataFrame:
     if "followed" not in results.columns:
         return results
     met, is_scale = pl.col("followed"), pl.col("problem_id").str.starts_with("scc/")
+    if FOLLOWED_REDUCED in results.columns:
+        met = pl.coalesce(pl.col(FOLLOWED_REDUCED), met)
+    if NOT_REDUCED in results.columns:
+        met = pl.when(pl.col(NOT_REDUCED).is_null()).then(met)
     both = pl.when(pl.col("passed").is_not_null()).then(met * pl.col("passed").cast(pl.Float64))
     return with_joint_judged(results).with_columns(
         joint=pl.when(~is_scale).then(both),
@@ -317,12 +326,14 @@ def headline_results(results: pl.DataFrame) -> tuple[pl.DataFrame, Mapping[str, 
 
 def _main_table(models: Sequence[ModelResults], profile: str, policy: str) -> Table:
     rows = [_main_row(model, profile) for model in models]
+    left = [f"{model.title}: {count} answers not reduced, and in no IF." for model in models
+            if (count := sum(bool(row.get(NOT_REDUCED)) for row in model.rows))]  # fmt: skip
     return Table(
         f"c3bench-results-{profile}-{policy}",
         f"C3-Bench, {profile} profile, policy {policy} (the paper's Table 2, in form)",
         tuple(rows[0]),
         tuple(tuple(row.values()) for row in rows),
-        (*_NOTES, _SENSE_NOTE) if _shows_sense(profile) else _NOTES,
+        (*_NOTES, *([_SENSE_NOTE] if _shows_sense(profile) else []), *left),
     )
 
 
