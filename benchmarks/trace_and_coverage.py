@@ -23,6 +23,7 @@ from caretbench.build.projects.reach.instrumentation import EXECUTION_LOG, execu
 from caretbench.build.projects.setup.command_detection import project_checks
 from caretbench.build.projects.setup.project_setup import run_setup, setup_command
 from caretbench.build.projects.setup.python_packages import added_packages_command
+from caretbench.build.projects.test_outcomes import with_line_tracing, with_reach_recording
 from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
@@ -30,7 +31,6 @@ from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, WorkspaceRunner
 from caretbench.projects.answer_requests import check_request
 from caretbench.projects.project import analyse_project, store_project
-from caretbench.projects.runner_options import with_line_tracing, with_reach_recording
 
 _SEEN = ".caretbench-coverage.json"
 _DUMP = f"""

@@ -31,7 +31,7 @@ from caretbench.execution.workspaces.workspace_runner import (
     WorkspaceResult,
     WorkspaceRunner,
 )
-from caretbench.projects.excluded_tests import with_excluded_tests
+from caretbench.projects.runner_options import with_excluded_tests
 
 sandboxed = pytest.mark.skipif(
     walls.find_bubblewrap() is None or usable_jdk() is None, reason="bubblewrap or a JDK is not installed"

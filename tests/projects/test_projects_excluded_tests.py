@@ -6,17 +6,11 @@ import pytest
 
 from caretbench.build.projects.failure_reasons import needs_network
 from caretbench.build.projects.project_check import check_project
+from caretbench.build.projects.test_outcomes import failing_names, unknown_tests, with_all_failures
 from caretbench.execution.execution_types import CapturedOutput, Status
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, WorkspaceRunner
-from caretbench.projects.excluded_tests import (
-    failing_names,
-    unknown_tests,
-    with_all_failures,
-    with_excluded_tests,
-    without_tests,
-)
-from caretbench.projects.runner_options import SEARCH_PATH, runner_command
+from caretbench.projects.runner_options import SEARCH_PATH, runner_command, with_excluded_tests, without_tests
 from tests.support.project_files import open_folder
 
 SHELL = ("/bin/sh", "-c")

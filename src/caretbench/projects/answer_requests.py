@@ -54,8 +54,12 @@ def check_request(check: TestsCheck, snapshot: str, *, identity: str = "") -> Wo
     """
     from caretbench.execution.workspaces.workspace_executor import limits_from_cpu_time
     from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS, WorkspaceRequest
-    from caretbench.projects.excluded_tests import with_excluded_tests
-    from caretbench.projects.runner_options import runs_pytest, with_selected_tests, without_shuffling
+    from caretbench.projects.runner_options import (
+        runs_pytest,
+        with_excluded_tests,
+        with_selected_tests,
+        without_shuffling,
+    )
 
     request = WorkspaceRequest(
         id=identity or snapshot,

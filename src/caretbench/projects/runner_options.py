@@ -7,43 +7,30 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, reduce
+from functools import cache
 from importlib import resources
-from typing import Final, Literal, NamedTuple
+from pathlib import PurePosixPath
+from typing import Final, NamedTuple
 
-from caretbench.execution.execution_types import FrozenModel
 from caretbench.execution.sandbox.program_sandbox import WORK
-from caretbench.execution.workspaces.project_tools import runs_java_tests
-from caretbench.execution.workspaces.runner_reports import TestOutcome
-from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
+from caretbench.execution.workspaces.project_tools import JAVA_EXCLUDED, runs_java_tests
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.files import read_packaged_toml
 from caretbench.problem import Row
 
 TOOLS_FOLDER: Final = ".caretbench-tools"
 """Folder of the plugin files, in the sandbox's copy of the project."""
-TEST_LOG: Final = ".caretbench-tests.jsonl"
-"""Path of the log of outcomes in the project."""
-_TESTS: Final = f"{TOOLS_FOLDER}/tests.json"
+SELECTED_TESTS: Final = f"{TOOLS_FOLDER}/tests.json"
 _EXCLUDED: Final = f"{TOOLS_FOLDER}/excluded.json"
 _PYTEST: Final = "caretbench_tests"
-_UNITTEST: Final = "sitecustomize"
-_TRACER: Final = ("caretbench_trace", "caretbench_monitor", "caretbench_record")
-_TRACED: Final = f"{TOOLS_FOLDER}/traced-files"
-_STARTS_PYTEST = re.compile(r"(?:^|[\s/;&])(?:pytest|py\.test)(?=$|[\s;&])")
-_STARTS_UNITTEST = re.compile(r"-m\s+unittest\b")
+UNITTEST_PLUGIN: Final = "sitecustomize"
+STARTS_PYTEST = re.compile(r"(?:^|[\s/;&])(?:pytest|py\.test)(?=$|[\s;&])")
 _STARTS_PYTHON = re.compile(r"(?:^|[\s/;&])python[\d.]*(?=\s)")
-_LOG_BYTES: Final = 16 << 20
-_SLOW_S: Final = 10
-"""Seconds after which a running test is named on standard error."""
-_SLOW = re.compile(r"^caretbench: a test runs for more than \d+ s: (.+)$", re.MULTILINE)
-
-_CTEST_STARTS = re.compile(r"^ *Start +(\d+): (.+?) *$", re.MULTILINE)
-_CTEST_ENDS = re.compile(r"^ *\d+/\d+ Test +#(\d+): ", re.MULTILINE)
 
 
 def runs_pytest(command: Sequence[str]) -> bool:
     """Return whether a command starts pytest, directly or by a shell."""
-    return _STARTS_PYTEST.search(" ".join(command)) is not None
+    return STARTS_PYTEST.search(" ".join(command)) is not None
 
 
 def without_shuffling(request: WorkspaceRequest) -> WorkspaceRequest:
@@ -59,114 +46,34 @@ def with_selected_tests(request: WorkspaceRequest, tests: Sequence[str]) -> Work
 
     A missing test is an error, so that an answer cannot remove tests.
     """
-    patch = {_TESTS: json.dumps(list(tests)).encode()}
-    return _with_plugin(request, {"CARETBENCH_TESTS": f"{WORK}/{_TESTS}"}, patch)
-
-
-def with_test_log(request: WorkspaceRequest) -> WorkspaceRequest | None:
-    """Return the request that logs the outcome of every test, and does not stop at a failure; None if that is unknown.
-
-    :func:`logged_tests` reads the log of its result.
-    """
-    found = _with_settings(request, {"CARETBENCH_LOG": f"{WORK}/{TEST_LOG}"}, {TEST_LOG: b""})
-    return found and found.model_copy(update={"results": (*found.results, TEST_LOG), "result_bytes": _LOG_BYTES})
-
-
-def logged_tests(result: WorkspaceResult) -> tuple[TestOutcome, ...]:
-    """Return the outcomes of a run with :func:`with_test_log`; empty if it logged none."""
-    lines = (result.file(TEST_LOG) or b"").splitlines()
-    found = [_LoggedTest.model_validate_json(line) for line in lines]
-    return tuple(
-        TestOutcome(name=one.test, outcome=one.outcome, seconds=one.seconds, message=one.message, cpu_s=one.cpu_s)
-        for one in found
-    )
-
-
-class _LoggedTest(FrozenModel):
-    test: str
-    outcome: Literal["passed", "failed", "error"]
-    message: str
-    seconds: float = 0.0
-    cpu_s: float = 0.0
+    patch = {SELECTED_TESTS: json.dumps(list(tests)).encode()}
+    return with_plugin(request, {"CARETBENCH_TESTS": f"{WORK}/{SELECTED_TESTS}"}, patch)
 
 
 def with_plugin_exclusion(request: WorkspaceRequest, names: Sequence[str]) -> WorkspaceRequest | None:
     """Return the request without these tests, by pytest's ids or unittest's names; None if the runner is another."""
     all_names = {*names, *json.loads(request.patch.get(_EXCLUDED) or b"[]")}
     patch = {_EXCLUDED: json.dumps(sorted(all_names)).encode()}
-    return _with_settings(request, {"CARETBENCH_EXCLUDED": f"{WORK}/{_EXCLUDED}"}, patch)
+    return with_plugin_settings(request, {"CARETBENCH_EXCLUDED": f"{WORK}/{_EXCLUDED}"}, patch)
 
 
-def with_slow_tests_named(request: WorkspaceRequest) -> WorkspaceRequest:
-    """Return the request that names tests on standard error that run for long, for :func:`slow_test`.
-
-    In Java the file of a test class is named.
-    """
-    variables = {"CARETBENCH_SLOW": str(_SLOW_S)}
-    if runs_java_tests(request.command):
-        return request.model_copy(update={"environment": {**request.environment, **variables}})
-    return _with_settings(request, variables, {}) or request
-
-
-def slow_test(result: WorkspaceResult) -> str:
-    """Return the last test that ran for long, by its name on standard error; empty if there is none.
-
-    CTest names every test when it starts and when it ends: the last one that did not end counts.
-    """
-    found: list[str] = _SLOW.findall(result.stderr.text)
-    if found:
-        return found[-1]
-    begun: list[tuple[str, str]] = _CTEST_STARTS.findall(result.stdout.text)
-    ended = set(_CTEST_ENDS.findall(result.stdout.text))
-    return next((name for number, name in reversed(begun) if number not in ended), "")
-
-
-def has_selected_tests(request: WorkspaceRequest) -> bool:
-    """Return whether a request runs only selected tests."""
-    return _TESTS in request.patch
-
-
-def with_reach_recording(request: WorkspaceRequest, path: str) -> WorkspaceRequest:
-    """Return a pytest request that records in the project's file ``path`` the marks that each test executes."""
-    return _with_plugin(request, {"CARETBENCH_REACH": f"{WORK}/{path}"})
-
-
-def with_line_tracing(request: WorkspaceRequest, paths: Sequence[str], log: str) -> WorkspaceRequest:
-    """Return the request that records in the project's file ``log`` the lines that Python executes of some files.
-
-    A line of the log holds the position of a file in ``paths``, and a line of it.
-    """
-    lines = (f"{WORK}/{path}" for path in (log, *paths))
-    patch = {_TRACED: "\0".join(lines).encode("utf-8", "surrogateescape"), log: b""}
-    traced = _with_tools(request, _UNITTEST, {"CARETBENCH_TRACE": f"{WORK}/{_TRACED}"}, patch)
-    return reduce(lambda one, module: _with_tools(one, module, {}, {}), _TRACER, traced)
-
-
-def with_reversed_order(request: WorkspaceRequest) -> WorkspaceRequest | None:
-    """Return the request with its tests in another order: reversed (pytest, unittest) or shuffled (CTest).
-
-    None if the runner has no such option.
-    """
-    line = " ".join(request.command)
-    return next((turn(request) for starts, turn in _TURNING.items() if starts(line)), None)
-
-
-def _with_settings(
+def with_plugin_settings(
     request: WorkspaceRequest, variables: Mapping[str, str], patch: Mapping[str, bytes]
 ) -> WorkspaceRequest | None:
     """Return the request with settings of the plugin for its runner, pytest or unittest; None for another runner."""
     if runs_pytest(request.command):
-        return _with_plugin(request, variables, patch)
+        return with_plugin(request, variables, patch)
     if _STARTS_PYTHON.search(" ".join(request.command)):
-        return _with_tools(request, _UNITTEST, variables, patch)
+        return with_tools(request, UNITTEST_PLUGIN, variables, patch)
     return None
 
 
-def _with_plugin(
+def with_plugin(
     request: WorkspaceRequest, variables: Mapping[str, str], patch: Mapping[str, bytes] | None = None
 ) -> WorkspaceRequest:
+    """Return the request with the plugin for pytest, its variables and its files."""
     variables = {**variables, "PYTEST_ADDOPTS": _and_option(request, f"-p {_PYTEST}")}
-    return _with_tools(request, _PYTEST, variables, patch or {})
+    return with_tools(request, _PYTEST, variables, patch or {})
 
 
 def _and_option(request: WorkspaceRequest, option: str) -> str:
@@ -174,9 +81,10 @@ def _and_option(request: WorkspaceRequest, option: str) -> str:
     return options if f" {options} ".find(f" {option} ") >= 0 else f"{options} {option}".strip()
 
 
-def _with_tools(
+def with_tools(
     request: WorkspaceRequest, module: str, variables: Mapping[str, str], patch: Mapping[str, bytes]
 ) -> WorkspaceRequest:
+    """Return the request with a module of ``projects/inside``, variables, and files of the project."""
     return request.model_copy(
         update={
             "environment": {**request.environment, **variables},
@@ -189,24 +97,6 @@ def _with_tools(
 @cache
 def _text(module: str) -> bytes:
     return resources.files("caretbench.projects").joinpath(f"inside/{module}.py").read_bytes()
-
-
-_REVERSED: Final = {"CARETBENCH_ORDER": "reversed"}
-
-
-def _turn_ctest(request: WorkspaceRequest) -> WorkspaceRequest | None:
-    words, option = request.command, "--schedule-random"
-    by_shell = len(words) == 3 and words[1] == "-c"
-    command = (*words[:2], f"{words[2]} {option}") if by_shell else (*words, option)
-    return request.model_copy(update={"command": command})
-
-
-_TURNING: Mapping[Callable[[str], object], Callable[[WorkspaceRequest], WorkspaceRequest | None]] = {
-    _STARTS_PYTEST.search: lambda request: _with_plugin(request, _REVERSED),
-    _STARTS_UNITTEST.search: lambda request: _with_tools(request, _UNITTEST, _REVERSED, {}),
-    re.compile(r"(?:^|&&\s*|/|-c )ctest\b[^&|;]*$").search: _turn_ctest,
-}
-"""Pattern of a runner's command, and the function that changes the order; the first match is used."""
 
 
 _ASSIGNS = re.compile(r"\w+=")
@@ -338,27 +228,16 @@ def _version(required: str) -> int:
     return int(number[0]) if number else sys.maxsize
 
 
-def without_bail(line: str) -> str:
-    """Return a shell command whose runners do not stop at the first failure, so that all failing tests are named."""
-    return _each_part(line, _without_bail) or line
-
-
-def _without_bail(part: str) -> str:
-    name = runner_name(part)
-    bail = script_rules().runners[name].bail if name else ""
-    return part.replace(f" {bail}", "", 1) if bail else part
-
-
 def without_named_tests(line: str, names: Sequence[str]) -> str | None:
     """Return a shell command that excludes tests, named as in reports; None if a runner has no such option.
 
     Names are compared by their words, so tests whose names differ only in other characters are excluded too.
     """
-    found = _each_part(line, lambda part: _without_tests(part, names) if runner_name(part) else part)
+    found = change_parts(line, lambda part: _without_tests(part, names) if runner_name(part) else part)
     return None if found == line else found
 
 
-def _each_part(line: str, change: Callable[[str], str | None]) -> str | None:
+def change_parts(line: str, change: Callable[[str], str | None]) -> str | None:
     """Return a shell command with changed parts; None if one of them cannot be changed."""
     prefix = SEARCH_PATH if line.startswith(SEARCH_PATH) else ""
     found = [change(part) for part in AND.split(line.removeprefix(prefix))]
@@ -405,3 +284,54 @@ def _wildcards(name: str) -> str:
     """Return a name as a wildcard pattern without characters of the shell; the file before it may be missing."""
     own = name.partition(" › ")[2] or name  # noqa: RUF001  the separator of ava
     return "*" + re.sub(r"[^A-Za-z0-9_ ]+", "*", own)
+
+
+PARAMETERS = re.compile(r"[\[(].*", re.DOTALL)
+
+
+def with_excluded_tests(request: WorkspaceRequest, names: Sequence[str]) -> WorkspaceRequest | None:
+    """Return the request without the tests of these names; None if its runner has no such option."""
+    if not names:
+        return request
+    by_plugin = with_plugin_exclusion(request, names)
+    if by_plugin is not None:
+        return by_plugin
+    if runs_java_tests(request.command):
+        # A variable, so that the preparing command leaves out the same files.
+        plain = sorted({PARAMETERS.sub("", name) for name in names})
+        environment = {**request.environment, JAVA_EXCLUDED: "\n".join(plain)}
+        return request.model_copy(update={"environment": environment})
+    command = without_tests(request.command, names)
+    return None if command is None else request.model_copy(update={"command": command})
+
+
+def without_tests(command: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | None:
+    """Return a command that excludes tests (``CLASS::NAME``); None if its runner has no such option.
+
+    Under CTest only the last part of the name counts: a test of the same name in another class is excluded too.
+    """
+    plain = sorted({PARAMETERS.sub("", name) for name in names})
+    line = without_named_tests(command[2] if len(command) == 3 and command[1] == "-c" else shlex.join(command), names)
+    if line is not None:
+        return ("/bin/sh", "-c", line)
+    short = sorted({name.rpartition("::")[2] for name in plain})
+    if not all(short):
+        return None
+    last = _LAST_COMMAND.split(" ".join(command))[-1].split()
+    runner = PurePosixPath(last[0]).name if last else ""
+    options = _EXCLUDING[runner](last, short) if runner in _EXCLUDING else None
+    if options is None:
+        return None
+    by_shell = len(command) == 3 and command[1] == "-c"
+    return (*command[:2], f"{command[2]} {shlex.join(options)}") if by_shell else (*command, *options)
+
+
+def _ctest(words: Sequence[str], names: Sequence[str]) -> Sequence[str] | None:
+    if not {"-E", "--exclude-regex"}.isdisjoint(words):
+        return None
+    return ("-E", f"^({'|'.join(map(re.escape, names))})$")
+
+
+_LAST_COMMAND = re.compile(r"&&|\|\||;|-c ")
+_EXCLUDING: Mapping[str, Callable[[Sequence[str], Sequence[str]], Sequence[str] | None]] = {"ctest": _ctest}
+"""From the words of a runner's command, and names, to options that exclude them. pytest and unittest have plugins."""

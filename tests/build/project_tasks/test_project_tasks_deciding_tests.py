@@ -8,10 +8,10 @@ from typing import Literal
 import pytest
 
 from caretbench.build.project_tasks.deciding_tests import TestTrial, _SuiteTimes, failing_tests
+from caretbench.build.projects.test_outcomes import TEST_LOG
 from caretbench.execution.execution_types import ResultFile, Status
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
 from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS
-from caretbench.projects.runner_options import TEST_LOG
 from tests.support.make_problem import make_problem
 
 TESTS = ("a.py::one", "a.py::two", "b.py::three", "b.py::four")

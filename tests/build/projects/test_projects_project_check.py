@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 import pytest
 
 from caretbench.build.projects.project_check import check_project
+from caretbench.build.projects.test_outcomes import TEST_LOG
 from caretbench.execution.execution_types import CapturedOutput, Isolation, ResultFile, Status
 from caretbench.execution.workspaces.runner_reports import TestOutcome
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
-from caretbench.projects.runner_options import TEST_LOG
 from tests.support.fakes import ISOLATION
 
 PYTEST = WorkspaceRequest(id="p", snapshot="s", command=("python3", "-m", "pytest", "-x"), junit=("r.xml",))

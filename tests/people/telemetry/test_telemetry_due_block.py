@@ -8,8 +8,8 @@ from caretbench.languages import language as language_named
 from caretbench.people.telemetry.event_features import DueBlock, due_block
 from caretbench.problem import Problem
 from caretbench.suites import load_suite
+from caretbench.suites.codevbench.build.code_blocks import BlockFinder
 from caretbench.suites.codevbench.build.hidden_spans import HiddenSpan, hidden_spans
-from caretbench.suites.codevbench.code_blocks import BlockFinder
 from caretbench.syntax import analyse
 from caretbench.syntax.source import SourceFile
 

@@ -20,7 +20,7 @@ from caretbench.projects.code_search import split_tokens
 from caretbench.projects.settings import CheckSettings
 from caretbench.suites.codevbench.build.builder import CodevOptions
 from caretbench.suites.codevbench.build.miner import SpanSampling, block_span
-from caretbench.suites.codevbench.code_blocks import block_rules
+from caretbench.suites.codevbench.similar_functions import block_rules
 from caretbench.suites.sample_projects import sample_projects
 from caretbench.suites.usage_weights import read_weights
 from tests.support.killed_builds import KilledBuilds, content

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.suites.codevbench.code_blocks import BlockFinder, block_rules
+from caretbench.suites.codevbench.build.code_blocks import BlockFinder
+from caretbench.suites.codevbench.similar_functions import block_rules
 from caretbench.syntax import Span, analyse
 from caretbench.syntax.source import SourceFile
 

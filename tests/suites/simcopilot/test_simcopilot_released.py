@@ -7,6 +7,8 @@ import pytest
 
 from caretbench.build import load_builder
 from caretbench.files import DataError
+from caretbench.suites.simcopilot.build.released_tables import released_tables
+from caretbench.suites.simcopilot.released.released_problems import comment_distance, released_labels
 from caretbench.suites.simcopilot.released.spans import (
     ReleasedProgram,
     ReleasedReason,
@@ -14,7 +16,6 @@ from caretbench.suites.simcopilot.released.spans import (
     ReleasedSpan,
     load,
 )
-from caretbench.suites.simcopilot.released.tables import comment_distance, released_labels, released_tables
 from caretbench.suites.suite_types import Table
 
 _SPANS = [{"Task_Name": "one", "checkpoint_LN_infilling": [[2, 3]], "checkpoint_LN_Completion": []}]

@@ -12,6 +12,7 @@ from caretbench.build.project_tasks.task_folder import TaskFolder
 from caretbench.build.projects.project_check import check_project
 from caretbench.build.projects.reference_runs import ReferenceRuns, run_checks
 from caretbench.build.projects.setup.command_detection import project_checks
+from caretbench.build.projects.test_outcomes import with_reach_recording, with_reversed_order
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox.program_sandbox import display_server
@@ -20,12 +21,7 @@ from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.problem import TestsCheck
 from caretbench.projects import answer_requests
 from caretbench.projects.answer_requests import check_request, file_splice
-from caretbench.projects.runner_options import (
-    runs_pytest,
-    with_reach_recording,
-    with_reversed_order,
-    with_selected_tests,
-)
+from caretbench.projects.runner_options import runs_pytest, with_selected_tests
 from caretbench.projects.settings import CheckSettings
 from caretbench.suites.simcopilot.build.builder import SimCopilotOptions
 from caretbench.suites.simcopilot.build.tasks import TaskSampling

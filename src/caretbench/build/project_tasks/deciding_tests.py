@@ -17,6 +17,7 @@ from typing import Final, Literal, NamedTuple
 from caretbench.build.project_tasks.block_miner import BlockMiner, DrawnProblems, DrawnTasks
 from caretbench.build.project_tasks.tester.answer_tests import is_written_test
 from caretbench.build.projects.reference_runs import run_named_tests
+from caretbench.build.projects.test_outcomes import all_failures_request, outcomes_by_test
 from caretbench.build.validation.mutants import changed_references, in_file, masks, removed_constructs, with_span
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import Status
@@ -32,7 +33,6 @@ from caretbench.projects.answer_requests import (
     tests_check,
     workspace_request,
 )
-from caretbench.projects.excluded_tests import all_failures_request, outcomes_by_test
 
 MAX_TESTS: Final = 300
 """Maximum number of tests that a task's check names."""

@@ -35,6 +35,7 @@ from caretbench.build.projects.reference_runs import without_slow_tests
 from caretbench.build.projects.setup.command_detection import NamedCheck
 from caretbench.build.projects.setup.project_setup import reaches_nothing_message
 from caretbench.build.projects.setup.python_packages import installed_packages
+from caretbench.build.projects.test_outcomes import has_selected_tests, unknown_tests
 from caretbench.build.validation.reviewed import reviewed_problems
 from caretbench.build.validation.workspace_gate import WorkspaceGate
 from caretbench.errors import AnotherBuildError, DataError
@@ -45,7 +46,6 @@ from caretbench.extraction.policies import policy
 from caretbench.files import RowAppender, write_rows
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import check_key, check_request, file_splice
-from caretbench.projects.excluded_tests import unknown_tests
 from caretbench.projects.project import (
     AnalysedProject,
     StoredProject,
@@ -54,7 +54,7 @@ from caretbench.projects.project import (
     export_snapshot,
     store_project,
 )
-from caretbench.projects.runner_options import has_selected_tests, runs_pytest
+from caretbench.projects.runner_options import runs_pytest
 from caretbench.projects.settings import ProjectSettings, read_settings
 from caretbench.suites.validity import GATE_VERSION
 from caretbench.versions import versions

@@ -6,12 +6,11 @@ import re
 import shlex
 from collections.abc import Sequence
 
+from caretbench.build.projects.test_outcomes import failing_names, slow_test
 from caretbench.execution.classification import missing_modules, reports_compile_error
 from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox.program_sandbox import WORK
 from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
-from caretbench.projects.excluded_tests import failing_names
-from caretbench.projects.runner_options import slow_test
 
 _NAMED = 5
 # Runners end with a summary of a few lines; the lines before it are output of the tests.

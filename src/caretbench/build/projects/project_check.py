@@ -14,18 +14,18 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from caretbench.build.projects.failure_reasons import failure_reason, first_error, no_tests_reason, runs_no_test
+from caretbench.build.projects.test_outcomes import (
+    all_failures_request,
+    failing_names,
+    outcomes_by_test,
+    with_slow_tests_named,
+)
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.command_results import console_test_count
 from caretbench.execution.workspaces.project_tools import runs_java_tests
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine, limits_from_cpu_time
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
-from caretbench.projects.excluded_tests import (
-    all_failures_request,
-    failing_names,
-    outcomes_by_test,
-    with_excluded_tests,
-)
-from caretbench.projects.runner_options import with_slow_tests_named
+from caretbench.projects.runner_options import with_excluded_tests
 
 # A test that fails in every fifth run shows in three runs with 49 %, in two with 36.
 RUNS = 3

@@ -10,6 +10,7 @@ from caretbench.build.projects.project_check import ProjectCheck, check_project,
 from caretbench.build.projects.reach.measurement import measure_reach
 from caretbench.build.projects.reach.statement_reach import StatementReach
 from caretbench.build.projects.setup.command_detection import NamedCheck
+from caretbench.build.projects.test_outcomes import failing_names, with_reversed_order
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
@@ -17,8 +18,6 @@ from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.problem import Problem, TestsCheck
 from caretbench.projects.answer_requests import check_key, check_request, file_splice, tests_check
-from caretbench.projects.excluded_tests import failing_names
-from caretbench.projects.runner_options import with_reversed_order
 
 _NAMED = 5
 _MIN_CPU_S: Final = 2.0

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
-from caretbench.problem import ContextFile, Problem
+from caretbench.files import read_packaged_toml
+from caretbench.problem import ContextFile, Problem, Row
 from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.code_search import TokenSearch, rank_by_similarity, split_tokens
 from caretbench.projects.file_spans import visible_text
-from caretbench.suites.codevbench.code_blocks import block_rules
 from caretbench.syntax import ProjectAnalysis, Span, is_test_path
 from caretbench.syntax.analysis_types import NAMED_FUNCTION_SCOPES
 
@@ -77,3 +77,30 @@ def similar_functions(problem: Problem, analysis: ProjectAnalysis, *, oracle: bo
 
 def _overlap(one: Span, other: Span) -> bool:
     return one.start < other.end and other.start < one.end
+
+
+class CodevRules(Row):
+    """Rules of ``blocks.toml``: which blocks become problems, and the paper's class of each kind."""
+
+    min_tokens: int
+    max_lines: int
+    min_repeated_tokens: int
+    argument_lists: frozenset[str]
+    """Types of nodes that are the arguments of a call."""
+    idle_statements: frozenset[str]
+    """Types of nodes of statements that are no problems."""
+    leaving_statements: frozenset[str]
+    """Types of nodes after which no further statement of the same list runs."""
+    branches: frozenset[str]
+    guards: frozenset[str]
+    tries: frozenset[str]
+    handlers: frozenset[str]
+    bodies: frozenset[str]
+    """Types of nodes of compound statements and their parts, for :func:`always_leaves`."""
+    classes: dict[str, str]
+
+
+@cache
+def block_rules() -> CodevRules:
+    """Return the rules."""
+    return CodevRules.model_validate(read_packaged_toml("caretbench.suites.codevbench", "blocks.toml"))

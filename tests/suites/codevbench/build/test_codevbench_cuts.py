@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from caretbench.suites.codevbench.build.code_blocks import BlockFinder
 from caretbench.suites.codevbench.build.hidden_spans import HiddenSpan, hidden_spans
-from caretbench.suites.codevbench.code_blocks import BlockFinder
 from caretbench.syntax import analyse
 from caretbench.syntax.source import SourceFile
 

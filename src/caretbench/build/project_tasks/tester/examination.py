@@ -20,6 +20,7 @@ from caretbench.build.projects.reach.instrumentation import instrument
 from caretbench.build.projects.reach.measurement import measure_reach
 from caretbench.build.projects.reach.statement_reach import StatementReach
 from caretbench.build.projects.setup.python_packages import import_folders
+from caretbench.build.projects.test_outcomes import outcomes_by_test, with_reversed_order
 from caretbench.build.validation.mutants import REACH_ONLY_MUTANTS, masks, mutants
 from caretbench.build.validation.trials import THROW
 from caretbench.errors import DataError
@@ -28,9 +29,7 @@ from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
 from caretbench.problem import Caret, InlineSplice, Problem, Provenance
-from caretbench.projects.excluded_tests import outcomes_by_test
 from caretbench.projects.file_spans import span_splice
-from caretbench.projects.runner_options import with_reversed_order
 from caretbench.redaction import redact
 from caretbench.syntax import FileAnalysis, ProjectAnalysis, Span
 

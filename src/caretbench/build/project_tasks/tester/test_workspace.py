@@ -16,6 +16,7 @@ from caretbench.build.project_tasks.tester.answer_tests import WRITTEN_FOLDER, F
 from caretbench.build.projects.reach.measurement import measure_reach
 from caretbench.build.projects.reach.statement_reach import StatementReach
 from caretbench.build.projects.setup.pytest_settings import installation_folders, pytest_options
+from caretbench.build.projects.test_outcomes import all_failures_request, outcomes_by_test, with_reversed_order
 from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox.program_sandbox import WORK
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
@@ -23,8 +24,7 @@ from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_request import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult
 from caretbench.problem import TestsCheck
 from caretbench.projects.answer_requests import check_request
-from caretbench.projects.excluded_tests import all_failures_request, outcomes_by_test
-from caretbench.projects.runner_options import runs_pytest, with_reversed_order
+from caretbench.projects.runner_options import runs_pytest
 from caretbench.syntax import ProjectAnalysis, Span, is_test_path
 from caretbench.syntax.analysis_types import FUNCTION_SCOPES
 from caretbench.temporary import temporary_folder

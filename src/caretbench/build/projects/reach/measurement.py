@@ -27,6 +27,7 @@ from caretbench.build.projects.reach.instrumentation import (
     recorded_statements,
 )
 from caretbench.build.projects.reach.statement_reach import CodePlace, RecordedCall, StatementReach
+from caretbench.build.projects.test_outcomes import with_line_tracing, with_reach_recording
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
@@ -34,7 +35,7 @@ from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from caretbench.projects.answer_requests import original_file
 from caretbench.projects.language_tables import instrumentation_table, is_traced
-from caretbench.projects.runner_options import runs_pytest, with_line_tracing, with_reach_recording
+from caretbench.projects.runner_options import runs_pytest
 from caretbench.syntax.analysis_types import Span
 from caretbench.syntax.source import SourceFile, language_of
 

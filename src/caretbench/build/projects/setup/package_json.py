@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
+from caretbench.build.projects.test_outcomes import without_bail
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.projects.runner_options import (
     AND,
@@ -19,7 +20,6 @@ from caretbench.projects.runner_options import (
     runner_command,
     runner_name,
     script_rules,
-    without_bail,
 )
 from caretbench.projects.settings import project_rules
 

@@ -19,7 +19,7 @@ from caretbench.problem import Caret, Label, Problem, Provenance, TestsCheck
 from caretbench.projects.answer_requests import file_splice, tests_check
 from caretbench.projects.file_spans import BOM, span_splice, visible_text
 from caretbench.projects.runner_options import runs_pytest
-from caretbench.suites.codevbench.code_blocks import BlockKind, block_rules
+from caretbench.suites.codevbench.build.code_blocks import BlockKind
 from caretbench.suites.codevbench.scenario_names import (
     BLOCK_SPAN,
     CUTS,
@@ -29,7 +29,7 @@ from caretbench.suites.codevbench.scenario_names import (
     RAG,
     SUFFIX_CUTS,
 )
-from caretbench.suites.codevbench.similar_functions import enclosing_function
+from caretbench.suites.codevbench.similar_functions import block_rules, enclosing_function
 from caretbench.syntax import ProjectAnalysis, SourceFile, Span, analyse
 from caretbench.syntax.source import language_of
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 from caretbench.files import sha256_text
-from caretbench.suites.codevbench.code_blocks import BlockFinder, BlockKind, CodeBlock
+from caretbench.suites.codevbench.build.code_blocks import BlockFinder, BlockKind, CodeBlock
 from caretbench.suites.codevbench.scenario_names import FULL_BLOCK, INCOMPLETE_SUFFIX, RAG
 from caretbench.suites.usage_weights import Weights
 from caretbench.syntax import Span

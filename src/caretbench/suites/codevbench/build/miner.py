@@ -26,10 +26,10 @@ from caretbench.problem import Caret, Problem
 from caretbench.projects.answer_requests import file_splice, tests_check
 from caretbench.projects.file_spans import overlap_groups, span_splice, visible_text
 from caretbench.projects.project import analyse_project, project_languages, store_project
+from caretbench.suites.codevbench.build.code_blocks import BlockFinder
 from caretbench.suites.codevbench.build.hidden_spans import HiddenSpan, hidden_spans, span_weight, weighted_sample
-from caretbench.suites.codevbench.code_blocks import BlockFinder, block_rules
 from caretbench.suites.codevbench.scenario_names import BLOCK_SPAN, FULL_BLOCK, INNER_BLOCK
-from caretbench.suites.codevbench.similar_functions import enclosing_function
+from caretbench.suites.codevbench.similar_functions import block_rules, enclosing_function
 from caretbench.suites.usage_weights import Weights
 from caretbench.syntax import ProjectAnalysis, Span
 from caretbench.syntax.analysis_types import CLASS_SCOPES, NAMED_FUNCTION_SCOPES

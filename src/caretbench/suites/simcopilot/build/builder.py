@@ -32,11 +32,11 @@ from caretbench.execution.dispatcher import Dispatcher
 from caretbench.extraction.policies import policy
 from caretbench.options import Option
 from caretbench.progress import Progress
+from caretbench.suites.simcopilot.build.released_tables import released_tables
 from caretbench.suites.simcopilot.build.tasks import MODES, MinedCandidates, ProjectMiner, TaskSampling
 from caretbench.suites.simcopilot.released import spans as released
 from caretbench.suites.simcopilot.released.release_files import pull, released_folder
 from caretbench.suites.simcopilot.released.released_problems import split_variant
-from caretbench.suites.simcopilot.released.tables import released_tables
 from caretbench.suites.suite_types import BuildResult, Table
 from caretbench.syntax import ProjectAnalysis
 

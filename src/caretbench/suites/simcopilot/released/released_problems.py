@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from itertools import accumulate
 from pathlib import Path
@@ -16,8 +16,7 @@ from caretbench.files import DataError
 from caretbench.problem import Caret, FileSplice, Label, Problem, TestsCheck
 from caretbench.projects.file_spans import overlap_groups, visible_text
 from caretbench.suites.simcopilot.released.release_files import LanguageTests, ProgramTests, released_tests
-from caretbench.suites.simcopilot.released.spans import ReleasedProgram, ReleasedSpan, load
-from caretbench.suites.simcopilot.released.tables import released_labels
+from caretbench.suites.simcopilot.released.spans import ReleasedProgram, ReleasedReference, ReleasedSpan, load
 from caretbench.suites.simcopilot.rules import paper_rules
 
 Variant = Literal["released", "repaired"]
@@ -190,3 +189,77 @@ def _labels(program: ReleasedProgram, span: ReleasedSpan) -> dict[str, Label]:
     if "reference_distance" not in labels:
         labels.pop("comment_distance", None)
     return labels | {"project": program.name, "block_lines": float(span.end - span.start + 1)}
+
+
+def comment_distance(source: str, start: int) -> int | None:
+    """Return the lines from the nearest comment that ends before line ``start`` to that line; None without one."""
+    lines = [line.strip() for line in source.split("\n")]
+    ends = (*_line_comment_ends(lines), *_block_comment_ends(lines))
+    return min((start - end for end in ends if end < start), default=None)
+
+
+def _line_comment_ends(lines: Sequence[str]) -> Iterator[int]:
+    """Yield the last line, from 1, of each run of line comments."""
+    marks = paper_rules().comments.line
+    for number, (line, following) in enumerate(zip(lines, (*lines[1:], ""), strict=True), start=1):
+        if line.startswith(marks) and not following.startswith(marks):
+            yield number
+
+
+def _block_comment_ends(lines: Sequence[str]) -> Iterator[int]:
+    """Yield the last line, from 1, of each block comment; one that is open at the end of the file ends there."""
+    rules = paper_rules().comments
+    is_open = False
+    for number, line in enumerate(lines, start=1):
+        if line.startswith(rules.opening):
+            if is_open:
+                yield number
+            is_open = not is_open
+        elif is_open and line.endswith(rules.closing):
+            yield number
+            is_open = False
+    if is_open:
+        yield len(lines)
+
+
+_ALL = "*"
+
+
+def released_labels(program: ReleasedProgram, span: ReleasedSpan) -> dict[str, Label]:
+    """Return the labels of a released task.
+
+    ``language``; ``mode``; ``constructs``, the constructs of Table 1 in the span; ``reference_distance``, lines to the
+    furthest counted reference, if any; ``comment_distance``, lines to the nearest comment before the span, if any and
+    if the program's text is there.
+    """
+    references = list(counted_references(program, span))
+    reasons = {reason.category for reason in program.reasons if span.covers(reason.line)}
+    scopes = {reference.scope for reference in references}
+    known = paper_rules().constructs.items()
+    held = [name for name, one in known if scopes & {*one.scopes} or reasons & {*one.reasons}]
+    labels: dict[str, Label] = {"language": span.language, "mode": span.mode, "constructs": held}
+    distance = furthest_distance(references, paper_rules().languages[program.language].ranged_scopes)
+    if distance is not None:
+        labels["reference_distance"] = float(distance)
+    to_comment = comment_distance(program.source, span.start) if program.source is not None else None
+    if to_comment is not None:
+        labels["comment_distance"] = float(to_comment)
+    return labels
+
+
+def counted_references(program: ReleasedProgram, span: ReleasedSpan) -> Iterator[ReleasedReference]:
+    """Yield the references of a span that the paper counts.
+
+    A use on the line of its definition counts only for the scopes in ``same_line``.
+    """
+    same_line = paper_rules().languages[program.language].same_line_scopes
+    for reference in program.references:
+        counted = reference.distance or _ALL in same_line or reference.scope in same_line
+        if counted and span.covers(reference.line):
+            yield reference
+
+
+def furthest_distance(references: Sequence[ReleasedReference], scopes: Sequence[str]) -> int | None:
+    """Return the lines to the furthest definition of references with these scopes; None without references."""
+    distances = [entry.distance for entry in references if _ALL in scopes or entry.scope in scopes]
+    return max(distances, default=None)

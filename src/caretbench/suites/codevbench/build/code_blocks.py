@@ -7,17 +7,15 @@ block is a whole statement. Only code in functions is taken: what runs at import
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Final, Literal, NamedTuple
 
 import tree_sitter
 
-from caretbench.files import read_packaged_toml
 from caretbench.languages.node_kinds import node_kinds
-from caretbench.problem import Row
 from caretbench.projects.code_search import TokenSearch, split_tokens
 from caretbench.projects.file_spans import dominant_newline, round_trips, visible_text
 from caretbench.projects.language_tables import project_tables
+from caretbench.suites.codevbench.similar_functions import block_rules
 from caretbench.syntax import Block, FileAnalysis, Span
 from caretbench.syntax.analysis_types import FUNCTION_SCOPES, SpanIndex
 from caretbench.syntax.source import parse_file
@@ -29,33 +27,6 @@ BlockKind = Literal[
 _BODIES: Final[dict[str, BlockKind]] = {"if_body": "if", "loop_body": "for", "try_body": "try"}
 _OTHER_BODIES: Final = frozenset({"function_body", "class_body", "with_body", "switch_case"})
 _WHILE: Final = (b"while", b"do")
-
-
-class CodevRules(Row):
-    """Rules of ``blocks.toml``: which blocks become problems, and the paper's class of each kind."""
-
-    min_tokens: int
-    max_lines: int
-    min_repeated_tokens: int
-    argument_lists: frozenset[str]
-    """Types of nodes that are the arguments of a call."""
-    idle_statements: frozenset[str]
-    """Types of nodes of statements that are no problems."""
-    leaving_statements: frozenset[str]
-    """Types of nodes after which no further statement of the same list runs."""
-    branches: frozenset[str]
-    guards: frozenset[str]
-    tries: frozenset[str]
-    handlers: frozenset[str]
-    bodies: frozenset[str]
-    """Types of nodes of compound statements and their parts, for :func:`always_leaves`."""
-    classes: dict[str, str]
-
-
-@cache
-def block_rules() -> CodevRules:
-    """Return the rules."""
-    return CodevRules.model_validate(read_packaged_toml("caretbench.suites.codevbench", "blocks.toml"))
 
 
 class CodeBlock(NamedTuple):
