@@ -129,3 +129,14 @@ def test_keys_of_a_record_get_todays_names() -> None:
     assert renamed(stored) == {
         "report/suite_tables/efcb-score/rows/#0": 1, "controls/other-reference/mean": 2.0, "mine/golden-rule": 3
     }  # fmt: skip
+
+
+def test_parts_of_a_report_that_one_side_has_are_counted_and_no_differences(capsys: pytest.CaptureFixture[str]) -> None:
+    one = {"report/columns/a/rate": 1, "report/old/a": 1, "report/old/b": 1, "score/a": 1}
+    other = {"report/columns/a/rate": 2, "report/new/a": 1}
+    stored = {"revision": "abc", "cases": {"one": one}}
+    assert compare(stored, {"cases": {"one": other}}) == 2
+    written = capsys.readouterr()
+    assert written.out == "one: report/columns/a/rate: 1 -> 2\none: score/a: 1 -> (missing)\n"
+    assert "report/old, only in the record: 2 values" in written.err
+    assert "report/new, only in this: 1 values" in written.err

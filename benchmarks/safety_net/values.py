@@ -18,6 +18,7 @@ Values = dict[str, Any]
 DIGITS = 12
 HASH_DIGITS = 16
 LONGEST_WORD = 80
+MISSING = "(missing)"
 
 # Names of today by the names that the first record was made with: a deliberate change of name is no difference.
 RENAMED = {
@@ -188,8 +189,8 @@ def renamed(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Yield each key whose value differs, with both values; a missing value is ``"(missing)"``."""
+    """Yield each key whose value differs, with both values; a missing value is :data:`MISSING`."""
     for key in sorted({*one, *other}):
-        first, second = one.get(key, "(missing)"), other.get(key, "(missing)")
+        first, second = one.get(key, MISSING), other.get(key, MISSING)
         if first != second:
             yield key, first, second
