@@ -27,14 +27,9 @@ from caretbench.execution.workspaces.workspace_executor import (
     BoundedExecutor,
     WorkspaceExecutor,
     WorkspaceRequestKind,
-    limits_from_reference,
+    limits_from_cpu_time,
 )
-from caretbench.execution.workspaces.workspace_runner import (
-    WORKSPACE_LIMITS,
-    WorkspaceRequest,
-    WorkspaceResult,
-    WorkspaceRunner,
-)
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, WorkspaceRunner
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
 
@@ -411,19 +406,15 @@ def test_only_what_would_come_out_the_same_is_kept(
 
 
 def test_limits_follow_the_reference() -> None:
-    def bounds(wall_s: float, cpu_s: float, factor: float = 5.0) -> tuple[float, float]:
-        reference = WorkspaceResult(id="g", status=Status.PASSED, wall_s=wall_s, cpu_s=cpu_s)
-        limits = limits_from_reference(reference, factor=factor, min_limits=Limits(wall_s=20, cpu_s=10, memory_mb=99))
+    def bounds(cpu_s: float, factor: float = 5.0) -> tuple[float, float]:
+        limits = limits_from_cpu_time(cpu_s, factor=factor, min_limits=Limits(wall_s=20, cpu_s=10, memory_mb=99))
         assert limits.memory_mb == 99
         return limits.wall_s, limits.cpu_s
 
-    assert bounds(1, 1) == (20, 10)
-    assert bounds(4.1, 2.1) == (30, 15)
-    assert bounds(4.4, 2.9) == (30, 15)
-    assert bounds(100, 50, factor=2) == (240, 120)
-    assert bounds(10_000, 10_000) == (3600, 3600)
-    reference = WorkspaceResult(id="g", status=Status.PASSED, wall_s=1, cpu_s=1)
-    assert limits_from_reference(reference) == WORKSPACE_LIMITS
+    assert bounds(1) == (60, 10)
+    assert bounds(2.1) == bounds(2.9) == (90, 15)
+    assert bounds(50, factor=2) == (720, 120)
+    assert bounds(10_000) == (21_600, 3600)
 
 
 # --- snapshots that are in use or damaged ---------------------------------------------------------------------

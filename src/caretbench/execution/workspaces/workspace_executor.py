@@ -31,26 +31,13 @@ WorkspaceEngine = Engine[WorkspaceRequest, WorkspaceResult]
 """Runs commands in projects."""
 
 
-def limits_from_reference(
-    reference: WorkspaceResult, *, factor: float = 5.0, min_limits: Limits = WORKSPACE_LIMITS
-) -> Limits:
-    """Return limits by the reference's time in seconds: ``factor`` times that, at least ``min_limits``.
-
-    Times are rounded up to whole steps (10, 15, 20, 30 s and so on, an hour at most), so that the same bounds, which
-    are a part of a verdict's key, come out of two measurements. Memory and the like are those of ``min_limits``.
-    """
-    return min_limits.model_copy(
-        update={
-            "wall_s": _bound(factor * reference.wall_s, min_limits.wall_s),
-            "cpu_s": _bound(factor * reference.cpu_s, min_limits.cpu_s),
-        }
-    )
-
-
 def limits_from_cpu_time(
     reference_cpu_s: float, *, factor: float = 5.0, min_s: float = 10.0, min_limits: Limits = WORKSPACE_LIMITS
 ) -> Limits:
-    """Return limits by the reference's CPU time alone, in the same steps; at least ``min_s``.
+    """Return limits by the reference's CPU time alone: ``factor`` times that, at least ``min_s``.
+
+    Times are rounded up to whole steps (10, 15, 20, 30 s and so on, an hour at most), so that the same bounds, which
+    are a part of a verdict's key, come out of two measurements. Memory and the like are those of ``min_limits``.
 
     An answer that loops is ended soon, then; the wall time, which a busy machine stretches, is six times the CPU time.
     """

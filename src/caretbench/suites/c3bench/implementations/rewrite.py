@@ -53,11 +53,6 @@ def leaves_loop(body: Sequence[ast.stmt]) -> bool:
     return contains(body, ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom)
 
 
-def is_plain_name(node: ast.expr) -> bool:
-    """Return whether an expression is a name."""
-    return isinstance(node, ast.Name)
-
-
 class PythonMiddle(NamedTuple):
     """Run of statements of a function: ``function`` and ``module`` contain it, ``is_tail`` if nothing follows it."""
 
