@@ -82,13 +82,13 @@ class Toy(Suite):
 def toy_problem(first: int, second: int, language: str, text: str = "") -> Problem:
     """Return the problem of a sum; ``text`` is its docstring."""
     docstring = " ".join(text.replace("\\", "/").replace('"', "'").split()) or f"The sum of {first} and {second}."
-    prefix = f'"""{docstring}"""\ntotal = '
+    prefix = f'"""{docstring}"""\ntotal = ('
     identity = f"{language}/{first}-{second}"
     return Problem(
         id=identity,
         suite="toy",
         shown=Caret(language="python", prefix=prefix),
-        splice=InlineSplice(before=prefix, after=f"\nassert total == {first + second}\n"),
+        splice=InlineSplice(before=prefix, after=f")\nassert total == {first + second}\n"),
         reference=str(first + second),
         checks=(ProgramCheck(),),
         labels={"language": "python", "category": "addition"},
