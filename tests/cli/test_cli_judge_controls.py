@@ -184,7 +184,7 @@ def test_a_score_with_a_grader_that_always_says_4_is_withheld_everywhere(tasks: 
     for name in ("m", "reference", "empty"):
         if any(rows[name][places[task]] == "-" for task in ("MPR-Gen", "Reverse-QA", "Reverse-QA-Hallu")):
             continue
-        for column in ("EFCB score", "Chance-corrected"):
+        for column in ("EFCB score", "Above floors"):
             assert rows[name][places[column]].startswith("withheld")
         assert "(!)" in rows[name][places["Reverse-QA"]]
         assert "(!)" not in rows[name][places["GMCQ-Easy"]]

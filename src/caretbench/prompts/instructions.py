@@ -13,6 +13,12 @@ from caretbench.prompts.templating import as_line_comments, caret_language
 InstructionMode = Literal["shown", "none", "comment"]
 """``shown``: where the prompt has a place for it; ``none``: omitted; ``comment``: at the end of the prefix."""
 
+BLIND: Final = "blind"
+"""Mode of ``--blind``: a question without the text that it is about."""
+
+AskingMode = InstructionMode | Literal["blind"]
+"""A mode of ``--instruction``, or :data:`BLIND`."""
+
 INSTRUCTION_MODES: Final[tuple[InstructionMode, ...]] = get_args(InstructionMode)
 
 INSTRUCTION_VERSION: Final = 1
@@ -25,7 +31,7 @@ _OPENING: Final = (":", "{", "(", "[", "=>", "->")
 class InstructionPlacement(NamedTuple):
     """Placement of a caret's instruction in a prompt, other than ``shown``."""
 
-    mode: InstructionMode
+    mode: AskingMode
 
     @property
     def key(self) -> str:
@@ -44,7 +50,12 @@ class InstructionPlacement(NamedTuple):
         return caret.model_copy(update={"prefix": prefix, "instruction": None})
 
 
-def instruction_placement(mode: InstructionMode | None) -> InstructionPlacement | None:
+def mode_words(mode: str) -> str:
+    """Return a mode for titles of models: ``instruction none``, ``blind``."""
+    return mode if mode == BLIND else f"instruction {mode}"
+
+
+def instruction_placement(mode: AskingMode | None) -> InstructionPlacement | None:
     """Return the placement of a mode; None for ``shown``, the default, which is not part of any key."""
     return None if mode in (None, "shown") else InstructionPlacement(mode)
 
@@ -91,7 +102,7 @@ def _width(margin: str) -> int:
 
 
 def instruction_fault(
-    strategy: PromptStrategy, client: ModelClient, mode: InstructionMode | None, problems: Sequence[Problem]
+    strategy: PromptStrategy, client: ModelClient, mode: AskingMode | None, problems: Sequence[Problem]
 ) -> str | None:
     """Return the reason for which these problems cannot be asked so, with the remedy; None if they can."""
     # The other modes put nothing into the place that may be missing.

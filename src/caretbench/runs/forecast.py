@@ -106,15 +106,14 @@ def forecast_run(plan: ResolvedRun, opener: ClientOpener) -> RunForecast:
 def _model_forecast(tested_model: ModelUnderTest, benchmark: Benchmark, coming: list[Problem]) -> ModelForecast:
     """Return the forecast for a model; add the problem of every expected answer to ``coming``."""
     stored = GenerationStage(benchmark.problems, benchmark.folder).stored(tested_model)
+    asked = tested_model.asked(benchmark.problems)
     row = ModelForecast(
         model=tested_model.name,
         folder=str(benchmark.folder.path),
         prompt=tested_model.strategy.key,
-        problems=len(benchmark.problems),
-        samples_wanted=len(benchmark.problems) * tested_model.samples,
-        samples_stored=sum(
-            sample < tested_model.samples for problem in benchmark.problems for sample in stored.get(problem.id, ())
-        ),
+        problems=len(asked),
+        samples_wanted=len(asked) * tested_model.samples,
+        samples_stored=sum(sample < tested_model.samples for problem in asked for sample in stored.get(problem.id, ())),
         tokens_counted=tested_model.has_tokenizer,
         findings=getattr(tested_model.client, "findings", None),
         context=tested_model.context.key if tested_model.context else None,

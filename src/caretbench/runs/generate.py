@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -107,6 +107,7 @@ class ModelUnderTest:
         context: Context shown with a problem; None: its caret as it is.
         preprocess: Steps before the prompt, in order, behind the context.
         instruction: Placement of instructions, behind these steps; None: where the prompt has a place for them.
+        blind: Returns a question without its text, None for those that are not asked so; None: questions as they are.
         prompt_tokens: Maximum number of prompt tokens; None: what the model's context leaves, if it is known.
         price: Price of tokens, if known.
     """
@@ -119,6 +120,7 @@ class ModelUnderTest:
     context: Context | None = None
     preprocess: Sequence[Preprocess] = ()
     instruction: InstructionPlacement | None = None
+    blind: Callable[[Problem], Question | None] | None = None
     prompt_tokens: int | None = None
     price: Price | None = None
 
@@ -204,9 +206,13 @@ class ModelUnderTest:
             model=self.name, source="model", parameters=self.parameters, settings=self.settings
         )  # fmt: skip
 
+    def asked(self, problems: Sequence[Problem]) -> Sequence[Problem]:
+        """Return the problems that the model is asked: without their text only those that can be shown so."""
+        return problems if self.blind is None else [one for one in problems if self.blind(one) is not None]
+
     def pending_samples(self, problems: Sequence[Problem], stored: Mapping[str, set[int]]) -> Iterator[PendingSamples]:
         """Yield the missing samples of each problem with its prompt, one problem at a time."""
-        for problem in problems:
+        for problem in self.asked(problems):
             there = stored.get(problem.id, ())
             samples = tuple(sample for sample in range(self.samples) if sample not in there)
             if not samples:
@@ -218,7 +224,7 @@ class ModelUnderTest:
 
     def _prompt(self, problem: Problem) -> Prompt:
         if isinstance(problem.shown, Question):
-            return self._question(problem.shown)
+            return self._question((self.blind and self.blind(problem)) or problem.shown)
         caret = problem.shown if self.context is None else self.context(problem)
         for step in self.preprocess:
             caret = step(caret)
@@ -335,12 +341,13 @@ class GenerationStage:
         ):
             stored, stale = self._look(tested_model)
             stage = RequestStage(_Completing(tested_model), budget or CostBudget(), answers, errors, self.report)
-            stage.tally.requested = len(self.problems) * tested_model.samples
+            asked = tested_model.asked(self.problems)
+            stage.tally.requested = len(asked) * tested_model.samples
             stage.tally.stored = sum(
-                sample < tested_model.samples for problem in self.problems for sample in stored.get(problem.id, ())
+                sample < tested_model.samples for problem in asked for sample in stored.get(problem.id, ())
             )
             self.report(stage.tally.stored, stage.tally)
-            stage.ask(_pending(tested_model, self.problems, stored))
+            stage.ask(_pending(tested_model, asked, stored))
         errors.rewrite(stale | stage.resolved)
         return stage.tally
 

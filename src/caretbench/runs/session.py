@@ -22,7 +22,7 @@ from caretbench.models import ClientOpener, ModelClient
 from caretbench.problem import Problem
 from caretbench.progress import Progress
 from caretbench.prompts import choose, preprocessor
-from caretbench.prompts.instructions import instruction_fault, instruction_placement
+from caretbench.prompts.instructions import BLIND, instruction_fault, instruction_placement
 from caretbench.runs.generate import ModelUnderTest
 from caretbench.runs.plans.model_plan import JudgePlan, ModelPlan
 from caretbench.runs.plans.plan import ResolvedRun
@@ -291,6 +291,7 @@ class Clients:
             context=settings.context,
             preprocess=[preprocessor(name) for name in model.preprocess],
             instruction=instruction_placement(settings.instruction),
+            blind=benchmark.suite.question_without_text if settings.instruction == BLIND else None,
             prompt_tokens=model.prompt_tokens,
             price=self._plan.price(model),
         )

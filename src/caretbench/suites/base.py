@@ -14,7 +14,7 @@ from caretbench.execution.scan.program_text import answer_lines
 from caretbench.judging.answers import plain_answer
 from caretbench.judging.controls import default_controls, instruction_controls
 from caretbench.judging.criteria import AnswerForm
-from caretbench.problem import Caret, CasesCheck, Completion, InlineSplice, Problem, Profile, ProgramCheck
+from caretbench.problem import Caret, CasesCheck, Completion, InlineSplice, Problem, Profile, ProgramCheck, Question
 from caretbench.profiles import ProfileRules
 from caretbench.suites.answer_kinds import caret_place, measured_kinds
 from caretbench.suites.baselines import BASELINES, BaselineFunction
@@ -114,6 +114,14 @@ class Suite(ABC):
         """
         del problem
         raise UsageError(f"context {context!r}: {self.name} shows its problems in one way only")
+
+    def question_without_text(self, problem: Problem) -> Question | None:
+        """Return a question without the text that it is about, for ``--blind``; None if it is not asked so.
+
+        Nothing is asked so by default.
+        """
+        del problem
+        return None
 
     # --- answers ----------------------------------------------------------------------------------------------------
 

@@ -132,7 +132,7 @@ def test_no_score_contains_what_a_refused_judge_gave(problems: dict[str, Problem
     ]
     found = tables(rows, problems)
     score = dict(zip(found["efcb-score"].columns, found["efcb-score"].rows[0], strict=True))
-    assert score["EFCB score"] == score["Chance-corrected"] == "withheld"  # the reason is a line of its own
+    assert score["EFCB score"] == score["Above floors"] == "withheld"  # the reason is a line of its own
     assert score["Reverse-QA"].startswith("6.00 (!)")
     assert score["MPR-Gen"].startswith("4.00\n") or score["MPR-Gen"] == "4.00"
     assert found["efcb-score"].withheld == ("the EFCB score is withheld: g by c@1: fails its controls",)

@@ -31,7 +31,7 @@ from caretbench.runs.plans.roles import NamedModel
 if TYPE_CHECKING:
     from caretbench.models import ModelClient
     from caretbench.problem import Problem
-    from caretbench.prompts.instructions import InstructionMode
+    from caretbench.prompts.instructions import AskingMode
 
 
 _SCORER = "caret"
@@ -140,7 +140,7 @@ def _task(suite: str, parameters: Mapping[str, Any]) -> Task:
 
 
 def _refuse_unknown_format(
-    prompt: str, mode: InstructionMode | None, problems: Sequence[Problem], *, questions: bool
+    prompt: str, mode: AskingMode | None, problems: Sequence[Problem], *, questions: bool
 ) -> None:
     """Refuse a model without the required prompt format at once, not once for each sample."""
     from caretbench.inspect.client.provider_facts import ModelFacts

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from caretbench.files import DataError, sha256_json
+from caretbench.prompts.instructions import mode_words
 from caretbench.reports.frame import LoadedRun, model_titles
 
 ModelKey = tuple[str, str]
@@ -23,8 +24,8 @@ DEFAULT_SETTINGS = {"context": "as_is", INSTRUCTION: "shown"}
 class ModelVariant(NamedTuple):
     """Model with its settings, in one mode of instruction.
 
-    ``title`` is the same for all modes of a model that was asked alike in all else; ``mode`` is ``shown``, ``none`` or
-    ``comment``; ``prompt`` the key of the prompt strategy, ``fim/starcoder@1`` for example.
+    ``title`` is the same for all modes of a model that was asked alike in all else; ``mode`` is ``shown``, ``none``,
+    ``comment`` or ``blind``; ``prompt`` the key of the prompt strategy, ``fim/starcoder@1`` for example.
     """
 
     title: str
@@ -86,7 +87,7 @@ def _stored_settings(manifest: Mapping[str, Any], keys: Iterable[ModelKey]) -> d
 
 def _way(settings: Mapping[str, Any]) -> tuple[str, ...]:
     context = str(settings.get("context", DEFAULT_SETTINGS["context"]))
-    return (str(settings.get("prompt", "")), context, f"instruction {_instruction_mode(settings)}")
+    return (str(settings.get("prompt", "")), context, mode_words(_instruction_mode(settings)))
 
 
 def _instruction_mode(settings: Mapping[str, Any]) -> str:

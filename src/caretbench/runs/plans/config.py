@@ -91,6 +91,8 @@ class RequestConfig(_Table):
     prompt: str | None = None
     context: str | None = None
     instruction: InstructionModes | None = Field(default=None, min_length=1)
+    blind: bool | None = None
+    """True if questions are also asked without their text."""
     prompt_tokens: int | None = Field(default=None, ge=1)
     preprocess: tuple[str, ...] | None = None
     options: dict[str, JsonValue] = Field(default_factory=dict)

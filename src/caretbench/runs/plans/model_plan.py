@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from caretbench.models import ClientOptions, Sampling
-from caretbench.prompts.instructions import InstructionMode
+from caretbench.prompts.instructions import AskingMode, mode_words
 
 
 @dataclass(frozen=True)
@@ -21,14 +21,14 @@ class ModelPlan:
     context: str | None = None
     preprocess: tuple[str, ...] = ()
     prompt_tokens: int | None = None
-    instruction: InstructionMode | None = None
-    """Placement of instructions; None: ``shown``, the default."""
+    instruction: AskingMode | None = None
+    """Placement of instructions, or ``blind``; None: ``shown``, the default."""
     options: ClientOptions = field(default_factory=ClientOptions)
 
     @property
     def title(self) -> str:
-        """Name, with the mode of ``--instruction`` if one is chosen."""
-        return self.name if self.instruction is None else f"{self.name} (instruction {self.instruction})"
+        """Name, with the mode of ``--instruction`` or ``--blind`` if there is one."""
+        return self.name if self.instruction is None else f"{self.name} ({mode_words(self.instruction)})"
 
 
 class JudgePlan(NamedTuple):

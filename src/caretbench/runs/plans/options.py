@@ -60,6 +60,8 @@ OPTIONS: Final = (
     Option("instruction", str, "Problems with an instruction (c3bench): shown, none, or comment (at the end of the "
            "prefix, for every prompt). Several, with commas, ask each problem in each way. Default: shown.", "ask",
            metavar="MODES", in_inspect=True, help_group=PROMPTS),
+    Option("blind", bool, "Ask each question also without its text (efcb): what a model knows without it is a floor of "
+           "its score.", "ask", flags=("--blind",), help_group=PROMPTS),
     Option("prompt_tokens", int, "Maximum number of tokens of a prompt. Default: the context length minus the "
            "answer.", "ask", minimum=1, in_inspect=True, help_group=PROMPTS),
     Option("preprocess", StringList, "Plug-in that changes the caret before the prompt is made. May be repeated.",

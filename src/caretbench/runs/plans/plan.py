@@ -16,6 +16,7 @@ from caretbench.errors import DataError, UsageError
 from caretbench.judging.criteria import CriterionProblems, problems_by_criterion
 from caretbench.judging.criteria import criterion as find_criterion
 from caretbench.models import AccessCheck, ClientOptions, Sampling, unchecked
+from caretbench.prompts.instructions import BLIND, AskingMode
 from caretbench.redaction import redact
 from caretbench.runs.plans.config import (
     TESTED_MODEL_OPTIONS,
@@ -186,8 +187,13 @@ def model_plans(config: RunConfig, source: Path | None = None) -> list[ModelPlan
     return [
         replace(_model(places, number, entry, config.defaults), instruction=mode)
         for number, entry in enumerate(config.models)
-        for mode in entry.instruction or config.defaults.instruction or (None,)
+        for mode in _modes(entry, config.defaults)
     ]
+
+
+def _modes(entry: ModelConfig, defaults: RequestConfig) -> tuple[AskingMode | None, ...]:
+    blind = defaults.blind if entry.blind is None else entry.blind
+    return (*(entry.instruction or defaults.instruction or (None,)), *((BLIND,) if blind else ()))
 
 
 class _Places:

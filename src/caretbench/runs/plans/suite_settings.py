@@ -12,7 +12,7 @@ from caretbench.extraction.policies import policy as find_policy
 from caretbench.problem import Problem, Profile, Question
 from caretbench.profiles import profile_named
 from caretbench.prompts import AUTO, strategy
-from caretbench.prompts.instructions import InstructionMode, has_instruction
+from caretbench.prompts.instructions import BLIND, AskingMode, has_instruction
 from caretbench.prompts.strategy import QuestionStrategy
 from caretbench.runs.plans.config import SuiteConfig
 from caretbench.runs.plans.model_plan import ModelPlan
@@ -142,7 +142,7 @@ class SuiteSettings(NamedTuple):
     """True if the problems are questions, false if they are places in programs."""
     prompt: str | None
     context: SuiteContext | None
-    instruction: InstructionMode | None
+    instruction: AskingMode | None
 
 
 def suite_settings(
@@ -158,7 +158,7 @@ def suite_settings(
     """
     first = next(other for other in models if other.name == model.name)
     for place, benchmark in enumerate(benchmarks):
-        instructed = model.instruction is not None and _has_instructions(benchmark)
+        instructed = model.instruction is not None and _fits_mode(benchmark, model.instruction)
         # Every mode would ask the same prompt and pay for it.
         if not instructed and model.instruction != first.instruction:
             continue
@@ -203,7 +203,10 @@ def asks_questions(benchmark: Benchmark) -> bool:
     return kinds == {True}
 
 
-def _has_instructions(benchmark: Benchmark) -> bool:
+def _fits_mode(benchmark: Benchmark, mode: AskingMode) -> bool:
+    """Return whether a suite has problems that this mode shows in another way."""
+    if mode == BLIND:
+        return any(benchmark.suite.question_without_text(problem) is not None for problem in benchmark.problems)
     return any(map(has_instruction, benchmark.problems))
 
 
@@ -219,10 +222,12 @@ def check_model(model: ModelPlan, benchmarks: Sequence[Benchmark]) -> None:
     """
     if not any(_has_context(benchmark, model) for benchmark in benchmarks):
         suite_context([benchmark.suite for benchmark in benchmarks], model.context)
-    if model.instruction is not None and not any(map(_has_instructions, benchmarks)):
+    mode = model.instruction
+    if mode is not None and not any(_fits_mode(benchmark, mode) for benchmark in benchmarks):
+        option = ("--blind", "text that can be hidden") if mode == BLIND else (f"--instruction {mode}", "instruction")
         raise UsageError(
-            f"--instruction {model.instruction}: the problems of "
-            f"{' and '.join(dict.fromkeys(benchmark.suite.name for benchmark in benchmarks))} have no instruction; "
+            f"{option[0]}: the problems of "
+            f"{' and '.join(dict.fromkeys(benchmark.suite.name for benchmark in benchmarks))} have no {option[1]}; "
             "leave the option out"
         )
 

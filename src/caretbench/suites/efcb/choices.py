@@ -72,6 +72,12 @@ def rotate_choices(choices: Sequence[T], correct: int, count: int) -> Iterator[t
 INSTRUCTION: Final = "Which of these patches makes the change that the following text describes?\n\n"
 
 
+def blind_request(text: str) -> str:
+    """Return the request of a question without the text that follows it."""
+    # Every request is one paragraph, and says so of the text below it.
+    return text.partition("\n\n")[0].replace("the following text describes", "a text describes, which is not shown,")
+
+
 CHOICE_SET_LABEL: Final = "choice_set"
 """Label of questions with the same four choices, which are one cluster in a tier's intervals."""
 

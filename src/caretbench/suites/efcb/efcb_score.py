@@ -1,4 +1,4 @@
-"""The EFCB score: the mean of five tasks, as published, and corrected for chance and copying.
+"""The EFCB score: the mean of five tasks, as published, and above floors: blind answers, else chance and copying.
 
 Published: ``(A_easy + A_hard + MPR/10 + RQA/10 + (1 - C)) / 5``, with two accuracies, two judges' means from 0 to 10
 and the share of hallucinating answers; each is a mean over repositories (macro).
@@ -19,11 +19,24 @@ from caretbench.suites.efcb.choices import CHOICE_COUNT
 from caretbench.suites.efcb.problem_metadata import EASY_TASK, HALLUCINATION_TASK, HARD_TASK, MASKED_TASK, TASKS
 from caretbench.suites.score_formulas import ScoreFormula
 
-VERSION: Final = "efcb-score@2"
-"""Version of the score. 2: withheld if a judge failed its controls; empty answers are hallucinations in all tables."""
+VERSION: Final = "efcb-score@3"
+"""Version of the score.
+
+3: above the model's own blind answers, where there are any. 2: withheld if a judge failed its controls;
+empty answers are hallucinations in all tables.
+"""
 
 BINARY_TASKS: Final = frozenset({EASY_TASK, HARD_TASK, HALLUCINATION_TASK})
 """Tasks whose values are 0 or 1."""
+
+FLOOR_TASKS: Final = (HARD_TASK, MASKED_TASK)
+"""Tasks whose floor is the model's own blind answer, where it was asked without the text."""
+
+MIN_COVERAGE: Final = 0.98
+"""Minimum share of problems with a value; as for every run, reports and judges define it in their own rooms."""
+
+MAX_BLIND: Final = 0.9
+"""Blind value from which a task is answered without its text, so that no skill is stated."""
 
 MAX_JUDGED_SCORE: Final = 10.0
 CHANCE_ACCURACY: Final = 1 / CHOICE_COUNT
@@ -41,7 +54,7 @@ class ProblemOutcome(NamedTuple):
     """The value of one problem: 0 or 1 for choices and hallucination (1 is bad), 0 to 10 for judged tasks.
 
     ``cluster`` is the pull request, which belongs to one repository. ``floor`` is the value of copying in the same
-    problem, on the same scale; only ``mpr-gen`` uses it.
+    problem, on the same scale, which ``mpr-gen`` uses; ``blind`` that of the model's answers without the text.
     """
 
     task: str
@@ -49,6 +62,7 @@ class ProblemOutcome(NamedTuple):
     cluster: str
     value: float
     floor: float = 0.0
+    blind: float | None = None
 
 
 class Estimate(NamedTuple):
@@ -61,13 +75,23 @@ class Estimate(NamedTuple):
 
 
 class EfcbScore(NamedTuple):
-    """Means by task and EFCB scores of a model; scores are None if a task has none. ``floor``: copying."""
+    """Means by task and EFCB scores of a model; scores are None if a task has none.
+
+    ``floors`` are those of :data:`FLOOR_TASKS`, ``blind`` whether they are the model's own blind answers. ``corrected``
+    is None, too, if these reach :data:`MAX_BLIND` in a task.
+    """
 
     weighting: Weighting
     tasks: Mapping[str, Estimate]
-    floor: float
+    floors: Mapping[str, float]
+    blind: bool
     published: Estimate | None
     corrected: Estimate | None
+
+    @property
+    def answered_blind(self) -> Mapping[str, float]:
+        """Tasks that the model answers without their text, with the value of these answers from 0 to 1."""
+        return {task: value for task, value in self.floors.items() if self.blind and value >= MAX_BLIND}
 
 
 def _published(easy: N, hard: N, masked: N, reverse: N, hallucination: N) -> N:
@@ -88,15 +112,23 @@ PUBLISHED_FORMULA: Final = ScoreFormula(
 """The paper's score of the averages of the five tasks."""
 
 
-def _corrected(easy: N, hard: N, masked: N, reverse: N, hallucination: N, floor: N) -> N:
+def _corrected(
+    easy: N, hard: N, masked: N, reverse: N, hallucination: N, hard_floor: N, masked_floor: N, *, blind: bool
+) -> N:
     """Return the same mean with accuracies as skill above guessing, and MPR-Gen minus copying.
 
-    Guessing and copying give 0 in these three tasks. A perfect model stays below 1 by a fifth of the floor.
+    With blind answers, GMCQ-Hard and MPR-Gen are skill above these. Guessing and copying give 0 otherwise, and a
+    perfect model stays below 1 by a fifth of copying.
     """
-    easy, hard = ((easy - CHANCE_ACCURACY) / (1 - CHANCE_ACCURACY), (hard - CHANCE_ACCURACY) / (1 - CHANCE_ACCURACY))
+    easy = (easy - CHANCE_ACCURACY) / (1 - CHANCE_ACCURACY)
+    if blind:
+        hard = (hard - hard_floor) / (1 - hard_floor)
+        masked = MAX_JUDGED_SCORE * (masked - masked_floor) / (MAX_JUDGED_SCORE - masked_floor)
+        return _published(easy, hard, masked, reverse, hallucination)
     # A judge that sees the whole patch of the release rates copied context: returning it without the marks is .927
     # alike to the reference.
-    return _published(easy, hard, masked - floor, reverse, hallucination)
+    hard = (hard - CHANCE_ACCURACY) / (1 - CHANCE_ACCURACY)
+    return _published(easy, hard, masked - masked_floor, reverse, hallucination)
 
 
 def efcb_score(
@@ -115,7 +147,12 @@ def efcb_score(
     Raises:
         ValueError: no outcomes, an unknown task, or a value that is not finite.
     """
-    tables = _tables(outcomes)
+    outcomes = list(outcomes)
+    floored = [outcome for outcome in outcomes if outcome.task in FLOOR_TASKS]
+    # A mean over other problems would be no floor of this score.
+    known = sum(outcome.blind is not None for outcome in floored)
+    blind = bool(floored) and known >= MIN_COVERAGE * len(floored)
+    tables = _tables(outcomes, blind=blind)
     sizes = [len(table.counts) for table in tables]
     observed = _means(tables, [np.ones((1, size)) for size in sizes], weighting)
     resampled = np.concatenate(list(_resampled(tables, weighting, seed, resamples)))
@@ -127,22 +164,27 @@ def efcb_score(
             value = float(observed[0, index])
             interval = _interval(value, resampled[:, index], units, confidence, share=task in BINARY_TASKS)
             tasks[task] = Estimate(value, interval, problems, units)
-    floor = float(observed[0, -1])
+    floors = {
+        task: float(value) / (1.0 if task in BINARY_TASKS else MAX_JUDGED_SCORE)
+        for task, value in zip(FLOOR_TASKS, observed[0, len(TASKS) :], strict=True)
+    }
+    found = EfcbScore(weighting, tasks, floors, blind, None, None)
     if len(tasks) < len(TASKS):
-        return EfcbScore(weighting, tasks, floor, None, None)
+        return found
     problems = sum(task.problems for task in tasks.values())
     five, draws = list(observed[0]), list(resampled.T)
 
     def estimate(value: float, values: Floats) -> Estimate:
         return Estimate(value, _interval(value, values, sum(sizes), confidence), problems, sum(sizes))
 
-    return EfcbScore(
-        weighting,
-        tasks,
-        floor,
-        estimate(float(_published(*five[: len(TASKS)])), _published(*draws[: len(TASKS)])),
-        estimate(float(_corrected(*five)), _corrected(*draws)),
-    )
+    published = estimate(float(_published(*five[: len(TASKS)])), _published(*draws[: len(TASKS)]))
+    if found.answered_blind:
+        return found._replace(published=published)
+    # A resample in which blind answers are all right leaves no room above them.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        above = _corrected(*draws, blind=blind)
+    corrected = estimate(float(_corrected(*five, blind=blind)), np.where(np.isfinite(above), above, np.nan))
+    return found._replace(published=published, corrected=corrected)
 
 
 def _resampled(tables: Sequence[_Table], weighting: Weighting, seed: int, resamples: int) -> Iterator[Floats]:
@@ -174,13 +216,13 @@ def _interval(value: float, draws: Floats, units: int, confidence: float, *, sha
 
 
 class _Table(NamedTuple):
-    """One repository: sums and counts, a row for each pull request, a column for each task and for the floor."""
+    """One repository: sums and counts, a row for each pull request, a column for each task and for each floor."""
 
     sums: Floats
     counts: Floats
 
 
-def _tables(outcomes: Iterable[ProblemOutcome]) -> list[_Table]:
+def _tables(outcomes: Iterable[ProblemOutcome], *, blind: bool) -> list[_Table]:
     found: dict[str, dict[str, list[ProblemOutcome]]] = defaultdict(lambda: defaultdict(list))
     for outcome in outcomes:
         if outcome.task not in TASKS or not np.isfinite([outcome.value, outcome.floor]).all():
@@ -188,20 +230,25 @@ def _tables(outcomes: Iterable[ProblemOutcome]) -> list[_Table]:
         found[outcome.repository][outcome.cluster].append(outcome)
     if not found:
         raise ValueError("there is nothing to score")
-    return [_table([cluster for _, cluster in sorted(clusters.items())]) for _, clusters in sorted(found.items())]
+    return [
+        _table([cluster for _, cluster in sorted(clusters.items())], blind=blind)
+        for _, clusters in sorted(found.items())
+    ]
 
 
-def _table(clusters: Sequence[Sequence[ProblemOutcome]]) -> _Table:
-    sums, counts = np.zeros((2, len(clusters), len(TASKS) + 1))
+def _table(clusters: Sequence[Sequence[ProblemOutcome]], *, blind: bool) -> _Table:
+    sums, counts = np.zeros((2, len(clusters), len(TASKS) + len(FLOOR_TASKS)))
     for row, cluster in enumerate(clusters):
         # Sorted, because floating-point sums depend on the order.
-        for outcome in sorted(cluster):
+        for outcome in sorted(cluster, key=lambda one: (one.task, one.value, one.floor, one.blind or 0.0)):
             column = TASKS.index(outcome.task)
             sums[row, column] += outcome.value
             counts[row, column] += 1
-            if outcome.task == MASKED_TASK:
-                sums[row, -1] += outcome.floor
-                counts[row, -1] += 1
+            floor = outcome.blind if blind else outcome.floor
+            if outcome.task in FLOOR_TASKS and floor is not None:
+                place = len(TASKS) + FLOOR_TASKS.index(outcome.task)
+                sums[row, place] += floor
+                counts[row, place] += 1
     return _Table(sums, counts)
 
 

@@ -24,6 +24,8 @@ MASKED_TASK: Final = "mpr-gen"
 REVERSE_TASK: Final = "reverse-qa"
 HALLUCINATION_TASK: Final = "reverse-qa-hallu"
 TASKS: Final = (EASY_TASK, HARD_TASK, MASKED_TASK, REVERSE_TASK, HALLUCINATION_TASK)
+BLIND_TASKS: Final = frozenset({EASY_TASK, HARD_TASK, MASKED_TASK})
+"""Tasks that are also asked without title and description; the others show neither."""
 TASK_TITLES: Final[Mapping[str, str]] = {
     EASY_TASK: "GMCQ-Easy", HARD_TASK: "GMCQ-Hard", MASKED_TASK: "MPR-Gen", REVERSE_TASK: "Reverse-QA",
     HALLUCINATION_TASK: "Reverse-QA-Hallu",

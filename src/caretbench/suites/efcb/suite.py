@@ -29,7 +29,7 @@ from caretbench.suites.efcb.masked_answers import (
     parse_masked_answer,
 )
 from caretbench.suites.efcb.options import EfcbProfile
-from caretbench.suites.efcb.problem_metadata import HALLUCINATION_TASK, MASKED_TASK, PART_WORDS
+from caretbench.suites.efcb.problem_metadata import BLIND_TASKS, HALLUCINATION_TASK, MASKED_TASK, PART_WORDS
 from caretbench.suites.efcb.problem_metadata import SUITE_NAME as NAME
 from caretbench.suites.efcb.released_problems import LAYOUT, released_files, released_problems
 from caretbench.suites.efcb.tables.result_tables import result_tables
@@ -87,6 +87,13 @@ class Efcb(Suite):
         else:
             raise DataError(f"{source}: no data of EFCB in this folder; use starter, {expected}")
         return ProblemSet.of(root.resolve().name, problems, passed_over)
+
+    def question_without_text(self, problem: Problem) -> Question | None:
+        """Return a choice, or a patch with hidden lines, without title and description; None for descriptions."""
+        if not isinstance(problem.shown, Question) or problem.labels["task"] not in BLIND_TASKS:
+            return None
+        # Also of released questions: the messages of the release have the description in their midst.
+        return problem.shown.model_copy(update={"text": choices.blind_request(problem.shown.text), "messages": ()})
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> None:
         """Return None: nothing is executed."""

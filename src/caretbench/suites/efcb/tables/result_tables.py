@@ -16,7 +16,16 @@ from caretbench.problem import Problem, Profile
 from caretbench.profiles import PROFILES
 from caretbench.suites.efcb.baselines import BASELINES
 from caretbench.suites.efcb.choices import CHOICE_SET_LABEL
-from caretbench.suites.efcb.efcb_score import VERSION, EfcbScore, Estimate, ProblemOutcome, efcb_score
+from caretbench.suites.efcb.efcb_score import (
+    MAX_BLIND,
+    MAX_JUDGED_SCORE,
+    MIN_COVERAGE,
+    VERSION,
+    EfcbScore,
+    Estimate,
+    ProblemOutcome,
+    efcb_score,
+)
 from caretbench.suites.efcb.floors import MIN_QUESTIONS, best_floor, floor_credits
 from caretbench.suites.efcb.problem_metadata import (
     EASY_TASK,
@@ -34,6 +43,7 @@ from caretbench.suites.efcb.tables.score_basis import (
     ModelRows,
     ResultRow,
     ScoreBasis,
+    blind_values,
     counted_outcomes,
     failed_judges,
     format_mean,
@@ -143,8 +153,6 @@ def _rows() -> list[dict[str, str]]:
 
 _NUMBERS: Final = {MASKED_TASK: 5, EASY_TASK: 6, HARD_TASK: 7, REVERSE_TASK: 8, HALLUCINATION_TASK: 9}
 _RESAMPLES: Final = 2000
-# What a judge leaves out is not drawn at random, so a mean of the rest estimates nothing.
-_MIN_COVERAGE: Final = 0.98  # as for every run; reports and judges define it in their own rooms
 _OPINION: Final = "No judge was validated against people unless the section on judges says so."
 _FAILED_CONTROLS: Final = f"{FAILED_CONTROLS_MARK}: a judge did not pass its controls."
 _MEASURES: Final[Mapping[str, Mapping[str, str]]] = {
@@ -199,6 +207,7 @@ def _tables(
     for task in sorted(TASKS, key=lambda name: _NUMBERS[name]):
         yield from _repository_tables(task, models, outcomes, scores, basis)
     yield from choice_tables(models, profile, problems.values(), seed)
+    yield from blind_tables(models, profile, seed)
     for task, measures in _MEASURES.items():
         yield from _measure_tables(task, measures, models, profile)
 
@@ -210,12 +219,19 @@ def _score_table(
     basis: ScoreBasis,
 ) -> Table:
     def whole(estimate: Estimate | None, name: str) -> str:
-        # The number would be the judge's preference, on a scale that looks like a measurement.
+        # What a judge leaves out is not drawn at random, so a mean of the rest estimates nothing.
+        # Withheld: the number would be the judge's preference, on a scale that looks like a measurement.
         if estimate is not None and refused[name]:
             return "withheld"
-        if estimate is None or covered[name] >= _MIN_COVERAGE:
+        if estimate is None or covered[name] >= MIN_COVERAGE:
             return _format_estimate(estimate, "")
         return f"{NO_VALUE}\n{100 * covered[name]:.1f}% covered"
+
+    def above(score: EfcbScore, name: str) -> str:
+        for task, value in score.answered_blind.items():
+            return f"{TASK_TITLES[task]} is {_answered(value)}"
+        cell = whole(score.corrected, name)
+        return f"{cell}\n{'blind answers' if score.blind else 'chance, copying'}" if cell[:1].isdigit() else cell
 
     rows = [
         (
@@ -223,7 +239,7 @@ def _score_table(
             f"{score.weighting}",
             *(_format_estimate(score.tasks.get(task), task, marked=task in refused[name]) for task in TASKS),
             whole(score.published, name),
-            whole(score.corrected, name),
+            above(score, name),
         )
         for name, both in scores.items()
         for score in both
@@ -234,7 +250,7 @@ def _score_table(
     return Table(
         "efcb-score",
         f"The EFCB score ({basis.profile} profile; the paper's Table 4, in form)",
-        ("Model", "Mean", *TASK_TITLES.values(), "EFCB score", "Chance-corrected"),
+        ("Model", "Mean", *TASK_TITLES.values(), "EFCB score", "Above floors"),
         (*rows, *(printed_score_rows() if basis.released else ())),
         (
             "Macro: the mean over repositories, as published; micro: over all problems. Intervals resample pull "
@@ -242,9 +258,11 @@ def _score_table(
             f"What is counted: {counted}; of other tasks everything.",
             "MPR-Gen and Reverse-QA are judges' means from 0 to 10, hallucination is bad; no judge was validated "
             "against people unless the section on judges says so. Without a grader the score is not known, nor where "
-            f"fewer than {_MIN_COVERAGE:.0%} of a task's problems have a value.",
-            "Chance-corrected: choices as skill above guessing, MPR-Gen net of copying. Under the default profile an "
-            "answer that makes no statement counts as one with a hallucination.",
+            f"fewer than {MIN_COVERAGE:.0%} of a task's problems have a value.",
+            "Above floors: the same mean, with GMCQ-Hard and MPR-Gen as skill above the model's own answers without "
+            "the text (blind answers: --blind); where there are none, choices as skill above guessing, and MPR-Gen "
+            "net of copying. Under the default profile an answer that makes no statement counts as one with a "
+            "hallucination.",
             f"{FAILED_CONTROLS_MARK}: a judge did not pass its controls; the score is withheld then. Rule {VERSION}.",
             *_printed_notes(basis, scores, TASKS),
         ),
@@ -354,6 +372,8 @@ def _measure_tables(
 QuestionGroup = tuple[str, str, str]
 """Task, tier and query variant."""
 
+_BLIND: Final = "blind answers"
+
 _CHOICE_HEADS: Final = (
     "Model", "Tier", "Above best floor", "Best floor", "Query", "Problems", "Coverage", "Accuracy", "No letter",
     "Above chance", "Consistent", "Leak test",
@@ -387,8 +407,9 @@ def choice_tables(
             (
                 "The headline of a tier is its skill above the best floor, (accuracy - floor) / (1 - floor), over the "
                 "same problems: what understanding adds to the best of TF-IDF, BM25, words among the paths, and "
-                "n-grams of the question. Below it and below the accuracy are 95 % intervals; they resample pull "
-                "requests, and sets of four where questions share their choices.",
+                "n-grams of the question; of GMCQ-Hard the model's own answers without the text, where there are any. "
+                "Below it and below the accuracy are 95 % intervals; they resample pull requests, and sets of four "
+                "where questions share their choices.",
                 "Problems: those with an answer. Coverage: their share of all; below 98 % believe no number next to "
                 "it. Above chance: (accuracy - 0.25) / 0.75. Consistent: the share of questions that are answered "
                 "rightly in all orders of the choices or in none, where a build has several. Leak test: whether the "
@@ -408,10 +429,14 @@ def _choice_row(
     problems, questions = sizes
     answered = sorted({str(line["problem_id"]) for line in lines})
     best = best_floor(floors, answered)
+    blind = blind_values(model) if part[0] == HARD_TASK else {}
+    if blind and blind.keys() >= set(answered):
+        # GMCQ-Hard is answered from its choices alone more often than from its words.
+        floors, best = {**floors, _BLIND: blind}, _BLIND
     return (
         model.name,
         f"{TASK_TITLES[part[0]]} {part[1]}".strip(),
-        _above(lines, floors[best], seed) if best else NO_VALUE,
+        _above(lines, floors[best], seed, blind=best == _BLIND) if best else NO_VALUE,
         f"{best}\n{sum(floors[best][one] for one in answered) / len(answered):.3f}" if best else NO_VALUE,
         part[2].replace("_", " "),
         str(len(answered)),
@@ -424,10 +449,66 @@ def _choice_row(
     )
 
 
-def _above(lines: Sequence[ResultRow], floors: Mapping[str, float], seed: int) -> str:
+_BLIND_HEADS: Final = ("Model", "Questions", "Problems", "With the text", "Blind", "Above blind")
+
+
+def blind_tables(models: Sequence[ModelRows], profile: Profile, seed: int) -> Iterator[Table]:
+    """Yield the skill of models above their own answers without the text, by task and tier."""
+    rows = [row for model in models if model.blind_rows for row in _blind_rows(model, seed)]
+    if rows:
+        yield Table(
+            "efcb-blind",
+            f"Above the model's own answers without the text ({profile} profile)",
+            _BLIND_HEADS,
+            tuple(rows),
+            (
+                "Above blind: (value - blind) / (1 - blind) over the problems that were asked in both ways, with its "
+                "95 % interval: the headline of GMCQ-Hard and MPR-Gen. From a blind value of "
+                f"{MAX_BLIND} no skill is stated: the questions are answered without their text.",
+            ),
+        )
+
+
+def _blind_rows(model: ModelRows, seed: int) -> Iterator[tuple[str, ...]]:
+    ways = {
+        "": ("passed", 1.0),
+        ", judged": ("judged", MAX_JUDGED_SCORE),
+        ", edit similarity": ("edit_similarity", 1.0),
+    }
+    for words, (name, maximum) in ways.items():
+        blind = blind_values(model, name)
+        parts: dict[QuestionGroup, list[ResultRow]] = defaultdict(list)
+        for line in model.rows:
+            chosen = line["task"] in (EASY_TASK, HARD_TASK)
+            wanted = chosen if name == "passed" else line["task"] == MASKED_TASK
+            if wanted and line.get(name) is not None and line["problem_id"] in blind:
+                parts[_part_of(line)].append(line)
+        for part, lines in sorted(parts.items()):
+            scores = [float(line[name]) / maximum for line in lines]
+            floors = [blind[line["problem_id"]] / maximum for line in lines]
+            value, floor = sum(scores) / len(scores), sum(floors) / len(floors)
+            interval = skill_interval(scores, floors, _clusters(lines), seed=seed)
+            yield (
+                model.name,
+                f"{TASK_TITLES[part[0]]} {part[1]}".strip() + words,
+                str(len({line["problem_id"] for line in lines})),
+                f"{value:.3f}",
+                f"{floor:.3f}",
+                _answered(floor) if floor >= MAX_BLIND else _spread(_skill(value, floor), interval),
+            )
+
+
+def _answered(blind: float) -> str:
+    """Return the words for questions that are answered without their text, ``(blind .98)`` behind them."""
+    return f"answered without its text (blind {f'{blind:.2f}'.removeprefix('0')})"
+
+
+def _above(lines: Sequence[ResultRow], floors: Mapping[str, float], seed: int, *, blind: bool) -> str:
     """Return the skill above a floor, with its interval in the next line."""
     scores = [float(bool(line["passed"])) for line in lines]
     floor = [floors[str(line["problem_id"])] for line in lines]
+    if blind and sum(floor) >= MAX_BLIND * len(floor):
+        return _answered(sum(floor) / len(floor))
     value = _skill(sum(scores) / len(scores), sum(floor) / len(floor))
     return value if value == NO_VALUE else _spread(value, skill_interval(scores, floor, _clusters(lines), seed=seed))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from caretbench.problem import Problem, Profile
 from caretbench.profiles import PROFILES
+from caretbench.prompts.instructions import BLIND
 from caretbench.suites.efcb.baselines import BASELINES
 from caretbench.suites.efcb.efcb_score import MAX_JUDGED_SCORE, ProblemOutcome
 from caretbench.suites.efcb.options import efcb_profile
@@ -32,10 +33,14 @@ ResultRow = Mapping[str, Any]
 
 
 class ModelRows(NamedTuple):
-    """One model's result rows of one profile, each with the labels of its problem."""
+    """One model's result rows of one profile, each with the labels of its problem.
+
+    ``blind_rows`` are those of the same model without the text of the question.
+    """
 
     name: str
     rows: tuple[ResultRow, ...]
+    blind_rows: tuple[ResultRow, ...] = ()
 
     def select(self, task: str, **labels: str) -> list[ResultRow]:
         """Return the rows of a task with these labels."""
@@ -49,22 +54,30 @@ class ModelRows(NamedTuple):
 def group_by_model(results: pl.DataFrame, problems: Mapping[str, Problem], profile: str) -> Iterator[ModelRows]:
     """Yield the models of a profile in the order of their rows, baselines last.
 
-    A model with two sets of parameters occurs twice.
+    A model with two sets of parameters occurs twice. Rows of ``--blind`` belong to the model that was asked alike in
+    all else.
     """
     by_model: dict[tuple[str, str], list[ResultRow]] = defaultdict(list)
+    blind: dict[str, list[ResultRow]] = defaultdict(list)
+    titles: dict[tuple[str, str], str] = {}
     for row in results.iter_rows(named=True):
         if row["profile"] == profile:
             problem = problems[row["problem_id"]]
             # A measured value wins over a label of the same name, and a missing one leaves the label.
             labels = {name: value for name, value in problem.labels.items() if name not in row or row[name] is None}
-            by_model[row["model"], row["parameters"]].append({**row, **labels})
+            title = str(row.get("model_title") or row["model"])
+            if row.get("instruction") == BLIND:
+                blind[title].append({**row, **labels})
+            else:
+                titles[row["model"], row["parameters"]] = title
+                by_model[row["model"], row["parameters"]].append({**row, **labels})
     # The same model at two temperatures would otherwise be two rows of one name.
     several = {name for name, _ in by_model if sum(name == other for other, _ in by_model) > 1}
     names = ["", *BASELINES]
     order = sorted(by_model, key=lambda key: names.index(key[0]) if key[0] in names else 0)
     for name, parameters in order:
         title = f"{name} ({parameters[:8]})" if name in several else name
-        yield ModelRows(title, tuple(by_model[name, parameters]))
+        yield ModelRows(title, tuple(by_model[name, parameters]), tuple(blind[titles[name, parameters]]))
 
 
 def format_mean(values: Iterable[float], digits: int, *, with_count: bool = False, mark: str = "") -> str:
@@ -104,17 +117,29 @@ class ScoreBasis(NamedTuple):
 
 def counted_outcomes(model: ModelRows, basis: ScoreBasis, copied: Mapping[str, float]) -> Iterator[ProblemOutcome]:
     """Yield the values that the score counts; answers without a judgement are missing."""
+    blind = blind_values(model)
     for task in TASKS:
         for line in model.select(task, **basis.labels(task)):
             where = (task, str(line["repository"]), str(line["cluster"]))
             if task in (EASY_TASK, HARD_TASK):
                 if line["passed"] is not None:
-                    yield ProblemOutcome(*where, float(line["passed"]))
+                    yield ProblemOutcome(*where, float(line["passed"]), blind=blind.get(line["problem_id"]))
             elif (value := line.get("judged")) is not None:
                 # The judge's rating of the baseline `copy` is on the judge's scale; without it, the similarity of
                 # copying stands in for it.
                 copying = copied.get(line["problem_id"], MAX_JUDGED_SCORE * float(line.get("floor") or 0.0))
-                yield ProblemOutcome(*where, float(value), copying if task == MASKED_TASK else 0.0)
+                floor = copying if task == MASKED_TASK else 0.0
+                yield ProblemOutcome(*where, float(value), floor, blind.get(line["problem_id"]))
+
+
+def blind_values(model: ModelRows, name: str = "judged") -> dict[str, float]:
+    """Return the mean value of a model's blind answers by problem: right choices, or the value ``name``."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for line in model.blind_rows:
+        value = line["passed"] if line["task"] in (EASY_TASK, HARD_TASK) else line.get(name)
+        if value is not None:
+            found[str(line["problem_id"])].append(float(value))
+    return {problem_id: sum(values) / len(values) for problem_id, values in found.items()}
 
 
 def lowest_coverage(model: ModelRows, basis: ScoreBasis, problems: Mapping[str, Problem]) -> float:
