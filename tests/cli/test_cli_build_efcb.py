@@ -16,8 +16,8 @@ import pytest
 from caretbench.build.sources.pull_request import read_pull_requests
 from caretbench.files import write_rows
 from caretbench.suites.efcb.build import problem_building
-from caretbench.suites.efcb.build.attacks.leak_report import leak_report
 from caretbench.suites.efcb.build.build_folder import EfcbFolder
+from caretbench.suites.efcb.build.leak_report import leak_report
 from tests.support.command_run import CommandRun
 from tests.support.efcb_changes import changes, write_history
 from tests.support.git_repository import DAY, EPOCH, History, git

@@ -45,7 +45,7 @@ def reader(problems: list[Problem], *, blind: bool) -> Callable[[ChatPrompt], st
                 return problem.reference if shown_text or blind else "A"
         return "A"
 
-    read.version = f"reader {blind}"  # type: ignore[attr-defined]  # a function's version is an attribute of it
+    read.version = int(blind)  # type: ignore[attr-defined]  # a function's version is an attribute of it
     return read
 
 

@@ -16,15 +16,14 @@ MAX_STANDARD_ERRORS: Final = 3.0
 LeakKind = Literal["limit", "floor"]
 
 
-AttackFamily = Literal["shape", "feature", "learned", "text"]
+AttackFamily = Literal["shape", "text"]
 
 
 class Leak(Row):
     """The accuracy of one attack in one tier of one task; an exceeded ``limit`` fails the build.
 
-    ``accuracy`` and ``chance`` are shares from 0 to 1, ``standard_error`` is that of guessing. ``allowed`` is the
-    maximum number of standard errors above chance: three, and more for one of many features (Holm's correction). In a
-    tier that is ``has_too_few_questions``, features and learned attackers are not limits.
+    ``accuracy`` and ``chance`` are shares from 0 to 1, ``standard_error`` is that of guessing. A limit allows three
+    standard errors above chance.
     """
 
     task: str
@@ -37,7 +36,6 @@ class Leak(Row):
     accuracy: float
     chance: float
     standard_error: float
-    allowed: float = MAX_STANDARD_ERRORS
 
     @property
     def deviation(self) -> float:
@@ -52,11 +50,8 @@ class Leak(Row):
     @property
     def exceeds_limit(self) -> bool:
         """Return whether a limit is exceeded."""
-        # Position and length are balanced by construction, whatever the number of questions. A learned attacker of a
-        # small tier would fail builds by luck.
-        tested = self.family == "shape" or not self.has_too_few_questions
         # A deviation of exactly three standard errors is within the limit on every machine.
-        return self.kind == "limit" and tested and self.deviation > self.allowed + 1e-9
+        return self.kind == "limit" and self.deviation > MAX_STANDARD_ERRORS + 1e-9
 
 
 class BuiltFolder:

@@ -75,7 +75,7 @@ def patch_labels(repository: str, rendered: RenderedPatch, task: str, tier: str)
 
 
 # The version is hashed into every id, so that results of other questions never meet under one id.
-VERSION: Final = 2
+VERSION: Final = 3
 """Version of the construction of problems; changes of shown or drawn contents need a new one, and give new ids."""
 
 # 40 bits: of 10,000 ids two are alike with a probability of 5e-5.

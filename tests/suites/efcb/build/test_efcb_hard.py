@@ -6,19 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 from rapidfuzz.distance import Indel, Levenshtein
 
 from caretbench.build.sources.pull_request import PullRequest, read_pull_requests
 from caretbench.problem import ChoiceCheck, Question
-from caretbench.suites.efcb.build.attacks.code_likelihood import CodeModels
-from caretbench.suites.efcb.build.attacks.line_features import FEATURE_NAMES
 from caretbench.suites.efcb.build.change_filters import filter_changes
 from caretbench.suites.efcb.build.changes import render_patch
-from caretbench.suites.efcb.build.choices import gmcq_hard
-from caretbench.suites.efcb.build.choices.edit_pairs import RANK_SCORERS, SelectedEdits
 from caretbench.suites.efcb.build.choices.gmcq_hard import HardQuestion, hard_problems, hard_questions
+from caretbench.suites.efcb.build.edits.editable_patch import EditablePatch
 from caretbench.suites.efcb.build.edits.patch_parts import PatchEdit, Replacement
 from caretbench.suites.efcb.build.options import ChoiceOptions
 from caretbench.suites.efcb.problem_metadata import seeded_random
@@ -82,10 +78,6 @@ def check_default(items: Sequence[HardQuestion]) -> None:
                 undone[line] = gold.split("\n")[line]
         assert "\n".join(undone) == gold
         assert all(gold.split("\n")[line].startswith("+") for line in changed[both])
-    for repo in {item.pull.repo for item in items}:
-        for scorer in RANK_SCORERS:
-            counts = Counter(item.labels[f"{scorer}_rank"] for item in items if item.pull.repo == repo)
-            assert max(counts[rank] for rank in (1, 2, 3, 4)) - min(counts[rank] for rank in (1, 2, 3, 4)) <= 1
     places = Counter(item.correct for item in items)
     assert max(places.values()) - min(places[place] for place in range(4)) <= 1
 
@@ -94,7 +86,7 @@ def test_default_questions_have_no_clue() -> None:
     items, rejected = hard_questions(PULLS, ChoiceOptions())
     assert len(items) >= 20
     assert len(items) + len(rejected) == len(PULLS)
-    assert {one.reason for one in rejected} <= {"too_few_edits", "telling_edits", "no_fair_pair", "uneven_ranks"}
+    assert {one.reason for one in rejected} <= {"too_few_edits", "no_fair_pair"}
     check_default(items)
 
 
@@ -123,15 +115,15 @@ def test_changes_without_two_swaps_are_rejected() -> None:
 
 @pytest.mark.smoke
 @pytest.mark.parametrize(
-    ("edits", "passed", "reason"),
-    [(0, 0, "too_few_edits"), (9, 0, "telling_edits"), (9, 1, "telling_edits"), (9, 2, "no_fair_pair")],
+    ("lines", "reason"),
+    [((), "too_few_edits"), ((1,), "too_few_edits"), ((1, 1), "too_few_edits"), ((1, 2), "no_fair_pair")],
 )
 def test_a_change_without_pairs_has_the_reason_that_is_true_of_it(
-    monkeypatch: pytest.MonkeyPatch, edits: int, passed: int, reason: str
+    monkeypatch: pytest.MonkeyPatch, lines: tuple[int, ...], reason: str
 ) -> None:
-    one = PatchEdit("boundary", "<→<=", (Replacement(0, 1, 1, 2, "<="),))
-    found = SelectedEdits((one,) * passed, np.zeros((passed, len(FEATURE_NAMES))), edits)
-    monkeypatch.setattr(gmcq_hard, "select_edits", lambda *_: found)
+    # The same texts exchanged on two lines: no pair.
+    edits = [PatchEdit("boundary", "<→<=", (Replacement(0, line, 1, 2, "<="),)) for line in lines]
+    monkeypatch.setattr(EditablePatch, "draw_edits", lambda *_: edits)
     _, rejected = hard_questions(PULLS[:1], ChoiceOptions())
     assert [one.reason for one in rejected] == [reason]
 
@@ -171,8 +163,8 @@ def test_released_records(test_data: Path) -> None:
     for name in ("indigo", "tailscale"):
         records = list(read_pull_requests([test_data / "pull_requests" / f"{name}.jsonl.gz"]))
         pulls = filter_changes(records, "default").pulls
-        items, _ = hard_questions(pulls, ChoiceOptions(), code_models=CodeModels(records))
+        items, _ = hard_questions(pulls, ChoiceOptions())
         check_default(items)
         asked += len(items)
         of += len(pulls)
-    assert asked >= 0.2 * of, "the yield without a source tree"
+    assert asked >= 0.3 * of, "the yield without a source tree"

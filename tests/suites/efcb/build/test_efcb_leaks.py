@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from caretbench.problem import ChoiceCheck, NoSplice, Problem, Provenance, Question
-from caretbench.suites.efcb.build.attacks.leak_report import leak_report
+from caretbench.suites.efcb.build.leak_report import leak_report
 from caretbench.suites.efcb.choices import INSTRUCTION
 from caretbench.suites.efcb.floors import AttackQuestion, choice_credit, score_by_consensus
 from caretbench.suites.efcb.problem_metadata import seeded_random
@@ -22,7 +22,7 @@ def patch(words: str) -> str:
 
 
 def by_attack(problems: list[Problem]) -> dict[str, tuple[float, bool]]:
-    return {leak.attack: (leak.accuracy, leak.exceeds_limit) for leak in leak_report(problems, [])}
+    return {leak.attack: (leak.accuracy, leak.exceeds_limit) for leak in leak_report(problems)}
 
 
 def test_what_stands_always_in_one_place_or_is_longest_stops_a_build() -> None:
@@ -42,12 +42,8 @@ def test_fair_choices_pass_every_limit() -> None:
     for number in range(200):
         texts = [patch(f"word{draw.randrange(9999)} {draw.randrange(10, 99)} mend") for _ in range(4)]
         problems.append(asked(number, (*texts,), number % 4))
-    limits = [leak for leak in leak_report(problems, []) if leak.kind == "limit"]
+    limits = [leak for leak in leak_report(problems) if leak.kind == "limit"]
     assert sum(leak.family == "shape" for leak in limits) == 7
-    assert {leak.attack for leak in limits if leak.family == "learned"} == {
-        "learned here, linear",
-        "learned here, trees",
-    }
     assert [(leak.attack, leak.accuracy) for leak in limits if leak.exceeds_limit] == []
     assert {round(leak.standard_error, 9) for leak in limits} == {round((0.25 * 0.75 / 200) ** 0.5, 9)}
 
@@ -72,45 +68,10 @@ def test_a_factorial_of_two_changes_gives_consensus_nothing() -> None:
 def test_words_and_paths_are_floors_and_stop_nothing() -> None:
     others = (patch("other a"), patch("thing b"), patch("stuff c"))
     problems = [asked(n, (others[0], patch(f"parser{n} mend"), *others[1:]), 1, f"mend parser{n}") for n in range(40)]
-    found = {leak.attack: leak for leak in leak_report(problems, [])}
+    found = {leak.attack: leak for leak in leak_report(problems)}
     assert found["TF-IDF"].accuracy == found["BM25"].accuracy == 1.0
     assert found["paths"].accuracy == 1.0
     assert not any(leak.exceeds_limit for leak in found.values() if leak.kind == "floor")
-    assert all(leak.kind == "floor" for name, leak in found.items() if "likel" in name)
-
-
-def test_a_feature_that_tells_stops_a_build() -> None:
-    problems = []
-    for number in range(120):
-        texts = [patch(f"w {'7' * (2 if place == number % 4 else 5)} {number}") for place in range(4)]
-        texts = [text.replace("context", "context " + "x" * (7 * place % 5)) for place, text in enumerate(texts)]
-        problems.append(asked(number, (*texts,), number % 4))
-    found = {leak.attack: leak for leak in leak_report(problems, [])}
-    assert found["least digits"].exceeds_limit
-    assert found["learned here, linear"].exceeds_limit
-    assert found["learned here, linear"].family == "learned"
-    assert not found["most digits"].exceeds_limit
-    # One of many is allowed more than one alone.
-    assert found["least digits"].allowed > 3.5 > found["learned here, linear"].allowed == 3.0
-    small = leak_report(problems[:99], [])
-    assert all(leak.has_too_few_questions for leak in small)
-    assert not any(leak.exceeds_limit for leak in small if leak.family != "shape")
-
-
-def test_questions_of_a_set_tell_a_learner_nothing() -> None:
-    draw = seeded_random(9, "test", "sets")
-    problems = []
-    for number in range(40):
-        texts = [patch(f"w{draw.randrange(9999)} " + "z" * draw.randrange(20)) for _ in range(4)]
-        for place in range(4):
-            order = texts[place:] + texts[:place]  # the right one first
-            shown = (*order[1 : 1 + place], order[0], *order[1 + place :])
-            problems.append(
-                asked(4 * number + place, shown, place).model_copy(update={"overlap_group": f"set {number}"})
-            )
-    learned = [leak for leak in leak_report(problems, []) if leak.family in ("learned", "feature")]
-    assert len(learned) > 30
-    assert {round(leak.accuracy, 9) for leak in learned} == {0.25}
 
 
 def test_of_rotations_the_first_alone_counts() -> None:
@@ -119,4 +80,4 @@ def test_of_rotations_the_first_alone_counts() -> None:
         problem.model_copy(update={"id": problem.id + "/r1", "labels": {**problem.labels, "rotation": 1.0}})
         for problem in first
     ]
-    assert leak_report([*first, *turned], []) == leak_report(first, [])
+    assert leak_report([*first, *turned]) == leak_report(first)

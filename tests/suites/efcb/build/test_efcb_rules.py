@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import combinations
-from typing import cast
 
 import numpy as np
 import pytest
 
 from caretbench.build.sources.changes.automated_changes import is_version_change
 from caretbench.build.sources.pull_request import FileChange
-from caretbench.suites.efcb.build.attacks import attack_accuracy
-from caretbench.suites.efcb.build.attacks.code_likelihood import CodeModels
-from caretbench.suites.efcb.build.attacks.leak_report import holm_bound
-from caretbench.suites.efcb.build.attacks.learned_attackers import EditSample, LearnedAttackers, edit_weights
-from caretbench.suites.efcb.build.attacks.line_context import FloatArray
 from caretbench.suites.efcb.build.changes import render_patch
 from caretbench.suites.efcb.build.choices.candidate_pool import CandidatePool, _SetSearch
-from caretbench.suites.efcb.build.choices.edit_pairs import select_edits
 from caretbench.suites.efcb.build.choices.gmcq_easy import SetRanks, balance_sets
 from caretbench.suites.efcb.build.choices.sets_of_four import (
     ChangeReferences,
@@ -108,61 +101,6 @@ def test_a_change_that_names_another_is_no_choice_next_to_it() -> None:
         [render_patch(pull) for pull in pulls], [ChangeReferences.from_pull_request(pull) for pull in pulls], 0.5, 2.0
     )
     assert [fairness.related_changes(place).tolist() for place in range(4)] == [[0, 2], [1], [0, 2], [3]]
-
-
-CALLS = "def run(one, two, three):\n" + "".join(
-    f"    step{line}(one, two)\n    step{line}(two, three)\n" for line in range(6)
-)
-
-
-class Fixed:
-    """Attackers that let every edit pass with one chance."""
-
-    def __init__(self, chance: float) -> None:
-        self.chance = chance
-
-    def keep_probabilities(self, differences: FloatArray) -> FloatArray:
-        return np.full(len(differences), self.chance)
-
-
-def test_edits_are_used_as_often_as_the_attackers_let_them_pass() -> None:
-    pull = change(("a.py", added(CALLS)))
-    background = CodeModels([pull]).excluding(pull.repo)
-
-    def found(chance: float) -> tuple[int, int]:
-        one = select_edits(
-            EditablePatch(render_patch(pull)),
-            background,
-            cast("LearnedAttackers", Fixed(chance)),
-            seeded_random(0, "test", "pass"),
-        )
-        return one.edit_count, len(one.edits)
-
-    assert found(0.0)[0] >= 16
-    assert found(0.0)[1] == 0
-    assert found(1.0)[1] >= 16
-    assert 0 < found(0.1)[1] < found(1.0)[1]
-
-
-def test_no_fold_has_a_part_of_a_repository_or_of_a_set() -> None:
-    repositories = [f"o/{number % 3}" for number in range(30)]
-    assert attack_accuracy._folds(repositories, ["one set"] * 30) == repositories
-    folds = attack_accuracy._folds(["o/r"] * 80, [f"g{number // 4}" for number in range(80)])
-    assert all(len(set(folds[start : start + 4])) == 1 for start in range(0, 80, 4))
-    assert len(set(folds)) == 5
-
-
-def test_holms_correction_stops_at_the_first_that_is_not_above_its_bound() -> None:
-    two = holm_bound([0.0, 0.0])
-    assert two == pytest.approx(3.205, abs=0.001)
-    assert holm_bound([3.15, 3.1]) == two  # the second alone would be above 3
-    assert holm_bound([3.5, 3.1]) == pytest.approx(3.0)
-    assert holm_bound([3.5, 2.9]) == holm_bound([9.0, 9.0]) == pytest.approx(3.0)
-
-
-def test_the_edits_of_a_change_share_its_weight() -> None:
-    sample = EditSample(np.zeros((5, 1)), np.array([0, 0, 0, 0, 1]))
-    assert edit_weights(sample, np.array([1.0, 1.0, 1.0, 1.0, 0.5])).tolist() == [0.25] * 4 + [0.5]
 
 
 @pytest.mark.parametrize(("news", "release"), [(8, False), (70, False), (80, True)])

@@ -109,10 +109,7 @@ def _shortfall_lines(built: BuiltProblems) -> Iterator[str]:
 
 
 def _leak_lines(leaks: Sequence[Leak]) -> Iterator[str]:
-    """Yield a line for each attack, with a column for each tier; "!" marks exceeded limits.
-
-    Only features that are highest in some tier are printed; ``leaks.jsonl`` has all.
-    """
+    """Yield a line for each attack, with a column for each tier; "!" marks exceeded limits."""
     parts = list(dict.fromkeys((leak.task, leak.tier, leak.query) for leak in leaks))
     if not parts:
         return
@@ -128,12 +125,7 @@ def _leak_lines(leaks: Sequence[Leak]) -> Iterator[str]:
 def _leak_rows(leaks: Sequence[Leak], parts: Sequence[_Part]) -> Iterator[tuple[str, ...]]:
     sizes = {(leak.task, leak.tier, leak.query): leak for leak in leaks}
     found: dict[tuple[str, str], dict[_Part, str]] = {}
-    high = _highest_features(leaks)
     for leak in leaks:
-        feature = leak.family == "feature" and leak.kind == "limit"
-        # There are over 100 counts in each direction: all of them would bury the others.
-        if feature and leak.attack not in high and not leak.exceeds_limit:
-            continue
         row = found.setdefault((leak.kind, leak.attack), {})
         row[leak.task, leak.tier, leak.query] = f"{leak.accuracy:.3f}{'!' if leak.exceeds_limit else ''}"
     yield "", "problems", *(str(sizes[part].problems) for part in parts)
@@ -149,17 +141,6 @@ def _stacked_headings(parts: Sequence[_Part]) -> list[tuple[str, ...]]:
     heads = [" ".join(part if part[:2] in several else part[:2]).replace("_", " ").split() for part in parts]
     height = max(map(len, heads))
     return list(zip(*([""] * (height - len(words)) + words for words in heads), strict=True))
-
-
-def _highest_features(leaks: Sequence[Leak]) -> set[str]:
-    """Return the feature with the highest accuracy in each tier."""
-    best: dict[_Part, Leak] = {}
-    for leak in leaks:
-        if leak.family == "feature" and leak.kind == "limit":
-            part = leak.task, leak.tier, leak.query
-            if part not in best or leak.accuracy > best[part].accuracy:
-                best[part] = leak
-    return {leak.attack for leak in best.values()}
 
 
 class Shortfall(Row):
@@ -232,7 +213,7 @@ def leak_tables(leaks: Sequence[Leak]) -> Iterator[Table]:
     if not parts:
         return
     found = {(leak.kind, leak.attack, (leak.task, leak.tier, leak.query)): leak for leak in leaks}
-    attacks = dict.fromkeys((leak.kind, leak.attack) for leak in leaks if leak.family in ("shape", "text"))
+    attacks = dict.fromkeys((leak.kind, leak.attack) for leak in leaks)
     sizes = {(leak.task, leak.tier, leak.query): leak.problems for leak in leaks}
     heads = [" ".join(filter(None, (TASK_TITLES[task], tier, query.replace("_", " ")))) for task, tier, query in parts]
     rows = [

@@ -27,9 +27,9 @@ from caretbench.options import Option, StringList
 from caretbench.problem import ChoiceCheck, Problem, Question
 from caretbench.profiles import profile_named
 from caretbench.progress import Progress
-from caretbench.suites.efcb.build.attacks.leak_report import shape_leaks, shortcut_report
 from caretbench.suites.efcb.build.build_folder import EarlierBuild, EfcbFolder
 from caretbench.suites.efcb.build.build_report import build_result, leak_tables, missing_description_notes
+from caretbench.suites.efcb.build.leak_report import leak_report, shape_leaks
 from caretbench.suites.efcb.build.options import EfcbOptions
 from caretbench.suites.efcb.build.problem_building import build_problems
 from caretbench.suites.efcb.choices import LETTERS
@@ -373,7 +373,7 @@ class EfcbBuilder(Builder):
         loaded = self.suite.load(source)
         folder = None if source == "starter" else EfcbFolder(Path(source))
         facts = folder.repositories() if folder else {}
-        leaks = (folder.read_leaks() if folder else []) or shortcut_report(loaded.problems)
+        leaks = (folder.read_leaks() if folder else []) or leak_report(loaded.problems)
         return (*data_tables(loaded.problems, facts), *leak_tables(leaks))
 
     def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> QuestionGate:

@@ -13,8 +13,6 @@ from caretbench.build.sources.pull_request import PullRequest
 from caretbench.build.sources.repository import RepositoryFacts
 from caretbench.problem import ContextFile, NoSplice, Problem, Question, Row
 from caretbench.suites.efcb.build import masked_problems
-from caretbench.suites.efcb.build.attacks.code_likelihood import CodeModels
-from caretbench.suites.efcb.build.attacks.leak_report import leak_report
 from caretbench.suites.efcb.build.build_folder import EfcbManifest
 from caretbench.suites.efcb.build.change_filters import FilterResult, filter_changes
 from caretbench.suites.efcb.build.changes import (
@@ -28,6 +26,7 @@ from caretbench.suites.efcb.build.changes import (
 )
 from caretbench.suites.efcb.build.choices import gmcq_easy, gmcq_hard
 from caretbench.suites.efcb.build.edits.patch_parts import FileReaders, no_file_reader
+from caretbench.suites.efcb.build.leak_report import leak_report
 from caretbench.suites.efcb.build.masked_problems import NO_TEMPLATES
 from caretbench.suites.efcb.build.options import ChoiceOptions, EasyOptions, EfcbOptions
 from caretbench.suites.efcb.built_folder import Leak
@@ -181,7 +180,7 @@ def build_problems(
     rejected.sort(key=lambda one: (one.task, one.tier, one.repo, one.merge_sha, one.reason))
     # The report takes a third of a build. The starter set is built at first use, while its user waits, and goes
     # without.
-    leaks = leak_report(problems, pulls) if with_leak_report else []
+    leaks = leak_report(problems) if with_leak_report else []
     return BuiltProblems(options, filtered, (*problems,), (*rejected,), (*leaks,))
 
 
@@ -198,7 +197,7 @@ def _build_task(
         return [problem for item in questions for problem in gmcq_easy.easy_problems(item, easy)], refused
     if task == HARD_TASK:
         hard = ChoiceOptions.model_validate(common)
-        swapped, refused = gmcq_hard.hard_questions(pulls, hard, form, code_models=CodeModels(records), readers=readers)
+        swapped, refused = gmcq_hard.hard_questions(pulls, hard, form, readers=readers)
         return [problem for item in swapped for problem in gmcq_hard.hard_problems(item, hard)], refused
     if task == MASKED_TASK:
         masked, refused = masked_problems.masked_items(pulls, masked_problems.MaskOptions.model_validate(common), form)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
@@ -231,7 +232,8 @@ def _score_table(
         for task, value in score.answered_blind.items():
             return f"{TASK_TITLES[task]} is {_answered(value)}"
         cell = whole(score.corrected, name)
-        return f"{cell}\n{'blind answers' if score.blind else 'chance, copying'}" if cell[:1].isdigit() else cell
+        words = f"\n{'blind answers' if score.blind else 'chance, copying'}"
+        return cell + words if re.match(r"-?\d", cell) else cell
 
     rows = [
         (
@@ -244,28 +246,12 @@ def _score_table(
         for name, both in scores.items()
         for score in both
     ]
-    counted = "; ".join(
-        f"{TASK_TITLES[task]}: {', '.join(labels.values()).replace('_', ' ')}" for task, labels in basis.counted.items()
-    )
     return Table(
         "efcb-score",
         f"The EFCB score ({basis.profile} profile; the paper's Table 4, in form)",
         ("Model", "Mean", *TASK_TITLES.values(), "EFCB score", "Above floors"),
         (*rows, *(printed_score_rows() if basis.released else ())),
-        (
-            "Macro: the mean over repositories, as published; micro: over all problems. Intervals resample pull "
-            "requests.",
-            f"What is counted: {counted}; of other tasks everything.",
-            "MPR-Gen and Reverse-QA are judges' means from 0 to 10, hallucination is bad; no judge was validated "
-            "against people unless the section on judges says so. Without a grader the score is not known, nor where "
-            f"fewer than {MIN_COVERAGE:.0%} of a task's problems have a value.",
-            "Above floors: the same mean, with GMCQ-Hard and MPR-Gen as skill above the model's own answers without "
-            "the text (blind answers: --blind); where there are none, choices as skill above guessing, and MPR-Gen "
-            "net of copying. Under the default profile an answer that makes no statement counts as one with a "
-            "hallucination.",
-            f"{FAILED_CONTROLS_MARK}: a judge did not pass its controls; the score is withheld then. Rule {VERSION}.",
-            *_printed_notes(basis, scores, TASKS),
-        ),
+        _score_notes(scores, basis),
         tuple(
             dict.fromkeys(
                 f"the EFCB score is withheld: {'; '.join(dict.fromkeys(refused[name].values()))}"
@@ -273,6 +259,25 @@ def _score_table(
                 if refused[name] and both[0].published is not None
             )
         ),
+    )
+
+
+def _score_notes(scores: Mapping[str, Sequence[EfcbScore]], basis: ScoreBasis) -> tuple[str, ...]:
+    counted = "; ".join(
+        f"{TASK_TITLES[task]}: {', '.join(labels.values()).replace('_', ' ')}" for task, labels in basis.counted.items()
+    )
+    return (
+        "Macro: the mean over repositories, as published; micro: over all problems. Intervals resample pull requests.",
+        f"What is counted: {counted}; of other tasks everything.",
+        "MPR-Gen and Reverse-QA are judges' means from 0 to 10, hallucination is bad; no judge was validated "
+        "against people unless the section on judges says so. Without a grader the score is not known, nor where "
+        f"fewer than {MIN_COVERAGE:.0%} of a task's problems have a value.",
+        "Above floors: the same mean, with GMCQ-Hard and MPR-Gen as skill above the model's own answers without "
+        "the text (blind answers: --blind); where there are none, choices as skill above guessing, and MPR-Gen "
+        "net of copying. Under the default profile an answer that makes no statement counts as one with a "
+        "hallucination.",
+        f"{FAILED_CONTROLS_MARK}: a judge did not pass its controls; the score is withheld then. Rule {VERSION}.",
+        *_printed_notes(basis, scores, TASKS),
     )
 
 

@@ -1,7 +1,7 @@
 """GMCQ-Hard: four versions of one patch, one of which makes the described change.
 
-``default``: the patch, with one edit, with another, and with both. All choices have the same distance to the others,
-and edits are selected so that learned attackers, which do not read the question, are at chance.
+``default``: the patch, with one edit, with another, and with both. All choices have the same distance to the others.
+Most edits make a patch less natural, so a model's own answers without the text (``--blind``) are the floor.
 ``paper``: the patch and three versions with two words exchanged; the correct one is the most similar to the others.
 """
 
@@ -17,25 +17,13 @@ from typing import Final, NamedTuple
 from caretbench.build.sources.changes.descriptions import NO_TEMPLATE
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.problem import Label, Problem
-from caretbench.suites.efcb.build.attacks.attacker_calibration import MAX_CHANGES, calibrate_attackers
-from caretbench.suites.efcb.build.attacks.code_likelihood import CodeModel, CodeModels
-from caretbench.suites.efcb.build.attacks.learned_attackers import LearnedAttackers, load_attackers
 from caretbench.suites.efcb.build.changes import RejectedChange, change_query, render_patch, repository_templates
 from caretbench.suites.efcb.build.choices.choice_problems import choice_problems
-from caretbench.suites.efcb.build.choices.edit_pairs import (
-    RANK_SCORERS,
-    EditPair,
-    FeatureVector,
-    SelectedEdits,
-    balance_groups,
-    pairs_by_ranks,
-    score_edits,
-    select_edits,
-)
+from caretbench.suites.efcb.build.choices.edit_pairs import find_pair
 from caretbench.suites.efcb.build.edits.editable_patch import EditablePatch
 from caretbench.suites.efcb.build.edits.patch_parts import FileReaders, no_file_reader
 from caretbench.suites.efcb.build.options import ChoiceOptions, Query
-from caretbench.suites.efcb.choices import CHOICE_COUNT, WRONG_CHOICE_COUNT, balanced_positions, insert_choice
+from caretbench.suites.efcb.choices import WRONG_CHOICE_COUNT, balanced_positions, insert_choice
 from caretbench.suites.efcb.patches import RenderedPatch
 from caretbench.suites.efcb.problem_metadata import seeded_random
 
@@ -107,19 +95,15 @@ def hard_questions(
     options: ChoiceOptions,
     templates: Mapping[str, frozenset[str]] | None = None,
     *,
-    code_models: CodeModels | None = None,
     readers: FileReaders = no_file_reader,
-    attackers: LearnedAttackers | None = None,
 ) -> tuple[list[HardQuestion], list[RejectedChange]]:
     """Return the questions, and changes without one with the reason; the order of ``pulls`` does not matter.
 
-    ``too_few_edits``: no two valid edits on different lines. ``telling_edits``: learned attackers keep fewer than two.
-    ``no_fair_pair``: no two kept edits on different lines give four equidistant choices.
-    ``uneven_ranks``: all ranks that the edits give the correct choice are too frequent already.
+    ``too_few_edits``: no two valid edits on different lines. ``no_fair_pair``: no two of them give four different
+    programs at equal distances.
     ``too_few_words`` (``paper``): fewer than three possible exchanges of two words.
 
-    Without ``templates`` and ``code_models``, both are computed from ``pulls``; use the same for the leak report.
-    Without ``attackers``, the shipped ones select edits.
+    Without ``templates``, those of ``pulls`` are taken.
     """
     templates = repository_templates(pulls) if templates is None else templates
     queries_by_change: dict[tuple[str, str], tuple[Query, ...]] = {}
@@ -134,9 +118,7 @@ def hard_questions(
         else:
             rejected.append(RejectedChange.from_pull_request(pull, TASK, "no_query"))
     if options.rules.balanced_choices:
-        made, refused = _balance_edits(
-            by_repository, options, code_models or CodeModels(pulls), readers, attackers or load_attackers()
-        )
+        made, refused = _edit_patches(by_repository, options, readers)
     else:
         made, refused = _swap_words(by_repository, options)
     places = balanced_positions(
@@ -186,64 +168,18 @@ def _swap_words(
     return made, rejected
 
 
-def _balance_edits(
-    by_repository: Mapping[str, Sequence[PullRequest]],
-    options: ChoiceOptions,
-    code_models: CodeModels,
-    readers: FileReaders,
-    attackers: LearnedAttackers,
+def _edit_patches(
+    by_repository: Mapping[str, Sequence[PullRequest]], options: ChoiceOptions, readers: FileReaders
 ) -> tuple[list[_UnorderedQuestion], list[RejectedChange]]:
+    made: list[_UnorderedQuestion] = []
     rejected: list[RejectedChange] = []
-    drawn: list[tuple[PullRequest, SelectedEdits]] = []
-
-    def read(pull: PullRequest) -> tuple[EditablePatch, CodeModel]:
-        # A model of the repository that has counted the change itself would find the original by its own lines.
-        return EditablePatch(render_patch(pull), readers(pull)), code_models.excluding(pull.repo, pull)
-
-    for repository, members in by_repository.items():
-        draw = seeded_random(options.seed, f"{TASK} calibration", repository)
-        here = calibrate_attackers(attackers, map(read, draw.sample(members, min(MAX_CHANGES, len(members)))), draw)
-        for pull in members:
-            found = select_edits(*read(pull), here, seeded_random(options.seed, f"{TASK} edits", _change_key(pull)))
-            if len(found.edits) >= 2:
-                drawn.append((pull, found))
-            else:
-                reason = "telling_edits" if found.edit_count else "too_few_edits"
-                rejected.append(RejectedChange.from_pull_request(pull, TASK, reason))
-    pulls = [pull for pull, _ in drawn]
-    edits = score_edits(
-        [found for _, found in drawn], [pull.repo for pull in pulls], [*map(_change_key, pulls)], attackers
-    )
-    # Edits of all changes are drawn before any pair: the learners that rank pairs are trained on the kept edits of the
-    # whole build.
-    by_name = {_change_key(pull): pull for pull in pulls}
-    possible: dict[str, Mapping[FeatureVector, EditPair]] = {}
-    for pull, of_change in zip(pulls, edits, strict=True):
-        ways = pairs_by_ranks(
-            EditablePatch(render_patch(pull), readers(pull)),
-            of_change,
-            seeded_random(options.seed, f"{TASK} pairs", _change_key(pull)),
-        )
-        if ways:
-            possible[_change_key(pull)] = ways
-        else:
-            rejected.append(RejectedChange.from_pull_request(pull, TASK, "no_fair_pair"))
-    groups = {name: by_name[name].repo for name in possible}
-    chosen = balance_groups(possible, groups, options.seed, f"{TASK} ranks", CHOICE_COUNT)
-    rejected += [
-        RejectedChange.from_pull_request(by_name[name], TASK, "uneven_ranks")
-        for name in sorted(possible.keys() - chosen.keys())
-    ]
-    return [
-        _make_choices(by_name[name], possible[name][ranks], ranks) for name, ranks in sorted(chosen.items())
-    ], rejected
-
-
-def _make_choices(pull: PullRequest, pair: EditPair, ranks: FeatureVector) -> _UnorderedQuestion:
-    patch = EditablePatch(render_patch(pull))
-    wrong = [patch.apply(edits).text for edits in ([pair.first], [pair.second], [pair.first, pair.second])]
-    facts: dict[str, Label] = {
-        f"{scorer}_rank": float(rank + 1) for scorer, rank in zip(RANK_SCORERS, ranks, strict=True)
-    }
-    facts["edits"] = sorted((pair.first.kind, pair.second.kind))
-    return _UnorderedQuestion(pull, patch.rendered.text, tuple(wrong), facts)
+    for pull in (pull for members in by_repository.values() for pull in members):
+        patch = EditablePatch(render_patch(pull), readers(pull))
+        pair = find_pair(patch, seeded_random(options.seed, f"{TASK} edits", _change_key(pull)))
+        if isinstance(pair, str):
+            rejected.append(RejectedChange.from_pull_request(pull, TASK, pair))
+            continue
+        right, *wrong = (patch.apply(edits).text for edits in pair.versions)
+        kinds = sorted((pair.first.kind, pair.second.kind))
+        made.append(_UnorderedQuestion(pull, right, tuple(wrong), {"edits": kinds}))
+    return made, rejected

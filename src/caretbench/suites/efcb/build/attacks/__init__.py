@@ -1,1 +1,0 @@
-"""Attacks that answer questions by counting and learning."""
