@@ -10,12 +10,16 @@ import pytest
 
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.errors import DataError, MachineError
-from caretbench.problem import Problem
+from caretbench.problem import Problem, Question
 from caretbench.suites import load_suite
 from caretbench.suites.efcb.build import leak_report as leaks
 from caretbench.suites.efcb.build.change_filters import filter_changes
+from caretbench.suites.efcb.build.changes import render_patch
+from caretbench.suites.efcb.build.choices.edit_pairs import _are_equidistant
+from caretbench.suites.efcb.build.choices.version_texts import VersionSet, _fault
 from caretbench.suites.efcb.build.options import EfcbOptions
 from caretbench.suites.efcb.build.problem_building import build_problems, task_and_tier
+from caretbench.suites.efcb.choices import query_text
 from caretbench.suites.efcb.starter_set import starter_history, starter_problems
 from caretbench.suites.efcb.starter_set import starter_problems as starter
 from caretbench.suites.efcb.starter_set.starter_history import (
@@ -35,8 +39,9 @@ HEAD = "4237547d7b44abb360e0c1177be919de1417776c"
 FEWEST = {
     "gmcq-easy random": 100,
     "gmcq-easy matched": 100,
+    "gmcq-easy same_file": 100,
     "gmcq-easy adversarial": 100,
-    "gmcq-hard": 90,
+    "gmcq-hard four_texts": 52,
     "mpr-gen added": 100,
     "mpr-gen changed": 20,
     "reverse-qa": 100,
@@ -216,5 +221,33 @@ def test_nothing_is_given_away(problems: list[Problem]) -> None:
     assert {leak.tier for leak in limits if leak.task == "gmcq-easy" and not leak.has_too_few_questions} == {
         "random",
         "matched",
+        "same_file",
         "adversarial",
     }
+
+
+def test_people_wrote_four_texts_for_four_versions(pulls: list[PullRequest]) -> None:
+    problems = list(starter.version_problems(pulls))
+    sets: dict[str, list[Problem]] = {}
+    for problem in problems:
+        assert problem.labels["text_by"] == "people"
+        sets.setdefault(str(problem.labels["choice_set"]), []).append(problem)
+    assert len(problems) == len({problem.id for problem in problems}) == 52
+    shown = {pull.title: render_patch(pull).text for pull in pulls}
+    for one, members in zip(starter.starter_versions(), sets.values(), strict=True):
+        assert {problem.reference for problem in members} == set("ABCD")
+        versions = []
+        for problem in members:
+            assert isinstance(problem.shown, Question)
+            versions.append(problem.shown.choices["ABCD".index(problem.reference)])
+        # Each line occurs once, both edits are made, and the choices are four programs at equal distances.
+        assert versions[0] == shown[one.change]
+        assert len(set(versions)) == 4
+        assert _are_equidistant(versions)
+        assert [edit.edited in versions[3] for edit in (one.first, one.second)] == [True, True]
+        found = VersionSet("", tuple(versions))
+        assert [len(found.edited_lines(number)) for number in range(4)] == [2] * 4
+        assert _fault(found, [query_text(problem) for problem in members]) is None
+    # Words of the text point at no version more often than at another.
+    floors = {leak.attack: leak.accuracy for leak in leaks.leak_report(problems) if leak.family == "text"}
+    assert floors["TF-IDF"] <= 0.6

@@ -1,6 +1,11 @@
 ; See syntax/scopes.py for the words.
 [(function_definition) (lambda_expression) (compound_statement) (field_declaration_list) (for_statement)
  (for_range_loop) (catch_clause) (if_statement) (while_statement) (case_statement)] @scope
+; functions without a body: prototypes, members, pointers to functions, also behind pointers and references
+[(declaration declarator: (function_declarator)) (declaration declarator: (_ (function_declarator)))
+ (field_declaration declarator: (function_declarator)) (field_declaration declarator: (_ (function_declarator)))
+ (parameter_declaration declarator: (function_declarator)) (type_definition declarator: (function_declarator))
+ (abstract_function_declarator)] @scope
 (parameter_declaration type: (_) @type declarator: (identifier) @parameter)
 (parameter_declaration type: (_) @type declarator: (reference_declarator (identifier) @parameter))
 (parameter_declaration type: (_) @type declarator: (pointer_declarator declarator: (identifier) @parameter))

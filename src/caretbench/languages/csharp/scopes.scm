@@ -1,5 +1,7 @@
 ; See syntax/scopes.py for the words.
 [(method_declaration) (constructor_declaration) (local_function_statement) (lambda_expression) (accessor_declaration)
+ (anonymous_method_expression) (delegate_declaration) (operator_declaration) (conversion_operator_declaration)
+ (indexer_declaration) (class_declaration) (struct_declaration) (record_declaration)
  (block) (declaration_list) (for_statement) (foreach_statement) (catch_clause) (using_statement) (switch_section)] @scope
 (parameter type: (_) @type name: (identifier) @parameter)
 (parameter !type name: (identifier) @parameter)

@@ -1,7 +1,7 @@
 ; See syntax/scopes.py for the words.
 [(function_declaration) (method_declaration) (func_literal) (block) (if_statement) (for_statement)
  (expression_switch_statement) (type_switch_statement) (expression_case) (default_case) (type_case)
- (communication_case)] @scope
+ (communication_case) (method_elem) (function_type)] @scope
 (parameter_declaration name: (identifier) @parameter type: (_) @type)
 (variadic_parameter_declaration name: (identifier) @parameter)
 (short_var_declaration left: (expression_list (identifier) @local) right: (expression_list) @values)

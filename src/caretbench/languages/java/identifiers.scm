@@ -41,4 +41,5 @@
 [(method_declaration) (constructor_declaration) (lambda_expression)] @function
 [(block) (class_body) (interface_body) (enum_body) (array_initializer) (switch_block) (catch_type) (type_list)
  (constructor_body)] @unordered
+(switch_label (_) (_)) @unordered
 (binary_expression operator: ["==" "!=" "+" "*" "&" "|" "^" "&&" "||"]) @symmetric

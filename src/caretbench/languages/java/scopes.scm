@@ -1,6 +1,6 @@
 ; See syntax/scopes.py for the words.
 [(method_declaration) (constructor_declaration) (compact_constructor_declaration) (lambda_expression) (block)
- (class_body) (enum_body_declarations) (interface_body) (for_statement) (enhanced_for_statement) (catch_clause)
+ (class_body) (record_declaration) (enum_body_declarations) (interface_body) (for_statement) (enhanced_for_statement) (catch_clause)
  (try_with_resources_statement) (switch_block_statement_group) (switch_rule) (constructor_body)] @scope
 (formal_parameter type: (_) @type name: (identifier) @parameter)
 (spread_parameter (variable_declarator name: (identifier) @parameter))

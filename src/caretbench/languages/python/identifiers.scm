@@ -31,6 +31,8 @@
 (type (_) @type)
 
 [(function_definition) (lambda)] @function
+(comparison_operator operators: ["in" "not in"] (tuple) @unordered .)
+(union_pattern) @unordered
 [(block) (set) (list) (dictionary) (argument_list (keyword_argument) (keyword_argument))] @unordered
 (binary_operator operator: ["+" "*" "&" "|" "^"]) @symmetric
 (boolean_operator operator: ["and" "or"]) @symmetric

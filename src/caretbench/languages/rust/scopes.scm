@@ -1,5 +1,5 @@
 ; See syntax/scopes.py for the words.
-[(function_item) (closure_expression) (block) (impl_item) (trait_item) (for_expression) (match_arm) (if_expression)
+[(function_item) (function_signature_item) (function_type) (closure_expression) (block) (impl_item) (trait_item) (for_expression) (match_arm) (if_expression)
  (while_expression)] @scope
 (parameter pattern: (identifier) @parameter type: (_) @type)
 (closure_parameters (identifier) @parameter)

@@ -1,4 +1,6 @@
 ; inherits: ecmascript
+[(function_signature) (method_signature) (abstract_method_signature) (function_type) (constructor_type) (call_signature)
+ (construct_signature)] @scope
 (required_parameter pattern: (identifier) @parameter)
 (required_parameter pattern: (identifier) @parameter type: (_) @type)
 (required_parameter pattern: (identifier) @parameter value: (_) @value)

@@ -10,13 +10,13 @@ from caretbench.problem import Profile
 from caretbench.profiles import ProfileRule, ProfileRules
 from caretbench.suites.efcb.problem_metadata import EASY_TASK, HARD_TASK, MASKED_TASK
 
-QueryVariant = Literal["title_and_description", "title_only", "description_only", "scrubbed"]
-"""Text that describes the change in a question; ``change_queries.py`` explains the variants."""
+QueryVariant = Literal["title_and_description", "title_only", "description_only", "scrubbed", "written"]
+"""Text that describes the change in a question; ``written``: for one version of its patch."""
 
 DEFAULT_VARIANT: Final[QueryVariant] = "title_and_description"
 
 
-EasyTier = Literal["random", "matched", "adversarial", "resistant"]
+EasyTier = Literal["random", "matched", "same_file", "adversarial", "resistant"]
 """Difficulty of GMCQ-Easy, by the selection of the wrong choices."""
 
 
@@ -47,7 +47,7 @@ class EfcbProfile(ProfileRules):
         ),
     )
     easy_tiers = ProfileRule[tuple[EasyTier, ...]](
-        "Tiers of GMCQ-Easy", paper=("random",), default=("random", "matched", "adversarial", "resistant")
+        "Tiers of GMCQ-Easy", paper=("random",), default=("random", "matched", "same_file", "adversarial", "resistant")
     )
     # The paper's release shows only the description; according to the paper the title is shown, too.
     choice_queries = ProfileRule[tuple[QueryVariant, ...]](

@@ -31,6 +31,9 @@ TASK_TITLES: Final[Mapping[str, str]] = {
     HALLUCINATION_TASK: "Reverse-QA-Hallu",
 }  # fmt: skip
 
+FOUR_TEXTS_TIER: Final = "four_texts"
+"""Tier of GMCQ-Hard in which each of four versions of a patch has a text of its own."""
+
 SUITE_NAME: Final = "efcb"
 OTHER_LANGUAGE: Final = "other"
 PART_WORDS: Final[Mapping[str, str]] = {
@@ -38,10 +41,13 @@ PART_WORDS: Final[Mapping[str, str]] = {
     HARD_TASK: "GMCQ-Hard: edits of one patch",
     "random": "random patches",
     "matched": "similar patches (matched)",
+    "same_file": "changes to one file (same file)",
     "adversarial": "misleading words (adversarial)",
     "resistant": "useless words (resistant)",
     "title_and_description": "by title and description",
     "description_only": "by description only",
+    "four_texts": "four texts for four versions",
+    "written": "by a text for each version",
 }
 """Words for the labels of the parts that are never averaged; joined, they are the title of a part."""
 

@@ -10,6 +10,8 @@ from typing import get_args
 
 from caretbench.suites.efcb.build import problem_building
 from caretbench.suites.efcb.build.change_filters import FILTERS, NEAR_DUPLICATE_FILTER
+from caretbench.suites.efcb.build.choices.edit_pairs import NoPairReason
+from caretbench.suites.efcb.build.choices.version_texts import NoTextReason
 from caretbench.suites.efcb.build.masked_problems import NoWindowReason
 from tests.support.efcb_changes import build_tasks, records
 
@@ -47,7 +49,10 @@ def is_a_reason(node: ast.Assign | ast.Return) -> bool:
 
 def of_changes() -> set[str]:
     """Return the reasons that the suite's modules give to changes."""
-    found = {*FILTERS} | {NEAR_DUPLICATE_FILTER, *get_args(NoWindowReason)}
+    found = {*FILTERS} | {
+        NEAR_DUPLICATE_FILTER,
+        *(get_args(NoWindowReason) + get_args(NoPairReason) + get_args(NoTextReason)),
+    }
     for path in SUITE.rglob("*.py"):
         text = path.read_text("utf-8")
         if "Rejected" not in text and "reasons" not in text:

@@ -20,8 +20,9 @@ from caretbench.suites.efcb.build.choices.sets_of_four import (
     SetRelations,
     build_sets_of_four,
 )
-from caretbench.suites.efcb.build.edits.editable_patch import EditablePatch
-from caretbench.suites.efcb.build.edits.patch_parts import patch_parts
+from caretbench.suites.efcb.build.edits.edit_guards import have_same_meaning
+from caretbench.suites.efcb.build.edits.editable_patch import EditablePatch, _swaps_unordered_parts
+from caretbench.suites.efcb.build.edits.patch_parts import PatchEdit, Replacement, patch_parts
 from caretbench.suites.efcb.build.options import EasyOptions
 from caretbench.suites.efcb.problem_metadata import seeded_random
 from tests.support.efcb_programs import added, change
@@ -162,3 +163,35 @@ def test_no_edit_brings_a_removed_line_back() -> None:
     assert "use(two, one)" in lines
     assert "show(two, one)" not in lines
     assert patch.refusals["old_side"]
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "unordered"),
+    [
+        ("a.go", 'func f(s string) {\n\tswitch s {\n\tcase "one", "two":\n\t\tuse(s)\n\t}\n}', True),
+        ("a.go", 'func f(s string) {\n\tswitch s {\n\tcase "one":\n\t\ta()\n\tcase "two":\n\t\tb()\n\t}\n}', False),
+        ("a.py", 'def f(s):\n    if s in ("one", "two"):\n        use(s)', True),
+        ("a.py", 'def f(s):\n    use(("one", "two"))', False),
+        ("a.ts", 'function f(s: string) {\n  if (["one", "two"].includes(s)) use(s);\n}', True),
+        ("a.rb", 'def f(s)\n  case s\n  when "one", "two"\n    use(s)\n  end\nend', True),
+        ("a.java", 'class A {\n  void f(String s) {\n    switch (s) { case "one", "two": use(s); }\n  }\n}', True),
+    ],
+)
+def test_entries_of_a_case_and_of_a_searched_list_have_no_order(path: str, code: str, unordered: bool) -> None:
+    patch = EditablePatch(render_patch(change((path, added(code)))))
+    places = {}
+    for number, line in enumerate(patch._lines[0]):
+        places |= {
+            word: (0, number, line.index(word), line.index(word) + 5) for word in ('"one"', '"two"') if word in line
+        }
+    edit = PatchEdit(
+        "swap-constant", "", (Replacement(*places['"one"'], '"two"'), Replacement(*places['"two"'], '"one"'))
+    )
+    assert patch._edit_guard(edit) == "without_order" or not unordered
+    assert _swaps_unordered_parts(patch._units[0], edit) == unordered
+
+
+def test_let_and_subject_declare_the_same() -> None:
+    assert have_same_meaning("let", "subject", "ruby")
+    assert have_same_meaning("let", "let!", "ruby")
+    assert not have_same_meaning("let", "before", "ruby")

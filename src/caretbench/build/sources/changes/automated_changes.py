@@ -76,8 +76,11 @@ def is_backport(title: str) -> bool:
     return _matches_start(title, bot_patterns().titles.backport)
 
 
-VERSION: Final = "releases@2"
-"""Version of these rules. 2: source files are no changelogs or manifests, whatever their names."""
+VERSION: Final = "releases@3"
+"""Version of these rules.
+
+2: source files are no changelogs or manifests, whatever their names. 3: ``prepare ky 0.1.42`` and other titles.
+"""
 
 # Below 1: release commits touch a copyright year or a date in passing.
 MIN_VERSION_LINE_SHARE: Final = 0.95

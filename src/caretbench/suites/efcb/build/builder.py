@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from pydantic import JsonValue
 
@@ -29,12 +29,13 @@ from caretbench.profiles import profile_named
 from caretbench.progress import Progress
 from caretbench.suites.efcb.build.build_folder import EarlierBuild, EfcbFolder
 from caretbench.suites.efcb.build.build_report import build_result, leak_tables, missing_description_notes
+from caretbench.suites.efcb.build.choices.version_texts import CHECKER_ROLE, WRITER_ROLE, TextSource
 from caretbench.suites.efcb.build.leak_report import leak_report, shape_leaks
 from caretbench.suites.efcb.build.options import EfcbOptions
 from caretbench.suites.efcb.build.problem_building import build_problems
-from caretbench.suites.efcb.choices import LETTERS
+from caretbench.suites.efcb.choices import CHOICE_SET_LABEL, LETTERS
 from caretbench.suites.efcb.floors import MIN_QUESTIONS
-from caretbench.suites.efcb.problem_metadata import SUITE_NAME, TASKS
+from caretbench.suites.efcb.problem_metadata import FOUR_TEXTS_TIER, SUITE_NAME, TASKS
 from caretbench.suites.efcb.tables.data_tables import data_tables
 from caretbench.suites.suite_types import BuildResult, Table
 from caretbench.suites.validity import ResumableGate, Validity
@@ -65,10 +66,17 @@ class QuestionGate(ResumableGate):
             first.setdefault(_shown(problem), problem.id)
         sizes = Counter(map(_tier, all_problems or problems))
         shortcuts = _shortcuts(all_problems or problems) if problems else {}
+        # Whoever ignores the texts is right in one of four only where all four are asked.
+        broken_sets: dict[str, list[str]] = defaultdict(list)
+        for problem in all_problems or problems:
+            if _set(problem) and (first[_shown(problem)] != problem.id or any(self._faults(problem))):
+                broken_sets[_set(problem)].append(problem.id)
         for problem in problems:
             twin = first[_shown(problem)]
             known = [f"near_duplicate: {twin}"] if twin != problem.id else []
             known += shortcuts.get(_tier(problem)[:3], [])
+            if broken := next((name for name in broken_sets.get(_set(problem), ()) if name != problem.id), None):
+                known.append(f"incomplete_set: {broken} of its set of four is invalid")
             yield self._verdict(problem, known, sizes[_tier(problem)])
 
     def _verdict(self, problem: Problem, known: Sequence[str], size: int) -> Validity:
@@ -123,6 +131,11 @@ class QuestionGate(ResumableGate):
             yield f"copying_answers: copying reaches {reference['floor']:.3f}"
 
 
+def _set(problem: Problem) -> str:
+    """Return the set of four texts of a question; empty for others."""
+    return str(problem.labels[CHOICE_SET_LABEL]) if problem.labels.get("tier") == FOUR_TEXTS_TIER else ""
+
+
 def _tier(problem: Problem) -> tuple[str, ...]:
     """Return the labels of questions that are tested together: task, tier, query variant and order of choices."""
     return tuple(str(problem.labels.get(name, "")) for name in ("task", "tier", "query", "rotation"))
@@ -140,8 +153,9 @@ def _shortcuts(problems: Sequence[Problem]) -> dict[tuple[str, ...], list[str]]:
 
 
 def _doubts(problem: Problem, size: int) -> Iterator[str]:
-    # No attack can be tested, so nothing is known against the question, and nothing for it.
-    if size < MIN_QUESTIONS and any(isinstance(check, ChoiceCheck) for check in problem.checks):
+    # No attack can be tested, so nothing is known against the question, and nothing for it. In sets of four texts
+    # whoever ignores the text is right in one of four, however few there are.
+    if not _set(problem) and size < MIN_QUESTIONS and any(isinstance(check, ChoiceCheck) for check in problem.checks):
         tier = " ".join(part for part in _tier(problem)[:2] if part)
         yield f"too_small_to_test: {tier} has {size} questions; attacks are tested with {MIN_QUESTIONS}"
 
@@ -171,6 +185,8 @@ OPTIONS: Final = (
     Option("rotations", int, "Number of orders of the choices in which each question is asked; the score is their "
            "mean.", "build", default=1, minimum=1, maximum=4, help_group=_QUESTIONS),
     Option("seed", int, "Random seed.", "build", default=0, help_group=_QUESTIONS),
+    Option("texts", Path, "Texts that people wrote for the choices of GMCQ-Hard: a JSONL file of problem, choice, text "
+           "and picked.", "build", metavar="FILE", help_group=_QUESTIONS),
 )  # fmt: skip
 """Options of ``caretbench build efcb``."""
 
@@ -293,7 +309,7 @@ class MiningSession:
 
 
 def build_questions(
-    sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress
+    sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress, models: BuildModels
 ) -> BuildResult:
     """Mine merged changes and build problems from them; an interrupted build continues.
 
@@ -308,8 +324,11 @@ def build_questions(
     wanted = EfcbOptions(
         seed=options["seed"], profile=profile_named(options["profile"]), rotations=options["rotations"]
     )
+    texts = TextSource.of(options["texts"], models)
+    if texts and not wanted.rules.balanced_choices:
+        raise UsageError("--profile paper asks by the change's own text; leave writer, checker and --texts out")
     chosen: dict[str, JsonValue] = {
-        "tasks": list(tasks), "rotations": wanted.rotations,
+        "texts": texts and texts.record(), "tasks": list(tasks), "rotations": wanted.rotations,
         "since": period.since, "until": period.until, "limit": period.limit,
     }  # fmt: skip
     folder = EfcbFolder(output)
@@ -325,7 +344,7 @@ def build_questions(
         if earlier is not None and (replaced := earlier.replacement_note(Counter(pull.repo for pull in pulls))):
             progress.note(replaced)
         with SourceFilesByRepository(mining.clones) as trees:
-            built = build_problems(pulls, wanted, tasks, progress, readers=trees.file_reader)
+            built = build_problems(pulls, wanted, tasks, progress, readers=trees.file_reader, texts=texts)
         manifest = built.make_manifest(pulls, mining.repositories, chosen, mining.skipped)
         folder.write_build(manifest, built.problems, built.rejected, built.leaks, usable=built.usable)
     notes = [*missing_description_notes(built, pulls, mining.repositories)]
@@ -346,6 +365,10 @@ class EfcbBuilder(Builder):
     name = SUITE_NAME
     about = "merged changes: a clone, OWNER/NAME at GitHub, or a file of changes mined before"
     options = OPTIONS
+    roles: ClassVar[Mapping[str, str]] = {
+        WRITER_ROLE: "writes a text for each of four versions of a patch (optional)",
+        CHECKER_ROLE: "picks the version from the text",
+    }
 
     def build(
         self,
@@ -359,14 +382,14 @@ class EfcbBuilder(Builder):
         """Build questions about merged changes.
 
         No program is run; only sources at GitHub need the network. The build fails (status 1) if position, length
-        or similarity reveal the right answers. Run the same command again to resume.
+        or similarity reveal the right answers. With -m writer= and -m checker= (or --texts) each of four versions of a
+        patch has a text of its own. Run the same command again to resume.
 
         Examples:
           caretbench build efcb ~/code/project owner/name -o tasks
           caretbench build efcb ~/code/project --since 2026-01-01 --max-changes 100 -o tasks
         """
-        del models
-        return build_questions(sources, output, options, progress)
+        return build_questions(sources, output, options, progress, models)
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """Return repositories and questions, as the paper's Tables 2 and 3, and the leak report."""

@@ -25,6 +25,7 @@ from caretbench.suites.efcb.build.changes import (
     repository_templates,
 )
 from caretbench.suites.efcb.build.choices import gmcq_easy, gmcq_hard
+from caretbench.suites.efcb.build.choices.version_texts import TextSource
 from caretbench.suites.efcb.build.edits.patch_parts import FileReaders, no_file_reader
 from caretbench.suites.efcb.build.leak_report import leak_report
 from caretbench.suites.efcb.build.masked_problems import NO_TEMPLATES
@@ -155,26 +156,36 @@ def build_problems(
     *,
     with_leak_report: bool = True,
     readers: FileReaders = no_file_reader,
+    texts: TextSource | None = None,
 ) -> BuiltProblems:
     """Return all problems of the changes; the order of the changes does not matter.
 
     Without ``with_leak_report`` a build takes a third less time. ``readers`` returns a reader of a change's source
-    files, if they are available.
+    files, if they are available; ``texts`` are those of versions of a patch.
 
     Raises:
         DataError: a change occurs twice, with differences.
+        AnswersMissingError: an answer of a model is missing.
     """
     progress("changes filtered", 0, len(pulls))
     filtered = filter_changes(pulls, options.profile)
     progress("changes filtered", len(pulls), None)
     problems: list[Problem] = []
     rejected = list(filtered.rejected)
+    count = len(filtered.pulls)
     for task in tasks:
-        progress("tasks built", 0, len(tasks))
-        made, refused = _build_task(task, filtered.pulls, pulls, options, readers)
+        progress(f"changes for {task}", 0, count)
+        done = 0
+
+        def examined(task: str = task) -> None:
+            nonlocal done
+            done += 1
+            progress(f"changes for {task}", 1, None)
+
+        made, refused = _build_task(task, (filtered.pulls, pulls), options, (readers, texts), examined)
         problems += made
         rejected += refused
-        progress("tasks built", 1, None)
+        progress(f"changes for {task}", count - done, None)
     # The same bytes for every order of sources, so that two builds can be compared by their hash.
     problems.sort(key=lambda problem: problem.id)
     rejected.sort(key=lambda one: (one.task, one.tier, one.repo, one.merge_sha, one.reason))
@@ -185,8 +196,14 @@ def build_problems(
 
 
 def _build_task(
-    task: str, pulls: Sequence[PullRequest], records: Sequence[PullRequest], options: EfcbOptions, readers: FileReaders
+    task: str,
+    changes: tuple[Sequence[PullRequest], Sequence[PullRequest]],
+    options: EfcbOptions,
+    sources: tuple[FileReaders, TextSource | None],
+    examined: Callable[[], None],
 ) -> tuple[list[Problem], list[RejectedChange]]:
+    """Return the problems of a task, from accepted and from all mined changes, and rejected changes."""
+    (pulls, records), (readers, texts) = changes, sources
     common = options.model_dump()
     # Of all mined changes, not of the accepted ones: a form shows by its repetition, and filters remove most of the
     # repetitions.
@@ -197,7 +214,7 @@ def _build_task(
         return [problem for item in questions for problem in gmcq_easy.easy_problems(item, easy)], refused
     if task == HARD_TASK:
         hard = ChoiceOptions.model_validate(common)
-        swapped, refused = gmcq_hard.hard_questions(pulls, hard, form, readers=readers)
+        swapped, refused = gmcq_hard.hard_questions(pulls, hard, form, readers=readers, texts=texts, examined=examined)
         return [problem for item in swapped for problem in gmcq_hard.hard_problems(item, hard)], refused
     if task == MASKED_TASK:
         masked, refused = masked_problems.masked_items(pulls, masked_problems.MaskOptions.model_validate(common), form)

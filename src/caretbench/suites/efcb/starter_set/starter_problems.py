@@ -11,8 +11,10 @@ import shutil
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Sequence
 from importlib import resources
+from itertools import product
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -20,9 +22,13 @@ from caretbench.build.sources.git_mining import mine_git
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.errors import DataError, MachineError
 from caretbench.files import cache_folder, read_rows, sha256_text, write_rows
-from caretbench.problem import Problem
-from caretbench.suites.efcb.build.options import EfcbOptions
+from caretbench.problem import Problem, Row
+from caretbench.suites.efcb.build.changes import render_patch
+from caretbench.suites.efcb.build.choices.gmcq_hard import HardQuestion, four_text_questions, hard_problems
+from caretbench.suites.efcb.build.choices.version_texts import SetTexts
+from caretbench.suites.efcb.build.options import ChoiceOptions, EfcbOptions
 from caretbench.suites.efcb.build.problem_building import build_problems
+from caretbench.suites.efcb.problem_metadata import HARD_TASK, TASKS
 from caretbench.suites.efcb.starter_set.starter_history import (
     FileTree,
     HistoryChange,
@@ -186,8 +192,61 @@ def load_starter_problems() -> list[Problem]:
     path = cache_folder() / "data" / f"efcb-starter-{_digits()}" / "problems.jsonl"
     if not path.exists():
         with temporary_folder("efcb-starter") as folder:
-            write_rows(path, build_problems(mine_starter(folder), EfcbOptions(), with_leak_report=False).problems)
+            pulls = mine_starter(folder)
+            # By the changes' own texts GMCQ-Hard is answered without them.
+            tasks = [task for task in TASKS if task != HARD_TASK]
+            built = build_problems(pulls, EfcbOptions(), tasks, with_leak_report=False).problems
+            problems = list[Problem](built)
+            problems += version_problems(pulls)
+            problems.sort(key=lambda problem: problem.id)
+            write_rows(path, problems)
     return list(read_rows(path, Problem))
+
+
+class StarterEdit(Row):
+    """An edit of one added line, and what the code does there without and with it."""
+
+    line: str
+    edited: str
+    text: str
+    edited_text: str
+
+
+class StarterVersions(Row):
+    """Four versions of a change, by its title: each edit is made or not."""
+
+    change: str
+    first: StarterEdit
+    second: StarterEdit
+
+
+def starter_versions() -> list[StarterVersions]:
+    """Return the sets of ``starter/versions.toml``."""
+    table = tomllib.loads((resources.files("caretbench.suites.efcb") / "starter/versions.toml").read_text("utf-8"))
+    return [StarterVersions.model_validate(entry) for entry in table["set"]]
+
+
+def version_problems(pulls: Sequence[PullRequest]) -> Iterator[Problem]:
+    """Yield the problems of GMCQ-Hard: four texts for four versions of a change, written by people."""
+    by_title = {pull.title: pull for pull in pulls}
+    options = ChoiceOptions()
+    for one in starter_versions():
+        pull = by_title[one.change]
+        shown = render_patch(pull).text
+        choices, texts = [], []
+        for first, second in product((False, True), repeat=2):
+            version = shown
+            for edit, made in ((one.first, first), (one.second, second)):
+                version = version.replace(f"\n+{edit.line}\n", f"\n+{edit.edited if made else edit.line}\n")
+            choices.append(version)
+            texts.append(
+                f"{one.first.edited_text if first else one.first.text} "
+                f"{one.second.edited_text if second else one.second.text}"
+            )
+        item = HardQuestion(pull, tuple(choices), 0, (), {})
+        told = SetTexts(tuple(texts), "people")
+        for question in four_text_questions(item, told, sha256_text(one.change)[:_DIGITS], options.seed):
+            yield from hard_problems(question, options)
 
 
 def mine_starter(folder: Path) -> list[PullRequest]:

@@ -434,7 +434,7 @@ def _choice_row(
     problems, questions = sizes
     answered = sorted({str(line["problem_id"]) for line in lines})
     best = best_floor(floors, answered)
-    blind = blind_values(model) if part[0] == HARD_TASK else {}
+    blind = blind_values(model) if part[:2] == (HARD_TASK, "") else {}
     if blind and blind.keys() >= set(answered):
         # GMCQ-Hard is answered from its choices alone more often than from its words.
         floors, best = {**floors, _BLIND: blind}, _BLIND

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Final
@@ -111,14 +111,12 @@ class CandidatePool:
     @cached_property
     def folders(self) -> csr_array:
         """Matrix of changes and folders, 1 where a change touches a folder."""
-        rows, columns = [], []
-        numbers: dict[str, int] = {}
-        for row, patch in enumerate(self.rendered):
-            for folder in sorted({str(PurePosixPath(file.path).parent) for file in patch.files}):
-                rows.append(row)
-                columns.append(numbers.setdefault(folder, len(numbers)))
-        shape = (len(self.rendered), max(len(numbers), 1))
-        return csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+        return _incidence([{str(PurePosixPath(file.path).parent) for file in patch.files} for patch in self.rendered])
+
+    @cached_property
+    def files(self) -> csr_array:
+        """Matrix of changes and files, 1 where a change touches a file."""
+        return _incidence([{file.path for file in patch.files} for patch in self.rendered])
 
     @cached_property
     def languages(self) -> npt.NDArray[np.int64]:
@@ -126,6 +124,14 @@ class CandidatePool:
         names = [main_language(patch) for patch in self.rendered]
         order = sorted(set(names))
         return np.array([order.index(name) for name in names], dtype=np.int64)
+
+
+def _incidence(names: Sequence[Collection[str]]) -> csr_array:
+    """Return the matrix of changes and names, 1 where a change has a name."""
+    numbers: dict[str, int] = {}
+    pairs = [(row, numbers.setdefault(name, len(numbers))) for row, own in enumerate(names) for name in sorted(own)]
+    rows, columns = zip(*pairs, strict=True) if pairs else ((), ())
+    return csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(names), max(len(numbers), 1)))
 
 
 class _SetSearch:
@@ -151,8 +157,8 @@ class _SetSearch:
     def relations(self) -> SetRelations:
         """Return the relations for building sets."""
         near = self._near.__getitem__
-        # In this tier a partner must be a rival, and only the nearest ones are.
-        partners = near if self._tier == "resistant" else self.partners
+        # In these tiers a partner must be a rival, or change the same file, and only the nearest ones do.
+        partners = near if self._tier in ("resistant", "same_file") else self.partners
         return SetRelations(len(self._pool.pulls), near, partners, self._fair, self._set_costs, self._draws)
 
     def partners(self, index: int) -> Indices:
@@ -199,6 +205,9 @@ class _SetSearch:
             return apart
         if self._tier == "matched":
             return self._matching_costs(left, right)
+        if self._tier == "same_file":
+            shared = (self._pool.files[left] @ self._pool.files[right].T).toarray() > 0
+            return np.where(shared, self._matching_costs(left, right), _IMPOSSIBLE_COST)
         return self._adversarial_costs(left, right)
 
     def _matching_costs(self, left: Indices, right: Indices) -> Scores:
@@ -246,6 +255,11 @@ class _SetSearch:
             pairs[0, one] + pairs[0, two] + pairs[0, three]
             + pairs[one, two] + pairs[one, three] + pairs[two, three]
         )  # fmt: skip
+        if self._tier == "same_file":
+            # Pairs that share a file may share different ones.
+            touched = self._pool.files[rows].toarray() > 0
+            touched = touched[:, touched[0]]
+            costs[~(touched[one] & touched[two] & touched[three]).any(axis=1)] = _IMPOSSIBLE_COST
         return costs + self._word_match_costs(rows, triples) if self._tier == "resistant" else costs
 
     def _word_match_costs(self, rows: Indices, triples: Indices) -> Costs:

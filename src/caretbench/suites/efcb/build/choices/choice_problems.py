@@ -7,6 +7,7 @@ format of the answer belong to the prompt.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.problem import ChoiceCheck, Label, NoSplice, Problem, Question
@@ -17,28 +18,33 @@ from caretbench.suites.efcb.options import DEFAULT_VARIANT
 from caretbench.suites.efcb.problem_metadata import SUITE_NAME, problem_id
 
 
-def choice_problems(
-    pull: PullRequest,
-    task: str,
-    tier: str,
-    query: Query,
-    choices: Sequence[str],
-    correct: int,
-    labels: Mapping[str, Label],
-    options: EfcbOptions,
-) -> Iterator[Problem]:
-    """Yield the problem in ``options.rotations`` cyclic orders of its four patches, the given order first.
+class ChoiceItem(NamedTuple):
+    """Four patches, of which the one at ``correct``, counted from 0, is right.
 
-    ``labels`` are added to the common labels; ``correct`` is counted from 0.
+    ``labels`` are added to the common ones. ``version`` names the right one of several versions of a patch.
+    """
+
+    pull: PullRequest
+    task: str
+    tier: str
+    choices: Sequence[str]
+    correct: int
+    labels: Mapping[str, Label]
+    version: str = ""
+
+
+def choice_problems(item: ChoiceItem, query: Query, options: EfcbOptions) -> Iterator[Problem]:
+    """Yield the problem in ``options.rotations`` cyclic orders of its four patches, the given order first.
 
     Raises:
         ValueError: the choices are not four different ones, ``correct`` is out of range, or the query is empty.
     """
+    pull, task, tier, choices, correct, labels, version = item
     if not query.text.strip():
         raise ValueError(f"{pull.repo} {pull.merge_sha}: its {query.variant} is empty")
     if len(choices) != CHOICE_COUNT or len(set(choices)) != CHOICE_COUNT or not 0 <= correct < CHOICE_COUNT:
         raise ValueError(f"{pull.repo} {pull.merge_sha}: {task} needs four different choices, one of them right")
-    variant = "" if query.variant == DEFAULT_VARIANT else query.variant
+    variant = version or ("" if query.variant == DEFAULT_VARIANT else query.variant)
     shared = common_labels(pull, render_patch(pull, include_generated=options.rules.shows_generated_files), task, tier)
     for turn, turned, position in rotate_choices(choices, correct, options.rotations):
         yield Problem(

@@ -18,6 +18,10 @@ _MAX_TRIES: Final = 60
 """Maximum number of pairs that are examined for a change."""
 
 
+NoPairReason = Literal["too_few_edits", "no_fair_pair"]
+"""Reason why a change has no two edits."""
+
+
 class EditPair(NamedTuple):
     """Two edits on different lines."""
 
@@ -30,7 +34,7 @@ class EditPair(NamedTuple):
         return ([], [self.first], [self.second], [self.first, self.second])
 
 
-def find_pair(patch: EditablePatch, generator: random.Random) -> EditPair | Literal["too_few_edits", "no_fair_pair"]:
+def find_pair(patch: EditablePatch, generator: random.Random) -> EditPair | NoPairReason:
     """Return two edits of a patch that give four different programs at equal distances, or why there are none."""
     edits = patch.draw_edits(generator, MAX_EDITS)
     pairs = _separate_pairs(edits, generator)

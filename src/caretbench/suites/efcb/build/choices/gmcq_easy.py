@@ -1,8 +1,9 @@
 """GMCQ-Easy: four patches of one repository, one of which makes the described change.
 
-Changes are put into sets of four, and each member of a set is the correct choice of one question. Four tiers:
-``random`` draws sets, ``matched`` has similar changes, ``adversarial`` has changes whose texts resemble each other's
-patches, and ``resistant`` keeps sets in which word scores find at most one of the four.
+Changes are put into sets of four, and each member of a set is the correct choice of one question. Five tiers:
+``random`` draws sets, ``matched`` has similar changes, ``same_file`` has changes to one file, ``adversarial`` has
+changes whose texts resemble each other's patches, and ``resistant`` keeps sets in which word scores find at most one of
+the four.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from caretbench.files import sha256_text
 from caretbench.problem import Label, Problem
 from caretbench.suites.efcb.build.changes import RejectedChange, change_query, repository_templates
 from caretbench.suites.efcb.build.choices.candidate_pool import CandidatePool
-from caretbench.suites.efcb.build.choices.choice_problems import choice_problems
+from caretbench.suites.efcb.build.choices.choice_problems import ChoiceItem, choice_problems
 from caretbench.suites.efcb.build.choices.sets_of_four import ChoiceSet
 from caretbench.suites.efcb.build.options import EasyOptions, Query
 from caretbench.suites.efcb.choices import CHOICE_COUNT, CHOICE_SET_LABEL, balanced_positions, insert_choice
@@ -168,7 +169,9 @@ def easy_problems(item: EasyQuestion, options: EasyOptions) -> Iterator[Problem]
     if item.choice_set:
         labels[CHOICE_SET_LABEL] = item.choice_set
     for query in item.queries:
-        yield from choice_problems(item.pull, TASK, item.tier, query, item.choices, item.correct, labels, options)
+        yield from choice_problems(
+            ChoiceItem(item.pull, TASK, item.tier, item.choices, item.correct, labels), query, options
+        )
 
 
 def _question_key(one: _DrawnQuestion, tier: EasyTier) -> str:

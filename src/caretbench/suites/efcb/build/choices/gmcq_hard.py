@@ -1,7 +1,8 @@
 """GMCQ-Hard: four versions of one patch, one of which makes the described change.
 
 ``default``: the patch, with one edit, with another, and with both. All choices have the same distance to the others.
-Most edits make a patch less natural, so a model's own answers without the text (``--blind``) are the floor.
+Most edits make a patch less natural, so a model's own answers without the text (``--blind``) are the floor. With texts
+for all four versions, each of them is right once, and no such floor is needed.
 ``paper``: the patch and three versions with two words exchanged; the correct one is the most similar to the others.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 import random
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Final, NamedTuple
 
@@ -18,14 +19,15 @@ from caretbench.build.sources.changes.descriptions import NO_TEMPLATE
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.problem import Label, Problem
 from caretbench.suites.efcb.build.changes import RejectedChange, change_query, render_patch, repository_templates
-from caretbench.suites.efcb.build.choices.choice_problems import choice_problems
+from caretbench.suites.efcb.build.choices.choice_problems import ChoiceItem, choice_problems
 from caretbench.suites.efcb.build.choices.edit_pairs import find_pair
+from caretbench.suites.efcb.build.choices.version_texts import VERSION_NAMES, SetTexts, TextSource, VersionSet
 from caretbench.suites.efcb.build.edits.editable_patch import EditablePatch
 from caretbench.suites.efcb.build.edits.patch_parts import FileReaders, no_file_reader
 from caretbench.suites.efcb.build.options import ChoiceOptions, Query
-from caretbench.suites.efcb.choices import WRONG_CHOICE_COUNT, balanced_positions, insert_choice
+from caretbench.suites.efcb.choices import CHOICE_SET_LABEL, WRONG_CHOICE_COUNT, balanced_positions, insert_choice
 from caretbench.suites.efcb.patches import RenderedPatch
-from caretbench.suites.efcb.problem_metadata import seeded_random
+from caretbench.suites.efcb.problem_metadata import FOUR_TEXTS_TIER, problem_id, seeded_random
 
 _WORD = re.compile(r"\S*[^\W\d]\S*")
 # Most pairs of words of a patch are different, so that three exchanges need a few draws; a patch of one repeated word
@@ -79,6 +81,8 @@ class HardQuestion(NamedTuple):
     correct: int
     queries: tuple[Query, ...]
     labels: Mapping[str, Label]
+    tier: str = ""
+    version: str = ""
 
 
 class _UnorderedQuestion(NamedTuple):
@@ -96,6 +100,8 @@ def hard_questions(
     templates: Mapping[str, frozenset[str]] | None = None,
     *,
     readers: FileReaders = no_file_reader,
+    texts: TextSource | None = None,
+    examined: Callable[[], None] = lambda: None,
 ) -> tuple[list[HardQuestion], list[RejectedChange]]:
     """Return the questions, and changes without one with the reason; the order of ``pulls`` does not matter.
 
@@ -103,7 +109,8 @@ def hard_questions(
     programs at equal distances.
     ``too_few_words`` (``paper``): fewer than three possible exchanges of two words.
 
-    Without ``templates``, those of ``pulls`` are taken.
+    Without ``templates``, those of ``pulls`` are taken. With ``texts`` the questions are those of sets of four texts.
+    ``examined`` is called for each change.
     """
     templates = repository_templates(pulls) if templates is None else templates
     queries_by_change: dict[tuple[str, str], tuple[Query, ...]] = {}
@@ -118,7 +125,7 @@ def hard_questions(
         else:
             rejected.append(RejectedChange.from_pull_request(pull, TASK, "no_query"))
     if options.rules.balanced_choices:
-        made, refused = _edit_patches(by_repository, options, readers)
+        made, refused = _edit_patches(by_repository, options, readers, examined)
     else:
         made, refused = _swap_words(by_repository, options)
     places = balanced_positions(
@@ -127,13 +134,20 @@ def hard_questions(
     items = [
         _order_choices(one, places[_change_key(one.pull)], queries_by_change[one.pull.key], options) for one in made
     ]
+    if texts is not None:
+        items, undescribed = _described(items, texts, options)
+        rejected += undescribed
     return items, sorted([*rejected, *refused], key=lambda one: (one.repo, one.merge_sha, one.reason))
 
 
 def hard_problems(item: HardQuestion, options: ChoiceOptions) -> Iterator[Problem]:
     """Yield the problems of a question: one for each query variant and order of the choices."""
     for query in item.queries:
-        yield from choice_problems(item.pull, TASK, "", query, item.choices, item.correct, item.labels, options)
+        yield from choice_problems(
+            ChoiceItem(item.pull, TASK, item.tier, item.choices, item.correct, item.labels, item.version),
+            query,
+            options,
+        )
 
 
 def _change_key(pull: PullRequest) -> str:
@@ -146,6 +160,45 @@ def _order_choices(
     wrong = list(made.wrong)
     seeded_random(options.seed, f"{TASK} order", _change_key(made.pull)).shuffle(wrong)
     return HardQuestion(made.pull, insert_choice(made.right, wrong, place), place, queries, made.labels)
+
+
+def _described(
+    items: Sequence[HardQuestion], texts: TextSource, options: ChoiceOptions
+) -> tuple[list[HardQuestion], list[RejectedChange]]:
+    """Return four questions for each set whose texts pass, one for each version, with balanced orders."""
+    sets = {_problem_name(item, options): item for item in items}
+    found = texts.describe([VersionSet(name, item.choices) for name, item in sets.items()], options.seed)
+    asked: list[HardQuestion] = []
+    rejected: list[RejectedChange] = []
+    for name, item in sets.items():
+        told = found[name]
+        if isinstance(told, str):
+            reason: str = told
+            rejected.append(RejectedChange.from_pull_request(item.pull, TASK, reason, FOUR_TEXTS_TIER))
+            continue
+        asked += four_text_questions(item, told, name.rpartition("/")[2], options.seed)
+    return asked, rejected
+
+
+def four_text_questions(item: HardQuestion, told: SetTexts, digits: str, seed: int) -> list[HardQuestion]:
+    """Return a question for each of the four choices of ``item``, by its text; ``digits`` name the set."""
+    group = f"{item.pull.repo} {FOUR_TEXTS_TIER} {digits}"
+    labels = {**item.labels, CHOICE_SET_LABEL: group, "text_by": told.text_by}
+    # Each letter is right once, so that a position is right in one of the four, as any rule without the text is.
+    places = balanced_positions(dict.fromkeys(VERSION_NAMES, group), seed, f"{TASK} {group}")
+    asked = []
+    for number, (version, text) in enumerate(zip(VERSION_NAMES, told.texts, strict=True)):
+        others = [choice for place, choice in enumerate(item.choices) if place != number]
+        seeded_random(seed, f"{TASK} order {version}", group).shuffle(others)
+        choices = insert_choice(item.choices[number], others, places[version])
+        query = Query("written", text)
+        asked.append(HardQuestion(item.pull, choices, places[version], (query,), labels, FOUR_TEXTS_TIER, version))
+    return asked
+
+
+def _problem_name(item: HardQuestion, options: ChoiceOptions) -> str:
+    """Return the id of a question by the change's own text, whose choices people describe."""
+    return problem_id(TASK, "", item.pull.repo, item.pull.merge_sha, options.configuration_hash)
 
 
 def _swap_words(
@@ -169,12 +222,16 @@ def _swap_words(
 
 
 def _edit_patches(
-    by_repository: Mapping[str, Sequence[PullRequest]], options: ChoiceOptions, readers: FileReaders
+    by_repository: Mapping[str, Sequence[PullRequest]],
+    options: ChoiceOptions,
+    readers: FileReaders,
+    examined: Callable[[], None],
 ) -> tuple[list[_UnorderedQuestion], list[RejectedChange]]:
     made: list[_UnorderedQuestion] = []
     rejected: list[RejectedChange] = []
     for pull in (pull for members in by_repository.values() for pull in members):
         patch = EditablePatch(render_patch(pull), readers(pull))
+        examined()
         pair = find_pair(patch, seeded_random(options.seed, f"{TASK} edits", _change_key(pull)))
         if isinstance(pair, str):
             rejected.append(RejectedChange.from_pull_request(pull, TASK, pair))

@@ -47,6 +47,7 @@ class _Table(BaseModel):
     frame: _Frame
     symmetric: _Symmetric
     log: _Log
+    alike: Mapping[str, tuple[frozenset[str], ...]]
     counterparts: Mapping[str, tuple[tuple[str, str] | tuple[str, str, str], ...]]
 
 
@@ -96,6 +97,8 @@ def is_framework_function(name: str) -> bool:
 
 def have_same_meaning(one: str, other: str, grammar: str) -> bool:
     """Return whether two functions do nearly the same: ``toBe``, ``toEqual``; ``Error``, ``Errorf``."""
+    if any({one, other} <= names for names in _table().alike.get(_language(grammar), ())):
+        return True
     shorter, longer = sorted((one, other), key=len)
     # Variants of one function: both give the same result for most arguments, so that neither choice is wrong.
     if re.fullmatch(

@@ -336,21 +336,21 @@ def _count_repeated_neighbours(lines: Iterable[str]) -> int:
 
 def _swaps_unordered_parts(unit: ParsedPart, edit: PatchEdit) -> bool:
     """Return whether an exchange swaps two parts of a construct without order."""
-    found = [unit.names_by_position[one[:4]] for one in edit.replacements if one[:4] in unit.names_by_position]
-    if len(found) != 2:
+    if len(edit.replacements) != 2:
         return False
-    one, other = found
+    # Literals, too: `case "a", "b"` and a list that is searched have no order.
+    one, other = (unit.byte_span(replacement) for replacement in edit.replacements)
     data = unit.data
-    for number in set(one.unordered_groups) & set(other.unordered_groups):
-        first, second = (
-            next((span for span in unit.unordered_parts[number] if span.contains((name.start, name.end))), None)
-            for name in (one, other)
-        )
+    for spans in unit.unordered_parts.values():
+        # Most groups of a file are elsewhere.
+        if not spans or spans[0].start > min(one, other)[0] or spans[-1].end < max(one, other)[1]:
+            continue
+        first, second = (next((span for span in spans if span.contains(place)), None) for place in (one, other))
         if first is None or second is None or first == second:
             continue
         changed = [
-            data[span.start : name.start] + encode(new.name) + data[name.end : span.end]
-            for span, name, new in ((first, one, other), (second, other, one))
+            data[span.start : place[0]] + encode(new.text) + data[place[1] : span.end]
+            for span, place, new in zip((first, second), (one, other), edit.replacements, strict=True)
         ]
         if [_blank(text) for text in changed] == [_blank(data[span.start : span.end]) for span in (second, first)]:
             return True

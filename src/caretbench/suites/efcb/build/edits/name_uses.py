@@ -14,7 +14,7 @@ import tree_sitter
 
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.suites.efcb.build.edits.edit_guards import ancestors
-from caretbench.suites.efcb.build.edits.patch_parts import OUTSIDE_PATCH, Occurrence, PatchPart
+from caretbench.suites.efcb.build.edits.patch_parts import OUTSIDE_PATCH, Occurrence, PatchPart, Replacement
 from caretbench.syntax.analysis_types import Span
 from caretbench.syntax.parser import encode, parse
 from caretbench.syntax.parser import text_of as text
@@ -74,6 +74,7 @@ class ParsedPart:
         self.kinds = node_kinds(part.grammar)
         self.static = part.grammar in STATIC_LANGUAGES
         self._starts = [0, *accumulate(len(row) + 1 for row in self.data.split(b"\n"))]
+        self._row_of = {line: row for row, line in enumerate(part.lines)}
         self._hunk_of = {line: number for number, hunk in enumerate(part.hunks) for line in hunk.lines}
         self.added = frozenset().union(*(hunk.added for hunk in part.hunks))
 
@@ -111,6 +112,13 @@ class ParsedPart:
         before = len(self.data[first:start].decode("utf-8", "surrogatepass")) + 1
         written = self.data[start:end].decode("utf-8", "surrogatepass")
         return Occurrence(self.part.file, line, before, before + len(written), written)
+
+    def byte_span(self, replaced: Replacement) -> tuple[int, int]:
+        """Return the bytes of the text that a replacement is for."""
+        row = self._row_of[replaced.line]
+        line = self.data[self._starts[row] : self._starts[row + 1] - 1].decode("utf-8", "surrogatepass")
+        begin, end = (self._starts[row] + len(encode(line[: column - 1])) for column in (replaced.start, replaced.end))
+        return begin, end
 
     def parse_with_rows(self, rows: Mapping[int, str]) -> tree_sitter.Tree:
         """Return the tree of the text with other rows, parsed incrementally."""
