@@ -20,7 +20,8 @@ BODILESS = {
     ),
     "csharp": (
         "delegate void D(int inner);\ninterface I { void Run(int inner); int this[int inner] { get; } }\n"
-        "record R(int inner);\nclass P(int inner) { }\nclass A { public static A operator +(A inner, A other) => inner; "
+        "record R(int inner);\nclass P(int inner) { }\n"
+        "class A { public static A operator +(A inner, A other) => inner; "
         "void Outer(int given) { D d = delegate(int inner) { }; Use(HERE); } }\n"
     ),
     "cpp": (

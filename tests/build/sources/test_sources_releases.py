@@ -122,6 +122,9 @@ def test_titles_of_releases(title: str) -> None:
         "Version the cache keys",
         "Bump the limit to 1.5 times the size",
         "Prepare statements once",
+        "Prepare tests for 1.10",
+        "prepare the parser for 2.0 syntax",
+        "Merge support for 1.2",
     ],
 )
 def test_titles_that_are_not(title: str) -> None:
