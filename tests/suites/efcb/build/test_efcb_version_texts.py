@@ -13,13 +13,14 @@ from caretbench.build.build_models import NO_MODELS, BuildRequest
 from caretbench.errors import DataError, UsageError
 from caretbench.files import write_rows
 from caretbench.problem import ChoiceCheck, Problem, Question
-from caretbench.suites.efcb.build.builder import EfcbBuilder
+from caretbench.suites.efcb.build.builder import QuestionGate
 from caretbench.suites.efcb.build.choices.gmcq_hard import hard_problems, hard_questions
 from caretbench.suites.efcb.build.choices.version_texts import PeoplesText, TextSource, VersionSet
 from caretbench.suites.efcb.build.leak_report import leak_report
 from caretbench.suites.efcb.build.options import ChoiceOptions
 from caretbench.suites.efcb.choices import LETTERS, query_text
 from caretbench.suites.efcb.problem_metadata import FOUR_TEXTS_TIER
+from caretbench.suites.efcb.suite import Efcb
 from tests.support.efcb_changes import changes
 
 PULLS = changes(8)
@@ -188,7 +189,13 @@ def test_a_set_with_an_invalid_question_is_invalid_whole() -> None:
     problems, _ = problems_of(TextSource({}, Scripted(right_writer, right_checker)))
     group = str(problems[0].labels["choice_set"])
     broken = [one.model_copy(update={"reference": "E"}) if one is problems[0] else one for one in problems]
-    gate = EfcbBuilder().gate(lambda: pytest.fail("nothing is executed"), lambda _count: None)
+
+    def measure(problem: Problem, text: str | None) -> dict[str, float]:
+        return {
+            name: value for entry in Efcb().measure(problem, text, "default") for name, value in entry.values.items()
+        }
+
+    gate = QuestionGate(measure)
     for problem, found in zip(broken, gate.decide(broken), strict=True):
         if problem.labels["choice_set"] != group:
             assert not any("incomplete_set" in reason for reason in found.reasons)
