@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.syntax.parser import has_error, parse
+from caretbench.syntax.parser import parse
 from caretbench.syntax.uses.declarations import DeclarationIndex
 
 BODILESS = {
@@ -45,7 +45,7 @@ BODILESS = {
 def test_a_parameter_of_a_function_without_a_body_is_not_visible_elsewhere(grammar: str) -> None:
     code = BODILESS[grammar]
     tree = parse(code.encode(), grammar)
-    assert not has_error(code, grammar)
+    assert not tree.root_node.has_error
     index, here = DeclarationIndex(tree.root_node, grammar), code.index("HERE")
     assert len(index.by_name("inner")) >= 3
     assert index.resolve("inner", here) is None
