@@ -81,8 +81,8 @@ def patch_labels(repository: str, rendered: RenderedPatch, task: str, tier: str)
 
 
 # The version is hashed into every id, so that results of other questions never meet under one id.
-VERSION: Final = 3
-"""Version of the construction of problems; changes of shown or drawn contents need a new one, and give new ids."""
+VERSIONS: Final[Mapping[str, int]] = dict.fromkeys(TASKS, 2) | {HARD_TASK: 3}
+"""Versions of the construction by task; changes of shown or drawn contents need a new one, and give new ids."""
 
 # 40 bits: of 10,000 ids two are alike with a probability of 5e-5.
 _DIGITS: Final = 10
@@ -103,7 +103,7 @@ def problem_id(
     configuration. A rotation of the same choices has the suffix ``-r1``, and the same digits. Tier and variant may be
     empty.
     """
-    digits = sha256_text(str(VERSION), task, tier, variant, repo, merge_sha, configuration)[:_DIGITS]
+    digits = sha256_text(str(VERSIONS[task]), task, tier, variant, repo, merge_sha, configuration)[:_DIGITS]
     kind = "-".join(_slug(part) for part in (task, tier, variant) if part)
     turned = f"-r{rotation}" if rotation else ""
     return f"{_slug(repo.rsplit('/', 1)[-1])}/{kind}/{digits}{turned}"
