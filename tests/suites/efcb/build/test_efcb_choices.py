@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from caretbench.build.sources.pull_request import FileChange, PullRequest
 from caretbench.problem import ChoiceCheck, Question
 from caretbench.suites.efcb.build.changes import render_patch
-from caretbench.suites.efcb.build.choices.choice_problems import choice_problems
+from caretbench.suites.efcb.build.choices.choice_problems import ChoiceItem, choice_problems
 from caretbench.suites.efcb.build.options import EfcbOptions, Query
 from caretbench.suites.efcb.choices import balanced_positions, insert_choice, query_text, rotate_choices
 from caretbench.suites.efcb.problem_metadata import main_language, problem_id, seeded_random
@@ -82,7 +82,7 @@ def test_a_problem_shows_the_choices_as_given() -> None:
     choices = ("one", "two", "three", "four")
     query = Query("title_only", "call new")
     (problem,) = choice_problems(
-        change(), "gmcq-easy", "matched", query, choices, 2, {"lexical_margin": 0.5}, EfcbOptions()
+        ChoiceItem(change(), "gmcq-easy", "matched", choices, 2, {"lexical_margin": 0.5}), query, EfcbOptions()
     )
     assert isinstance(problem.shown, Question)
     assert problem.shown.choices == choices
@@ -103,22 +103,25 @@ def test_a_problem_shows_the_choices_as_given() -> None:
     [(("a", "b", "c"), 0), (("a", "b", "c", "a"), 0), (("a", "b", "c", "d"), 4), (("a", "b", "c", "d"), -1)],
 )
 def test_choices_that_ask_nothing_are_refused(choices: tuple[str, ...], correct: int) -> None:
+    item = ChoiceItem(change(), "gmcq-hard", "", choices, correct, {})
     with pytest.raises(ValueError, match="four different"):
-        next(choice_problems(change(), "gmcq-hard", "", Query("title_only", "x"), choices, correct, {}, EfcbOptions()))
+        next(choice_problems(item, Query("title_only", "x"), EfcbOptions()))
 
 
 def test_a_query_that_says_nothing_is_refused() -> None:
+    item = ChoiceItem(change(), "gmcq-easy", "", "abcd", 0, {})
     with pytest.raises(ValueError, match="is empty"):
-        next(choice_problems(change(), "gmcq-easy", "", Query("description_only", "\n"), "abcd", 0, {}, EfcbOptions()))
+        next(choice_problems(item, Query("description_only", "\n"), EfcbOptions()))
 
 
 def test_rotations_show_every_choice_at_every_place() -> None:
     problems = list(
         choice_problems(
-            change(), "gmcq-hard", "", Query("title_and_description", "x"), ("a", "b", "c", "d"), 1, {},
+            ChoiceItem(change(), "gmcq-hard", "", ("a", "b", "c", "d"), 1, {}),
+            Query("title_and_description", "x"),
             EfcbOptions(rotations=4),
         )
-    )  # fmt: skip
+    )
     questions = [problem.shown for problem in problems if isinstance(problem.shown, Question)]
     for place in range(4):
         assert {question.choices[place] for question in questions} == set("abcd")
