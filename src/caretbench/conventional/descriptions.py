@@ -154,7 +154,8 @@ class Description(Row):
 
 
 HUMANEVAL_INFILLING: Final = "humaneval-infilling"
-"""Name of HumanEval-Infilling, which is a source of builds, too."""
+SAFIM: Final = "safim"
+"""Names of the benchmarks that are sources of builds, too."""
 
 
 @cache
@@ -182,14 +183,14 @@ def released_file(name: str, file: DataFile) -> Path:
     return path
 
 
-def multi_line_file() -> Path:
-    """Return the file of HumanEval-Infilling in which each of its 164 functions occurs.
+def source_file(name: str) -> Path:
+    """Return the file of a benchmark that builds read: with all 164 functions, with SAFIM's programs with blocks.
 
     Raises:
         DataError: it is missing.
     """
-    files = description(HUMANEVAL_INFILLING).files
-    return released_file(HUMANEVAL_INFILLING, next(file for file in files if file.values.get("split") == "multi-line"))
+    files = description(name).files
+    return released_file(name, next(file for file in files if file.values.get("split") in ("multi-line", "block")))
 
 
 def pull_files(name: str, source: Path | None, progress: Callable[[int, int], None], url: str | None = None) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -189,3 +190,23 @@ def test_humaneval_infilling_is_pulled_from_a_local_copy_and_read(
     assert len(found.functions) == 164
     assert {one.provenance.licence for one in found.functions} == {"MIT"}
     assert not found.rejects
+
+
+def test_each_program_of_safim_is_a_source_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path))
+    program = "import sys\r\n\r\n\r\ndef double(n):\r\n    return n * 2\n\n\nprint(double(int(input())))\r\n"
+    rows = [
+        {
+            "task_id": f"block_completion_00000{number}", "lang": language, "ground_truth": hole,
+            "eval_prompt": program.replace(hole, "{{completion}}", 1) + "# C++" * (language == "cpp"),
+        }
+        for number, (language, hole) in enumerate((("python", "n * 2"), ("python", "input()"), ("cpp", "n * 2")))
+    ]  # fmt: skip
+    path = released_folder("safim") / "block_completion.jsonl.gz"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(gzip.compress("".join(f"{json.dumps(row)}\n" for row in rows).encode()))
+    found = read_sources(["safim"])
+    [file] = found.files
+    assert (file.id, file.text) == ("block_completion/block_completion_000000", program.replace("\r\n", "\n"))
+    assert file.provenance.licence == "MIT"
+    assert [(reject.reason, reject.detail) for reject in found.rejects] == [("language", "cpp")]

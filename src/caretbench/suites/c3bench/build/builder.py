@@ -13,7 +13,7 @@ from caretbench.build.build_models import NO_MODELS, BuildModels
 from caretbench.build.builder import Builder
 from caretbench.build.validation.duplicates import near_duplicate_texts
 from caretbench.build.validation.program_gate import GateAnswer, ProgramGate, trivial_answers
-from caretbench.conventional.descriptions import HUMANEVAL_INFILLING
+from caretbench.conventional.descriptions import HUMANEVAL_INFILLING, SAFIM
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest, Executor
 from caretbench.extraction.policies import Policy, policy
@@ -235,8 +235,8 @@ class C3BenchBuilder(Builder):
 
     name = SUITE
     about = (
-        f"the problems: {HUMANEVAL_INFILLING}, a folder of source files, or a file of rows (HumanEval-Infilling, "
-        "DevBench, SAFIM)"
+        f"the problems: {HUMANEVAL_INFILLING}, {SAFIM}, a folder of source files, or a file of rows "
+        "(HumanEval-Infilling, DevBench, SAFIM)"
     )
     options = OPTIONS
     roles: ClassVar[Mapping[str, str]] = {

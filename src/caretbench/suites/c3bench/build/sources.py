@@ -1,4 +1,4 @@
-"""Sources of a build: files of rows, folders of source files, and HumanEval-Infilling from the cache."""
+"""Sources of a build: files of rows, folders of source files, and released files from the cache."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from caretbench.build.sources.licences import repository_licence
-from caretbench.conventional.descriptions import HUMANEVAL_INFILLING, description, multi_line_file
+from caretbench.conventional.descriptions import HUMANEVAL_INFILLING, SAFIM, description, source_file
 from caretbench.errors import DataError, UsageError
 from caretbench.files import read_lines
 from caretbench.languages import languages
@@ -51,7 +51,9 @@ def read_sources(sources: Sequence[str]) -> BuildMaterial:
         DataError: a source is not there, or contains nothing.
     """
     if not sources:
-        raise UsageError(f"no source: give {HUMANEVAL_INFILLING}, a folder of source files, or a file of rows (JSONL)")
+        raise UsageError(
+            f"no source: give {HUMANEVAL_INFILLING}, {SAFIM}, a folder of source files, or a file of rows (JSONL)"
+        )
     reader = _Reader()
     for source in dict.fromkeys(sources):
         reader.read(source)
@@ -67,16 +69,16 @@ class _Reader:
     def read(self, source: str) -> None:
         before = len(self.functions) + len(self.files) + len(self.rejects)
         path = Path(source)
-        if source == HUMANEVAL_INFILLING:
-            self._rows(multi_line_file(), description(HUMANEVAL_INFILLING).provenance)
+        if source in (HUMANEVAL_INFILLING, SAFIM):
+            self._rows(source_file(source), description(source).provenance)
         elif path.is_dir():
             self._folder(path)
         elif path.is_file() and source.endswith(_ROWS):
             self._rows(path, Provenance(source=path.name))
         else:
             raise DataError(
-                f"{source}: no such source; expected {HUMANEVAL_INFILLING}, a folder of source files, or a file of "
-                "rows (.jsonl, .jsonl.gz)"
+                f"{source}: no such source; expected {HUMANEVAL_INFILLING}, {SAFIM}, a folder of source files, or a "
+                "file of rows (.jsonl, .jsonl.gz)"
             )
         # A mistyped folder would otherwise be a successful build with fewer problems.
         if before == len(self.functions) + len(self.files) + len(self.rejects):
@@ -85,6 +87,7 @@ class _Reader:
     # --- rows -------------------------------------------------------------------------------------------------------
 
     def _rows(self, path: Path, provenance: Provenance, folder: str = "", language: str = "python") -> None:
+        programs = set[str]()
         for number, row in read_lines(path):
             place = f"{path}:{number}"
             layout = layout_of(row)
@@ -101,6 +104,10 @@ class _Reader:
                 except ValueError as error:
                     self._reject(place, "malformed", str(error))
                 else:
+                    # SAFIM has a row for each hole: 8,781 blocks of 8,293 programs.
+                    if layout == "SAFIM" and found.text in programs:
+                        continue
+                    programs.add(found.text)
                     stem = f"{folder}{path.name.partition('.')[0]}"
                     self._program(found._replace(id=f"{stem}/{found.id or number}"), place, provenance)
 

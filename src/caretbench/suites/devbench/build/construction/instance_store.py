@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from caretbench.build.validation.public_copies import TwinIndex
 from caretbench.build.validation.reviewed import problem_hash, reviewed_problems
-from caretbench.conventional.descriptions import HUMANEVAL_INFILLING, multi_line_file
+from caretbench.conventional.descriptions import HUMANEVAL_INFILLING, source_file
 from caretbench.errors import DataError
 from caretbench.files import read_lines, sha256_text
 from caretbench.judging.model_families import model_family
@@ -332,7 +332,7 @@ def _set_problems(name: str) -> list[Problem]:
 def _humaneval_functions() -> Iterator[tuple[str, str, str, str]]:
     """Yield the functions of HumanEval-Infilling, each once."""
     seen = set()
-    for _, row in read_lines(multi_line_file()):
+    for _, row in read_lines(source_file(HUMANEVAL_INFILLING)):
         identity = "/".join(str(row["task_id"]).split("/")[1:3])
         if identity not in seen:
             seen.add(identity)
