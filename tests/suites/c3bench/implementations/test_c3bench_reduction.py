@@ -38,6 +38,8 @@ def needs(*parts: str) -> Callable[[str], bool]:
         ("    t = sum(sorted(list(a)))\n", ("sum(",), "    t = sum(a)\n"),
         ("    t = sum(a) if a else sum([])\n", ("sum(a)",), "    t = sum(a)\n"),
         ("    t = sum(a)\n", ("t = sum(a)",), "    t = sum(a)\n"),
+        ("    for t in a:\n        if t:\n            break\n", ("for", "if"),
+         "    for t in a:\n        if t:\n            break\n"),
     ],
 )  # fmt: skip
 def test_what_no_test_needs_is_gone(text: str, needed: tuple[str, ...], left: str) -> None:

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from caretbench.suites.c3bench.implementations.idle.idle_statements import without_idle_parts
 from caretbench.syntax.parser import PythonPositions, python_module
 
 _DISPLAYS: dict[type[ast.AST], str] = {ast.Dict: "dict", ast.DictComp: "dict", ast.List: "list", ast.Tuple: "tuple"}
@@ -282,13 +281,14 @@ _SHAPES: dict[str, Callable[[Sequence[ast.stmt]], bool]] = {
 
 
 class FoundFeatures(NamedTuple):
-    """Features of a text: ``present`` are all of them, ``effective`` those of the parts that its result depends on."""
+    """Features of a text: ``present`` are all of them, ``effective`` those of what is left when it is reduced."""
 
     present: frozenset[str]
     effective: frozenset[str]
 
     def left_with(self, reduced: FoundFeatures) -> FoundFeatures:
         """Return the features of an answer of which a part is left; numbers are those of the whole."""
+        # Without an idle return, an answer with two of them would be one with a single return.
         numbers = filter(_is_number, self.present)
         rest = (one for one in reduced.effective & self.effective if not _is_number(one))
         return FoundFeatures(self.present, frozenset(rest).union(numbers))
@@ -303,16 +303,9 @@ def features_of_text(text: str, start: int, end: int) -> FoundFeatures | None:
     module = python_module(text)
     if module is None:
         return None
-    position = PythonPositions(text)
-    around, roots = _statements_in(module, position, start, end)
-    scope = around[0] if around else module
-    function = around[-1].name if around else None
-    present = features(roots, function)
-    used = features(_statements_in(without_idle_parts(scope), position, start, end)[1], function)
-    # Counts are those of all statements: without an idle return, a version with two of them would be one with a single
-    # return.
-    numbers = filter(_is_number, present)
-    return FoundFeatures(present, frozenset(one for one in used if not _is_number(one)).union(numbers))
+    around, roots = _statements_in(module, PythonPositions(text), start, end)
+    found = features(roots, around[-1].name if around else None)
+    return FoundFeatures(found, found)
 
 
 def _is_number(feature: str) -> bool:

@@ -79,16 +79,24 @@ def _edits(module: ast.Module) -> Iterator[_Edit]:
         for field in _BODIES
         if isinstance(statements := getattr(node, field, None), list)
         for index, one in enumerate(statements)
-        if isinstance(one, ast.stmt) and not isinstance(one, ast.Pass)
+        # Without its `break` a search finds the same, and right answers with a flag would lose it.
+        if isinstance(one, ast.stmt) and not isinstance(one, ast.Pass | ast.Break | ast.Continue)
     ]
     yield from ((node, field, index, ()) for node, field, index, _ in blocks)
     for node, field, index, one in blocks:
         if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield from ((node, field, index, inner) for name in _BODIES if (inner := getattr(one, name, None)))
+            yield from ((node, field, index, inner) for name in _BODIES if (inner := _unwrapped(one, name)))
     for node in ast.walk(module):
         for field, value in ast.iter_fields(node):
             parts = list(enumerate(value)) if isinstance(value, list) else [(None, value)]
             yield from ((node, field, index, [new]) for index, part in parts for new in _smaller(part))
+
+
+def _unwrapped(block: ast.stmt, field: str) -> list[ast.stmt]:
+    """Return the statements of a block; what leaves a loop goes with it."""
+    inner = getattr(block, field, None) or []
+    is_loop = isinstance(block, ast.For | ast.AsyncFor | ast.While)
+    return [one for one in inner if not (is_loop and isinstance(one, ast.Break | ast.Continue))]
 
 
 def _smaller(part: object) -> Sequence[ast.expr]:

@@ -1,1 +1,0 @@
-"""Parts of a Python implementation without which its result is the same."""
