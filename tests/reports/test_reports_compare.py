@@ -6,7 +6,7 @@ import pytest
 from caretbench.files import DataError
 from caretbench.metrics.paired import NOT_DISTINGUISHABLE
 from caretbench.problem import Problem, Score
-from caretbench.reports.compare import compare_runs, comparison_tables
+from caretbench.reports.compare import compare_runs, comparison_sentences, comparison_tables
 from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.results.run_settings import IncomparableError
 from caretbench.suites.suite_types import Stratification
@@ -238,7 +238,11 @@ def test_the_parts_of_a_report_are_compared_apart() -> None:
     ]
     runs = [run_of("a", HALF, problems=parted), run_of("b", ALL, problems=parted)]
     report = compare_runs(runs, stratification=Stratification(labels=(), crossed=(), headline_labels=("tier",)))
-    assert [(row.label, row.problems) for row in report.overall] == [("easy", 20), ("hard", 20)]
+    assert [(row.label, row.problems) for row in report.overall] == [("all parts", 40), ("easy", 20), ("hard", 20)]
+    # What leads is asked alone; the parts are a family of their own.
+    assert [row.family for row in report.overall] == [1, 2, 2]
+    [sentence] = comparison_sentences(report)
+    assert sentence.startswith("b passes 50.0 points more than a on 40 problems [")
     (table,) = comparison_tables(report)
     assert "Part" in table.heads
     assert "First minus second (points)" in table.heads

@@ -10,9 +10,17 @@ import pytest
 
 from caretbench.problem import Completion, Latency
 from caretbench.reports.frame import LoadedRun
-from caretbench.reports.head.head_texts import WIDTH, findings, head_sentences, interval_drawing, ranking_table
-from caretbench.reports.head.head_values import HeadPart
+from caretbench.reports.head.head_texts import (
+    WIDTH,
+    findings,
+    head_sentences,
+    interval_drawing,
+    part_sentences,
+    ranking_table,
+)
+from caretbench.reports.head.head_values import HeadPart, ReportHead
 from caretbench.reports.output.page import render_html
+from caretbench.reports.output.page_parts import page_head
 from caretbench.reports.output.text_output import print_summary, print_tables, to_markdown
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.sections.rates import main_table
@@ -46,40 +54,49 @@ def test_the_best_model_is_compared_with_the_first_that_is_told_from_it() -> Non
     part = only_part(summary)
     assert [entry.title for entry in part.ranking] == ["b", "a", "c", "d"]
     assert len(part.pairs) == 6
-    told, untold = findings(part)
-    assert told.startswith("b passes 75.0 points more than c [")
-    assert untold == "a is not distinguishable from b."
-    assert part.nearest is not None
-    assert part.nearest.low is not None
-    assert 0 < part.nearest.low < 0.75 < part.nearest.high
+    told, untold, power = findings(part)
+    assert told.startswith("b passes 75.0 points more than c on 40 problems [")
+    assert untold == "b and a cannot be told apart on 40 problems: +2.5 points [+0.0 to +15.0]."
+    assert power.startswith("Such a comparison finds 17.5 points in 8 of 10 cases.")
+    nearest = part.others[1]
+    assert nearest.low is not None
+    assert nearest.high is not None
+    assert 0 < nearest.low < 0.75 < nearest.high
 
 
 def test_models_that_no_test_tells_apart_are_said_to_be_so() -> None:
     two = only_part(joined(run_of("a", marks(20)), run_of("b", marks(21))))
-    assert findings(two) == ["a is not distinguishable from b: b passes 52.5% of 40 problems [37.5 to 67.1]."]
-    several = only_part(joined(*(run_of(name, marks(20 + place)) for place, name in enumerate("abcde"))))
-    assert findings(several)[0].startswith("No other model is distinguishable from e: e passes 60.0%")
+    assert findings(two) == [
+        "b and a cannot be told apart on 40 problems: +2.5 points [+0.0 to +15.0].",
+        "Such a comparison finds 20.0 points in 8 of 10 cases. "
+        "At their rate of disagreement 5 points need about 160 problems.",
+    ]
+    several = findings(only_part(joined(*(run_of(name, marks(20 + place)) for place, name in enumerate("abcde")))))
+    assert several[0].startswith("e and d cannot be told apart on 40 problems")
+    assert several[2] == "c, b and a cannot be told apart from e either."
 
 
 def test_long_lists_of_names_are_cut() -> None:
     runs = [run_of(name, marks(38 - place)) for place, name in enumerate("abcde")]
     sentences = findings(only_part(joined(*runs, run_of("z", NONE))))
     assert sentences[0].startswith("a passes 95.0 points more than z")
-    assert sentences[1] == "b, c and 2 others are not distinguishable from a."
+    assert sentences[1].startswith("a and b cannot be told apart")
+    assert sentences[3] == "c, d and e cannot be told apart from a either."
 
 
 def test_p_values_are_adjusted_over_all_pairs() -> None:
     """Six more passes are significant between two models (p = 0.031), and not among 28 pairs."""
     alone = only_part(joined(run_of("a", marks(20)), run_of("b", marks(26))))
-    assert alone.nearest is not None
+    assert [row.distinguishable for row in alone.others] == [True]
     several = [
         run_of(name, [[place * step % 41 < 20] for place in range(40)])
         for name, step in zip("cdefgh", range(3, 15, 2), strict=True)
     ]
     crowded = only_part(joined(run_of("a", marks(20)), run_of("b", marks(26)), *several))
-    assert crowded.nearest is None
-    assert len(crowded.undecided) == 7
+    assert [row.distinguishable for row in crowded.others] == [False] * 7
     assert {row.family for row in crowded.pairs} == {28}
+    # One pair of 28 has to differ more than a pair alone.
+    assert (crowded.others[0].smallest or 0) > (alone.others[0].smallest or 1)
 
 
 BASELINES = {"models": [{"model": name, "source": "baseline"} for name in ("reference", "stub", "empty")]}
@@ -91,19 +108,18 @@ def test_one_model_is_compared_with_the_strongest_baseline_that_does_not_know_th
     assert [entry.title for entry in part.ranking] == ["reference", "m", "stub", "empty"]
     assert [entry.title for entry in part.models] == ["m"]
     [sentence] = findings(part)
-    assert sentence.startswith("m passes 62.5 points more than the baseline stub [")
+    assert sentence.startswith("m passes 62.5 points more than the baseline stub on 40 problems [")
     assert part.pairs == ()
 
 
 def test_a_model_that_is_no_better_than_a_baseline_is_said_to_be_so() -> None:
     level = only_part(joined(run_of("m", marks(6)), run_of("stub", marks(5)), **BASELINES))
-    assert findings(level) == [
-        "m is not distinguishable from the baseline stub: m passes 15.0% of 40 problems [7.1 to 29.1]."
-    ]
+    apart = "m and the baseline stub cannot be told apart on 40 problems: +2.5 points [+0.0 to +15.0]."
+    assert findings(level)[0] == apart
     worse = only_part(joined(run_of("m", marks(5)), run_of("stub", marks(30)), **BASELINES))
-    assert findings(worse)[0].startswith("m passes 62.5 points less than the baseline stub [")
+    assert findings(worse)[0].startswith("The baseline stub passes 62.5 points more than m on 40 problems [")
     several = joined(run_of("m", marks(6)), run_of("n", NONE), run_of("stub", marks(5)), **BASELINES)
-    assert findings(only_part(several))[-1] == "m is not distinguishable from the baseline stub."
+    assert findings(only_part(several))[-1] == apart
 
 
 def test_without_anything_to_compare_there_is_the_rate() -> None:
@@ -133,6 +149,10 @@ def test_parts_that_a_suite_keeps_apart_are_not_averaged() -> None:
     assert [entry.estimate.problems for entry in (*frequent.ranking, *rare.ranking)] == [34, 34, 6, 6]
     assert findings(frequent)[0].startswith("b passes 100.0 points more than a")
     assert [row.label for row in frequent.pairs] == ["frequent"]
+    assert head_sentences(summary.head)[0].startswith(
+        "Over all parts, b passes 100.0 points more than a on 40 problems"
+    )
+    assert [row.family for row in summary.head.overall] == [1]
     assert findings(rare) == [
         "b passes 100.0% of 6 problems [61.0 to 100.0]. There are too few common problems to compare the models."
     ]
@@ -176,7 +196,7 @@ def test_every_form_begins_with_the_same_head(run: LoadedRun, summary: Summary) 
     assert warning.startswith("12 of 72 problems are excluded from all rates: ")
     for text in (stream.getvalue(), to_markdown(summary), page):
         assert text.index(sentence) < text.index(warning) < text.index("Pass rates")
-    assert json.loads(summary.model_dump_json())["head"]["parts"][0]["nearest"]["other"] == "Ministral-3B"
+    assert json.loads(summary.model_dump_json())["head"]["parts"][0]["pairs"][0]["second"] == "Ministral-3B"
 
 
 def test_without_execution_models_are_ranked_by_similarity(run: LoadedRun) -> None:
@@ -230,6 +250,12 @@ def test_a_failed_run_begins_with_that() -> None:
     assert head_sentences(summary.head) == [
         "This run has failed: too few answers have a verdict (a 25.0%). Do not rely on its numbers."
     ]
+    both = joined(run_of("a", marks(5, 10)), run_of("b", ALL))
+    assert both.head is not None
+    # Numbers that should not be relied on are no headline.
+    assert all(part_sentences(both.head, part) == [] for part in both.head.parts)
+    assert page_head(both).title.startswith("This run has failed")
+    assert page_head(both).sentences == []
     whole = summarise(run_of("a", marks(5))).head
     assert whole is not None
     assert head_sentences(whole) == []
@@ -252,8 +278,39 @@ def test_too_few_independent_groups_are_named() -> None:
         for place, problem in enumerate(PROBLEMS)
     ]
     part = only_part(joined(run_of("a", NONE, problems=grouped), run_of("b", ALL, problems=grouped)))
-    assert part.too_few_groups == 3
-    assert findings(part)[0].endswith("There are too few independent groups (3) to compare the models.")
+    assert findings(part) == [
+        "Whether b is better than a cannot be decided with 3 independent groups (40 problems): "
+        "+100.0 points [+20.6 to +100.0]."
+    ]
+
+
+def test_the_way_to_more_problems_is_named() -> None:
+    """A starter set leads to the released one, a drawn part of the data to a greater part."""
+    starter = {"suite": "devbench", "data": {"name": "starter", "problems": 72}}
+    told = findings(only_part(joined(run_of("a", marks(20)), run_of("b", marks(21)), **starter)))
+    assert told[1].endswith("5 points need about 160 problems: `--data released`.")
+    drawn = {"suite": "devbench", "data": {"name": "own", "problems": 900}, "selections": [{"limit": 40}]}
+    told = findings(only_part(joined(run_of("a", marks(20)), run_of("b", marks(21)), **drawn)))
+    assert told[1].endswith("5 points need about 160 problems: `--limit 160`.")
+
+
+def test_groups_are_named_where_they_are_fewer_than_problems() -> None:
+    grouped = [problem.model_copy(update={"cluster": f"source {place // 2}"}) for place, problem in enumerate(PROBLEMS)]
+    part = only_part(joined(*(run_of(name, marks(20 + place), problems=grouped) for place, name in enumerate("ab"))))
+    assert findings(part)[0].startswith("b and a cannot be told apart on 40 problems in 20 independent groups: +2.5")
+
+
+def test_a_title_over_several_numbers_follows_their_tests() -> None:
+    """C3-Bench's page had "first in all of 2 numbers" above two parts that said "not distinguishable"."""
+
+    def title(*passing: int) -> str:
+        parts = [only_part(joined(run_of("a", ALL), run_of("b", marks(number)))) for number in passing]
+        head = ReportHead(parts=tuple(parts))
+        return page_head(joined(run_of("a", ALL)).model_copy(update={"head": head})).title
+
+    assert title(39, 38) == "No models can be told apart in any of 2 numbers, which are not averaged"
+    assert title(39, 10) == "2 numbers, which are not averaged"
+    assert title(5, 10) == "a is better than all others in each of 2 numbers, which are not averaged"
 
 
 def test_baselines_are_over_the_problems_that_the_models_have() -> None:

@@ -50,7 +50,7 @@ def compare(
       caretbench compare runs/mine --every-pair --by category
     """
     from caretbench.errors import check_file_is_writable
-    from caretbench.reports.compare import compare_runs, comparison_tables
+    from caretbench.reports.compare import compare_runs, comparison_sentences, comparison_tables
     from caretbench.reports.output.page import render_comparison
     from caretbench.reports.output.text_output import print_tables
     from caretbench.reports.results.run_settings import ALIGNABLE, Alignable
@@ -81,6 +81,8 @@ def compare(
     if as_json:
         print_line(compared.model_dump_json(indent=2))
     else:
+        for text in comparison_sentences(compared):
+            print_line(text)
         print_tables(comparison_tables(compared), compared.notes)
     if html is not None:
         from caretbench.files import write_atomically

@@ -51,6 +51,8 @@ class Comparison(NamedTuple):
     """True if p is below 1 - confidence *and* the resampled interval excludes 0."""
     family: int = 1
     """Number of tests that the p value is for."""
+    critical: float | None = None
+    """Bound that the statistic of any test of the family exceeds by chance in 5 %; None for one test alone."""
 
     @property
     def decidable(self) -> bool:
@@ -114,10 +116,15 @@ def family_p_values(family: Sequence[ResamplingUnits], seed: int) -> list[float]
     Source: Westfall and Young, "Resampling-based multiple testing" (1993); Romano and Wolf, "Exact and approximate
     stepdown methods for multiple hypothesis testing" (2005).
     """
+    return _tested(family, seed)[0]
+
+
+def _tested(family: Sequence[ResamplingUnits], seed: int) -> tuple[list[float], float | None]:
+    """Return the p values, and the bound of the family's greatest statistic."""
     if len(family) == 1 and _is_exact(family[0]):
-        return [mcnemar_exact(int((family[0].sums > 0).sum()), int((family[0].sums < 0).sum()))]
+        return [mcnemar_exact(int((family[0].sums > 0).sum()), int((family[0].sums < 0).sum()))], None
     if not family:
-        return []
+        return [], None
     sums = _aligned(family)
     scale = np.sqrt((sums**2).sum(axis=1))
     # Equal answers have no spread: a tie, not a division by 0.
@@ -128,16 +135,19 @@ def family_p_values(family: Sequence[ResamplingUnits], seed: int) -> list[float]
     least = np.abs(sums.sum(axis=1)) - 1e-9
     signs, seen = flips_of(sums.shape[1], seed)
     extreme = np.full(len(family), 0 if seen else 1)
+    greatest = []
     for start in range(0, signs.shape[1], _FLIPPED_AT_ONCE):
         flipped = np.abs(sums @ signs[:, start : start + _FLIPPED_AT_ONCE].astype(np.float64))
         np.maximum.accumulate(flipped, axis=0, out=flipped)
         extreme += (flipped >= least[:, None]).sum(axis=1)
+        greatest.append(flipped[-1].copy())
     values = extreme / (signs.shape[1] + (0 if seen else 1))
     # No test has a smaller value than one with a greater statistic.
     values = np.maximum.accumulate(values[::-1])[::-1]
     adjusted = np.empty(len(family))
     adjusted[order] = values
-    return [float(value) for value in adjusted]
+    critical = float(np.quantile(np.concatenate(greatest), CONFIDENCE)) if len(family) > 1 else None
+    return [float(value) for value in adjusted], critical
 
 
 def _is_exact(units: ResamplingUnits) -> bool:
@@ -204,7 +214,8 @@ def compare_family(pairs: Sequence[Pair], *, seed: int) -> list[Comparison]:
         scores.append((first, second))
         family.append(units_of(second - first, pair.clusters, pair.overlap_groups))
     decidable = [units for units in family if is_decidable(units.number)]
-    values = iter(family_p_values(decidable, seed))
+    p_values, critical = _tested(decidable, seed)
+    values = iter(p_values)
     found = []
     for units, sides, resampled in zip(family, scores, resampled_intervals(family, seed=seed), strict=True):
         counts = is_decidable(units.number)
@@ -226,6 +237,7 @@ def compare_family(pairs: Sequence[Pair], *, seed: int) -> list[Comparison]:
                 groups=units.number,
                 distinguishable=known,
                 family=number,
+                critical=critical if counts else None,
             )
         )
     return found

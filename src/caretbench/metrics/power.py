@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from caretbench.metrics.paired import FLIPS, Pair, flips_of
+from caretbench.metrics.paired import Pair, flips_of
 from caretbench.metrics.resampling import Floats, ResamplingUnits, units_of
 
 POWER: Final = 0.8
@@ -23,10 +23,14 @@ _SHARED: Final = 0.02
 
 _DRAWS: Final = 2_000
 """Number of simulated comparisons: the power of one difference has a standard error of 0.9 points."""
+_REFINEMENTS: Final = 5
+"""Number of such sets that decide in the end: a step of one problem in 400 changes the power by 2 points."""
 _FLIPPED_UNITS: Final = 60
 """Maximum number of units whose signs are flipped; with more, the normal quantile and the kurtosis give the bound."""
 _FEW_DIFFER: Final = 20
 """Number of groups that differ below which, if most do not, these count and not how much each differs."""
+_FLIPS: Final = 500
+"""Number of flips of one simulated comparison: over all of them, its p value is as good as that of 2,000."""
 _LEVEL: Final = 0.05
 _Z, _Z_POWER = 1.959964, 0.841621
 """Normal quantiles of a two-sided test at 5 %, and of a power of 80 %."""
@@ -72,11 +76,7 @@ def power_of(pair: Pair, target: float, *, seed: int, critical: float | None = N
     if alike or (amounts.size < _FEW_DIFFER and 2 * amounts.size < units.number):
         return _exact_power(units.number, size, amounts.size / units.number, (step, target), critical)
     groups = _Groups.of(units, differences)
-    smallest = _least(
-        lambda count: groups.power(count / units.problems, seed, critical),
-        units.problems,
-        round((_Z + _Z_POWER) * groups.error * units.problems),
-    )
+    smallest = groups.smallest(units.problems, seed, critical)
     needed = _rounded_up(groups.needed(target, critical) * size)
     return Power(None if smallest is None else smallest / units.problems, needed, target)
 
@@ -196,10 +196,25 @@ class _Groups(NamedTuple):
             number = max(6.0, (quantile + _Z_POWER) ** 2 * ratio)
         return math.ceil(number)
 
+    def smallest(self, problems: int, seed: int, critical: float | None) -> int | None:
+        """Return the smallest difference that is found, in problems."""
+        about = round((_Z + _Z_POWER) * self.error * problems)
+        found = _least(lambda count: self.power(count / problems, seed, critical), problems, about)
+
+        def is_found(count: int) -> bool:
+            powers = [self.power(count / problems, seed + place, critical) for place in range(_REFINEMENTS)]
+            return sum(powers) / len(powers) >= POWER
+
+        while found is not None and found > 1 and is_found(found - 1):
+            found -= 1
+        while found is not None and found < problems and not is_found(found):
+            found += 1
+        return found
+
     def power(self, difference: float, seed: int, critical: float | None) -> float:
         """Return the share of draws of the groups in which the test finds a difference."""
         values = self.at(difference)
-        counts = _drawn_groups(len(values), seed)
+        counts = _drawn_groups(len(values), seed).astype(np.float64)
         scale = np.sqrt(counts @ values**2)
         scale[scale == 0] = 1.0
         statistic = counts @ values / scale
@@ -210,22 +225,23 @@ class _Groups(NamedTuple):
             return float((statistic >= _Z + kurtosis * (_Z**3 - 3 * _Z) / 24).mean())
         drawn = (values[_drawn_places(len(values), seed)] / scale[:, None]).astype(np.float32)
         signs, seen = flips_of(len(values), seed)
+        signs = signs if seen else signs[:, :_FLIPS]
         flipped = np.abs(drawn @ signs.astype(np.float32))
         extreme = (flipped >= np.abs(statistic)[:, None].astype(np.float32) - np.float32(1e-5)).sum(axis=1)
-        p_values = extreme / signs.shape[1] if seen else (1 + extreme) / (1 + FLIPS)
+        p_values = extreme / signs.shape[1] if seen else (1 + extreme) / (1 + _FLIPS)
         return float(((p_values < _LEVEL) & (statistic > 0)).mean())
 
 
-@lru_cache(maxsize=4)
 def _drawn_places(number: int, seed: int) -> NDArray[np.int64]:
     return np.random.default_rng(seed).integers(0, number, size=(_DRAWS, number))
 
 
-@lru_cache(maxsize=4)
-def _drawn_groups(number: int, seed: int) -> Floats:
+# All pairs of models have the same groups.
+@lru_cache(maxsize=_REFINEMENTS)
+def _drawn_groups(number: int, seed: int) -> NDArray[np.uint8]:
     """Return how often each group comes in each draw."""
     places = _drawn_places(number, seed) + np.arange(_DRAWS)[:, None] * number
-    return np.bincount(places.ravel(), minlength=_DRAWS * number).reshape(_DRAWS, number).astype(np.float64)
+    return np.bincount(places.ravel(), minlength=_DRAWS * number).reshape(_DRAWS, number).astype(np.uint8)
 
 
 def _rounded_up(number: float) -> int:

@@ -10,8 +10,9 @@ from typing import Any
 from caretbench.files import DataError, sha256_json
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import LoadedRun
-from caretbench.reports.head.measured_parts import MeasuredPart, judged_parts, part_tests
+from caretbench.reports.head.measured_parts import ALL_PARTS, MeasuredPart, all_parts, judged_parts, part_tests
 from caretbench.reports.report_source import ReportSource
+from caretbench.reports.results.pair_sentences import pair_sentences, with_power
 from caretbench.reports.results.paired_models import ComparisonRow, ModelRates, PairedTest, model_rates, tested_rows
 from caretbench.reports.results.problem_lists import lead_note, leading_in
 from caretbench.reports.results.run_settings import (
@@ -22,7 +23,7 @@ from caretbench.reports.results.run_settings import (
     identity_of,
     selection_notes,
 )
-from caretbench.reports.strata import has_verdicts, strata_of
+from caretbench.reports.strata import Stratum, has_verdicts, strata_of
 from caretbench.reports.tables import (
     ReportTable,
     TableField,
@@ -34,8 +35,12 @@ from caretbench.reports.tables import (
 )
 from caretbench.suites.base import Suite
 from caretbench.suites.suite_types import DEFAULT_STRATIFICATION, Stratification
-from caretbench.text_tables import p_text
+from caretbench.text_tables import counted, p_text
 
+_MAX_POWERED = 40
+"""Maximum number of comparisons whose power is computed, in some 5 ms each."""
+_MAX_SENTENCES = 3
+"""Maximum number of comparisons that have sentences."""
 _SINGLE = DEFAULT_STRATIFICATION._replace(crossed=())
 
 
@@ -85,16 +90,16 @@ def compare_runs(
     pairs = list(combinations(entries, 2)) if every_pair else [(entries[0], entry) for entry in entries[1:]]
     parted = [problem for problem in runs[0].problems if has_verdicts(problem)]
     strata = strata_of(parted, identity_of(runs[0])["profile"], stratification)
-    parts = [judged_parts(ReportSource(run, stratification, suite)) for run in runs]
+    parts = [_parts(ReportSource(run, stratification, suite)) for run in runs]
     tests = [
         test
         for part, rates in _rates_by_part(runs, parts, models, same)
-        for test in part_tests(part, _pairs_of(rates, pairs), strata)
+        for test in part_tests(part, _pairs_of(rates, pairs), _strata_in(part, strata))
     ]
     if not tests:
         first, second = (entry.name for entry in pairs[0])
         raise IncomparableError(f"{first} and {second} have no problem with verdicts on both sides")
-    overall = tested_rows([test for test in tests if test.scope == "all"], seed)
+    overall = _overall([test for test in tests if test.scope == "all"], runs[0].manifest, seed)
     if same is not None:
         aligned.append(f"data: compared on the {len(same)} problems that are equal in all runs")
     return ComparisonReport(
@@ -119,6 +124,27 @@ def _leading_notes(runs: Sequence[LoadedRun], parts: Iterable[Sequence[MeasuredP
     profile = identity_of(runs[0])["profile"]
     rules = [leading_in(part.run, profile).rule for own in parts for part in own]
     yield from filter(None, dict.fromkeys(map(lead_note, rules)))
+
+
+def _parts(source: ReportSource) -> list[MeasuredPart]:
+    """Return the parts of a run, and all of them together where a suite keeps them apart."""
+    parts = judged_parts(source)
+    whole = all_parts(parts)
+    return parts if whole is None else [*parts, whole]
+
+
+def _strata_in(part: MeasuredPart, strata: Sequence[Stratum]) -> Sequence[Stratum]:
+    return () if part.title == ALL_PARTS else strata
+
+
+def _overall(tests: Sequence[PairedTest], manifest: Mapping[str, Any], seed: int) -> tuple[ComparisonRow, ...]:
+    """Return the comparisons over all problems, then those by part, each a family, with their power if they are few."""
+    rows: list[ComparisonRow] = []
+    for whole in (True, False):
+        chosen = [test for test in tests if (test.label == ALL_PARTS) == whole]
+        for test, row in zip(chosen, tested_rows(chosen, seed), strict=True):
+            rows.append(with_power(row, test.scores, manifest, seed) if len(chosen) <= _MAX_POWERED else row)
+    return tuple(rows)
 
 
 def _rates_by_part(
@@ -197,6 +223,12 @@ def _notes(runs: Sequence[LoadedRun], tests: Sequence[PairedTest], overall: Sequ
     yield from sorted({row.warning for row in overall if row.warning is not None})
 
 
+def comparison_sentences(report: ComparisonReport) -> list[str]:
+    """Return the sentences about the comparisons that lead: over all problems, if they are few."""
+    rows = [row for row in report.overall if row.label == ALL_PARTS] or report.overall
+    return [text for row in rows for text in pair_sentences(row)] if len(rows) <= _MAX_SENTENCES else []
+
+
 def comparison_tables(report: ComparisonReport) -> list[ReportTable]:
     """Return the tables of a comparison: overall, then by strata."""
     found = [comparison_table("Overall, on the problems with verdicts on both sides", report.overall)]
@@ -210,16 +242,19 @@ def comparison_table(title: str, rows: Sequence[ComparisonRow], measure: str = "
     """Return the table of tests; ``measure`` is the title of the compared number."""
     strata = any(row.label != "all" for row in rows)
     heads = ("First", "Second", *(("Part",) if strata else ()), "Problems", f"First {measure}", f"Second {measure}")
-    heads += ("First minus second (points)", "p (tests)", "Test", "Verdict")
+    powered = any(row.smallest is not None for row in rows)
+    heads += ("First minus second (points)", *(("Found in 8 of 10 (points)",) if powered else ()))
+    heads += ("p (tests)", "Test", "Verdict")
     fields = [
         (
             row.first,
             row.second,
             *((row.label,) if strata else ()),
-            row.problems,
+            number_field(row.problems, str(row.problems), _groups_note(row)),
             share_field(row.first_rate),
             share_field(row.second_rate),
             _difference_field(row),
+            *((_smallest_field(row),) if powered else ()),
             number_field(row.p_value, p_text(row.p_value, row.family)),
             row.test,
             text_field(row.verdict, "good" if row.distinguishable else ""),
@@ -227,6 +262,14 @@ def comparison_table(title: str, rows: Sequence[ComparisonRow], measure: str = "
         for row in rows
     ]
     return table_of(title, heads, fields)
+
+
+def _groups_note(row: ComparisonRow) -> str:
+    return "" if row.groups == row.problems else counted(row.groups, "group")
+
+
+def _smallest_field(row: ComparisonRow) -> TableField:
+    return number_field(row.smallest, None if row.smallest is None else f"{100 * row.smallest:.1f}")
 
 
 def _difference_field(row: ComparisonRow) -> TableField:

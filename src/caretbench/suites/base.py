@@ -77,6 +77,9 @@ class Suite(ABC):
     """Folder with numbers printed in a paper: ``NAME.csv`` and ``names.toml``, in the format of
     ``reports/published/``, which is the default."""
 
+    further_data: ClassVar[str] = ""
+    """Option or command that gives more problems than the starter set; empty if there is none."""
+
     score_formula: ClassVar[ScoreFormula | None] = None
     """Score formula of the paper, for ``caretbench formula``; None if it has none."""
 

@@ -11,17 +11,17 @@ from typing import Any
 import polars as pl
 
 from caretbench.judging.answers import REFERENCE
-from caretbench.metrics.paired import is_decidable
 from caretbench.profiles import PROFILES, profile_named, rules_of
 from caretbench.reports.compare import comparison_table
 from caretbench.reports.estimates import ReportedNumber, pass_at_1
 from caretbench.reports.frame import GROUP
 from caretbench.reports.head.head_texts import leading_title
-from caretbench.reports.head.head_values import HeadDifference, HeadPart, RankedModel, ReportHead
-from caretbench.reports.head.measured_parts import MeasuredPart, measured_parts, part_tests
+from caretbench.reports.head.head_values import HeadPart, RankedModel, ReportHead
+from caretbench.reports.head.measured_parts import MeasuredPart, all_parts, measured_parts, part_tests
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.answer_counts import ModelUsage, model_usage
-from caretbench.reports.results.paired_models import ComparisonRow, ModelRates, tested_rows
+from caretbench.reports.results.pair_sentences import with_power
+from caretbench.reports.results.paired_models import ComparisonRow, ModelRates, PairedTest, tested_rows
 from caretbench.reports.results.problem_lists import (
     LEAD_MEANINGS,
     LEAD_TITLES,
@@ -51,12 +51,13 @@ def report_head(source: ReportSource) -> ReportHead | None:
     leading: list[Rates] = [{one.name: one for one in part.rates(names)} for part in parts]
     needed = [_needed(source, part, identity["profile"]) for part in parts]
     rankings = [_ranking(source, columns, *values) for values in zip(parts, rates, needed, strict=True)]
-    pairs = _pairs(parts, rankings, leading, source.seed)
+    pairs = _pairs(source, parts, rankings, leading)
     found = zip(parts, rankings, pairs, rates, strict=True)
-    shown = [_head_part(*values, source.seed, several=len(parts) > 1) for values in found if values[1]]
+    shown = [_head_part(source, *values, several=len(parts) > 1) for values in found if values[1]]
     words = [_words(one, identity["profile"]) for one, ranking in zip(needed, rankings, strict=True) if ranking]
     return ReportHead(
         parts=tuple(part.model_copy(update=own) for part, own in zip(shown, words, strict=True)),
+        overall=_overall(source, parts, names),
         without_score=source.missing_score,
         failed=tuple(
             f"{column.title} {column.coverage:.1%}"
@@ -159,23 +160,42 @@ def _number(
 
 
 def _pairs(
-    parts: Sequence[MeasuredPart], rankings: Sequence[Sequence[RankedModel]], rates: Sequence[Rates], seed: int
-) -> list[tuple[ComparisonRow, ...]]:
+    source: ReportSource, parts: Sequence[MeasuredPart], rankings: Sequence[Sequence[RankedModel]],
+    rates: Sequence[Rates],
+) -> list[tuple[ComparisonRow, ...]]:  # fmt: skip
     """Return the tests of all pairs of models by part, the better one first: one table, one family."""
     by_part = []
     for part, ranking, known in zip(parts, rankings, rates, strict=True):
         models = [known[entry.title] for entry in ranking if not entry.baseline]
         by_part.append(list(part_tests(part, combinations(models, 2))))
-    rows = iter(tested_rows([test for tests in by_part for test in tests], seed))
+    rows = iter(_tested(source, [test for tests in by_part for test in tests]))
     return [tuple(next(rows) for _ in tests) for tests in by_part]
 
 
+def _tested(source: ReportSource, tests: Sequence[PairedTest]) -> Iterator[ComparisonRow]:
+    """Yield the results of one family, with their power where sentences are about it: for the best model of a part."""
+    best = {test.label: test.first for test in reversed(tests)}
+    for test, row in zip(tests, tested_rows(tests, source.seed), strict=True):
+        named = test.first == best[test.label]
+        yield with_power(row, test.scores, source.run.manifest, source.seed) if named else row
+
+
+def _overall(source: ReportSource, parts: Sequence[MeasuredPart], names: Sequence[str]) -> tuple[ComparisonRow, ...]:
+    """Return the pairs of models over all parts of the problems together, the better one first: a family of its own."""
+    whole = all_parts(parts)
+    if whole is None:
+        return ()
+    models = [one for one in whole.rates(names) if one.model not in source.run.baselines]
+    models.sort(key=lambda one: (-float(one.rates["rate"].mean() or 0), one.name))  # type: ignore[arg-type]
+    return tuple(_tested(source, list(part_tests(whole, combinations(models, 2)))))
+
+
 def _head_part(
+    source: ReportSource,
     part: MeasuredPart,
     ranking: Sequence[RankedModel],
     pairs: Sequence[ComparisonRow],
     rates: Rates,
-    seed: int,
     *,
     several: bool,
 ) -> HeadPart:
@@ -185,43 +205,16 @@ def _head_part(
         (entry.title for entry in ranking if entry.baseline and not entry.knows_answer),
         key=lambda title: -math.fsum(rates[title].rates["rate"]) / rates[title].rates.height,
     )
-    baseline = None
-    others = [found for title in models[1:] if (found := _difference(models[0], title, pairs))]
-    if models and floors:
-        rows = tested_rows(list(part_tests(part, [(rates[models[0]], rates[floors[0]])])), seed)
-        found = _difference(models[0], floors[0], rows)
-        baseline = found and found.model_copy(update={"baseline": True})
+    tests = list(part_tests(part, [(rates[models[0]], rates[floors[0]])])) if models and floors else []
     return HeadPart(
         measure=part.measure,
         labels=part.labels,
         title=part.title,
         heading=part.label if several else part.title,
         ranking=tuple(ranking),
-        nearest=next((found for found in others if found.distinguishable), None),
-        undecided=tuple(found.other for found in others if not found.distinguishable and is_decidable(found.groups)),
-        too_few_groups=min((found.groups for found in others if not is_decidable(found.groups)), default=None),
-        baseline=baseline,
+        baseline=next(_tested(source, tests), None),
         pairs=tuple(pairs),
     )
-
-
-def _difference(best: str, other: str, rows: Sequence[ComparisonRow]) -> HeadDifference | None:
-    """Return the difference of the best model to another one, from the row of both; None without a test."""
-    for row in rows:
-        if {row.first, row.second} == {best, other}:
-            turned = row.second == best
-            low, high = (row.high, row.low) if turned else (row.low, row.high)
-            sign = -1.0 if turned else 1.0
-            return HeadDifference(
-                other=other,
-                difference=sign * row.difference,
-                low=None if low is None else sign * low,
-                high=None if high is None else sign * high,
-                distinguishable=row.distinguishable,
-                groups=row.groups,
-                problems=row.problems,
-            )
-    return None
 
 
 MIN_STOPPED = 0.2

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from caretbench.execution.execution_types import RunCosts
-from caretbench.metrics.paired import is_decidable
 from caretbench.reports.estimates import ReportedNumber
-from caretbench.reports.head.head_values import HeadDifference, HeadMeasure, HeadPart, RankedModel, ReportHead
+from caretbench.reports.head.head_values import HeadMeasure, HeadPart, RankedModel, ReportHead, against_best
+from caretbench.reports.head.measured_parts import ALL_PARTS
+from caretbench.reports.results.pair_sentences import pair_sentences
+from caretbench.reports.results.paired_models import ComparisonRow
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import (
     FieldValue,
@@ -31,78 +33,63 @@ _MAX_NAMED = 3
 
 
 def head_sentences(head: ReportHead) -> list[str]:
-    """Return the sentences about all parts: the run has failed, no model has a number, or the score is not known."""
+    """Return the sentences about all parts: the run has failed, no model has a number, or the score is not known.
+
+    Where a suite keeps parts apart, the comparison over all of them follows.
+    """
     sentences = []
     if head.failed:
         few = ", ".join(head.failed)
         sentences.append(f"This run has failed: too few answers have a verdict ({few}). Do not rely on its numbers.")
+    elif head.overall:
+        first, *more = _among_models(against_best(head.overall), points=True)
+        sentences += [f"Over {ALL_PARTS}, {first}", *more]
     if not any(part.models for part in head.parts):
         sentences.append("No model was scored: these are the baselines.")
     return [*sentences, *head.without_score]
 
 
-def findings(part: HeadPart) -> list[str]:
-    """Return at most three sentences about a part.
+def part_sentences(head: ReportHead, part: HeadPart) -> list[str]:
+    """Return the findings of a part; none if the run has failed."""
+    return [] if head.failed else findings(part)
 
-    With several models: the difference between the best one and the first that the test tells from it, then the models
-    that it does not tell from it. With one model: the difference to the strongest baseline. Without a test: the rate.
+
+def findings(part: HeadPart) -> list[str]:
+    """Return the sentences about a part.
+
+    With several models: the difference between the best one and the first that the test tells from it, then the first
+    that it does not tell from it, with the power of the comparison. With one model, or where the best one is not above
+    it: the difference to the strongest baseline. Without a test: the rate.
     """
-    models = part.models
-    if not models:
+    if not part.models:
         return []
-    best = models[0]
-    sentences = list(_among_models(part.measure, part, best)) if len(models) > 1 else []
-    if part.baseline is not None and (not sentences or not _above(part.baseline)):
-        sentences.append(_against_baseline(part.measure, part.baseline, _on_all(part, best), alone=not sentences))
+    best, points = part.models[0], part.measure.similarity is None
+    sentences = []
+    if len(part.models) > 1:
+        sentences += list(_among_models(part.others, points=points))
+        if not sentences:
+            return [f"{_rate(part.measure, best)}. There are too few common problems to compare the models."]
+    floor = part.baseline
+    if floor is not None and (not sentences or not (floor.distinguishable and floor.difference > 0)):
+        named = floor.model_copy(update={"second": f"the baseline {floor.second}"})
+        about = list(pair_sentences(named, points=points))[: 1 if sentences else None]
+        sentences += [
+            text.replace("the baseline", "The baseline", 1) if text.startswith("the") else text for text in about
+        ]
     return sentences or [f"{_rate(part.measure, best)}; there is nothing to compare it with."]
 
 
-def _among_models(measure: HeadMeasure, part: HeadPart, best: RankedModel) -> Iterator[str]:
-    if part.nearest is None and not part.undecided:
-        few = "common problems" if part.too_few_groups is None else f"independent groups ({part.too_few_groups})"
-        yield f"{_rate(measure, best)}. There are too few {few} to compare the models."
-        return
-    if part.nearest is not None:
-        yield f"{_difference(measure, best.title, part.nearest)}."
-        if part.undecided:
-            yield f"{_not_distinguishable(part.undecided)} from {best.title}."
-    elif len(part.undecided) == len(part.models) - 1 > 1:
-        yield f"No other model is distinguishable from {best.title}: {_rate(measure, best)}."
-    else:
-        yield f"{_not_distinguishable(part.undecided)} from {best.title}: {_rate(measure, best)}."
-
-
-def _against_baseline(measure: HeadMeasure, found: HeadDifference, best: RankedModel, *, alone: bool) -> str:
-    if found.distinguishable:
-        return f"{_difference(measure, best.title, found)}."
-    text = f"{best.title} is not distinguishable from the baseline {found.other}"
-    if not is_decidable(found.groups):
-        text = f"There are too few independent groups ({found.groups}) to compare {best.title} with {found.other}"
-    return f"{text}: {_rate(measure, best)}." if alone else f"{text}."
-
-
-def _on_all(part: HeadPart, entry: RankedModel) -> RankedModel:
-    """Return a model with its number over all problems, on which baselines are compared."""
-    return entry.model_copy(update={"estimate": entry.beside}) if part.counted and entry.beside else entry
-
-
-def _above(found: HeadDifference) -> bool:
-    return found.distinguishable and found.difference > 0
-
-
-def _difference(measure: HeadMeasure, best: str, found: HeadDifference) -> str:
-    """Return the difference to another model or baseline: ``B passes 4.1 points more than A [1.2 to 7.0]``."""
-    other = f"the baseline {found.other}" if found.baseline else found.other
-    fewer = found.difference < 0
-    sign = -1 if fewer else 1
-    ends = sorted(sign * end for end in (found.low, found.high) if end is not None)
-    if measure.similarity is None:
-        interval = f" [{' to '.join(f'{100 * end:.1f}' for end in ends)}]" if ends else ""
-        size = f"{100 * abs(found.difference):.1f}"
-        return f"{best} passes {size} points {'less' if fewer else 'more'} than {other}{interval}"
-    interval = f" [{' to '.join(f'{end:.3f}' for end in ends)}]" if ends else ""
-    size = f"{abs(found.difference):.3f}"
-    return f"{best} is {size} {'less' if fewer else 'more'} similar to the reference than {other}{interval}"
+def _among_models(rows: Sequence[ComparisonRow], *, points: bool) -> Iterator[str]:
+    """Yield the sentences about the best model and the others, in order of their numbers."""
+    told = next((row for row in rows if row.distinguishable), None)
+    untold = [row for row in rows if not row.distinguishable]
+    if told is not None:
+        yield from pair_sentences(told, points=points)
+    # The nearest model is the one that readers ask about.
+    yield from (text for row in untold[:1] for text in pair_sentences(row, points=points))
+    if untold[1:]:
+        verb = "told apart from" if untold[0].decidable else "compared with"
+        yield f"{_names([row.second for row in untold[1:]])} cannot be {verb} {untold[0].first} either."
 
 
 def _rate(measure: HeadMeasure, entry: RankedModel) -> str:
@@ -117,10 +104,6 @@ def _ends(number: ReportedNumber, scale: float, digits: int) -> str:
     if number.low is None or number.high is None:
         return ""
     return f" [{scale * number.low:.{digits}f} to {scale * number.high:.{digits}f}]"
-
-
-def _not_distinguishable(titles: Sequence[str]) -> str:
-    return f"{_names(titles)} {'is' if len(titles) == 1 else 'are'} not distinguishable"
 
 
 def _names(titles: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
@@ -39,21 +39,6 @@ class RankedModel(ReportValue):
     last_token_s: float | None = None
 
 
-class HeadDifference(ReportValue):
-    """Difference between the best model and another one, or a baseline, on the problems that both have."""
-
-    other: str
-    baseline: bool = False
-    difference: float
-    """The best model's number minus the other's; negative if a baseline is better."""
-    low: float | None
-    high: float | None
-    distinguishable: bool
-    groups: int
-    """Number of independent groups of problems."""
-    problems: int
-
-
 class HeadPart(ReportValue):
     """Measure over a part of the problems: over all of them, unless the suite keeps some apart."""
 
@@ -71,14 +56,8 @@ class HeadPart(ReportValue):
     """Problems that stand beside, in words; empty if all problems need an answer."""
     counting: str = ""
     """Meaning of these words, in one sentence."""
-    nearest: HeadDifference | None = None
-    """Difference to the best of the models that the test tells from the best one."""
-    undecided: tuple[str, ...] = ()
-    """Titles of the models that the test does not tell from the best one, in order of their numbers."""
-    too_few_groups: int | None = None
-    """Number of independent groups of problems, where they are too few to tell any model from the best one."""
-    baseline: HeadDifference | None = None
-    """Difference to the strongest baseline that does not know the answer."""
+    baseline: ComparisonRow | None = None
+    """Comparison of the best model with the strongest baseline that does not know the answer, over all problems."""
     pairs: tuple[ComparisonRow, ...] = ()
     """All pairs of models, with p values for the pairs of all parts together."""
 
@@ -92,14 +71,26 @@ class HeadPart(ReportValue):
         """Models of the ranking, without baselines."""
         return tuple(entry for entry in self.ranking if not entry.baseline)
 
+    @property
+    def others(self) -> tuple[ComparisonRow, ...]:
+        """Comparisons of the best model with the others, in order of their numbers."""
+        return against_best(self.pairs)
+
+
+def against_best(pairs: Sequence[ComparisonRow]) -> tuple[ComparisonRow, ...]:
+    """Return the comparisons of the first model with the others."""
+    return tuple(row for row in pairs if row.first == pairs[0].first)
+
 
 class ReportHead(ReportValue):
     """Head of a report: a part for each rate that the suite keeps apart.
 
     ``without_score`` are the reasons why the suite's own score is not known, each with its remedy. ``failed`` are the
-    models with too few verdicts, each with its coverage.
+    models with too few verdicts, each with its coverage. ``overall`` are the pairs of models over the problems of all
+    parts, where a suite keeps parts apart for which one difference makes sense: the same models, problem by problem.
     """
 
     parts: tuple[HeadPart, ...]
+    overall: tuple[ComparisonRow, ...] = ()
     failed: tuple[str, ...] = ()
     without_score: tuple[str, ...] = ()

@@ -24,6 +24,8 @@ from caretbench.reports.tables import display_labels
 
 PASS_AT_1 = HeadMeasure(title="pass@1", about="pass@1: the share of answers that pass all checks of their problem")
 _SIMILARITY = "Similarity to the reference, from 0 to 1: an answer may be right and dissimilar, or similar and wrong"
+ALL_PARTS = "all parts"
+"""Label of the comparison over the problems of all parts."""
 _FIRST_SIMILARITY = "cosine"
 """Beginning of the similarities that rank models first, because they have values between 0 and 1."""
 
@@ -85,6 +87,18 @@ def judged_parts(source: ReportSource) -> list[MeasuredPart]:
         for part in headline_parts(run.problems, source.stratification)
     ]
     return parts or [MeasuredPart(run, PASS_AT_1)]
+
+
+def all_parts(parts: Sequence[MeasuredPart]) -> MeasuredPart | None:
+    """Return all problems of parts that the suite keeps apart; None if it keeps none apart.
+
+    Only differences make sense over them: both models answer the same problems of each part, so what guessing gives
+    there, which forbids averages of rates, cancels problem by problem.
+    """
+    problems = [part.problems for part in parts if part.problems is not None]
+    if len(problems) < 2:
+        return None
+    return parts[0]._replace(problems=frozenset[str]().union(*problems), labels={}, title=ALL_PARTS)
 
 
 def part_tests(

@@ -23,7 +23,7 @@ from markupsafe import Markup, escape
 from caretbench.files import cache_folder, write_atomically
 from caretbench.page_scripts import token_diff_script
 from caretbench.problem import AnyCompletion, Caret, Problem
-from caretbench.reports.compare import ComparisonReport, comparison_tables
+from caretbench.reports.compare import ComparisonReport, comparison_sentences, comparison_tables
 from caretbench.reports.frame import GROUP, LABELS, LoadedRun
 from caretbench.reports.head.head_texts import footer_line
 from caretbench.reports.output.page_parts import PageHead, page_head, with_legend
@@ -77,7 +77,9 @@ def render_comparison(comparison: ComparisonReport) -> str:
 
 
 def _comparison(comparison: ComparisonReport) -> PagePart:
-    block = PageBlock(notes=comparison.notes, tables=comparison_tables(comparison))
+    block = PageBlock(
+        notes=[*comparison_sentences(comparison), *comparison.notes], tables=comparison_tables(comparison)
+    )
     return PagePart("comparison", "Comparison", "Comparison", blocks=[block])
 
 

@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from caretbench.reports.charts import SERIES
-from caretbench.reports.head.head_texts import NO_NUMBER, findings, head_sentences, number_of
-from caretbench.reports.head.head_values import HeadPart, RankedModel
+from caretbench.reports.head.head_texts import NO_NUMBER, head_sentences, number_of, part_sentences
+from caretbench.reports.head.head_values import HeadPart, RankedModel, ReportHead
 from caretbench.reports.section import Chart, LegendEntry
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import percent
@@ -74,7 +74,7 @@ def page_head(summary: Summary) -> PageHead:
     facts += [f"{summary.manifest['profile']} profile" if summary.manifest.get("profile") else ""]
     head = summary.head
     sentences = head_sentences(head) if head else [NO_NUMBER]
-    parts = [_part(part) for part in head.parts] if head else []
+    parts = [_part(head, part) for part in head.parts] if head else []
     if len(parts) == 1:
         sentences, parts = [*sentences, *parts[0].sentences], [parts[0]._replace(sentences=[])]
     return PageHead(
@@ -93,18 +93,23 @@ def page_head(summary: Summary) -> PageHead:
 def _several_numbers(parts: Sequence[HeadPart]) -> str:
     """Return the title over several parts, none of which is the answer alone."""
     count = f"{len(parts)} numbers, which are not averaged"
-    first = {part.models[0].title if part.models else "" for part in parts}
-    several = all(len(part.models) > 1 for part in parts)
-    return f"{first.pop()} is first in all of {count}" if len(first) == 1 and several else count
+    rows = [part.others for part in parts]
+    if not all(part.models and len(own) == len(part.models) - 1 > 0 for part, own in zip(parts, rows, strict=True)):
+        return count
+    if not any(row.distinguishable for part in parts for row in part.pairs):
+        return f"No models can be told apart in any of {count}"
+    better = all(row.distinguishable and row.difference > 0 for own in rows for row in own)
+    best = {own[0].first for own in rows}
+    return f"{best.pop()} is better than all others in each of {count}" if better and len(best) == 1 else count
 
 
-def _part(part: HeadPart) -> PageHeadPart:
+def _part(head: ReportHead, part: HeadPart) -> PageHeadPart:
     counts = Counter(entry.estimate.problems for entry in part.ranking)
     (usual, count), *_ = counts.most_common(1)
     others = f", {len(part.ranking) - count} over fewer or more" if len(counts) > 1 else ""
     return PageHeadPart(
         title=part.heading,
-        sentences=findings(part),
+        sentences=part_sentences(head, part),
         about=part.about,
         over=f"Over {usual} {part.counted if part.counted == 'valid problems' else 'problems'}{others}.",
         ends=("0%", "100%") if part.measure.similarity is None else ("0", "1"),

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from caretbench.reports.head.head_texts import NO_NUMBER, findings, footer_line, head_sentences, ranking_table
+from caretbench.reports.head.head_texts import NO_NUMBER, footer_line, head_sentences, part_sentences, ranking_table
 from caretbench.reports.section import groups
 from caretbench.reports.section_registry import SECTIONS, csv_sections, text_sections
 from caretbench.reports.summary import Summary
@@ -62,7 +62,7 @@ def print_head(summary: Summary, stream: TextIO | None = None) -> None:
     for text in head_sentences(head) if head else [NO_NUMBER]:
         console.print(Text(text, style="bold"))
     for part in head.parts if head else ():
-        texts = [part.heading, *findings(part)]
+        texts = [part.heading, *(part_sentences(head, part) if head else ())]
         for text in filter(None, texts):
             console.print(Text(text, style="bold"))
         drawn = not console.is_terminal or console.width >= _DRAWING_WIDTH
@@ -204,7 +204,7 @@ def _markdown_head(summary: Summary) -> Iterator[str]:
         yield from head_sentences(head)
         for part in head.parts:
             yield from ([f"**{part.heading}**"] if part.heading else [])
-            yield from findings(part)
+            yield from part_sentences(head, part)
             yield table_to_markdown(ranking_table(part))
     yield from (f"- Warning: {text}" for text in summary.warnings)
 

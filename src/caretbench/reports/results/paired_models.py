@@ -36,7 +36,9 @@ class ComparisonRow(ReportValue):
 
     ``difference`` is the first model's pass@1, or mean of another measure, minus the second's. ``p_value`` is for the
     whole ``family``: the number of tests that one table shows, without those that are not ``decidable``. ``groups`` is
-    the number of independent groups of problems.
+    the number of independent groups of problems, ``critical`` the bound of the statistic in a family of several tests.
+    ``smallest`` is the smallest difference that is found in 8 of 10 such comparisons, ``needed`` the number of problems
+    for one of 5 points, and ``way_on`` the option that gives so many; empty where not computed, or nothing is found.
     """
 
     first: str
@@ -55,6 +57,10 @@ class ComparisonRow(ReportValue):
     distinguishable: bool
     family: int = 1
     warning: str | None = None
+    critical: float | None = None
+    smallest: float | None = None
+    needed: int | None = None
+    way_on: str = ""
 
     @property
     def verdict(self) -> str:
@@ -186,6 +192,7 @@ def tested_rows(tests: Sequence[PairedTest], seed: int) -> tuple[ComparisonRow, 
             distinguishable=result.distinguishable,
             family=result.family,
             warning=result.interval.warning,
+            critical=result.critical,
         )
         rows.append(row)
     return tuple(rows)

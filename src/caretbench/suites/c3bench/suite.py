@@ -68,6 +68,7 @@ class C3BenchSuite(Suite):
     name = SUITE
     title = "C3-Bench"
     about = "completion under an instruction: how to implement, checked by tests and predicates; how much to write"
+    further_data = "caretbench build c3bench SOURCE"
     strata = ("task", "category", "language", "extraction", "rewrite", "origin", "author")
     stratification = Stratification(
         labels=("task", "category", "language", "extraction", "rewrite"),

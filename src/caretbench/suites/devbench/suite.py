@@ -66,6 +66,7 @@ class DevBench(Suite):
     name = "devbench"
     title = "DevBench"
     about = "six developer-derived categories in six languages, checked by execution and similarity"
+    further_data = "--data released"
     profile_rules = DevBenchProfile
     strata = ("language", "category", "mode", "boundary", "direction", "kind", "band", "generator", "generator_family",
               "origin", "scenario")  # fmt: skip

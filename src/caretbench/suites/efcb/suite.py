@@ -47,6 +47,7 @@ class Efcb(Suite):
     name = NAME
     title = "EFCB"
     about = "questions about merged changes: which patch, which lines, which description; nothing is run"
+    further_data = "caretbench build efcb SOURCE"
     strata = ("task", "tier", "repository", "language", "query", "rotation")
     stratification = Stratification(
         labels=(),  # a label alone would average over tiers, which differ in how much guessing gives

@@ -52,6 +52,7 @@ class SimCopilot(Suite):
     name = "simcopilot"
     title = "SimCopilot"
     about = "infill and completion inside real programs, stratified by construct and distance"
+    further_data = "--data released"
     strata = ("language", "mode", "constructs", "block", "project")
     stratification = Stratification(
         labels=(
