@@ -83,6 +83,41 @@ def test_java_blocks_end_with_their_bracket(suffix: str, text: str, kept: str) -
     assert apply(JAVA, suffix, text, "java") == kept
 
 
+RUBY = "class A\n  def f(items)\n    total = 0\n    "
+RUBY_AFTER = "\n  end\n\n  def g\n    f([1])\n  end\nend\n"
+RUBY_LOOP = "items.each do |item|\n  total += item if item\nend\ntotal"
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text", "kept"),
+    [
+        ("", RUBY_LOOP, RUBY_LOOP),  # dedented: the word ends the block, not its column
+        ("", f"{RUBY_LOOP}\n  end\nend\n", RUBY_LOOP),
+        ("", f"{RUBY_LOOP}\nrescue KeyError\n  0\nend\n", RUBY_LOOP),
+        ("", "\titems.each do |item|\n\t\ttotal += item\n\tend", "\titems.each do |item|\n\t\ttotal += item\n\tend"),
+        ("", "x = items.first.end\n    x", "x = items.first.end\n    x"),
+        (RUBY_AFTER, f"{RUBY_LOOP}\n  end\nend", RUBY_LOOP),
+        (RUBY_AFTER, "if items\n  total", "if items\n  total\nend"),
+        (RUBY_AFTER, "total\n  end", "total"),
+    ],
+)
+def test_ruby_blocks_end_with_their_word(suffix: str, text: str, kept: str) -> None:
+    assert apply(RUBY, suffix, text, "ruby") == kept
+
+
+def test_a_header_of_ruby_ends_with_its_construct() -> None:
+    text = "x > 1\n  a\nelse\n  b\nend\nc\n  end\nend\n"
+    assert apply("def f(x)\n  if ", "", text, "ruby") == "x > 1\n  a\nelse\n  b\nend"
+    assert apply("def f(x)\n  return if ", "", "x > 1\n  c\nend\n", "ruby") == "x > 1\n  c"
+
+
+def test_words_that_begin_or_end_a_block_of_ruby_are_not_said_twice() -> None:
+    assert apply("def f(x)\n", "", "def f(x)\n  x + 1", "ruby") == "  x + 1"
+    assert apply("def f(x)\n  if x\n    a\n  end\n", "", "  end\n  x + 1", "ruby") == "  x + 1"
+    shown = "class A\n  def a() = 1\n  "
+    assert apply(shown, "\nend\n", "def a() = 1\n  def b() = 2", "ruby") == "def b() = 2"
+
+
 def test_a_header_of_java_ends_with_its_construct() -> None:
     prefix = "class A {\n  int f(int x) {\n    if ("
     text = "x > 1) { x--; } else { x++; }\n    return x;\n  }\n}\n"

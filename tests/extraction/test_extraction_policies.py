@@ -30,8 +30,8 @@ def test_names_and_versions() -> None:
         "legacy/safim", "legacy/safim-block", "legacy/safim-control", "legacy/safim-api", "legacy/cceval",
     }  # fmt: skip
     assert policy().name == DEFAULT_POLICY == "syntax"
-    assert policy("syntax@2") is policy("syntax")
-    assert policy("first_line").key == "first_line@2"
+    assert policy("syntax@3") is policy("syntax")
+    assert policy("first_line").key == "first_line@3"
     assert all(entry.description for entry in POLICIES.values())
     for unknown in ("syntax@1", "longest", "", "@1"):
         with pytest.raises(UsageError, match=r"unknown truncation policy .* raw@2, released@2"):
@@ -166,4 +166,4 @@ def test_policies_give_a_part_of_the_text_and_say_what_they_did(name: str, text:
 
 
 def test_every_profile_has_a_policy() -> None:
-    assert [policy(rules_of(profile).policy).key for profile in PROFILES] == ["released@2", "syntax@2"]
+    assert [policy(rules_of(profile).policy).key for profile in PROFILES] == ["released@2", "syntax@3"]

@@ -17,7 +17,7 @@ def results(followed: Value, *, clusters: int = 30, models: tuple[str, ...] = ("
     """Rows of two problems for each cluster; all pass."""
     rows = [
         {
-            "problem_id": f"p{number}", "model_title": model, "policy": "clean@2", "profile": "default",
+            "problem_id": f"p{number}", "model_title": model, "policy": "clean@3", "profile": "default",
             "instruction": mode, "cluster": f"c{number // 2}", "overlap_group": None, "sample": sample,
             "passed": True, "followed": followed(number, mode),
         }

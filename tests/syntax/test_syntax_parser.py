@@ -49,6 +49,13 @@ def test_an_unclosed_bracket_is_an_error(language: str) -> None:
     assert not is_well_formed_text(GOOD[language] + "f(", language)
 
 
+def test_reserved_words_of_ruby_are_no_names() -> None:
+    for text in ("def f\n  1\nend\nend\n", "x = 1\nelse\n  2\n", "f\nrescue KeyError => e\n", "x = end\n"):
+        assert not is_well_formed_text(text, "ruby"), text
+    for text in ("x.end - y&.begin\n", "def end = @end\n", "self.class\n", "f(if: 1, :end => 2)\n", "alias then end\n"):
+        assert is_well_formed_text(text, "ruby"), text
+
+
 def test_the_grammar_of_a_file() -> None:
     paths = ("a.go", "b.tsx", "c.RS", "d/e.rb", "f.jsx", "g.h", "Makefile", "h.lock")
     assert [grammar_of(path) for path in paths] == [

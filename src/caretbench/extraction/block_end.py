@@ -13,10 +13,18 @@ from itertools import islice, pairwise
 
 import tree_sitter
 
-from caretbench.extraction.caret_surroundings import CLOSERS, Surroundings, follow, open_brackets, tokens_between
+from caretbench.extraction.caret_surroundings import (
+    CLOSERS,
+    MAX_ENDS,
+    Surroundings,
+    follow,
+    open_brackets,
+    tokens_between,
+)
 from caretbench.extraction.cuts import dedent_position, longest_parsing_cut, max_cuts, with_final_newline
 from caretbench.languages import language as language_named
 from caretbench.languages.node_kinds import node_kinds
+from caretbench.syntax.faults import is_well_formed_text
 from caretbench.syntax.parser import CharacterOffsets, encode, has_error, parse, text_of
 
 _CONTINUES = frozenset({"else", "catch", "finally", "while", "elif", "except", "case"})
@@ -36,14 +44,16 @@ def _is_distinctive(lines: list[str]) -> bool:
 
 
 def _is_needless_again(line: str, language: str) -> bool:
-    """Return whether a line that was just there does nothing, or is an error: a jump, a declaration, an assignment.
+    """Return whether a line that was just there does nothing, or is an error: a jump, a definition, an assignment.
 
     Calls may be repeated on purpose, and what is assigned twice may come from one.
     """
     tree, kinds = parse(line.strip(), language), node_kinds(language)
     node: tree_sitter.Node | None = tree.root_node
     while node is not None and node.child_count:
-        if node.type in kinds.jumps | kinds.imports:
+        # A whole definition on one line, as Ruby has it.
+        defines = node.type in kinds.functions - kinds.anonymous_functions and not has_error(tree)
+        if defines or node.type in kinds.jumps | kinds.imports:
             return True
         found = kinds.initialisers | kinds.assignments
         if node.type in found and not has_error(tree):
@@ -122,7 +132,7 @@ def without_prefix_repetition(text: str, surroundings: Surroundings) -> str:
         elif not begun and head == shown and len(filled) > count:
             # The caret's line has its indentation already: with that of the answer it would have it twice.
             first = rest.pop(0).removeprefix(caret_line)
-            sure = _repeats_for_nothing(shown, surroundings.language)
+            sure = _repeats_for_nothing(shown, surroundings.language) or _moves_block(head, surroundings)
             likely = sure or (_has_word(shown[-1]) and shown[-1].endswith((":", "{")))
         else:
             continue
@@ -382,10 +392,58 @@ def cut_at_block_end(text: str, surroundings: Surroundings) -> str:
     elif surroundings.after.strip():
         return text
     elif language_named(surroundings.language).block_end:
-        end = _dedent(text, surroundings)
+        end = _word_end(text, surroundings)
     else:
         end = _closing_end(text, surroundings)
     return text if end is None or not text[end:].strip() else with_final_newline(text[:end], surroundings)
+
+
+def _open_blocks(program: str, language: str) -> int | None:
+    """Return the number of blocks that are open at the end of a program, where a word ends them; None if unknown."""
+    return next((count for count in range(MAX_ENDS) if _is_closed(program, count, language)), None)
+
+
+def _is_closed(program: str, count: int, language: str) -> bool:
+    return is_well_formed_text(program + f"\n{language_named(language).block_end}" * count, language)
+
+
+def _moves_block(lines: list[str], surroundings: Surroundings) -> bool:
+    """Return whether lines open or close a block, where a word ends it and the suffix is hidden: never said twice."""
+    language = surroundings.language
+    if surroundings.after.strip() or not language_named(language).block_end:
+        return False
+    depth = _open_blocks(surroundings.before, language)
+    return depth is not None and not _is_closed("\n".join([surroundings.before, *lines]), depth, language)
+
+
+def _word_end(text: str, surroundings: Surroundings) -> int | None:
+    """Return the index at which a text leaves its caret's block or header, where a word ends blocks; None if nowhere.
+
+    The word counts, not its column: chat models dedent their answers.
+    """
+    language, before = surroundings.language, surroundings.before
+    entry = language_named(language)
+    depth = _open_blocks(before.removesuffix(surroundings.caret_line), language)
+    if depth is None:
+        return None
+    # After `if ` and `def ` a name opens a block, after `return if ` it does not.
+    in_header = bool(surroundings.caret_line.strip()) and _open_blocks(f"{before}X", language) == depth + 1
+    ends = re.compile(
+        rf"[ \t]*(?:{entry.block_end if in_header else '|'.join((entry.block_end, *entry.block_clauses))})\b"
+    )
+    tries = max_cuts(len(before) + len(text))
+    position = 0
+    for number, line in enumerate(text.split("\n")):
+        position += len(line) + 1
+        if not number or not ends.match(line):
+            continue
+        end = position - 1 if in_header else position - len(line) - 2
+        if _is_closed(before + text[:end], depth, language):
+            return end
+        tries -= 1
+        if not tries:
+            break
+    return None
 
 
 def _dedent(text: str, surroundings: Surroundings) -> int | None:
@@ -398,7 +456,7 @@ def _dedent(text: str, surroundings: Surroundings) -> int | None:
 
 
 def _cuts_at_brackets(text: str, surroundings: Surroundings) -> Iterator[str]:
-    """Yield the text before each closing bracket that it did not open, the last first."""
+    """Yield the text before each closing bracket that it did not open, and before words that end blocks; last first."""
     offset = len(encode(surroundings.before))
     tree = parse(surroundings.program(text), surroundings.language)
     offsets = CharacterOffsets(text)
@@ -408,6 +466,8 @@ def _cuts_at_brackets(text: str, surroundings: Surroundings) -> Iterator[str]:
         if token.type in CLOSERS.values() and not stack:
             ends.append(offsets.characters(token.start_byte - offset))
         follow(stack, token)
+    if word := language_named(surroundings.language).block_end:
+        ends = sorted([*ends, *(hit.start() for hit in re.finditer(rf"(?m:^)[ \t]*{word}\b", text))])
     for end in reversed(ends):
         yield with_final_newline(text[:end].rstrip(), surroundings)
 
@@ -431,8 +491,13 @@ def balance_brackets(text: str, surroundings: Surroundings) -> str:
     for token in tokens_between(parse(text, surroundings.language), 0, len(encode(text))):
         follow(missing, token)
     closers = "".join("\n}" if opener in ("{", "${") else CLOSERS[opener] for opener in reversed(missing))
-    added = with_final_newline(text.rstrip("\n") + closers, surroundings) if closers else text
-    return added if surroundings.parses_with(added) else text
+    word = language_named(surroundings.language).block_end
+    ends = [f"{closers}\n{word}" * count for count in range(1, MAX_ENDS)] if word else []
+    for closer in (closers, *ends):
+        added = with_final_newline(text.rstrip("\n") + closer, surroundings) if closer else text
+        if surroundings.parses_with(added):
+            return added
+    return text
 
 
 def longest_parsing_cut_with_suffix(text: str, surroundings: Surroundings) -> str:

@@ -23,7 +23,7 @@ _LITERAL = ("comment", "string", "template_literal", "char", "text", "regex", "h
 _BRACKET = re.compile(r"[()\[\]{}]")
 _OPERATORS = tuple("=+-*/<>&|,.([{?:!%^~\\")
 """Ends of a line that goes on."""
-_MAX_ENDS = 8
+MAX_ENDS = 8
 """Maximum number of constructs that are closed behind a hidden suffix, where a word ends them."""
 
 
@@ -122,7 +122,7 @@ def _parses(surroundings: Surroundings, text: str) -> bool:
         return is_well_formed_text(program, language) or (not known and surroundings.is_whole(text))
     end = language_named(language).block_end
     if end:
-        return any(is_well_formed_text(program + f"\n{end}" * count, language) for count in range(_MAX_ENDS))
+        return any(is_well_formed_text(program + f"\n{end}" * count, language) for count in range(MAX_ENDS))
     data = encode(program)
     closers = (CLOSERS[one] for one in reversed(open_brackets(parse(data, language), len(data))))
     return is_well_formed_text("\n".join((program, *closers)), language)

@@ -1,7 +1,7 @@
 """Truncation policies: named, versioned rules from a model's raw text to the text inserted at the caret.
 
 A policy uses only the text that the model was shown, never the reference or the tests. Every score contains its key
-(``syntax@2``); a change of behaviour needs a new version.
+(``syntax@3``); a change of behaviour needs a new version.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Policy:
 
     @property
     def key(self) -> str:
-        """Name and version, ``syntax@2``."""
+        """Name and version, ``syntax@3``."""
         return f"{self.name}@{self.version}"
 
     def apply(self, text: str, caret: Caret, after: str | None = None) -> ExtractedText:
@@ -157,38 +157,38 @@ _POLICIES = (
         "What DevBench's released code did when texts came: a closed fence around the whole text goes.",
         steps=(("fence removed", _released),),
     ),
-    Policy("clean", 2, "Without reasoning, fences and prose around the code; nothing is cut.", cleans=True),
+    Policy("clean", 3, "Without reasoning, fences and prose around the code; nothing is cut.", cleans=True),
     Policy(
         "first_line",
-        2,
+        3,
         "Cleaned, then its first line that is not blank.",
         cleans=True,
         steps=(("cut after the first line", first_line),),
     ),
     Policy(
         "same_block",
-        2,
+        3,
         "Cleaned, then cut where the text leaves the caret's block (indentation in Python, else brackets).",
         cleans=True,
         steps=(("cut at the end of the block", cut_to_same_block),),
     ),
     Policy(
         "syntax",
-        2,
+        3,
         "Cleaned, then the longest line-wise beginning with which the program parses; if none, all.",
         cleans=True,
         steps=(_SYNTAX,),
     ),
     Policy(
         "syntax_overlap",
-        2,
+        3,
         "Cleaned, last lines that repeat the beginning of the suffix removed, then as syntax.",
         cleans=True,
         steps=(("repetition of the suffix removed", without_suffix_overlap), _SYNTAX),
     ),
     Policy(
         "block",
-        4,
+        5,
         "Cleaned, repetitions of what is shown removed, cut at the end of the caret's block, closed where needed.",
         cleans=True,
         steps=(
@@ -273,7 +273,7 @@ def policy_names() -> tuple[str, ...]:
 
 
 def policy(name: str = DEFAULT_POLICY) -> Policy:
-    """Return the policy with this name (``syntax``) or key (``syntax@2``), or that of a plug-in (``module:object``).
+    """Return the policy with this name (``syntax``) or key (``syntax@3``), or that of a plug-in (``module:object``).
 
     Raises:
         UsageError: no such policy, or not in this version; the message lists the known ones.

@@ -43,6 +43,8 @@ class Language(LanguageTable):
     """True if blocks are marked by indentation after a colon."""
     block_end: str = ""
     """Word that ends a block, where no bracket does."""
+    block_clauses: tuple[str, ...] = ()
+    """Words that end a block and begin the next of the same construct, where no bracket does."""
     has_macros: bool = False
     """True if ``#define`` replaces names by text."""
     preprocessed: bool = False

@@ -28,7 +28,7 @@ def results(**models: dict[str, Any]) -> pl.DataFrame:
     rows = [
         {
             "problem_id": identity, "model": model, "parameters": "p", "sample": 0, "model_title": model, "prompt": "",
-            "instruction": "shown", "policy": "clean@2", "profile": "default", "cluster": identity[:7],
+            "instruction": "shown", "policy": "clean@3", "profile": "default", "cluster": identity[:7],
             "overlap_group": None, "passed": place < 30, "followed": float(place % 2 == 0), "withheld": None,
             "judged": 1.0 if place < 30 else None,
         }
@@ -42,7 +42,7 @@ def results(**models: dict[str, Any]) -> pl.DataFrame:
 
 
 def table(frame: pl.DataFrame) -> list[dict[str, str]]:
-    found = list(judged_tables(model_results(frame, problems(), 0), "default", "clean@2"))
+    found = list(judged_tables(model_results(frame, problems(), 0), "default", "clean@3"))
     return [
         {head: text.partition("\n")[0] for head, text in zip(one.columns, row, strict=True)}
         for one in found
@@ -68,7 +68,7 @@ def test_a_model_with_an_answer_that_was_not_judged_has_no_number() -> None:
 
 def test_a_judge_that_fails_its_controls_is_marked() -> None:
     frame = results(m={"withheld": "a/judge by c3-instruction@1: fails its controls"})
-    [one] = judged_tables(model_results(frame, problems(), 0), "default", "clean@2")
+    [one] = judged_tables(model_results(frame, problems(), 0), "default", "clean@3")
     assert one.rows[0][3].startswith("75.0 (!)")
     assert any("a/judge by c3-instruction@1: fails its controls" in note for note in one.notes)
 

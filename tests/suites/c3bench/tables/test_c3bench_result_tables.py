@@ -40,7 +40,7 @@ PROBLEMS = {
 
 def row(identity: str, passed: bool | None, followed: float, mode: str | None = "shown", **more: object) -> dict:
     return {
-        "problem_id": identity, "model": "m", "model_title": "m", "parameters": "p", "sample": 0, "policy": "clean@2",
+        "problem_id": identity, "model": "m", "model_title": "m", "parameters": "p", "sample": 0, "policy": "clean@3",
         "profile": "default", "instruction": mode, "prompt": "fim/starcoder@1", "passed": passed, "followed": followed,
         "followed_lenient": None if passed is not None else 1.0, "indel_similarity": 0.5, "code_tokens": 4.0,
         "commentary_tokens": 6.0, "cluster": identity, "overlap_group": None, **more,
@@ -55,7 +55,7 @@ ROWS = [
 
 def test_pass_at_1_and_instruction_following_are_columns_of_their_own() -> None:
     tables = {one.name: one for one in result_tables(pl.DataFrame(ROWS, infer_schema_length=None), PROBLEMS, 0)}
-    main = tables["c3bench-results-default-clean@2"]
+    main = tables["c3bench-results-default-clean@3"]
     cells = dict(zip(main.columns, (cell.partition("\n")[0] for cell in main.rows[0]), strict=True))
     assert cells["FIM"] == "yes"
     assert cells["ICC Pass@1"] == "75.0"
@@ -65,7 +65,7 @@ def test_pass_at_1_and_instruction_following_are_columns_of_their_own() -> None:
     assert cells["Average IF"] == "25.0"
     assert cells["ICC ES"] == "50.0"
     assert cells["SCC skill"] == "0.0"  # one of four follows, and so does the answer without sense
-    categories = tables["c3bench-icc-category-default-clean@2"]
+    categories = tables["c3bench-icc-category-default-clean@3"]
     assert categories.columns == ("Model", "parameter", "structural")
     assert [cell.partition("\n")[0] for cell in categories.rows[0]] == ["m", "0.0", "50.0"]
 
@@ -84,11 +84,11 @@ def test_extent_and_tests_lead_where_answers_about_scale_ran() -> None:
             row("scc/3", True, 1.0)]  # fmt: skip
     frame = pl.DataFrame(rows, infer_schema_length=None)
     tables = {one.name: one for one in result_tables(frame, ran, 0)}
-    main = tables["c3bench-results-default-clean@2"]
+    main = tables["c3bench-results-default-clean@3"]
     cells = dict(zip(main.columns, (cell.partition("\n")[0] for cell in main.rows[0]), strict=True))
     assert (cells["SCC extent and tests"], cells["SCC IF"], cells["SCC skill"]) == ("50.0", "75.0", "–")
     assert cells["ICC IF"] == "25.0"
-    types = tables["c3bench-scc-category-default-clean@2"]
+    types = tables["c3bench-scc-category-default-clean@3"]
     assert types.title.startswith("Extent and tests")
     assert [cell.partition("\n")[0] for cell in types.rows[0]] == ["m", "50.0", "50.0"]
     assert list(headline_results(frame)[1]) == ["joint", "scale_tested"]
@@ -115,7 +115,7 @@ def test_the_effect_of_the_instruction_is_a_table_and_a_chart() -> None:
     frame = pl.DataFrame(rows, infer_schema_length=None)
     effects = {one.name: one for one in result_tables(frame, PROBLEMS, 0)}["c3bench-instruction"]
     assert {line[1] for line in effects.rows} == {"Pass@1", "ICC IF", "SCC IF"}
-    main = {one.name: one for one in result_tables(frame, PROBLEMS, 0)}["c3bench-results-default-clean@2"]
+    main = {one.name: one for one in result_tables(frame, PROBLEMS, 0)}["c3bench-results-default-clean@3"]
     assert [line[0] for line in main.rows] == ["m", "m, instruction none"]
     titles = [chart.title for chart in result_charts(frame, PROBLEMS, 0)]
     assert [title.partition("(")[2] for title in titles] == [
