@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.execution_types import Limits
+from caretbench.execution.execution_types import Limits, WarmSettings
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox import invocation as invocation_module
 from caretbench.execution.sandbox import program_sandbox as sandbox_module
@@ -316,6 +316,28 @@ def test_where_namespaces_are_forbidden_the_remedy_is_named(tmp_path: Path) -> N
     broken.chmod(0o755)
     with pytest.raises(SandboxUnavailable, match="apparmor_restrict_unprivileged_userns"):
         Sandbox(str(broken), level="namespaces").probe()
+
+
+def test_namespaces_that_run_out_after_the_probe_are_no_verdict_and_name_the_remedy(tmp_path: Path) -> None:
+    bwrap, closed = tmp_path / "bwrap", tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    works = f'#!/bin/sh\nexec {walls.find_bubblewrap()} "$@"\n'
+    ended = (
+        "#!/bin/sh\necho 'bwrap: Creating new namespace failed: /proc/sys/user/max_*_namespaces exceeded' >&2\nexit 1\n"
+    )
+    bwrap.write_text(works)
+    bwrap.chmod(0o755)
+    box = Sandbox(str(bwrap), level="namespaces")
+    box.probe()
+    for warm in (None, WarmSettings()):
+        for binds in ({}, {"/opt/bundle": str(closed)}):
+            program = Invocation(["/bin/true"], limits=SMALL, read_only=binds, warm=warm)
+            box.close()
+            bwrap.write_text(ended)
+            assert "sysctl -w user.max_user_namespaces" in (box.run(program).error or "")
+            bwrap.write_text(works)
+            assert box.run(program).ok
+    box.close()
 
 
 def test_a_reason_that_both_levels_share_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:

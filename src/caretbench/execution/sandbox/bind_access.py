@@ -73,6 +73,7 @@ def open_mount(path: str, user: int, bubblewrap_path: str, *, writable: bool = F
     If the file system has no id-mapped mounts, the owners stay as they are, provided that all files can be read.
 
     Raises:
+        NamespaceFailed: no user namespace could be made.
         PermissionError: this user could not read it.
         OSError: it cannot be mounted.
     """
@@ -87,6 +88,7 @@ def open_mount(path: str, user: int, bubblewrap_path: str, *, writable: bool = F
                 owner = _id_map(status.st_uid, status.st_gid, user, bubblewrap_path) if status.st_uid != user else None
                 _set(descriptor, attributes | (_ID_MAP if owner is not None else 0), owner or 0)
         except OSError:
+            # NamespaceFailed is none: a machine without namespaces says nothing about the file system.
             obstacle = _obstacle(path)
             if obstacle is not None:
                 raise PermissionError(f"its file system has no id-mapped mounts, and {obstacle}") from None
@@ -122,6 +124,14 @@ def close_id_maps() -> None:
             os.close(_maps.popitem()[1])
 
 
+class BubblewrapEndedError(OSError):
+    """Error: bubblewrap ended before it made its namespaces."""
+
+
+class NamespaceFailed(Exception):  # noqa: N818  the outcome of one attempt, no fault of a bind
+    """Error: bubblewrap made no user namespace for a mount; the machine may have run out of them."""
+
+
 def _made_id_map(owner: int, group: int, user: int, bubblewrap_path: str) -> int:
     gate, go = os.pipe()
     info_descriptor, info = os.pipe()
@@ -131,18 +141,22 @@ def _made_id_map(owner: int, group: int, user: int, bubblewrap_path: str) -> int
     ]  # fmt: skip
     process = subprocess.Popen(
         command, pass_fds=[gate, info], env={}, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, process_group=0,
+        stderr=subprocess.PIPE, process_group=0,
     )  # fmt: skip
     os.close(gate)
     os.close(info)
-    try:
-        child = read_child_pid(info_descriptor)
-        write_user_maps(child, f"{owner} {user} 1\n", f"{group} {user} 1\n")
-        return os.open(f"/proc/{child}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
-    finally:
-        kill_process_group(process)
-        os.close(go)
-        os.close(info_descriptor)
+    with process:
+        try:
+            child = read_child_pid(info_descriptor)
+            write_user_maps(child, f"{owner} {user} 1\n", f"{group} {user} 1\n")
+            return os.open(f"/proc/{child}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
+        except BubblewrapEndedError as error:
+            said = process.communicate()[1].decode("utf-8", "replace").strip()
+            raise NamespaceFailed(said or str(error)) from None
+        finally:
+            kill_process_group(process)
+            os.close(go)
+            os.close(info_descriptor)
 
 
 def kill_process_group(process: subprocess.Popen[bytes]) -> None:
@@ -161,13 +175,14 @@ def read_child_pid(info_descriptor: int) -> int:
     """Return the process id that bubblewrap writes to ``--info-fd``.
 
     Raises:
-        OSError: it wrote none.
+        BubblewrapEndedError: it ended before.
+        OSError: it named none.
     """
     said = b""
     while b"," not in said and b"}" not in said:
         more = os.read(info_descriptor, 4096)
         if not more:
-            raise OSError("bubblewrap did not start")
+            raise BubblewrapEndedError("bubblewrap did not start")
         said += more
     digits = said.partition(b'"child-pid":')[2].split(b",")[0].split(b"}")[0].strip()
     if not digits.isdigit():

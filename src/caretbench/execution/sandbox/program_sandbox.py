@@ -24,7 +24,13 @@ from pathlib import Path
 from caretbench.execution.cache.cache_folders import BOUND
 from caretbench.execution.costs import ledger
 from caretbench.execution.execution_types import Isolation, Limits, WarmSettings
-from caretbench.execution.sandbox.bind_access import ReachableBinds, close_id_maps, open_mounts, reachable_binds
+from caretbench.execution.sandbox.bind_access import (
+    NamespaceFailed,
+    ReachableBinds,
+    close_id_maps,
+    open_mounts,
+    reachable_binds,
+)
 from caretbench.execution.sandbox.bubblewrap import (
     COVERS,
     HOME,
@@ -37,7 +43,13 @@ from caretbench.execution.sandbox.bubblewrap import (
     memory_file,
     sandbox_files,
 )
-from caretbench.execution.sandbox.host.failure_reasons import NO_BUBBLEWRAP, NO_FILTER, NO_NESTING, sandbox_failure
+from caretbench.execution.sandbox.host.failure_reasons import (
+    NO_BUBBLEWRAP,
+    NO_FILTER,
+    NO_NESTING,
+    exhausted_namespaces,
+    sandbox_failure,
+)
 from caretbench.execution.sandbox.host.program_users import leased_user, program_users, unprivileged_user
 from caretbench.execution.sandbox.invocation import (
     NO_OVERLAY,
@@ -350,7 +362,13 @@ class Sandbox:
             SandboxUnavailable: bubblewrap is not installed, or a display is wanted and ``Xvfb`` is not, or something
                 that is bound cannot be reached by the user that the program gets.
         """
-        result = self._run(invocation)
+        try:
+            result = self._run(invocation)
+        except NamespaceFailed as error:
+            result = SandboxResult(error=str(error))
+        # The probe's message has a remedy of its own.
+        if result.error is not None and self._isolation is not None:
+            result = result.model_copy(update={"error": exhausted_namespaces(result.error)})
         ledger.program_ended(result.cpu_s)
         return result
 

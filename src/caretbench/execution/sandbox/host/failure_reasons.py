@@ -32,6 +32,11 @@ _ADVICE = (
     "(Ubuntu 24.04); `sysctl -w user.max_user_namespaces=15000`; "
     "in Docker, `--security-opt seccomp=unconfined`"
 )
+_EXHAUSTED = "_namespaces exceeded"
+_EXHAUSTED_ADVICE = (
+    "all namespaces that the kernel allows are in use: wait until other sandboxes end, or raise the limit, "
+    "`sysctl -w user.max_user_namespaces=15000`"
+)
 _NESTING_ADVICE = (
     "a limit of the kernel or a rule of the system forbids them. Try `sysctl -w user.max_user_namespaces=15000`, or "
     "an AppArmor profile for bwrap that allows user namespaces to what it starts, too"
@@ -154,6 +159,11 @@ def sandbox_failure(message: str) -> str:
     forbidden = any(complaint in message for complaint in _COMPLAINTS)
     advice = f"; {_ADVICE}" if forbidden else ""
     return f"no sandbox can be built here ({message.strip()[:400]}){advice}"
+
+
+def exhausted_namespaces(message: str) -> str:
+    """Return why a program was not started, with a remedy if the machine ran out of namespaces after the probe."""
+    return f"{message}; {_EXHAUSTED_ADVICE}" if _EXHAUSTED in message else message
 
 
 def nested_sandbox_failure(message: str) -> str:
