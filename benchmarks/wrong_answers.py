@@ -129,9 +129,11 @@ def program(problem: Problem, text: str) -> ExecutionRequest:
 
 
 def problems() -> Iterator[Problem]:
-    """Yield the problems, those of each language in a fixed order."""
-    yield from load_suite("devbench").load("starter").problems
-    yield from (one for one in starter.load(ANSWERS, source="answers") if one.caret.language == "go")
+    """Yield the problems, those of each language in a fixed order; without those whose answer may be documentation."""
+    go = (one for one in starter.load(ANSWERS, source="answers") if one.caret.language == "go")
+    for problem in chain(load_suite("devbench").load("starter").problems, go):
+        if problem.label("category") != "code2nl_nl2code":
+            yield problem
     for name, text in PROGRAMS.items():
         before, _, rest = text.partition("«")
         reference, _, after = rest.partition("»")
@@ -185,7 +187,7 @@ def made_right(
 
 
 def sample(languages: Iterable[str], most: int) -> list[Problem]:
-    """Return at most ``most`` problems of each language, those with short references first."""
+    """Return at most ``most`` problems of each language, those with the longest references."""
     wanted, found = set(languages), defaultdict(list)
     for problem in problems():
         if not wanted or problem.caret.language in wanted:
@@ -207,7 +209,6 @@ def main() -> None:
     executor = LocalExecutor(workers=given.jobs)
     chosen = sample(set(given.languages.split(",")) - {""}, given.problems)
     right, counts = made_right(chosen, executor, given.answers, given.policy or ("block", "syntax"))
-    executor.close()
     for trial in right:
         sys.stdout.write(f"--- {trial.problem.id}: {trial.kind}\n{trial.wrong!r}\n=> {trial.text!r}\n")
     sys.stdout.write(f"{len(right)} made right; wrong answers tried: {dict(counts)}\n")
