@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from benchmarks.wrong_answers import made_right, sample
@@ -18,8 +16,8 @@ LANGUAGES = ("python", "javascript", "typescript", "java", "cpp", "csharp", "go"
 
 
 @pytest.fixture(scope="module")
-def executor() -> Iterator[LocalExecutor]:
-    yield LocalExecutor(workers=1)
+def executor() -> LocalExecutor:
+    return LocalExecutor(workers=1)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
