@@ -57,12 +57,7 @@ def _is_needless_again(line: str, language: str) -> bool:
             return True
         found = kinds.initialisers | kinds.assignments
         if node.type in found and not has_error(tree):
-            parts = [part.strip() for part in text_of(node).split("=", 1)]
-            calls = kinds.calls | kinds.creations | kinds.macros
-            runs = any(one.type in calls for one in _nodes(node))
-            letters = sum(character.isalnum() for character in line)
-            plain = len(parts) == 2 and parts[0][-1:].isalnum() and parts[0] not in parts[1]
-            return node.type in kinds.initialisers or (plain and (not runs or letters > _MIN_REPEATED_CHARACTERS))
+            return node.type in kinds.initialisers or _assigns_the_same(node, line, language)
         node = (
             node.named_children[0]
             if len(node.named_children) == 1
@@ -71,8 +66,18 @@ def _is_needless_again(line: str, language: str) -> bool:
     return False
 
 
-def _repeats_for_nothing(shown: list[str], language: str) -> bool:
-    return _is_distinctive(shown) or (len(shown) == 1 and _is_needless_again(shown[0], language))
+def _assigns_the_same(node: tree_sitter.Node, line: str, language: str) -> bool:
+    kinds = node_kinds(language)
+    calls = kinds.calls | kinds.creations | kinds.macros
+    runs = any(one.type in calls for one in _nodes(node))
+    parts = [part.strip() for part in text_of(node).split("=", 1)]
+    plain = len(parts) == 2 and parts[0][-1:].isalnum() and parts[0] not in parts[1]
+    return plain and (not runs or sum(map(str.isalnum, line)) > _MIN_REPEATED_CHARACTERS)
+
+
+def _repeats_for_nothing(shown: list[str], surroundings: Surroundings) -> bool:
+    again = len(shown) == 1 and _is_needless_again(shown[0], surroundings.language)
+    return again or _is_distinctive(shown) or _moves_block(shown, surroundings)
 
 
 def _nodes(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
@@ -132,7 +137,7 @@ def without_prefix_repetition(text: str, surroundings: Surroundings) -> str:
         elif not begun and head == shown and len(filled) > count:
             # The caret's line has its indentation already: with that of the answer it would have it twice.
             first = rest.pop(0).removeprefix(caret_line)
-            sure = _repeats_for_nothing(shown, surroundings.language) or _moves_block(head, surroundings)
+            sure = _repeats_for_nothing(shown, surroundings)
             likely = sure or (_has_word(shown[-1]) and shown[-1].endswith((":", "{")))
         else:
             continue
@@ -178,7 +183,7 @@ def without_suffix_repetition(text: str, surroundings: Surroundings) -> str:
         tries -= 1
         cut = with_final_newline("\n".join(lines[: filled[start - 1] + 1]), surroundings)
         if _is_better(
-            text, cut, surroundings, sure=_repeats_for_nothing(following[:length], surroundings.language), likely=False
+            text, cut, surroundings, sure=_repeats_for_nothing(following[:length], surroundings), likely=False
         ):
             return cut
     return text
