@@ -248,13 +248,13 @@ def answer_probes() -> None:
         language, text = json.loads(line)
         # Loaded once here, and there for all forks.
         _parser(language)
-        status = 0
+        status, slow = 0, False
         if sys.platform != "win32":
             child = os.fork()
             if child == 0:
                 _parse_and_end(encode(text), language)
             _, status = os.waitpid(child, 0)
-        slow = status and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGPROF
+            slow = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGPROF
         sys.stdout.buffer.write(TOO_SLOW if slow else REFUSED if status else PARSED)
         sys.stdout.buffer.flush()
 
