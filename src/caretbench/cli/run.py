@@ -56,6 +56,16 @@ def run(
             rich_help_panel=PROBLEMS,
         ),
     ] = None,
+    detect: Annotated[
+        float | None,
+        typer.Option(
+            metavar="POINTS",
+            min=0.1,
+            max=100,
+            help="Set --limit so that a difference of POINTS between two models is found in 8 of 10 comparisons.",
+            rich_help_panel=PROBLEMS,
+        ),
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -73,6 +83,7 @@ def run(
     Examples:
       caretbench run devbench -m gguf/smollm2 --limit 12
       caretbench run codevbench --project ~/code/project -m gguf/smollm2
+      caretbench run devbench --data released -m a=openai/gpt-4o -m b=openai/gpt-4o-mini --detect 5
     """
     source = Path(target) if target.endswith(".toml") else None
     if project is not None:
@@ -84,10 +95,48 @@ def run(
         if source
         else _config_from_options(target, model, grader_base_url, options)
     )
+    if detect is not None:
+        config = _with_limit(config, source, detect)
     if dry_run:
         _print_forecast(config, source, as_json=as_json)
     else:
         _run(config, source, html=html, as_json=as_json)
+
+
+def _with_limit(config: RunConfig, source: Path | None, points: float) -> RunConfig:
+    """Return the configuration with the limit that finds a difference; print it, what it is based on, and its cost.
+
+    A run that was begun goes on with its own limit: another one would be a run of other problems.
+
+    Raises:
+        UsageError: the number of problems is set elsewhere.
+    """
+    from caretbench.models import without_sending
+    from caretbench.reports.results.detection import begun_limit, detection_of
+    from caretbench.runs.forecast import forecast_run
+    from caretbench.runs.plans.plan import ResolvedRun
+
+    if source is not None or config.suites[0].limit is not None or config.suites[0].per_cell is not None:
+        where = f"{source}, where limit is set" if source else "--limit or --per-cell"
+        raise UsageError(f"--detect chooses the number of problems: it cannot be combined with {where}")
+    [benchmark] = ResolvedRun.from_config(config).benchmarks
+    limit, basis = begun_limit(benchmark), f"with which {benchmark.folder.path} was begun"
+    if limit is None:
+        stored = [path.parent for path in benchmark.folder.path.parent.glob("*/manifest.json")]
+        limit, basis = detection_of(benchmark, points / 100, stored)
+        basis = f"by {basis}"
+    line = f"--detect {points:g}: "
+    if limit is None:
+        line += f"all {len(benchmark.problems):,} problems are too few, {basis}"
+    else:
+        config = config.model_copy(update={"suites": (config.suites[0].model_copy(update={"limit": limit}),)})
+        line += f"--limit {limit}, of {len(benchmark.problems):,} problems, {basis}"
+    plan = ResolvedRun.from_config(config)
+    if any(map(plan.price, plan.models)) or any(map(plan.price, plan.judges)):
+        forecast = forecast_run(plan, without_sending(open_client))
+        line += f"; ${forecast.expected_cost:.2f} expected, ${forecast.worst_cost:.2f} at most"
+    print_note(line)
+    return config
 
 
 def _print_forecast(config: RunConfig, source: Path | None, *, as_json: bool) -> None:

@@ -1,0 +1,113 @@
+"""Number of problems that find a wanted difference of two models: by a stored run on the same data, or by the data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations, islice
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+from caretbench.errors import DataError
+from caretbench.metrics.paired import is_decidable
+from caretbench.metrics.power import SPREAD, planned_problems, power_of
+from caretbench.metrics.resampling import units_of
+from caretbench.problem import Problem
+from caretbench.reports.frame import LoadedRun, load_run
+from caretbench.reports.results.paired_models import model_rates, paired_tests
+from caretbench.reports.results.run_settings import IncomparableError
+from caretbench.runs.plans.suite_settings import Benchmark
+from caretbench.runs.run_folder import RunFolder
+from caretbench.text_tables import counted
+
+_MAX_PAIRS = 10
+"""Number of pairs of a stored run whose power is computed: 0.3 s each over clusters."""
+
+
+class Detection(NamedTuple):
+    """Number of problems that find a difference in 8 of 10 comparisons, and what it was computed from.
+
+    ``problems`` is None if all selected problems are too few.
+    """
+
+    problems: int | None
+    basis: str
+
+
+def detection_of(benchmark: Benchmark, difference: float, stored: Iterable[Path]) -> Detection:
+    """Return the number of the selected problems that find a difference between two models.
+
+    By the run in ``stored`` with the most problems of the same data under the same profile and at least two models, as
+    the median over its pairs of models: each pair disagrees as it did, and differs by so much. Else by a standard
+    deviation of .30 a problem and the data's own groups.
+
+    Args:
+        benchmark: The selected problems.
+        difference: Difference of two rates of passes, greater than 0 and at most 1.
+        stored: Folders of runs.
+    """
+    available = len(benchmark.problems)
+    for run in sorted(_same_data(benchmark, stored), key=lambda run: -len(run.problems)):
+        if needed := list(islice(_needed(run, difference), _MAX_PAIRS)):
+            problems = round(median(needed))
+            basis = f"the rate of disagreement in {run.name}, {counted(len(needed), 'pair')} of models"
+            return Detection(problems if problems <= available else None, basis)
+    sizes = group_sizes(benchmark.problems)
+    groups = counted(len(sizes), "independent group")
+    basis = f"a standard deviation of {SPREAD:.2f} and the data's {groups}: no run of two models on them is stored"
+    return Detection(planned_problems(difference, sizes), basis)
+
+
+def begun_limit(benchmark: Benchmark) -> int | None:
+    """Return the limit with which the benchmark's own folder was begun on these data; None if there is none."""
+    wanted = benchmark.selection.select, benchmark.selection.seed
+    manifest = _manifest(benchmark, benchmark.folder.path) or {}
+    limits = [
+        one.get("limit")
+        for one in manifest.get("selections") or []
+        if (one.get("select"), one.get("seed", 0)) == wanted
+    ]
+    return limits[-1] if limits else None
+
+
+def group_sizes(problems: Sequence[Problem]) -> list[int]:
+    """Return the numbers of problems of the independent groups, as comparisons form them."""
+    clusters = [problem.cluster for problem in problems]
+    overlaps = [problem.overlap_group or problem.id for problem in problems]
+    return [round(size) for size in units_of([0.0] * len(problems), clusters, overlaps).sizes]
+
+
+def _manifest(benchmark: Benchmark, folder: Path) -> dict[str, Any] | None:
+    """Return the manifest of a run on the same suite and data; None for others, and what cannot be read."""
+    try:
+        manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_bytes())
+        same = (manifest["suite"], manifest["data"]["hash"]) == (benchmark.suite.name, benchmark.data.hash)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return manifest if same else None
+
+
+def _same_data(benchmark: Benchmark, stored: Iterable[Path]) -> Iterator[LoadedRun]:
+    """Yield the readable runs of the same suite, data and profile; what cannot be read is another command's matter."""
+    for folder in sorted(stored):
+        if _manifest(benchmark, folder) is None:
+            continue
+        try:
+            run = load_run(folder, RunFolder(folder).problems())
+        except DataError:
+            continue
+        if benchmark.profile in run.frame["profile"].to_list():
+            yield run
+
+
+def _needed(run: LoadedRun, difference: float) -> Iterator[int]:
+    """Yield for each pair of models the number of problems that such a difference needs."""
+    for first, second in combinations(model_rates(run), 2):
+        try:
+            [test] = paired_tests(first, second)
+        except IncomparableError:
+            continue
+        scores = test.scores
+        if is_decidable(units_of(scores.first, scores.clusters, scores.overlap_groups).number):
+            yield power_of(scores, difference, seed=0).needed

@@ -1,0 +1,99 @@
+"""The number of problems that finds a wanted difference: by a stored run, by the data, and in `run --detect`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from caretbench import cli
+from caretbench.errors import UsageError
+from caretbench.files import write_rows
+from caretbench.metrics.paired import Pair
+from caretbench.metrics.power import power_of
+from caretbench.problem import Score
+from caretbench.reports.results.detection import Detection, begun_limit, detection_of, group_sizes
+from caretbench.runs.plans.config import SuiteConfig
+from caretbench.runs.plans.suite_settings import Benchmark
+from caretbench.runs.run_folder import RunFolder
+
+
+def benchmark_of(root: Path, **settings: object) -> Benchmark:
+    return Benchmark.from_config(SuiteConfig(name="devbench", **settings), root=root)  # type: ignore[arg-type]
+
+
+def store(benchmark: Benchmark, folder: Path, passes: dict[str, set[int]], limit: int | None = None) -> Path:
+    """Store a run in which each model passes the problems with these numbers."""
+    files = RunFolder(folder)
+    folder.mkdir(parents=True)
+    selection = benchmark.selection.__class__(limit=limit)
+    files.write_manifest(benchmark.manifest().model_copy(update={"selections": [selection]}))
+    files.write_problems(benchmark.problems)
+    write_rows(files.completions_path, [])
+    scores = [
+        Score(
+            problem_id=problem.id, model=model, sample=0, scorer="execution@1", policy=benchmark.policy.key,
+            profile="default", outcome="passed" if number in right else "failed",
+            values={"passed": float(number in right)},
+        )
+        for model, right in passes.items()
+        for number, problem in enumerate(benchmark.problems)
+    ]  # fmt: skip
+    write_rows(files.scores_path, scores)
+    return folder
+
+
+def test_without_a_stored_run_the_spread_and_the_groups_decide(tmp_path: Path) -> None:
+    benchmark = benchmark_of(tmp_path)
+    assert group_sizes(benchmark.problems) == [1] * 72
+    # (1.96 + 0.84)^2 x .30^2 / .15^2 = 31.4
+    assert detection_of(benchmark, 0.15, []).problems == 32
+    assert detection_of(benchmark, 0.05, []).problems is None
+
+
+def test_the_disagreement_of_stored_models_decides(tmp_path: Path) -> None:
+    benchmark = benchmark_of(tmp_path)
+    passes = {"a": set(range(36)), "b": set(range(3, 39))}
+    folder = store(benchmark, tmp_path / "earlier", passes)
+    store(benchmark_of(tmp_path, select="language=python"), tmp_path / "smaller", {"a": {1, 2}, "b": set(range(3, 12))})
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "manifest.json").write_text("[")
+    scores = Pair(*([float(number in passes[model]) for number in range(72)] for model in ("a", "b")))
+    expected = power_of(scores, 0.2, seed=0).needed
+    assert 10 < expected < 72
+    folders = [folder, tmp_path / "smaller", tmp_path / "broken", tmp_path / "absent"]
+    found = detection_of(benchmark, 0.2, folders)
+    assert found == Detection(expected, "the rate of disagreement in earlier, 1 pair of models")
+    assert found != detection_of(benchmark, 0.2, folders[1:])
+    assert detection_of(benchmark, 0.02, folders).problems is None
+
+
+def test_runs_of_one_model_or_of_other_data_decide_nothing(tmp_path: Path) -> None:
+    benchmark = benchmark_of(tmp_path)
+    alone = store(benchmark, tmp_path / "alone", {"a": set(range(36))})
+    other = store(benchmark, tmp_path / "other", {"a": set(range(36)), "b": set(range(9, 45))})
+    manifest = RunFolder(other).manifest()
+    data = manifest.data.model_copy(update={"hash": "0" * 64})
+    RunFolder(other).write_manifest(manifest.model_copy(update={"data": data}))
+    assert detection_of(benchmark, 0.15, [alone, other]) == detection_of(benchmark, 0.15, [])
+
+
+def test_a_run_that_was_begun_keeps_its_limit(tmp_path: Path) -> None:
+    benchmark = benchmark_of(tmp_path)
+    assert begun_limit(benchmark) is None
+    store(benchmark, benchmark.folder.path, {"a": {1}, "b": {2}}, limit=40)
+    assert begun_limit(benchmark) == 40
+    assert begun_limit(benchmark_of(tmp_path, select="language=python")) is None
+
+
+def test_the_option_sets_the_limit_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ["run", "devbench", "-m", "command/true", "--detect", "15", "--dry-run"]
+    done = CliRunner().invoke(cli.app, [*command, "--json"])
+    assert done.exit_code == 0, done.stderr
+    assert '"samples_wanted": 32' in done.stdout
+    assert "--limit 32, of 72 problems" in done.stderr
+    for more in (["--limit", "9"], ["--per-cell", "1"]):
+        done = CliRunner().invoke(cli.app, [*command, *more])
+        assert isinstance(done.exception, UsageError)
