@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from caretbench.runs.runner import RunResult
 
 
+# Long: a command is declared by its options.
 @with_options(*(option.name for option in OPTIONS))
 def run(
     command_line: typer.Context,
@@ -83,7 +84,6 @@ def run(
     Examples:
       caretbench run devbench -m gguf/smollm2 --limit 12
       caretbench run codevbench --project ~/code/project -m gguf/smollm2
-      caretbench run devbench --data released -m a=openai/gpt-4o -m b=openai/gpt-4o-mini --detect 5
     """
     source = Path(target) if target.endswith(".toml") else None
     if project is not None:
