@@ -283,8 +283,8 @@ def test_two_models_of_a_role_have_two_names() -> None:
 
 
 def test_a_role_of_a_suite_is_a_reserved_name() -> None:
-    with pytest.raises(ValueError, match="'writer', which is not reserved; reserved: grader, generator"):
-        models_by_role("two", {"writer": "writes"}, [])
+    with pytest.raises(ValueError, match="'painter', which is not reserved; reserved: grader, generator"):
+        models_by_role("two", {"painter": "paints"}, [])
 
 
 @pytest.mark.parametrize(

@@ -171,23 +171,23 @@ def _described(
     asked: list[HardQuestion] = []
     rejected: list[RejectedChange] = []
     for name, item in sets.items():
-        told = found[name]
-        if isinstance(told, str):
-            reason: str = told
+        texts_of_set = found[name]
+        if isinstance(texts_of_set, str):
+            reason: str = texts_of_set
             rejected.append(RejectedChange.from_pull_request(item.pull, TASK, reason, FOUR_TEXTS_TIER))
             continue
-        asked += four_text_questions(item, told, name.rpartition("/")[2], options.seed)
+        asked += four_text_questions(item, texts_of_set, name.rpartition("/")[2], options.seed)
     return asked, rejected
 
 
-def four_text_questions(item: HardQuestion, told: SetTexts, digits: str, seed: int) -> list[HardQuestion]:
+def four_text_questions(item: HardQuestion, texts_of_set: SetTexts, digits: str, seed: int) -> list[HardQuestion]:
     """Return a question for each of the four choices of ``item``, by its text; ``digits`` name the set."""
     group = f"{item.pull.repo} {FOUR_TEXTS_TIER} {digits}"
-    labels = {**item.labels, CHOICE_SET_LABEL: group, "text_by": told.text_by}
+    labels = {**item.labels, CHOICE_SET_LABEL: group, "text_by": texts_of_set.text_by}
     # Each letter is right once, so that a position is right in one of the four, as any rule without the text is.
     places = balanced_positions(dict.fromkeys(VERSION_NAMES, group), seed, f"{TASK} {group}")
     asked = []
-    for number, (version, text) in enumerate(zip(VERSION_NAMES, told.texts, strict=True)):
+    for number, (version, text) in enumerate(zip(VERSION_NAMES, texts_of_set.texts, strict=True)):
         others = [choice for place, choice in enumerate(item.choices) if place != number]
         seeded_random(seed, f"{TASK} order {version}", group).shuffle(others)
         choices = insert_choice(item.choices[number], others, places[version])
