@@ -51,6 +51,11 @@ class ReducedAnswer:
             self.text, self.measured = None, end.value
 
 
+def shorter_request(request: RequestT, **changes: object) -> RequestT:
+    """Return the request of a shorter answer. What its bound of CPU time ends is no answer: it runs only once."""
+    return cast("RequestT", request.model_copy(update={"confirms_cpu_limit": False, **changes}))
+
+
 def reduce_answers(
     answers: Mapping[str, ReducedAnswer],
     request: Callable[[str, str], RequestT],
@@ -69,6 +74,6 @@ def reduce_answers(
             if (measured := active.pop(key).measured) is not None:
                 yield key, measured
         texts = {key: one.text for key, one in active.items() if one.text is not None}
-        requests = [cast("RequestT", request(key, text).model_copy(update={"id": key})) for key, text in texts.items()]
+        requests = [shorter_request(request(key, text), id=key) for key, text in texts.items()]
         for result in submit(requests) if requests else ():
             active[result.id].tell(result)

@@ -21,7 +21,7 @@ from caretbench.files import sha256_text
 from caretbench.problem import Problem, Profile, Question
 from caretbench.profiles import profile_named, rules_of
 from caretbench.runs import verdict as verdicts
-from caretbench.runs.reductions import ReducedAnswer
+from caretbench.runs.reductions import ReducedAnswer, shorter_request
 from caretbench.runs.verdict import CheckOutcome, combine_checks, needs_execution
 from caretbench.suites import load_problems
 from caretbench.suites import load_suite as find_suite
@@ -267,7 +267,8 @@ class InspectSuite:
 
     def shorter(self, problem: Problem, prepared: PreparedAnswer, text: str) -> PreparedAnswer:
         """Return a prepared answer with a shorter text."""
-        return prepared._replace(request=self.suite.submitted_request(problem, text, self.profile, self.variants))
+        made = self.suite.submitted_request(problem, text, self.profile, self.variants)
+        return prepared._replace(request=None if made is None else shorter_request(made))
 
     def start(self, prepared: PreparedAnswer, reference: ExecutionResult | None) -> Future[ExecutionResult] | None:
         """Start the answer's program, its CPU time bounded by the reference's; None if there is none."""
