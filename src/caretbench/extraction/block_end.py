@@ -7,9 +7,8 @@ with its indentation in Python, and with the closing bracket in other languages.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
-from itertools import islice, pairwise
+from itertools import islice
 
 import tree_sitter
 
@@ -22,6 +21,7 @@ from caretbench.extraction.caret_surroundings import (
     tokens_between,
 )
 from caretbench.extraction.cuts import dedent_position, longest_parsing_cut, max_cuts, with_final_newline
+from caretbench.extraction.indentation import margin_of, reindent
 from caretbench.languages import language as language_named
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.syntax.faults import is_well_formed_text
@@ -30,8 +30,6 @@ from caretbench.syntax.parser import CharacterOffsets, encode, has_error, parse,
 _CONTINUES = frozenset({"else", "catch", "finally", "while", "elif", "except", "case"})
 _MIN_REPEATED_CHARACTERS = 20
 """Minimum number of letters and digits in repeated lines; shorter ones may repeat by chance."""
-_USUAL_UNIT = 4
-"""Columns of a level of indentation where the shown code has none, as PEP 8 has it."""
 
 
 def _has_word(line: str) -> bool:
@@ -222,93 +220,6 @@ def _equal_lines(lines: list[str], start: int, following: list[str]) -> int:
     return next((count for count in range(most) if lines[start + count] != following[count]), most)
 
 
-def _margin(line: str) -> int:
-    return len(line) - len(line.lstrip(" \t"))
-
-
-def _unit(shown: str) -> str:
-    """Return one step of the indentation of a program."""
-    margins = [line[: _margin(line)] for line in shown.split("\n") if line.strip()]
-    if sum("\t" in margin for margin in margins) * 2 > sum(map(bool, margins)):
-        return "\t"
-    steps = Counter(after - before for before, after in pairwise(map(len, margins)) if after - before > 1)
-    return " " * (steps.most_common(1)[0][0] if steps else _USUAL_UNIT)
-
-
-def possible_margins(surroundings: Surroundings) -> list[str]:
-    """Return the possible indentations of the first statement at a caret, the most likely first."""
-    unit = _unit(surroundings.before + surroundings.after)
-    return [unit[0] * column for column in _columns(surroundings, len(unit))]
-
-
-def _columns(surroundings: Surroundings, unit: int) -> list[int]:
-    """Return the possible columns of the first statement, the most likely first."""
-    *whole, caret_line = surroundings.before.split("\n")
-    if caret_line:
-        return [_margin(caret_line)]
-    last = next((line for line in reversed(whole) if line.strip()), "")
-    following = next((line for line in surroundings.after.split("\n")[1:] if line.strip()), "")
-    columns = [_margin(last) + unit if last.rstrip().endswith(":") else _margin(last)]
-    # A block may also go on at the column of the next line, or end one level further out.
-    columns += [_margin(following), _margin(last) + unit, max(0, _margin(last) - unit)]
-    return list(dict.fromkeys(columns))
-
-
-def _in_unit(line: str, unit: str) -> str:
-    """Return a line whose indentation consists of blanks or tabs as ``unit`` does."""
-    margin = line[: _margin(line)]
-    if unit == "\t":
-        return margin.replace(" " * _USUAL_UNIT, "\t") + line[len(margin) :]
-    return margin.replace("\t", unit) + line[len(margin) :]
-
-
-def _shifted(line: str, by: int, unit: str) -> str:
-    return line if not line.strip() else unit[0] * max(0, _margin(line) + by) + line.lstrip(" \t")
-
-
-def _is_dedented(lines: list[str], surroundings: Surroundings) -> bool:
-    """Return whether the second line begins in column 0, as the first, and goes on with its block."""
-    first, second = [*lines, ""][:2]
-    goes_on = second.strip() and not second.startswith(
-        (*" \t)]}@#", "def ", "class ", "import ", "from ", "if __name__")
-    )
-    is_open = surroundings.caret_line and not surroundings.caret_line.strip()
-    return bool(is_open and goes_on and not _margin(first) and surroundings.parses_with(first))
-
-
-def reindent(text: str, surroundings: Surroundings) -> str:
-    """Return Python text shifted to the right column, if the program is well formed only then; else the text."""
-    lines = text.lstrip("\n").split("\n")
-    if not surroundings.indented or not text.strip():
-        return text
-    parses = surroundings.parses_with(text)
-    if parses and not _is_dedented(lines, surroundings):
-        return text
-    found = text
-    for column, candidate in _shifts(lines, surroundings):
-        if surroundings.parses_with(candidate):
-            # A line further out than the caret leaves its block: right only if nothing else is.
-            if all(_margin(line) >= column for line in candidate.split("\n")[1:] if line.strip()):
-                return candidate
-            found = candidate if found == text and not parses else found
-    return found
-
-
-def _shifts(lines: list[str], surroundings: Surroundings) -> Iterator[tuple[int, str]]:
-    """Yield columns of the first statement, and the text with its lines shifted to them, the most likely first."""
-    unit = _unit(surroundings.before + surroundings.after)
-    lines = [_in_unit(line, unit) for line in lines]
-    caret_line, own = surroundings.caret_line, _margin(lines[0])
-    margins = [_margin(line) for line in lines[1:] if line.strip()] or [own]
-    for column in _columns(surroundings, len(unit)):
-        inner = column + len(unit)
-        head = lines[0] if caret_line.strip() else unit[0] * max(0, column - len(caret_line)) + lines[0].lstrip(" \t")
-        steps = (0, column - own, column - min(margins), inner - margins[0], column - margins[0],
-                 inner - min(margins), column - own - len(caret_line))  # fmt: skip
-        for by in dict.fromkeys(steps):
-            yield column, "\n".join([head, *(_shifted(line, by, unit) for line in lines[1:])])
-
-
 _HEADER = re.compile(r"[\s}]*(?:else\s+)?(?:if|for|foreach|while|switch|match|loop|using|lock|synchronized|try)\b")
 
 
@@ -366,12 +277,12 @@ def _continued_lines(text: str, surroundings: Surroundings) -> set[int]:
 
 def _clause_end(text: str, surroundings: Surroundings) -> int | None:
     """Return the index at which Python text leaves the compound statement whose header contains the caret, or None."""
-    column = _margin(surroundings.before.rpartition("\n")[2])
+    column = margin_of(surroundings.before.rpartition("\n")[2])
     continued = _continued_lines(text, surroundings)
     position = 0
     for number, line in enumerate(text.split("\n")):
         word = line.strip().partition(" ")[0].rstrip(":")
-        leaves = bool(line.strip()) and _margin(line) <= column and word not in _CONTINUES
+        leaves = bool(line.strip()) and margin_of(line) <= column and word not in _CONTINUES
         # A line at the margin within brackets or a string is no end: the header of an `elif` over several lines lost
         # its last line once.
         if number and leaves and number not in continued:

@@ -17,7 +17,6 @@ from caretbench.extraction.block_end import (
     balance_brackets,
     cut_at_block_end,
     longest_parsing_cut_with_suffix,
-    reindent,
     with_plain_line_ends,
     without_prefix_repetition,
     without_suffix_repetition,
@@ -25,6 +24,7 @@ from caretbench.extraction.block_end import (
 from caretbench.extraction.caret_surroundings import MAX_TEXT_CHARACTERS, Surroundings
 from caretbench.extraction.clean import CLEANING_STEPS, strip_released_fence, without_reasoning, without_special_tokens
 from caretbench.extraction.cuts import cut_to_same_block, first_line, longest_parsing_cut, without_suffix_overlap
+from caretbench.extraction.indentation import reindent
 from caretbench.extraction.legacy_cuts import (
     crosscodeeval_statement,
     safim_api_call,

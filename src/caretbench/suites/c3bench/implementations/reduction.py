@@ -33,9 +33,8 @@ def reduced_text(prefix: str, text: str, suffix: str) -> Generator[str, bool | N
         The shortest answer that passed; None if it was ended, or if the text is no list of statements.
     """
     line = prefix.rpartition("\n")[2]
-    body = textwrap.dedent(line + text)
-    module = None if line.strip() else python_module(body)
-    if module is None or not module.body:
+    module = _statements(line, text)
+    if module is None:
         return None
     margin = next(one for one in (line + text).split("\n") if one.strip())
     margin = margin[: len(margin) - len(margin.lstrip())]
@@ -66,6 +65,12 @@ def reduced_text(prefix: str, text: str, suffix: str) -> Generator[str, bool | N
             # Earlier places failed; those after this one have moved up.
             place -= 1
     return text
+
+
+def _statements(line: str, text: str) -> ast.Module | None:
+    """Return the statements of a text whose first line begins with ``line``; None if it is no list of statements."""
+    module = None if line.strip() else python_module(textwrap.dedent(line + text))
+    return module if module is not None and module.body else None
 
 
 def _edited(module: ast.Module, place: int) -> tuple[ast.Module, str] | None:
