@@ -98,7 +98,8 @@ LEAD_TITLES: Mapping[Lead, str] = {"all": "", "valid": "valid problems", "net_of
 LEAD_MEANINGS: Mapping[Lead, str] = {
     "all": "",
     "valid": "Valid problems: those that the gate has found fit; without a verdict, those that no baseline passes.",
-    "net_of_baselines": "Net of baselines: without the problems that an empty answer, a stub or copied lines pass.",
+    "net_of_baselines": "Net of baselines: without the problems that an empty answer, a stub or copied lines pass, "
+    "unless nothing is the right answer.",
 }
 """Meaning of the words, in one sentence."""
 

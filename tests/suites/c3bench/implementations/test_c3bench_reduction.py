@@ -62,6 +62,11 @@ def test_a_loop_that_could_not_end_is_not_run() -> None:
     assert all("i += 1" in one for one in tried if "while" in one)
 
 
+def test_a_long_answer_is_not_reduced() -> None:
+    """Each of 5,000 equal lines cost a copy of all: minutes without a run that any limit would end."""
+    assert reduced("    0\n" * 5_000 + "    t = sum(a)\n", needs()) == (None, [])
+
+
 @pytest.mark.parametrize(
     ("prefix", "text"), [(PREFIX + "    t = ", "sum(a)\n"), (PREFIX, "    else:\n        t = 1\n")]
 )

@@ -16,6 +16,8 @@ from caretbench.suites.c3bench.implementations.rewrite import contains, loaded, 
 from caretbench.syntax.parser import python_module
 
 _BODIES = ("body", "orelse", "finalbody")
+_MAX_NODES = 800
+"""Maximum size of a reduced answer, about 60 lines: each edit copies the whole, so the time is quadratic; the starter set has up to 84 nodes."""
 _BUILTINS = frozenset(dir(builtins))
 _PURE = frozenset({"abs", "all", "any", "len", "max", "min", "range", "sorted", "sum"})
 """Functions that change none of their arguments."""
@@ -30,7 +32,7 @@ def reduced_text(prefix: str, text: str, suffix: str) -> Generator[str, bool | N
     set's references 233 ended with a NameError or the like, and 15 used 23 of 38 s of CPU.
 
     Returns:
-        The shortest answer that passed; None if it was ended, or if the text is no list of statements.
+        The shortest answer that passed; None if it was ended, or if the text is no list of statements, or too long.
     """
     line = prefix.rpartition("\n")[2]
     module = _statements(line, text)
@@ -40,6 +42,7 @@ def reduced_text(prefix: str, text: str, suffix: str) -> Generator[str, bool | N
     margin = margin[: len(margin) - len(margin.lstrip())]
     known = _BUILTINS | _unbound(module) | _names_around(prefix, text, suffix)
     seen, waiting, place, passed, again = {text_of(module.body)}, set[str](), 0, False, False
+    endless = _endless(module)
     while (edited := _edited(module, place)) is not None or passed:
         if edited is None:
             # Where the last use of a name has gone, its assignment may go, too.
@@ -47,7 +50,7 @@ def reduced_text(prefix: str, text: str, suffix: str) -> Generator[str, bool | N
             continue
         changed, part = edited
         place += 1
-        if not changed.body or (again and part not in waiting) or _endless(changed) > _endless(module):
+        if not changed.body or (again and part not in waiting) or _endless(changed) > endless:
             continue
         if not _unbound(changed) <= known:
             waiting.add(part)
@@ -61,16 +64,17 @@ def reduced_text(prefix: str, text: str, suffix: str) -> Generator[str, bool | N
         if passes is None:
             return None
         if passes:
-            module, text, passed = changed, shorter, True
+            module, text, passed, endless = changed, shorter, True, _endless(changed)
             # Earlier places failed; those after this one have moved up.
             place -= 1
     return text
 
 
 def _statements(line: str, text: str) -> ast.Module | None:
-    """Return the statements of a text whose first line begins with ``line``; None if it is no list of statements."""
+    """Return the statements of a text whose first line begins with ``line``; None if it is none, or too long."""
     module = None if line.strip() else python_module(textwrap.dedent(line + text))
-    return module if module is not None and module.body else None
+    fits = module is not None and module.body and sum(1 for _ in ast.walk(module)) <= _MAX_NODES
+    return module if fits else None
 
 
 def _edited(module: ast.Module, place: int) -> tuple[ast.Module, str] | None:
