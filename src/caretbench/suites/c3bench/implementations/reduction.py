@@ -17,7 +17,7 @@ from caretbench.syntax.parser import python_module
 
 _BODIES = ("body", "orelse", "finalbody")
 _MAX_NODES = 800
-"""Maximum size of a reduced answer, about 60 lines: each edit copies the whole, so the time is quadratic; the starter set has up to 84 nodes."""
+"""Maximum number of nodes of a reduced answer, about 60 lines: each edit copies the whole. The starter set has 84."""
 _BUILTINS = frozenset(dir(builtins))
 _PURE = frozenset({"abs", "all", "any", "len", "max", "min", "range", "sorted", "sum"})
 """Functions that change none of their arguments."""
