@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from caretbench.reports.board.board_runs import BoardModel, BoardRun, board_fold
 from caretbench.reports.estimates import ReportedNumber, ReportValue, mean_estimate
 from caretbench.reports.head.measured_parts import MeasuredPart, judged_parts, part_tests
 from caretbench.reports.report_source import ReportSource
-from caretbench.reports.results.paired_models import ComparisonRow, ModelRates, tested_rows
+from caretbench.reports.results.paired_models import ComparisonRow, ModelRates, floors_above, tested_rows
 from caretbench.reports.results.problem_lists import LEAD_TITLES, LeadingProblems, leading_problems, needed_problems
 from caretbench.reports.results.published_numbers import WHOLE, published_names, published_numbers
 from caretbench.reports.results.run_settings import ModelKey, identity_of
@@ -250,7 +250,7 @@ def _entries(
         name = one.title
         if name not in leading:
             continue
-        above = {} if one.baseline else dict(_floors_above(part.raw[name], floors))
+        above = {} if one.baseline else dict(floors_above(part.raw[name], floors))
         yield BoardEntry(
             **one.__dict__,
             rate=leading[name],
@@ -262,15 +262,6 @@ def _entries(
             worse=tuple(sorted(worse[name])),
             below=max(above, key=lambda floor: above[floor], default=""),
         )
-
-
-def _floors_above(model: ModelRates, floors: Iterable[ModelRates]) -> Iterator[tuple[str, float]]:
-    """Yield the baselines with a higher rate than a model on their common problems, with that rate."""
-    for floor in floors:
-        common = floor.rates.join(model.rates.select("problem_id", own="rate"), on="problem_id")
-        value, own = common.select(pl.col("rate", "own").cast(pl.Float64).sum()).row(0)
-        if value > own:
-            yield floor.name, value / common.height
 
 
 def _printed(suite: str, part: BoardPart, data: Mapping[str, Any]) -> Iterator[PrintedEntry]:

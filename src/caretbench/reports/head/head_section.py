@@ -21,7 +21,7 @@ from caretbench.reports.head.measured_parts import MeasuredPart, all_parts, meas
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.answer_counts import ModelUsage, model_usage
 from caretbench.reports.results.pair_sentences import with_power
-from caretbench.reports.results.paired_models import ComparisonRow, ModelRates, PairedTest, tested_rows
+from caretbench.reports.results.paired_models import ComparisonRow, ModelRates, PairedTest, floors_above, tested_rows
 from caretbench.reports.results.problem_lists import (
     LEAD_MEANINGS,
     LEAD_TITLES,
@@ -128,11 +128,9 @@ def _needed_lead(profile: str) -> bool:
 
 def _above(model: Column, columns: Sequence[Column], rates: Rates) -> Iterator[str]:
     """Yield the titles of baselines, but the reference, with a higher mean than a model on the problems of both."""
-    for floor in columns if not model.baseline and model.title in rates else ():
-        if floor.baseline and floor.model != REFERENCE and floor.title in rates:
-            common = rates[model.title].rates.join(rates[floor.title].rates, on="problem_id", suffix="_floor")
-            if math.fsum(common["rate"]) < math.fsum(common["rate_floor"]):
-                yield floor.title
+    floors = [rates[one.title] for one in columns if one.baseline and one.model != REFERENCE and one.title in rates]
+    if not model.baseline and model.title in rates:
+        yield from (name for name, _ in floors_above(rates[model.title], floors))
 
 
 def _number(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -140,6 +140,15 @@ def model_rates(
         rates = parts[model, parameters].group_by("problem_id").agg(*numbers, *firsts)
         settings = settings_of(run.manifest, model, parameters)
         yield ModelRates(titles[model, parameters], rates, model, settings, parameters)
+
+
+def floors_above(model: ModelRates, floors: Iterable[ModelRates]) -> Iterator[tuple[str, float]]:
+    """Yield the baselines with a higher rate than a model on their common problems, with that rate."""
+    for floor in floors:
+        common = floor.rates.join(model.rates.select("problem_id", own="rate"), on="problem_id")
+        value, own = common.select(pl.col("rate", "own").cast(pl.Float64).sum()).row(0)
+        if value > own:
+            yield floor.name, value / common.height
 
 
 def paired_tests(first: ModelRates, second: ModelRates, strata: Sequence[Stratum] = ()) -> Iterator[PairedTest]:
