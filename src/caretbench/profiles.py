@@ -74,7 +74,8 @@ class ProfileRules:
         default=True,
         descriptions=(
             "it exits with 0",
-            "it exits with 0, and a signal arrived that its end, or an exit of its own behind the answer, was reached",
+            "it exits with 0, and the harness saw its end reached, or an exit behind the answer; where cases expect an "
+            "output, the output decides",
         ),
     )
     bounded_by_reference = ProfileRule(
@@ -101,7 +102,10 @@ class ProfileRules:
         "What is a null answer?",
         paper=False,
         default=True,
-        descriptions=("a failure without a run in compiled languages, the text `None` in the others", "the empty text"),
+        descriptions=(
+            "a failure without a run; in DevBench the text `None` where the language is not compiled",
+            "the empty text",
+        ),
     )
     errors_are_answers = ProfileRule(
         "Is an error message that was stored in place of an answer scored and judged?",
@@ -127,7 +131,7 @@ class ProfileRules:
     )  # fmt: skip
     programs = ProfileRule("Version of the rules that make programs of answers", paper=1, default=1, by_suite=True)
     needs_answer = ProfileRule(
-        "Over which problems do models lead?",
+        "By which problems are models ranked?",
         paper=False,
         default=True,
         descriptions=(

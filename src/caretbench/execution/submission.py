@@ -97,7 +97,7 @@ class Submission(Generic[Request, Result]):
         self._kind: RequestKind[Request, Result] = kind
         self._runs: JobRunner[Request, Result] = runs
         self._jobs: dict[str, Job[Request]] = {}
-        self._held = 0
+        self._undelivered = 0
         self._recent: OrderedDict[str, Result] = OrderedDict()
 
     def results(self, requests: Iterable[Request | None]) -> Iterator[Result]:
@@ -108,23 +108,23 @@ class Submission(Generic[Request, Result]):
         source = iter(requests)
         exhausted = False
         try:
-            while not exhausted or self._held:
+            while not exhausted or self._undelivered:
                 dry = exhausted
-                if not exhausted and self._runs.has_room(self._held):
+                if not exhausted and self._runs.has_room(self._undelivered):
                     request = next(source, _END)
                     if request is not None and request is not _END:
-                        yield from self._take(cast("Request", request))
-                        yield from self._give(self._runs.completed())
+                        yield from self._accept(cast("Request", request))
+                        yield from self._deliver(self._runs.completed())
                         continue
                     exhausted, dry = request is _END, True
-                    if not exhausted and not self._held:
+                    if not exhausted and not self._undelivered:
                         # A caller that waits for a result of nothing would wait for ever.
                         raise RuntimeError("requests wait for a result, but none is due")
-                yield from self._give(self._runs.wait(all_started=dry))
+                yield from self._deliver(self._runs.wait(all_started=dry))
         finally:
             self._runs.close()
 
-    def _take(self, request: Request) -> Iterator[Result]:
+    def _accept(self, request: Request) -> Iterator[Result]:
         refused = self._kind.rejection(request)
         if refused is not None:
             yield refused
@@ -139,17 +139,17 @@ class Submission(Generic[Request, Result]):
                 # The stricter rule holds for all copies: the reference is confirmed though an answer of its text came
                 # first.
                 running.request = running.request.model_copy(update={"is_reference": True})
-            self._held += 1
+            self._undelivered += 1
             return
         known = self._recent.get(key) or self._kind.cached_result(key)
         if known is not None and is_usable(request, known) and not needs_confirmation(request, known):
             yield known.model_copy(update={"id": request.id, "cached": True})
             return
         job = self._jobs[identity] = Job(identity, key, request)
-        self._held += 1
+        self._undelivered += 1
         self._runs.start(job)
 
-    def _give(self, ended: Iterator[tuple[Job[Request], Result]]) -> Iterator[Result]:
+    def _deliver(self, ended: Iterator[tuple[Job[Request], Result]]) -> Iterator[Result]:
         for job, result in ended:
             # The reference came when the same program ran already, as an answer's.
             if needs_confirmation(job.request, result):
@@ -161,7 +161,7 @@ class Submission(Generic[Request, Result]):
                 if len(self._recent) > _REMEMBERED:
                     self._recent.popitem(last=False)
             del self._jobs[job.key]
-            self._held -= 1 + len(job.duplicate_ids)
+            self._undelivered -= 1 + len(job.duplicate_ids)
             yield result
             for identity in job.duplicate_ids:
                 yield result.model_copy(update={"id": identity, "cached": True})

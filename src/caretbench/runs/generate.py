@@ -274,8 +274,8 @@ def estimate_tokens(text: str) -> int:
 
 def count_or_estimate_tokens(client: ModelClient, text: str) -> int:
     """Return the number of tokens of a text, counted by the model's own tokenizer, or estimated."""
-    has_tokenizer = client.count_tokens(text)
-    return estimate_tokens(text) if has_tokenizer is None else has_tokenizer
+    counted = client.count_tokens(text)
+    return estimate_tokens(text) if counted is None else counted
 
 
 def worst_cost(client: ModelClient, price: Price | None, prompt: Prompt, samples: int, answer_tokens: int) -> float:
@@ -286,8 +286,8 @@ def worst_cost(client: ModelClient, price: Price | None, prompt: Prompt, samples
     if price is None or price.is_free:
         return 0.0
     text = prompt_text(prompt)
-    has_tokenizer = client.count_tokens(text)
-    tokens = (len(text.encode("utf-8", "replace")) if has_tokenizer is None else has_tokenizer) + _CHAT_FRAME
+    counted = client.count_tokens(text)
+    tokens = (len(text.encode("utf-8", "replace")) if counted is None else counted) + _CHAT_FRAME
     # Nobody knows before whether the provider has the prompt in its cache.
     uncached_price = price.model_copy(update={"cached_input_per_million": None})
     return samples * uncached_price.token_cost(tokens, answer_tokens)
@@ -320,11 +320,11 @@ class GenerationStage:
     def _look(self, tested_model: ModelUnderTest) -> tuple[dict[str, set[int]], set[Hashable]]:
         """Return a model's stored samples by problem, and the keys of ``errors.jsonl`` whose sample is stored now."""
         # A stage that was killed leaves errors of samples that have come since.
-        stored_keys = {row.key for row in self.folder.missing()}
+        failed_keys = {row.key for row in self.folder.missing()}
         stale: set[Hashable] = set()
         stored: dict[str, set[int]] = defaultdict(set)
         for row in self.folder.completions():
-            if row.key in stored_keys:
+            if row.key in failed_keys:
                 stale.add(row.key)
             if row.model == tested_model.name and row.parameters == tested_model.parameters:
                 stored[row.problem_id].add(row.sample)

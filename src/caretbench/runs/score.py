@@ -189,8 +189,8 @@ class ScoringStage:
             if self._is_run(reference) and self._key(reference, self._execution) not in self._done
         ]
         for row in self.folder.scores():
-            whose = (row.model, row.scorer, row.policy, row.profile)
-            if whose == (REFERENCE, self._execution, self.policy.key, self.profile):
+            scored = (row.model, row.scorer, row.policy, row.profile)
+            if scored == (REFERENCE, self._execution, self.policy.key, self.profile):
                 self._settle(row)
         known = self._references_of_other_policies()
         for reference in missing:
@@ -250,7 +250,7 @@ class ScoringStage:
         self, problem: Problem, completions: Sequence[AnyCompletion], appender: RowAppender
     ) -> Iterator[_Answer]:
         texts: dict[tuple[str | None, bool], _MeasuredText] = {}
-        whose: dict[tuple[str, str], bytes] = {}
+        row_heads: dict[tuple[str, str], bytes] = {}
         lines: dict[ScoreKey, bytes] = {}
         for completion in completions:
             answer = completion.text, completion.error
@@ -260,9 +260,9 @@ class ScoringStage:
                 key = self._key(completion, scorer)
                 if key not in self._done:
                     model = completion.model, completion.parameters
-                    if model not in whose:
-                        whose[model] = row_to_json(self._row(completion, scorer))
-                    lines[key] = score_line(whose[model], completion.sample, content)
+                    if model not in row_heads:
+                        row_heads[model] = row_to_json(self._row(completion, scorer))
+                    lines[key] = score_line(row_heads[model], completion.sample, content)
         appender.append_lines([*lines.values()])
         self._done.update(lines)
         for completion in completions:
@@ -376,9 +376,12 @@ class ScoringStage:
         scorer = self.suite.reduction_scorer
         if not scorer:
             return
-        whose = (self._execution, self.policy.key, self.profile)
-        passing = {row.key[:4] for row in self.folder.scores()
-                   if (row.scorer, row.policy, row.profile) == whose and row.values.get("passed") == 1.0}  # fmt: skip
+        scorer_key = (self._execution, self.policy.key, self.profile)
+        passing = {
+            row.key[:4]
+            for row in self.folder.scores()
+            if (row.scorer, row.policy, row.profile) == scorer_key and row.values.get("passed") == 1.0
+        }
         answers: dict[str, ReducedAnswer | None] = {}
         completions: dict[str, list[AnyCompletion]] = {}
         texts: dict[str, str] = {}
@@ -477,9 +480,9 @@ class ScoringStage:
         )
 
     def _execution_row(
-        self, completion: AnyCompletion, judged: verdicts.CountedResult, found: tuple[str, ...] = ()
+        self, completion: AnyCompletion, counted_result: verdicts.CountedResult, found: tuple[str, ...] = ()
     ) -> Score:
-        result, counted = judged
+        result, counted = counted_result
         return self._row(
             completion,
             self._execution,

@@ -78,8 +78,8 @@ def combine_checks(checks: Sequence[CheckOutcome]) -> Decision:
 def deciding_scores(scores: Iterable[Score], *, executed: bool) -> list[Score]:
     """Return those score rows of one completion that decide whether it passed.
 
-    None if the problem has something to run and no row has its outcome (a run without execution, or one that was
-    stopped): the other checks alone are no verdict.
+    An empty list if the problem has something to run and no row has its outcome (a run without execution, or one that
+    was stopped): the other checks alone are no verdict.
     """
     checks = [score for score in scores if "passed" in score.values or not score.counted]
     # Predicates alone would pass an answer whose program was never run.

@@ -109,7 +109,7 @@ class PaperTable(NamedTuple):
         title: Its title, with the table's number in the paper.
         labels: Labels of its rows. A label is replaced by its variant with ``@paper``, if the run's profile has
             only that.
-        models_across: Models are columns and labels are rows; else the other way round.
+        models_as_columns: Models are columns and labels are rows; else the other way round.
         printed: Names of the paper's tables in the suite's published numbers, whose cells are shown next to ours.
         printed_for: Beginning of the ids of the problems that the printed cells are about.
     """

@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 
-from caretbench.build.project_tasks.deciding_tests import TestTrial, _SuiteTimes, failing_tests
+from caretbench.build.project_tasks.deciding_tests import TrialOfTests, _SuiteTimes, failing_tests
 from caretbench.build.projects.test_outcomes import TEST_LOG
 from caretbench.execution.execution_types import ResultFile, Status
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
@@ -58,7 +58,7 @@ def test_all_tests_decide_within_the_budget_and_above_it_those_that_fail_most() 
         ("mutant", {two: 1.0}),
         ("mutant", {four: 1.0}),
     ]
-    trial = TestTrial(make_problem(), TESTS, by_kills=True, kills=[*failing])
+    trial = TrialOfTests(make_problem(), TESTS, by_kills=True, kills=[*failing])
     suite = times(one=0.25, two=0.25, three=2.0, four=0.25)
     assert trial.chosen(suite, 4.0) == TESTS
     # The removed construct fails whatever that costs; the mutants then have no budget.
@@ -72,7 +72,7 @@ def test_all_tests_decide_within_the_budget_and_above_it_those_that_fail_most() 
 
 def test_tests_of_a_model_decide_only_where_the_others_notice_no_mask() -> None:
     own, written = "a.py::one", "caretbench_written/test_a.py::test_one"
-    trial = TestTrial(make_problem(), (own, written), by_kills=True, kills=[("mask", {own: 1.0, written: 1.0})])
+    trial = TrialOfTests(make_problem(), (own, written), by_kills=True, kills=[("mask", {own: 1.0, written: 1.0})])
     assert trial.chosen(_SuiteTimes(), 0.5) == (own,)
     trial.kills.append(("mask", {written: 1.0}))
     assert trial.chosen(_SuiteTimes(), 0.5) == (own, written)

@@ -40,13 +40,13 @@ KILLS_KEPT: Final = "kills_kept"
 """Label: share of the wrong answers failed by all tests that reach a problem which its own tests fail."""
 CONSTRUCT_REMOVED: Final = "construct_removed"
 """Label: ``unnoticed`` if all tests pass without the hidden construct, else ``noticed``; none without a construct."""
-_THROWN: Final = frozenset({"method"})
+_THROW_MASK_BLOCKS: Final = frozenset({"method"})
 _MIN_TEST_S: Final = 0.0005
 """CPU seconds that pytest itself needs for a test."""
 _MUTANTS, _MIN_MUTANTS = 8, 2
 _MUTANTS_CPU_S: Final = 20.0
 """CPU seconds for the mutants of one problem: a long suite tries fewer. tomlkit's tests take 6 s."""
-_WALLS, _MIN_WALL_S, _MIN_CPU_S = 10, 10, 4.0
+_WALL_FACTOR, _MIN_WALL_S, _MIN_CPU_S = 10, 10, 4.0
 
 _Kind = Literal["mask", "removed", "mutant"]
 
@@ -78,16 +78,14 @@ class _SuiteTimes(NamedTuple):
         wall_s = max(0.0, self.wall_s - math.fsum(self.test_wall_s[name] for name in left_out))
         cpu_s = max(0.0, self.cpu_s - math.fsum(self.test_cpu_s[name] for name in left_out))
         limits = limits_from_cpu_time(cpu_s, min_s=_MIN_CPU_S, min_limits=request.limits)
-        most_s = float(max(_MIN_WALL_S, _WALLS * math.ceil(wall_s)))
+        most_s = float(max(_MIN_WALL_S, _WALL_FACTOR * math.ceil(wall_s)))
         limits = limits.model_copy(update={"wall_s": min(request.limits.wall_s, most_s)})
         return request.model_copy(update={"limits": limits})
 
 
 @dataclass
-class TestTrial:
+class TrialOfTests:
     """One problem: the tests that reach it (empty: not known, so all decide), and the runs of its wrong answers."""
-
-    __test__ = False  # not a test itself
 
     problem: Problem
     reaching: tuple[str, ...] = ()
@@ -205,7 +203,7 @@ def _trial(
     block: tuple[int, int] | None,
     times: _SuiteTimes,
     runs: dict[str, WorkspaceRequest],
-) -> TestTrial:
+) -> TrialOfTests:
     """Return the trial of a problem; the requests of its wrong answers are added to ``runs``."""
     splice = file_splice(problem)
     span = block or (splice.start, splice.end)
@@ -214,7 +212,7 @@ def _trial(
     if len(reaching) > MAX_TESTS and not above_budget and times.cost(drawn.reach.all_tests) <= drawn.budget_s:
         reaching = drawn.reach.all_tests
     above_budget |= len(reaching) > MAX_TESTS and reaching != drawn.reach.all_tests
-    trial = TestTrial(problem, reaching, above_budget or any(map(is_written_test, reaching)), block is not None)
+    trial = TrialOfTests(problem, reaching, above_budget or any(map(is_written_test, reaching)), block is not None)
     named = reaching if reaching != drawn.reach.all_tests else ()
     check = tests_check(problem).model_copy(update={"tests": named, "minimum_tests": 0})
     tried = problem.model_copy(update={"checks": (check,)})
@@ -248,7 +246,7 @@ def _wrong_answers(
 
 
 def _run(
-    drawn: DrawnTasks, trials: Sequence[TestTrial], requests: Mapping[str, WorkspaceRequest]
+    drawn: DrawnTasks, trials: Sequence[TrialOfTests], requests: Mapping[str, WorkspaceRequest]
 ) -> dict[str, WorkspaceResult]:
     """Return the results of all wrong answers by key; report a problem as finished when all of its own have run."""
     waiting = [set(trial.answers) for trial in trials]
@@ -271,7 +269,7 @@ def mask_texts(store: SnapshotStore, problem: Problem, span: tuple[int, int]) ->
     """
     splice = file_splice(problem)
     content = original_file(splice.snapshot, splice.path, store)
-    throw = problem.label("block") in _THROWN
+    throw = problem.label("block") in _THROW_MASK_BLOCKS
     own = (splice.start, splice.end)
     places = [own, span] if own[0] < own[1] and own != span else [span]
     for place in places:
@@ -297,7 +295,7 @@ def failing_tests(result: WorkspaceResult, tests: Sequence[str]) -> dict[str, fl
     return found | dict.fromkeys(missing, 0.0)
 
 
-def _read_results(trial: TestTrial, results: Mapping[str, WorkspaceResult]) -> bool:
+def _read_results(trial: TrialOfTests, results: Mapping[str, WorkspaceResult]) -> bool:
     """Note the failing tests of a problem's wrong answers; return whether a mask passes."""
     for key, kind in trial.answers.items():
         result = results[key]

@@ -235,7 +235,7 @@ def _loading() -> Iterator[None]:
         yield
     finally:
         if first:
-            # Later collections leave these objects out.
+            # Imported modules stay to the end: each later collection would visit their objects in vain.
             gc.freeze()
             gc.enable()
 

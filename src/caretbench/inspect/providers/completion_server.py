@@ -261,7 +261,7 @@ class StreamReader:
         for data in found:
             if self._shape.stream == "sse" and data.strip() == END:
                 self._assembly.end()
-            # What comes behind the end is no part of the answer.
+            # Servers may send more lines behind `[DONE]`, usage for example: no part of the answer.
             elif not self._assembly.ended:
                 self._assembly.add(parse_json(data), self._chunk)
 

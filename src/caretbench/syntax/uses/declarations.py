@@ -207,7 +207,7 @@ def _parameters(node: tree_sitter.Node) -> tuple[tuple[str, ...], int]:
         written = child.child_by_field_name("type")
         names = child.children_by_field_name("name") if child.type in kinds.parameter_groups else [child]
         text = text_of(written) if written is not None else ""
-        # A variadic parameter counts as any number of parameters.
+        # Calls with any number of arguments fit a variadic parameter: a count would not tell overloads apart.
         many = bool(re.match(r"\*|\.\.\.|params\b|&\w+$", text_of(child))) or "..." in text or "variadic" in child.type
         optional = child.child_by_field_name("value") is not None or "default" in child.type or "optional" in child.type
         found += [("..." if many else "") + text] * max(1, len(names))
