@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import itertools
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -132,3 +134,41 @@ def test_no_docstring_opens_with_a_question_word() -> None:
         if text.split() and text.split()[0] in _QUESTIONS
     ]
     assert found == []
+
+
+def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """Return the names of a function's parameters."""
+    one = node.args
+    return {entry.arg for entry in (*one.posonlyargs, *one.args, *one.kwonlyargs, one.vararg, one.kwarg) if entry}
+
+
+def documented_parameters(text: str) -> set[str]:
+    """Return the names that the section ``Args`` or ``Attributes`` of a docstring explains."""
+    lines = inspect.cleandoc(text).split("\n")
+    begin = next((place + 1 for place, line in enumerate(lines) if line in ("Args:", "Attributes:")), len(lines))
+    section = itertools.takewhile(lambda line: not line or line[0] == " ", lines[begin:])
+    named = (re.match(r" {4}(\*{0,2}\w+(?:, \*{0,2}\w+)*):", line) for line in section)
+    return {name.lstrip("*") for match in named if match for name in match[1].split(", ")}
+
+
+def test_docstrings_name_parameters_that_exist() -> None:
+    """Of classes the fields and the parameters of the constructor; `spaces` was `workspace_runner` in two of them."""
+    wrong = []
+    for path, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                known = parameters(node)
+            elif isinstance(node, ast.ClassDef):
+                fields = (part.target for part in node.body if isinstance(part, ast.AnnAssign))
+                known = {target.id for target in fields if isinstance(target, ast.Name)}
+                known |= {
+                    name
+                    for part in node.body
+                    if isinstance(part, ast.FunctionDef) and part.name in ("__init__", "__new__")
+                    for name in parameters(part)
+                }
+            else:
+                continue
+            unknown = documented_parameters(ast.get_docstring(node) or "") - known
+            wrong += [f"{path}:{node.lineno} {name}" for name in sorted(unknown)]
+    assert wrong == []

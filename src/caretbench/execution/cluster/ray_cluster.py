@@ -45,7 +45,7 @@ class RayNodePool:
         address: ``ray://HOST:PORT`` of a cluster's client server, or ``HOST:PORT`` of its head from one of its
             machines. None: the cluster of ``RAY_ADDRESS`` or of this machine; where there is none, one is started on
             this machine and ends with the process.
-        programs: Programs in flight on each processor.
+        max_parallel_programs: Programs in flight on each processor.
 
     Raises:
         MachineError: Ray is not installed, or the cluster does not answer.

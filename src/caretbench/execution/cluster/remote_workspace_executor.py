@@ -46,7 +46,7 @@ class RemoteWorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult])
 
     Args:
         programs: Executor of programs there: its machines and its knowledge of them are used.
-        spaces: WorkspaceRunner with the projects here; the user's snapshots by default.
+        workspace_runner: Knows the projects here; by default the user's snapshots.
         cache, use_cache: As for :class:`~caretbench.execution.submission.CachedExecutor`.
     """
 

@@ -55,7 +55,7 @@ class WorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult]):
 
     Args:
         workers: Commands in flight; the number of processors by default.
-        spaces: WorkspaceRunner in which commands run; the user's snapshots by default.
+        workspace_runner: Runs the commands; by default in the user's snapshots.
         cache, use_cache: As for :class:`~caretbench.execution.submission.CachedExecutor`.
     """
 
