@@ -16,11 +16,16 @@ from caretbench.files import (
     RowAppender,
     cache_folder,
     describe_validation_error,
+    read_appended,
+    read_document,
     read_lines,
     read_rows,
+    read_toml,
     row_to_json,
     sha256_text,
+    validated,
     write_atomically,
+    write_document,
     write_rows,
 )
 from caretbench.problem import Completion
@@ -212,3 +217,34 @@ def test_a_list_whose_entries_are_wrong_is_not_called_too_short() -> None:
     said = describe_validation_error(caught.value)
     assert said.count("at least 1 item") == 1
     assert said.startswith("rows.0.")
+
+
+class _Setting(BaseModel):
+    size: int
+
+
+@pytest.mark.parametrize("content", [b"size = ", b"\xff", b"[" * 100_000])
+def test_a_toml_file_that_is_none_is_named(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "own.toml"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"own\.toml: not TOML"):
+        read_toml(path)
+    with pytest.raises(DataError, match=r"absent\.toml: cannot be read"):
+        read_toml(tmp_path / "absent.toml")
+
+
+def test_documents_and_appended_rows(tmp_path: Path) -> None:
+    path = tmp_path / "own.json"
+    write_document(path, _Setting(size=3))
+    assert read_document(path, _Setting) == _Setting(size=3)
+    path.write_text('{"size": "x"}')
+    with pytest.raises(DataError, match=r"own\.json: size: "):
+        read_document(path, _Setting)
+    with pytest.raises(DataError, match=r"absent\.json: cannot be read"):
+        read_document(tmp_path / "absent.json", _Setting)
+    with pytest.raises(DataError, match="table: size: "):
+        validated(_Setting, {}, "table")
+    rows = tmp_path / "rows.jsonl"
+    assert list(read_appended(rows, _Setting)) == []
+    rows.write_text('{"size": 1}\n{"siz')
+    assert list(read_appended(rows, _Setting)) == [_Setting(size=1)]

@@ -18,6 +18,7 @@ import tomllib
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self, TypeVar
@@ -60,6 +61,20 @@ def cache_folder() -> Path:
 def read_packaged_toml(package: str, name: str) -> dict[str, Any]:
     """Return the content of a TOML file of a package."""
     return tomllib.loads(resources.files(package).joinpath(name).read_text("utf-8"))
+
+
+def read_toml(path: Traversable | Path) -> dict[str, Any]:
+    """Return the content of a TOML file.
+
+    Raises:
+        DataError: it cannot be read, or is no TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(f"{path}: not TOML ({error})") from None
 
 
 def sha256_text(*parts: str) -> str:
@@ -255,6 +270,47 @@ def describe_validation_error(
     shown = [f"{'.'.join(map(str, fault['loc'])) or 'row'}: {message(fault)}" for fault in faults[:3]]
     more = f" (and {len(faults) - 3} more)" if len(faults) > 3 else ""
     return "; ".join(shown) + more
+
+
+def validated(model: type[RowT], value: object, source: object) -> RowT:
+    """Return a value as ``model``.
+
+    Raises:
+        DataError: it does not fit; the message begins with its source, a file for instance.
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise DataError(f"{source}: {describe_validation_error(error)}") from None
+
+
+def read_document(path: Path, model: type[RowT]) -> RowT:
+    """Return the content of a JSON file as ``model``.
+
+    Raises:
+        DataError: it cannot be read, or does not fit.
+    """
+    try:
+        return model.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+    except ValidationError as error:
+        raise DataError(f"{path}: {describe_validation_error(error)}") from None
+
+
+def write_document(path: Path, value: BaseModel) -> None:
+    """Write a value as a JSON file that people can read, atomically."""
+    write_atomically(path, value.model_dump_json(indent=2) + "\n")
+
+
+def read_appended(path: Path, model: type[RowT], *, keep_surrogates: bool = False) -> Iterator[RowT]:
+    """Yield the rows of a file to which a stage appends: none before its first row, and none of a torn last line.
+
+    Raises:
+        DataError: with file and line, where a row does not fit ``model``.
+    """
+    if path.exists():
+        yield from read_rows(path, model, allow_partial_last_line=True, keep_surrogates=keep_surrogates)
 
 
 def read_rows(

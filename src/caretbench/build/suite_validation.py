@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from caretbench.build import load_builder
 from caretbench.execution.dispatcher import open_executor
-from caretbench.files import read_rows, write_rows
+from caretbench.files import read_appended, write_rows
 from caretbench.problem import Problem
 from caretbench.progress import Progress
 from caretbench.runs.plans.config import SuiteConfig
@@ -60,11 +60,10 @@ def validate(
     for line in (*loaded.passed_over, *config.selection.shortfall(len(problems))):
         progress.note(line)
     path = verdicts_path(suite.name, loaded.hash)
-    if ignore_stored and path.exists():
+    if ignore_stored:
         dropped = {problem.id for problem in problems}
         # Verdicts of problems that were not chosen took their time, too; they stay.
-        kept = [row for row in read_rows(path, Validity, allow_partial_last_line=True) if row.problem_id not in dropped]
-        write_rows(path, kept)
+        write_rows(path, [row for row in read_appended(path, Validity) if row.problem_id not in dropped])
     progress("problems", 0, len(problems))
     opened = partial(open_executor, workers, use_cache=True, engine=engine)
     gate = load_builder(config.name).gate(opened, lambda count: progress("problems", count, None))

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import resources
 from statistics import median
 from typing import Literal
 
@@ -19,6 +17,7 @@ from pydantic import model_validator
 
 from caretbench.extraction.caret_surroundings import Surroundings
 from caretbench.extraction.clean import clean
+from caretbench.files import read_packaged_toml
 from caretbench.inspect.client.provider_errors import one_line
 from caretbench.models import ModelAnswer, ModelClient, ModelFailure, ModelRequest, Sampling, TextPrompt
 from caretbench.problem import Caret, Question, Row
@@ -185,8 +184,7 @@ def _quote(text: str | None) -> str:
 @cache
 def items() -> tuple[ProbeItem, ...]:
     """Return the items of a probe. The data are in ``probe_items.toml``."""
-    text = resources.files("caretbench.inspect").joinpath("probe_items.toml").read_text("utf-8")
-    return tuple(ProbeItem.model_validate(entry) for entry in tomllib.loads(text)["items"])
+    return tuple(map(ProbeItem.model_validate, read_packaged_toml("caretbench.inspect", "probe_items.toml")["items"]))
 
 
 # Of the answers begin with the name that only the suffix tells. Half is enough: no answer can guess one of these names.

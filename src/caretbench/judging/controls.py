@@ -10,14 +10,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from importlib import resources
 from typing import Final
 
-from caretbench.files import sha256_text
+from caretbench.files import read_packaged_toml, sha256_text
 from caretbench.judging.criteria import AnswerForm, Criterion
 from caretbench.problem import Caret, Problem, Question
 
@@ -233,8 +231,8 @@ def _other_question(problem: Problem, group: Sequence[Problem]) -> str | None:
 
 @cache
 def _false_claims() -> tuple[tuple[str, tuple[str, ...]], ...]:
-    text = resources.files("caretbench.judging").joinpath("false_claims.toml").read_text("utf-8")
-    return tuple((row["text"], tuple(row["words"])) for row in tomllib.loads(text)["claims"])
+    claims = read_packaged_toml("caretbench.judging", "false_claims.toml")["claims"]
+    return tuple((row["text"], tuple(row["words"])) for row in claims)
 
 
 def _with_false_claim(problem: Problem) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
@@ -12,10 +11,10 @@ from pathlib import Path
 from string import Template
 from typing import Final, Literal, NamedTuple, Self
 
-from pydantic import Field, JsonValue, ValidationError, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from caretbench.errors import UsageError
-from caretbench.files import DataError, describe_validation_error, sha256_json
+from caretbench.files import DataError, read_toml, sha256_json, validated
 from caretbench.models import Sampling
 from caretbench.problem import Caret, CriterionCheck, Problem, Profile, Row
 from caretbench.profiles import rules_of
@@ -243,7 +242,7 @@ def criteria() -> Mapping[str, Criterion]:
     for folder in folders:
         for file in sorted(folder.iterdir(), key=lambda file: file.name):
             if file.name.endswith(".toml"):
-                entry = _parse(file.read_text("utf-8"), str(file))
+                entry = _parse(file)
                 # Stored judgements name the criterion alone, so two of one name could not be told apart.
                 if entry.name in found:
                     raise DataError(f"{file}: a criterion {entry.name!r} exists already; choose another name")
@@ -281,29 +280,18 @@ def load_criterion(path: Path) -> Criterion:
     Raises:
         DataError: the file cannot be read, is not a criterion, or has the name of one of CaretBench's criteria.
     """
-    try:
-        text = path.read_text("utf-8")
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 ({error})") from None
-    own = _parse(text, str(path))
+    own = _parse(path)
     # A report over runs of several users would mix both under one name.
     if own.name in criteria():
         raise DataError(f"{path}: {own.name!r} is the name of one of CaretBench's criteria; choose another")
     return own
 
 
-def _parse(text: str, path: str) -> Criterion:
-    try:
-        value = tomllib.loads(text)
-        if isinstance(value.get("sampling"), dict):  # unset options are not sent
-            value["sampling"] = {"temperature": None, "top_p": None} | value["sampling"]
-        return Criterion.model_validate(value)
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"{path}: not TOML ({error})") from None
-    except ValidationError as error:
-        raise DataError(f"{path}: {describe_validation_error(error)}") from None
+def _parse(path: Traversable | Path) -> Criterion:
+    value = read_toml(path)
+    if isinstance(value.get("sampling"), dict):  # unset options are not sent
+        value["sampling"] = {"temperature": None, "top_p": None} | value["sampling"]
+    return validated(Criterion, value, path)
 
 
 class CriterionProblems(NamedTuple):

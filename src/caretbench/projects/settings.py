@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from caretbench.files import DataError, describe_validation_error, read_packaged_toml
+from caretbench.files import read_packaged_toml, read_toml, validated
 from caretbench.problem import Provenance, Row
 
 
@@ -111,11 +110,4 @@ def read_settings(root: Path) -> ProjectSettings:
         DataError: the file is malformed.
     """
     path = root / SETTINGS_FILE
-    try:
-        return ProjectSettings.model_validate(tomllib.loads(path.read_text("utf-8")))
-    except FileNotFoundError:
-        return ProjectSettings()
-    except ValidationError as error:
-        raise DataError(f"{path}: {describe_validation_error(error)}") from None
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read ({error})") from None
+    return validated(ProjectSettings, read_toml(path), path) if path.exists() else ProjectSettings()

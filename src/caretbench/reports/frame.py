@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from caretbench.extraction.policies import REFUSED, policy
-from caretbench.files import DataError, read_lines, read_rows
+from caretbench.files import DataError, read_lines
 from caretbench.judging.answers import JudgedText, inserted_texts
 from caretbench.judging.criteria import CLAIMS
 from caretbench.problem import AnyCompletion, Caret, CompletionKey, Judgement, MissingSample, Problem, Score
@@ -130,10 +130,8 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> LoadedRun:
     completions = list(files.stored_completions())
     verdicts_path = folder / "validity.jsonl"
     verdicts, older, strengths = read_verdicts(verdicts_path) if verdicts_path.exists() else ({}, 0, {})
-    errors_path = folder / "errors.jsonl"
-    missing = list(read_rows(errors_path, MissingSample, allow_partial_last_line=True)) if errors_path.exists() else []
     frame = _frame(problems, keyed_scores(files.scores_path), verdicts)
-    run = LoadedRun(folder.name, manifest, problems, completions, frame, missing)
+    run = LoadedRun(folder.name, manifest, problems, completions, frame, list(files.missing()))
     return replace(
         run,
         judgements=[

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from caretbench.errors import MachineError
-from caretbench.files import RowAppender, read_rows, replace_surrogates, write_rows
+from caretbench.files import RowAppender, read_appended, replace_surrogates, write_rows
 from caretbench.models import FailureKind, ModelAnswer, ModelClient, ModelFailure, ModelRequest, Prompt, Sampling
 from caretbench.problem import Row
 from caretbench.redaction import redact
@@ -126,9 +126,8 @@ class ErrorFile(Generic[Errors]):
         self._failed: dict[Hashable, Errors] = {}
 
     def rows(self) -> Iterator[Errors]:
-        """Yield the rows of the file, one at a time."""
-        if self._path.exists():
-            yield from read_rows(self._path, self._kind, allow_partial_last_line=True)
+        """Return an iterator over the rows of the file."""
+        return read_appended(self._path, self._kind)
 
     def __enter__(self) -> ErrorFile[Errors]:
         self._appender = RowAppender(self._path)
@@ -179,9 +178,8 @@ class _Reservations:
     def open_amounts(self) -> dict[str, float]:
         """Return the amounts whose end is not known, by request."""
         amounts: Counter[str] = Counter()
-        if self.path.exists():
-            for row in read_rows(self.path, _Reservation, allow_partial_last_line=True):
-                amounts[row.request] += row.cost  # type: ignore[assignment]
+        for row in read_appended(self.path, _Reservation):
+            amounts[row.request] += row.cost  # type: ignore[assignment]
         # Sums of the same amounts in another order differ in their last digit.
         return {request: cost for request, cost in amounts.items() if cost > 1e-9}
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from caretbench.execution.execution_types import RunCosts
 from caretbench.file_locks import locked_folder
-from caretbench.files import DataError, RowT, describe_validation_error, read_rows, write_atomically, write_rows
+from caretbench.files import DataError, describe_validation_error, read_appended, read_rows, write_document, write_rows
 from caretbench.problem import (
     SCHEMA_VERSION,
     Completion,
@@ -185,7 +185,7 @@ class RunFolder:
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Replace the manifest."""
-        write_atomically(self.manifest_path, manifest.model_dump_json(indent=2) + "\n")
+        write_document(self.manifest_path, manifest)
 
     def problems(self) -> list[Problem]:
         """Return the run's problems."""
@@ -196,9 +196,8 @@ class RunFolder:
         write_rows(self.problems_path, problems)
 
     def completions(self) -> Iterator[Completion]:
-        """Yield the completions, one at a time."""
-        if self.completions_path.exists():
-            yield from self._stored(self.completions_path, Completion)
+        """Return an iterator over the completions."""
+        return read_appended(self.completions_path, Completion, keep_surrogates=True)
 
     def stored_completions(self) -> Iterator[StoredCompletion]:
         """Yield the completions as reports and scoring read them; those of equal content share its objects."""
@@ -206,26 +205,17 @@ class RunFolder:
             yield from stored_completions(self.completions_path)
 
     def missing(self) -> Iterator[MissingSample]:
-        """Yield the missing samples, one at a time."""
-        if self.errors_path.exists():
-            yield from read_rows(self.errors_path, MissingSample, allow_partial_last_line=True)
+        """Return an iterator over the missing samples."""
+        return read_appended(self.errors_path, MissingSample)
 
     def judgements(self) -> Iterator[Judgement]:
-        """Yield the graders' judgements, one at a time."""
-        if self.judgements_path.exists():
-            yield from self._stored(self.judgements_path, Judgement)
+        """Return an iterator over the graders' judgements."""
+        return read_appended(self.judgements_path, Judgement, keep_surrogates=True)
 
     def missing_judgements(self) -> Iterator[MissingJudgement]:
-        """Yield the error rows of missing judgements, one at a time."""
-        if self.judge_errors_path.exists():
-            yield from read_rows(self.judge_errors_path, MissingJudgement, allow_partial_last_line=True)
+        """Return an iterator over the error rows of missing judgements."""
+        return read_appended(self.judge_errors_path, MissingJudgement)
 
     def scores(self) -> Iterator[Score]:
-        """Yield the scores, one at a time."""
-        if self.scores_path.exists():
-            yield from self._stored(self.scores_path, Score)
-
-    @staticmethod
-    def _stored(path: Path, model: type[RowT]) -> Iterator[RowT]:
-        """Yield the rows of a file that a stage appends to, with their texts as they came."""
-        return read_rows(path, model, allow_partial_last_line=True, keep_surrogates=True)
+        """Return an iterator over the scores."""
+        return read_appended(self.scores_path, Score, keep_surrogates=True)

@@ -6,7 +6,6 @@ A file of weights is TOML; ``usage`` and ``even`` ship. Shares of one table need
 from __future__ import annotations
 
 import math
-import tomllib
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Final
@@ -14,7 +13,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from caretbench.errors import DataError
-from caretbench.files import describe_validation_error
+from caretbench.files import describe_validation_error, read_toml
 from caretbench.problem import Row
 
 SHIPPED: Final = ("even", "usage")
@@ -104,13 +103,10 @@ def read_weights(name: str) -> Weights:
         DataError: the file is missing or malformed.
     """
     place = resources.files(__package__).joinpath(f"weights/{name}.toml") if name in SHIPPED else Path(name)
+    if not place.is_file():
+        raise DataError(f"{name}: no such file of weights; give one, or {' or '.join(SHIPPED)}")
     try:
-        stated = {"name": Path(name).stem, "source": name}
-        return Weights.model_validate(stated | tomllib.loads(place.read_text("utf-8")))
-    except FileNotFoundError:
-        raise DataError(f"{name}: no such file of weights; give one, or {' or '.join(SHIPPED)}") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"{name}: cannot be read as TOML ({error})") from None
+        return Weights.model_validate({"name": Path(name).stem, "source": name} | read_toml(place))
     except ValidationError as error:
         example = resources.files(__package__).joinpath("weights/even.toml")
         raise DataError(f"{name}: {describe_validation_error(error)}; {example} has all names") from None

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from caretbench.files import RowAppender, cache_folder, read_rows, write_rows
+from caretbench.files import RowAppender, cache_folder, read_appended, write_rows
 from caretbench.problem import Problem, Row
 
 Verdict = Literal["valid", "unverified", "invalid"]
@@ -70,7 +70,7 @@ class ResumableGate(ABC):
             DataError: the file is damaged, or a project is not on this machine.
         """
         with RowAppender(path) as appender:
-            stored = {row.problem_id: row for row in read_rows(path, Validity, allow_partial_last_line=True)}
+            stored = {row.problem_id: row for row in read_appended(path, Validity)}
             known = {name: row for name, row in stored.items() if row.gate == GATE_VERSION}
             waiting = [problem for problem in problems if problem.id not in known]
             self.progress(len(problems) - len(waiting))

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from caretbench.build.build_models import ANSWER_ERRORS_FILE, ANSWERS_FILE, AnswersMissingError, BuildRequest
 from caretbench.build.models.config import BuildModelsConfig
 from caretbench.errors import UsageError
-from caretbench.files import RowAppender, read_rows, replace_surrogates, sha256_json
+from caretbench.files import RowAppender, read_appended, replace_surrogates, sha256_json
 from caretbench.models import (
     ChatPrompt,
     ClientOpener,
@@ -92,13 +92,12 @@ class AnswerFiles:
         self.errors_path = folder / ANSWER_ERRORS_FILE
 
     def answers(self) -> Iterator[BuildAnswer]:
-        """Yield the stored answers.
+        """Return an iterator over the stored answers.
 
         Raises:
             DataError: a line is malformed.
         """
-        if self.answers_path.exists():
-            yield from read_rows(self.answers_path, BuildAnswer, allow_partial_last_line=True)
+        return read_appended(self.answers_path, BuildAnswer)
 
 
 @dataclass(frozen=True)

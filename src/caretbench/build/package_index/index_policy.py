@@ -9,10 +9,8 @@ address are dropped: they would be in the hands of every package's set-up script
 from __future__ import annotations
 
 import ipaddress
-import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
@@ -21,6 +19,7 @@ from pydantic import Field
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import FrozenModel
 from caretbench.execution.sandbox.invocation import PROXY_PORT
+from caretbench.files import read_packaged_toml
 from caretbench.redaction import redact
 
 INDEX_SETTINGS = (
@@ -58,8 +57,8 @@ class IndexHost(FrozenModel):
 @cache
 def public_index_hosts() -> tuple[IndexHost, ...]:
     """Return the public package indexes from the data file."""
-    text = resources.files("caretbench.build.package_index").joinpath("index_hosts.toml").read_text("utf-8")
-    return tuple(IndexHost.model_validate(entry) for entry in tomllib.loads(text)["hosts"])
+    hosts = read_packaged_toml("caretbench.build.package_index", "index_hosts.toml")["hosts"]
+    return tuple(IndexHost.model_validate(entry) for entry in hosts)
 
 
 class IndexPolicy(FrozenModel):

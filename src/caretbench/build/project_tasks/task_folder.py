@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue
 
 from caretbench.build.build_models import ANSWER_ERRORS_FILE, ANSWERS_FILE
 from caretbench.build.project_tasks.tester.written_store import WRITTEN_TESTS_FILE, TesterRecord
@@ -19,14 +19,7 @@ from caretbench.build.projects.setup.project_setup import missing_packages_hint
 from caretbench.build.projects.setup.python_packages import missing_modules
 from caretbench.errors import check_folder_is_writable
 from caretbench.file_locks import locked_folder
-from caretbench.files import (
-    DataError,
-    describe_validation_error,
-    read_rows,
-    remove_partial_files,
-    write_atomically,
-    write_rows,
-)
+from caretbench.files import DataError, read_appended, read_document, remove_partial_files, write_document, write_rows
 from caretbench.problem import SCHEMA_VERSION, Problem, Provenance, Row
 from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.project import STEPS_FILE
@@ -109,31 +102,19 @@ class TaskFolder:
         Raises:
             DataError: it is missing or damaged.
         """
-        try:
-            return BuildManifest.model_validate_json(self.manifest_path.read_bytes())
-        except OSError as error:
-            raise DataError(f"{self.manifest_path}: cannot be read ({error.strerror})") from None
-        except ValidationError as error:
-            raise DataError(f"{self.manifest_path}: {describe_validation_error(error)}") from None
+        return read_document(self.manifest_path, BuildManifest)
 
     def write_manifest(self, manifest: BuildManifest) -> None:
         """Replace the manifest."""
-        write_atomically(self.manifest_path, manifest.model_dump_json(indent=2) + "\n")
+        write_document(self.manifest_path, manifest)
 
     def candidates(self) -> list[Problem]:
         """Return the candidates; an incomplete last line is ignored."""
-        return list(self._mined())
-
-    def _mined(self) -> Iterator[Problem]:
-        """Yield the candidates one by one, to save memory: each contains the text of its file."""
-        if self.candidates_path.exists():
-            yield from read_rows(self.candidates_path, Problem, allow_partial_last_line=True)
+        return list(read_appended(self.candidates_path, Problem))
 
     def validity(self) -> dict[str, Validity]:
         """Return the gate's verdicts so far, by problem id."""
-        if not self.validity_path.exists():
-            return {}
-        return {row.problem_id: row for row in read_rows(self.validity_path, Validity, allow_partial_last_line=True)}
+        return {row.problem_id: row for row in read_appended(self.validity_path, Validity)}
 
     def sort_validity(self, candidates: Sequence[Problem]) -> None:
         """Write the verdicts in the order of the candidates; they are appended in the order of decision."""
@@ -144,7 +125,8 @@ class TaskFolder:
         """Yield the valid candidates, and optionally unverified ones."""
         accepted = {"valid", "unverified"} if unverified else {"valid"}
         ids = {name for name, row in self.validity().items() if row.verdict in accepted}
-        yield from (problem for problem in self._mined() if problem.id in ids)
+        # One by one, to save memory: each contains the text of its file.
+        yield from (problem for problem in read_appended(self.candidates_path, Problem) if problem.id in ids)
 
     def write_problems(self, tasks: Iterable[Problem]) -> int:
         """Write ``problems.jsonl``, and return the number of tasks."""

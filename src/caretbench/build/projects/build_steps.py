@@ -20,7 +20,7 @@ from caretbench.execution.execution_types import Isolation
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
-from caretbench.files import RowAppender, read_rows, sha256_text, write_rows
+from caretbench.files import RowAppender, read_appended, sha256_text, write_rows
 from caretbench.problem import Row
 from caretbench.versions import versions
 
@@ -44,9 +44,7 @@ class BuildSteps:
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
-        known = path is not None and path.exists()
-        rows = read_rows(path, BuildStep, allow_partial_last_line=True) if path is not None and known else ()
-        self._rows = {(row.kind, row.key): row for row in rows}
+        self._rows = {(row.kind, row.key): row for row in (read_appended(path, BuildStep) if path else ())}
 
     @contextlib.contextmanager
     def keeping_setup(self) -> Iterator[None]:

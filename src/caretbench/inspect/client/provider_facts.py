@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import os
 import socket
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +18,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from caretbench.errors import MachineError
+from caretbench.files import read_packaged_toml
 from caretbench.inspect.client.checkpoint_files import CHECKPOINT_PROVIDERS, check_packages
 from caretbench.inspect.providers.endpoint_shapes import endpoint_shapes
 from caretbench.local.server_spec import SERVER, is_loopback, own_server_advice, parse_server_spec
@@ -59,8 +58,8 @@ class ProviderFacts(BaseModel):
 @cache
 def providers() -> Mapping[str, ProviderFacts]:
     """Return all providers that the table knows, by name."""
-    text = resources.files(__package__).joinpath("providers.toml").read_text(encoding="utf-8")
-    return {name: ProviderFacts.model_validate(entry) for name, entry in tomllib.loads(text).items()}
+    table = read_packaged_toml("caretbench.inspect.client", "providers.toml")
+    return {name: ProviderFacts.model_validate(entry) for name, entry in table.items()}
 
 
 def provider_facts(name: str) -> ProviderFacts:

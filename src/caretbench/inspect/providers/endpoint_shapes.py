@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from caretbench.errors import UsageError
+from caretbench.files import read_packaged_toml
 from caretbench.models import PromptKind
 
 ValueName = Literal[
@@ -189,9 +188,7 @@ def value_at(data: JsonValue, place: str | None) -> JsonValue:
 @cache
 def endpoint_shapes() -> Mapping[str, EndpointShape]:
     """Return all shapes by name, in the order of the table."""
-    table = tomllib.loads(
-        resources.files("caretbench.inspect.providers").joinpath("fim_shapes.toml").read_text("utf-8")
-    )
+    table = read_packaged_toml("caretbench.inspect.providers", "fim_shapes.toml")
     return {name: EndpointShape(name=name, **entry) for name, entry in table.items()}
 
 

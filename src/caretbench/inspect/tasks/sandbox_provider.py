@@ -12,7 +12,6 @@ import functools
 import math
 import os
 import threading
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, TypeVar, overload
@@ -29,7 +28,7 @@ from inspect_ai.util import (
     SandboxUserUnsupportedError,
     concurrency,
 )
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import override
 
 from caretbench.errors import DataError
@@ -37,6 +36,7 @@ from caretbench.execution.execution_types import Limits
 from caretbench.execution.sandbox.persistent_sandbox import PersistentSandbox
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult
+from caretbench.files import read_toml, validated
 
 CONFIG_FILE = "caretbench-sandbox.toml"
 _USERS = ("runner", "1000")
@@ -100,10 +100,7 @@ def sandbox_settings(config: SandboxEnvironmentConfigType | None) -> SandboxSett
         raise DataError(
             f"the sandbox caretbench is configured by a file or SandboxSettings, not {type(config).__name__}"
         )
-    try:
-        return SandboxSettings.model_validate(tomllib.loads(Path(config).read_text("utf-8")))
-    except (OSError, ValueError, ValidationError) as error:
-        raise DataError(f"{config}: {error}") from None
+    return validated(SandboxSettings, read_toml(Path(config)), config)
 
 
 class CaretbenchSandbox(SandboxEnvironment):

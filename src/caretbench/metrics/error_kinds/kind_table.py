@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 
 from pydantic import BaseModel, ConfigDict
+
+from caretbench.files import read_packaged_toml
 
 NO_ERROR = "pass"
 EXCEPTION = "runtime_exception"
@@ -41,8 +41,7 @@ class ErrorKindTable(_Entry):
 @cache
 def error_kind_table() -> ErrorKindTable:
     """Return the table of all error kinds."""
-    text = resources.files(__package__).joinpath("error_kinds.toml").read_text("utf-8")
-    return ErrorKindTable.model_validate(tomllib.loads(text))
+    return ErrorKindTable.model_validate(read_packaged_toml("caretbench.metrics.error_kinds", "error_kinds.toml"))
 
 
 def error_kind_names() -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from pydantic import JsonValue
 
 from caretbench.errors import DataError
-from caretbench.files import sha256_file, sha256_text, write_atomically, write_rows
+from caretbench.files import sha256_file, sha256_text, write_atomically, write_document, write_rows
 from caretbench.languages import language
 from caretbench.people.releases.built_set import DATASHEET_FILE, PROBLEMS_FILE, SNAPSHOTS_FOLDER, BuiltSet, snapshots_of
 from caretbench.people.releases.datasheet import Datasheet
@@ -235,7 +235,7 @@ def released_text(built: BuiltSet, problem: Problem, canary: str, licence: str |
 
 def write_description(sheet: Datasheet, folder: Path) -> None:
     """Write datasheet, metadata and hashes next to the files of a part."""
-    write_atomically(folder / DATASHEET_FILE, sheet.model_dump_json(indent=2) + "\n")
+    write_document(folder / DATASHEET_FILE, sheet)
     write_atomically(folder / PAGE_FILE, render_datasheet(sheet))
     # Metadata invite crawlers; the hold-out is for its owner alone.
     if sheet.part == "public":

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, Final, Literal, Self
+from typing import Final, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from caretbench.errors import UsageError
-from caretbench.files import DataError, describe_validation_error, sha256_json
+from caretbench.files import DataError, read_toml, sha256_json, validated
 from caretbench.problem import Row
 
 Answer = int | str
@@ -311,18 +310,11 @@ def _folder() -> Traversable:
 
 
 def _parse(path: Traversable | Path, guidelines: Traversable | Path) -> ReviewProtocol:
-    try:
-        value: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
-        # A review stores its protocol whole: later edits of the files do not change what people agreed to.
-        if "guidelines" not in value and guidelines.is_file():
+    value = read_toml(path)
+    # A review stores its protocol whole: later edits of the files do not change what people agreed to.
+    if "guidelines" not in value and guidelines.is_file():
+        try:
             value["guidelines"] = guidelines.read_text("utf-8")
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 ({error})") from None
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"{path}: not TOML ({error})") from None
-    try:
-        return ReviewProtocol.model_validate(value)
-    except ValidationError as error:
-        raise DataError(f"{path}: {describe_validation_error(error)}") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(f"{guidelines}: cannot be read ({error})") from None
+    return validated(ReviewProtocol, value, path)

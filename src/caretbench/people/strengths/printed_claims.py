@@ -5,15 +5,14 @@ The sentences are data: ``published/devbench_claims.toml``.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from importlib import resources
 from typing import Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
 from caretbench.errors import DataError
+from caretbench.files import read_packaged_toml
 from caretbench.metrics.paired import NOT_DISTINGUISHABLE, Comparison, with_holm
 from caretbench.people.strengths.strength_sentences import (
     count_word,
@@ -181,8 +180,8 @@ class CheckedClaim(ReportValue):
 @cache
 def printed_claims() -> tuple[PrintedClaim, ...]:
     """Return the sentences of DevBench's paper."""
-    text = resources.files("caretbench.reports").joinpath("published", "devbench_claims.toml").read_text("utf-8")
-    return tuple(PrintedClaim.model_validate(entry) for entry in tomllib.loads(text)["claims"])
+    claims = read_packaged_toml("caretbench.reports", "published/devbench_claims.toml")["claims"]
+    return tuple(PrintedClaim.model_validate(entry) for entry in claims)
 
 
 class _Evidence(NamedTuple):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, get_args
 
 from caretbench.errors import DataError
-from caretbench.files import write_atomically, write_rows
+from caretbench.files import write_atomically, write_document, write_rows
 from caretbench.people.telemetry.event_features import extracted_event, secret_texts
 from caretbench.people.telemetry.event_privacy import WORD_FIELDS, replaced_words, salted_hashes, secret_words
 from caretbench.people.telemetry.event_table import EventTable
@@ -269,11 +269,11 @@ def analyse_events(
     written = [folder / name for name in ROWS_NAMES]
     write_rows(written[0], usage.scenarios)
     write_rows(written[1], usage.failures)
-    write_atomically(written[2], usage.summary.model_dump_json(indent=2) + "\n")
+    write_document(written[2], usage.summary)
     codes = analyse_codes(coded, places, users, table, seed) if coded else None
     if codes is not None:
         written.append(folder / CODES_NAME)
-        write_atomically(written[-1], codes.model_dump_json(indent=2) + "\n")
+        write_document(written[-1], codes)
     shares = measured_shares(usage.scenarios, codes)
     weights = write_weights(folder, shares, events=len(table), users=table.user_count)
     return AnalysedEvents(reader, table, usage, codes, (*written, weights))

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from caretbench.errors import DataError
-from caretbench.files import read_rows, write_atomically
+from caretbench.files import read_rows, write_document
 from caretbench.metrics.paired import holm
 from caretbench.metrics.resampling import Floats
 from caretbench.people.study_statistics.item_halves import item_halves
@@ -416,5 +416,5 @@ def study_acceptance(
         )
     study = acceptance_study(found, scores, seed=seed)
     target = folder / ACCEPTANCE_NAME
-    write_atomically(target, study.model_dump_json(indent=2) + "\n")
+    write_document(target, study)
     return StudiedEvents(reader, study, target)

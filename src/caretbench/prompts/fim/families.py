@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib import resources
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from caretbench.errors import DataError, UsageError
+from caretbench.files import read_packaged_toml
 from caretbench.models import ChatPrompt, Message, Prompt, TextPrompt
 from caretbench.problem import Caret
 from caretbench.prompts.fim.format import FamilyWithoutFim, FimFormat, PrefixSuffixOrder
@@ -43,7 +42,7 @@ class _Table(BaseModel):
 
 @cache
 def _table() -> _Table:
-    entries = tomllib.loads(resources.files("caretbench.prompts.fim").joinpath("fim_formats.toml").read_text("utf-8"))
+    entries = read_packaged_toml("caretbench.prompts.fim", "fim_formats.toml")
     return _Table.model_validate(
         {part: {name: {"name": name, **entry} for name, entry in entries[part].items()} for part in entries}
     )

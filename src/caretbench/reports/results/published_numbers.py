@@ -6,7 +6,6 @@ Like is compared with like: a number is compared only if the run has all problem
 from __future__ import annotations
 
 import csv
-import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
@@ -14,6 +13,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any
 
+from caretbench.files import read_toml
 from caretbench.problem import Problem
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import LoadedRun
@@ -52,7 +52,7 @@ class PublishedNumber(ReportValue):
 @cache
 def published_names(suite: str) -> Mapping[str, Any]:
     """Return the names that a suite's paper uses for models, metrics and labels; empty without published numbers."""
-    entry = tomllib.loads(_folder(suite).joinpath("names.toml").read_text("utf-8")).get(suite, {})
+    entry = read_toml(_folder(suite) / "names.toml").get(suite, {})
     return entry if isinstance(entry, Mapping) else {}
 
 

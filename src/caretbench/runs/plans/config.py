@@ -13,11 +13,11 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
 from caretbench.errors import UsageError
-from caretbench.files import DataError, describe_validation_error
+from caretbench.files import DataError, describe_validation_error, read_toml
 from caretbench.problem import Problem
 from caretbench.prompts.instructions import InstructionMode
 from caretbench.runs.plans.options import options_to_tables
-from caretbench.runs.plans.prices import Price, read_toml
+from caretbench.runs.plans.prices import Price
 from caretbench.runs.plans.roles import NamedModel
 from caretbench.suites.selection import Selection
 

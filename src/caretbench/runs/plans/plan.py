@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from caretbench.errors import DataError, UsageError
+from caretbench.files import read_packaged_toml
 from caretbench.judging.criteria import CriterionProblems, problems_by_criterion
 from caretbench.judging.criteria import criterion as find_criterion
 from caretbench.models import AccessCheck, ClientOptions, Sampling, unchecked
@@ -47,9 +46,8 @@ class SamplingPreset(NamedTuple):
 @cache
 def sampling_presets() -> Mapping[str, SamplingPreset]:
     """Return all presets by name."""
-    text = resources.files("caretbench.runs.plans").joinpath("sampling_presets.toml").read_text("utf-8")
     found = {}
-    for name, entry in tomllib.loads(text).items():
+    for name, entry in read_packaged_toml("caretbench.runs.plans", "sampling_presets.toml").items():
         about, samples = entry.pop("about"), entry.pop("samples")
         found[name] = SamplingPreset(name, about, samples, Sampling.model_validate(entry))
     return found

@@ -13,15 +13,14 @@ Prices change, so none are shipped. What runs on this machine costs nothing unle
 from __future__ import annotations
 
 import threading
-import tomllib
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from caretbench.files import DataError, describe_validation_error
+from caretbench.files import read_toml, validated
 from caretbench.local.server_spec import is_local_server
 from caretbench.problem import Row, Usage
 
@@ -103,10 +102,7 @@ class Prices:
         Raises:
             DataError: it is no such table; the message begins with ``source``.
         """
-        try:
-            return cls(_PriceFile.model_validate(value).models)
-        except ValidationError as error:
-            raise DataError(f"{source}: {describe_validation_error(error)}") from None
+        return cls(validated(_PriceFile, value, source).models)
 
     def find(self, spec: str) -> Price | None:
         """Return the price of the model ``spec``: by its name, else by the longest matching pattern.
@@ -120,20 +116,6 @@ class Prices:
             # The longest pattern says most: `openai/gpt-4o-*` goes before `openai/*`.
             return self._models[max(fitting, key=len)]
         return FREE if is_local_server(spec) or any(fnmatchcase(spec, pattern) for pattern in _FREE) else None
-
-
-def read_toml(path: Path) -> dict[str, object]:
-    """Return the tables of a TOML file.
-
-    Raises:
-        DataError: it cannot be read, or is no TOML.
-    """
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: not TOML ({error})") from None
 
 
 class CostBudget:

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator
 
 from caretbench.errors import DataError, UsageError
-from caretbench.files import read_rows
+from caretbench.files import read_appended
 from caretbench.problem import SCHEMA_VERSION, Problem, Row
 from caretbench.suites.devbench import starter
 from caretbench.syntax.caret_boundary import CaretBoundary
@@ -132,10 +132,8 @@ def built_instances(folder: Path) -> dict[str, BuiltInstance]:
     Raises:
         DataError: a row is malformed.
     """
-    path = folder / INSTANCES_FILE
     # A build that is killed while it appends leaves half a row; its instance is written again from the stored answer.
-    rows = read_rows(path, BuiltInstance, allow_partial_last_line=True) if path.exists() else ()
-    return {row.id: row for row in rows}
+    return {row.id: row for row in read_appended(folder / INSTANCES_FILE, BuiltInstance)}
 
 
 def built_problems(folder: Path) -> list[Problem]:

@@ -8,14 +8,12 @@ behaviour of the released ``execute_benchmark.py`` (commit b22ecf8), including i
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from caretbench.files import DataError, read_lines, replace_surrogates
+from caretbench.files import DataError, read_lines, read_packaged_toml, replace_surrogates
 from caretbench.problem import Caret, Completion, InlineSplice, Problem, ProgramCheck, Provenance
 from caretbench.suites.completion_files import read_completions
 from caretbench.suites.devbench.cells.cell_tables import RELEASED_LANGUAGES, cell_categories, problem_labels
@@ -137,8 +135,7 @@ _NAMESPACE = re.compile(r"namespace\s+([\w.]+)")
 
 @cache
 def _settings() -> dict[str, Any]:
-    text = resources.files("caretbench.suites.devbench").joinpath("paper.toml").read_text("utf-8")
-    return tomllib.loads(text)
+    return read_packaged_toml("caretbench.suites.devbench", "paper.toml")
 
 
 def _scripted(language: str, released: Mapping[str, str], completion: str) -> str:

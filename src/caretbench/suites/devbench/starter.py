@@ -10,7 +10,6 @@ the answer in it.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from caretbench.files import DataError, describe_validation_error
+from caretbench.files import DataError, describe_validation_error, read_toml
 from caretbench.languages import languages
 from caretbench.problem import Caret, CasesCheck, Check, InlineSplice, PredicateCheck, Problem, ProgramCheck, Provenance
 from caretbench.suites.devbench.cells.cell_tables import cell_categories, problem_labels
@@ -121,11 +120,7 @@ def _further_checks(path: Path) -> Iterator[PredicateCheck | CasesCheck]:
     """Yield the checks of the file next to a program: predicates of a comment, or input and output cases."""
     sidecar = path.with_suffix(".toml")
     if sidecar.exists():
-        try:
-            table = tomllib.loads(sidecar.read_text("utf-8"))
-        except tomllib.TOMLDecodeError as error:
-            raise DataError(f"{sidecar}: not TOML: {error}") from None
-        for name, arguments in table.items():
+        for name, arguments in read_toml(sidecar).items():
             # A mistyped predicate would check nothing, and every answer would satisfy it.
             if name not in ("documentation", "cases"):
                 raise DataError(f"{sidecar}: unknown check {name!r}; known: documentation, cases")

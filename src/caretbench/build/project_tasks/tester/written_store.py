@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
-from caretbench.files import RowAppender, read_rows
+from caretbench.files import RowAppender, read_appended
 from caretbench.problem import SCHEMA_VERSION, Row
 
 
@@ -87,8 +87,7 @@ class WrittenTestStore:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / WRITTEN_TESTS_FILE
-        known = read_rows(self.path, WrittenTestRow, allow_partial_last_line=True) if self.path.exists() else ()
-        self._rows = {row.key: row for row in known}
+        self._rows = {row.key: row for row in read_appended(self.path, WrittenTestRow)}
 
     def get(self, case: str, after: str, test: str = "") -> WrittenTestRow | None:
         """Return the row of an earlier attempt of the build, or None."""

@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError, field_validator
 from caretbench.build.projects.setup.project_setup import SetupError
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.extraction.code_fences import closed_fences
-from caretbench.files import RowAppender, describe_validation_error, read_rows, replace_surrogates, sha256_text
+from caretbench.files import RowAppender, describe_validation_error, read_appended, replace_surrogates, sha256_text
 from caretbench.problem import SCHEMA_VERSION, Row
 
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -141,8 +141,7 @@ class RecipeStore:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / RECIPES_FILE
-        known = read_rows(self.path, RecipeRow, allow_partial_last_line=True) if self.path.exists() else ()
-        self._rows = {row.key: row for row in known}
+        self._rows = {row.key: row for row in read_appended(self.path, RecipeRow)}
 
     def working(self, case: str) -> Recipe | None:
         """Return the recipe that works for a case, or None."""

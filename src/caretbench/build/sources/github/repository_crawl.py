@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import quote_plus
 
-from pydantic import AwareDatetime, Field, ValidationError
+from pydantic import AwareDatetime, Field
 
 from caretbench.build.sources.fetching.source_spec import SourceSpec
 from caretbench.build.sources.github.client import GithubClient, UnavailableError
@@ -20,7 +20,7 @@ from caretbench.build.sources.github.repository_contents import (
     heavy_needs,
 )
 from caretbench.errors import DataError
-from caretbench.files import RowAppender, describe_validation_error, read_rows, write_atomically
+from caretbench.files import RowAppender, read_appended, read_document, write_document
 from caretbench.languages import language as language_named
 from caretbench.languages.path_languages import path_language
 from caretbench.problem import SCHEMA_VERSION, Row
@@ -295,7 +295,7 @@ class StoredCrawl:
     def __init__(self, folder: Path, settings: CrawlSettings, now: datetime | None = None) -> None:
         self._manifest_path, self._rows_path = (folder / name for name in CRAWL_FILES)
         if self._manifest_path.exists():
-            self._manifest = self._read()
+            self._manifest = read_document(self._manifest_path, CrawlManifest)
             self._refuse_other(settings)
         else:
             self._manifest = CrawlManifest(settings=settings, until=now or datetime.now(UTC))
@@ -316,10 +316,7 @@ class StoredCrawl:
         Raises:
             DataError: GitHub fails, or the client's request limit is reached; a later call goes on.
         """
-        known: list[CrawledRepository] = []
-        if self._rows_path.exists():
-            # A crawl that was killed may have written half of its last line.
-            known = list(read_rows(self._rows_path, CrawledRepository, allow_partial_last_line=True))
+        known = list(read_appended(self._rows_path, CrawledRepository))
         yield from known
         if self._manifest.complete:
             return
@@ -329,14 +326,6 @@ class StoredCrawl:
                 yield found
         self._manifest = self._manifest.model_copy(update={"complete": True})
         self._write()
-
-    def _read(self) -> CrawlManifest:
-        try:
-            return CrawlManifest.model_validate_json(self._manifest_path.read_bytes())
-        except OSError as error:
-            raise DataError(f"{self._manifest_path}: cannot be read ({error.strerror})") from None
-        except ValidationError as error:
-            raise DataError(f"{self._manifest_path}: {describe_validation_error(error)}") from None
 
     def _refuse_other(self, settings: CrawlSettings) -> None:
         before, now = self._manifest.settings.model_dump(), settings.model_dump()
@@ -348,4 +337,4 @@ class StoredCrawl:
             )
 
     def _write(self) -> None:
-        write_atomically(self._manifest_path, self._manifest.model_dump_json(indent=2) + "\n")
+        write_document(self._manifest_path, self._manifest)

@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import platform
 import struct
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from importlib import resources
 from typing import NamedTuple
 
 from caretbench.execution.execution_types import FrozenModel
+from caretbench.files import read_packaged_toml
 
 _EPERM = 1
 _ENOSYS = 38
@@ -73,8 +72,7 @@ class _Table(FrozenModel):
 @cache
 def system_call_numbers() -> Mapping[str, SystemCallNumbers]:
     """Return the system call numbers of the known architectures, by name."""
-    text = resources.files(__package__).joinpath("system_calls.toml").read_text("utf-8")
-    table = _Table.model_validate(tomllib.loads(text))
+    table = _Table.model_validate(read_packaged_toml("caretbench.execution.sandbox.kernel", "system_calls.toml"))
     numbers_by_machine = {}
     for column, name in enumerate(table.machines):
         refused, judged = (

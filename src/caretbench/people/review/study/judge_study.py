@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from caretbench.errors import UsageError
-from caretbench.files import DataError, write_atomically
+from caretbench.files import DataError, write_document
 from caretbench.judging.aggregation import TOTAL, TextKey, TextScores, scores_by_grader
 from caretbench.judging.answers import answer_key
 from caretbench.judging.criteria import Criterion
@@ -135,7 +135,7 @@ class JudgeStudy:
 def write_study(folder: Path, result: StudyResult) -> Path:
     """Write the results into the folder of a review; return the path."""
     path = folder / STUDY_NAME
-    write_atomically(path, result.model_dump_json(indent=2).encode() + b"\n")
+    write_document(path, result)
     return path
 
 

@@ -19,9 +19,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from caretbench.files import DataError, describe_validation_error, sha256_text, write_atomically, write_rows
+from caretbench.files import DataError, read_document, sha256_text, write_atomically, write_document, write_rows
 from caretbench.options import Option, StringList
 from caretbench.problem import SCHEMA_VERSION, Problem, Provenance, Row
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
@@ -225,7 +225,7 @@ class C3Folder:
     def _begun(self) -> C3Manifest | None:
         """Return the manifest of a finished or begun build; None if there is none."""
         if self.start_path.exists():
-            return _read_manifest(self.start_path)
+            return read_document(self.start_path, C3Manifest)
         return self.manifest() if self.manifest_path.exists() else None
 
     def manifest(self) -> C3Manifest:
@@ -234,7 +234,7 @@ class C3Folder:
         Raises:
             DataError: it is missing or damaged.
         """
-        return _read_manifest(self.manifest_path)
+        return read_document(self.manifest_path, C3Manifest)
 
     def finish(
         self,
@@ -253,18 +253,9 @@ class C3Folder:
             # A file of an earlier build would list variants that are in no problem.
             self.variants_path.unlink(missing_ok=True)
         write_rows(self.validity_path, validity)
-        write_atomically(self.manifest_path, manifest.model_dump_json(indent=2) + "\n")
+        write_document(self.manifest_path, manifest)
         self.start_path.unlink(missing_ok=True)
         self.trials_path.unlink(missing_ok=True)
         self.gated_path.unlink(missing_ok=True)
         # Last: `load` takes a folder with this file for finished.
         write_rows(self.problems_path, problems)
-
-
-def _read_manifest(path: Path) -> C3Manifest:
-    try:
-        return C3Manifest.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
-    except ValidationError as error:
-        raise DataError(f"{path}: {describe_validation_error(error)}") from None

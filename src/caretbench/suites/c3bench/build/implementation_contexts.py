@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from caretbench.errors import MachineError
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor, Status
-from caretbench.files import RowAppender, read_rows, sha256_text
+from caretbench.files import RowAppender, read_appended, sha256_text
 from caretbench.problem import Row
 from caretbench.suites.c3bench.build.build_folder import Extraction, ImplementationContext, Reject
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
@@ -218,8 +218,7 @@ def _verdicts(
     sources: Iterable[str], executor: Executor, stored: Path, progress: Callable[[int], None] = lambda _count: None
 ) -> dict[str, TrialVerdict]:
     """Return the verdicts on programs by the hashes of their texts; those that are stored do not run again."""
-    rows = read_rows(stored, TrialVerdict, allow_partial_last_line=True) if stored.exists() else ()
-    known = {row.program: row for row in rows}
+    known = {row.program: row for row in read_appended(stored, TrialVerdict)}
     programs = {sha256_text(source): source for source in sources}
     progress(sum(key in known for key in programs))
     requests = (

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import ast
 import builtins
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib import import_module, resources
+from importlib import import_module
 from typing import Literal, NamedTuple
 
 from pydantic import TypeAdapter
 
+from caretbench.files import read_packaged_toml
 from caretbench.problem import Row
 
 Nodes = ast.AST | Sequence[ast.AST]
@@ -136,5 +136,5 @@ def rewrites() -> Mapping[str, RewriteFunction]:
 @cache
 def rewrite_entries() -> Mapping[str, RewriteEntry]:
     """Return the table of rewrites by name."""
-    text = resources.files("caretbench.suites.c3bench.implementations").joinpath("rewrites.toml").read_text("utf-8")
-    return TypeAdapter(dict[str, RewriteEntry]).validate_python(tomllib.loads(text))
+    table = read_packaged_toml("caretbench.suites.c3bench.implementations", "rewrites.toml")
+    return TypeAdapter(dict[str, RewriteEntry]).validate_python(table)

@@ -7,7 +7,6 @@ language: another language is another file.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
@@ -15,10 +14,10 @@ from importlib.resources.abc import Traversable
 from string import Template
 from typing import Annotated, Final, TypeVar
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from caretbench.errors import DataError, UsageError
-from caretbench.files import describe_validation_error
+from caretbench.errors import UsageError
+from caretbench.files import read_packaged_toml, read_toml, validated
 from caretbench.languages import languages
 from caretbench.problem import Row
 
@@ -163,12 +162,7 @@ def read_cell_table(place: Traversable, schema: type[TableT]) -> TableT:
     Raises:
         DataError: the file is malformed; the message has its name and the field.
     """
-    try:
-        return schema.model_validate(tomllib.loads(place.read_text("utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"{place}: cannot be read as TOML ({error})") from None
-    except ValidationError as error:
-        raise DataError(f"{place}: {describe_validation_error(error)}") from None
+    return validated(schema, read_toml(place), place)
 
 
 def _tables(folder: str, schema: type[TableT]) -> dict[str, TableT]:
@@ -181,7 +175,7 @@ def _tables(folder: str, schema: type[TableT]) -> dict[str, TableT]:
 @cache
 def rules() -> Mapping[str, Rule]:
     """Return the sentences of all rules by name."""
-    table = tomllib.loads(_folder("rules.toml").read_text("utf-8"))
+    table = read_packaged_toml(_PACKAGE, "rules.toml")
     return {name: Rule.model_validate(entry) for name, entry in table.items()}
 
 

@@ -19,11 +19,11 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue
 
 from caretbench.build.sources.repository import RepositoryFacts
 from caretbench.errors import DataError
-from caretbench.files import describe_validation_error, write_atomically, write_rows
+from caretbench.files import read_document, write_document, write_rows
 from caretbench.problem import SCHEMA_VERSION, Problem, Profile, Row
 from caretbench.suites.efcb.build.change_filters import FilterCounts
 from caretbench.suites.efcb.build.changes import RejectedChange
@@ -94,7 +94,7 @@ class EfcbFolder(BuiltFolder):
         write_rows(self.rejected_path, rejected)
         write_rows(self.leaks_path, leaks)
         write_rows(self.candidates_path, problems)
-        write_atomically(self.manifest_path, manifest.model_dump_json(indent=2) + "\n")
+        write_document(self.manifest_path, manifest)
         # Last, and only after everything that explains it: a kill before this line leaves a folder that `load` calls
         # unfinished.
         if usable:
@@ -106,12 +106,7 @@ class EfcbFolder(BuiltFolder):
         Raises:
             DataError: it is missing or damaged.
         """
-        try:
-            return EfcbManifest.model_validate_json(self.manifest_path.read_bytes())
-        except OSError as error:
-            raise DataError(f"{self.manifest_path}: cannot be read ({error.strerror})") from None
-        except ValidationError as error:
-            raise DataError(f"{self.manifest_path}: {describe_validation_error(error)}") from None
+        return read_document(self.manifest_path, EfcbManifest)
 
     def repositories(self) -> dict[str, RepositoryFacts]:
         """Return the facts of repositories by name; empty without a manifest."""

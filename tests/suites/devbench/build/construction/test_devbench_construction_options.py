@@ -73,7 +73,7 @@ def test_public_sets_are_compared_and_unknown_ones_refused() -> None:
     [
         (["--language", "cobol"], "--language cobol: no such cells; languages: python"),
         (["--category", "poetry"], "--category poetry: no such cells; categories: api_usage"),
-        (["--template", "/proc/nowhere"], "cannot be read as a template"),
+        (["--template", "/proc/nowhere"], "cannot be read"),
         (["--weights", "/proc/nowhere.toml"], "no such file of weights"),
         (["--compare", "nowhere"], "--compare nowhere: expected"),
         (["--again", "/proc/nowhere.jsonl"], "`caretbench review export` writes it"),

@@ -20,23 +20,15 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from caretbench.build.build_models import ANSWERS_FILE
 from caretbench.errors import DataError, UsageError
-from caretbench.files import (
-    RowAppender,
-    RowT,
-    describe_validation_error,
-    read_rows,
-    sha256_text,
-    write_atomically,
-    write_rows,
-)
+from caretbench.files import RowAppender, read_appended, read_document, sha256_text, write_atomically, write_rows
 from caretbench.languages import language
 from caretbench.models import ChatPrompt
 from caretbench.problem import SCHEMA_VERSION, Latency, Problem, Row
@@ -217,20 +209,15 @@ class BuildFolder:
 
     def attempts(self) -> list[InstanceAttempt]:
         """Return the ends of all attempts; DataError if a row is malformed."""
-        return list(self._rows(ATTEMPTS_FILE, InstanceAttempt))
+        return list(read_appended(self.path / ATTEMPTS_FILE, InstanceAttempt))
 
     def requests(self) -> list[InstanceRequest]:
         """Return all requests; DataError if a row is malformed."""
-        return list(self._rows(REQUESTS_FILE, InstanceRequest))
+        return list(read_appended(self.path / REQUESTS_FILE, InstanceRequest))
 
     def answers(self) -> dict[tuple[str, str], StoredAnswer]:
         """Return the stored answers by model and request; DataError if a row is malformed."""
-        return {(row.model, row.request): row for row in self._rows(ANSWERS_FILE, StoredAnswer)}
-
-    def _rows(self, name: str, schema: type[RowT]) -> Iterator[RowT]:
-        path = self.path / name
-        if path.exists():
-            yield from read_rows(path, schema, allow_partial_last_line=True)
+        return {(row.model, row.request): row for row in read_appended(self.path / ANSWERS_FILE, StoredAnswer)}
 
     def append(self, name: str, *rows: BaseModel) -> None:
         """Append rows to a file of the folder; DataError if it is a link."""
@@ -254,13 +241,9 @@ class BuildFolder:
         if not path.exists():
             return None
         try:
-            found = ConstructionManifest.model_validate_json(path.read_text("utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"{path}: cannot be read ({error})") from None
-        except ValidationError as error:
-            raise DataError(
-                f"{path}: {describe_validation_error(error)}; it is no folder of `build devbench`"
-            ) from None
+            found = read_document(path, ConstructionManifest)
+        except DataError as error:
+            raise DataError(f"{error}; it is no folder of `build devbench`") from None
         if found.suite != "devbench":
             raise DataError(f"{path}: the folder holds a build of {found.suite}; choose another one")
         return found

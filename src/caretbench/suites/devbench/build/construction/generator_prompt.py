@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from string import Template
 from typing import Final
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue
 
 from caretbench.errors import DataError
-from caretbench.files import describe_validation_error, sha256_text
+from caretbench.files import read_toml, sha256_text, validated
 from caretbench.languages import language
 from caretbench.models import ChatPrompt, Message, Sampling
 from caretbench.problem import Problem, Row
@@ -73,17 +71,8 @@ def read_template(folder: Path | None = None) -> GeneratorTemplate:
     Raises:
         DataError: the file is missing or malformed, or a text lacks a place.
     """
-    place: Traversable | Path
-    if folder is None:
-        place = resources.files("caretbench.suites.devbench.build.construction").joinpath(f"template/{TEMPLATE_FILE}")
-    else:
-        place = folder / TEMPLATE_FILE
-    try:
-        found = GeneratorTemplate.model_validate(tomllib.loads(place.read_text("utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"{place}: cannot be read as a template ({error})") from None
-    except ValidationError as error:
-        raise DataError(f"{place}: {describe_validation_error(error)}") from None
+    place = (folder or resources.files(__package__) / "template") / TEMPLATE_FILE
+    found = validated(GeneratorTemplate, read_toml(place), place)
     for name, needed in _PLACES.items():
         text = Template(getattr(found, name))
         # A dollar sign of a program in the template would fail at the first request, when everything else is already

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib import resources
 from itertools import pairwise
 from typing import Final
 
 import tree_sitter
 from pydantic import BaseModel, ConfigDict
 
+from caretbench.files import read_packaged_toml
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.suites.efcb.build.edits.patch_parts import collapse_whitespace
 from caretbench.syntax.parser import text_of as text
@@ -53,8 +52,7 @@ class _Table(BaseModel):
 
 @cache
 def _table() -> _Table:
-    file = resources.files("caretbench.suites.efcb.build.edits").joinpath("edits.toml")
-    return _Table.model_validate(tomllib.loads(file.read_text("utf-8")))
+    return _Table.model_validate(read_packaged_toml("caretbench.suites.efcb.build.edits", "edits.toml"))
 
 
 def _language(grammar: str) -> str:
