@@ -164,6 +164,8 @@ class ExecutionRequest(FrozenModel):
     """Inputs with their accepted outputs: the program runs once for each, up to the first that fails."""
     comparison: Literal["exact", "whitespace", "contest"] = "contest"
     """Comparison of a case's output."""
+    watched: bool = False
+    """Note the opened files and the connections in the result."""
 
     @property
     def run_limits(self) -> Limits:
@@ -254,6 +256,8 @@ class ExecutionResult(FrozenModel):
     """The run is ``incomplete`` because a check waits for a promise that never settled."""
     tests: TestTally | None = None
     """Counts of a project's tests, from its reports; None without reports."""
+    accesses: tuple[str, ...] | None = None
+    """Accesses of a watched program beyond its own files and the language's (``access_watch.py``); None if unseen."""
 
     @property
     def was_run(self) -> bool:
@@ -268,7 +272,8 @@ class ExecutionResult(FrozenModel):
 
 def run_fields(result: FrozenModel) -> dict[str, Any]:
     """Return the fields that all results of runs share, as arguments for another result."""
-    names = ("exit_code", "signal", "stdout", "stderr", "cpu_s", "memory_mb", "isolation", "limit", "limit_cpu_s")
+    names = ("exit_code", "signal", "stdout", "stderr", "cpu_s", "memory_mb", "isolation", "limit", "limit_cpu_s",
+             "accesses")  # fmt: skip
     return {name: getattr(result, name) for name in names if hasattr(result, name)}
 
 

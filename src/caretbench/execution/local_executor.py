@@ -287,6 +287,7 @@ class ProgramRunner:
                 stdin=stdin,
                 display="display" in request.needs,
                 warm=plan.warm,
+                watched=request.watched,
             )
         )
         # Before the status is chosen: patterns of failures must not match a line of the harness's own.

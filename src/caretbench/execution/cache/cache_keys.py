@@ -15,7 +15,7 @@ from pathlib import Path
 
 from caretbench.execution.classification import CRITERION_VERSION
 from caretbench.execution.execution_types import ExecutionRequest
-from caretbench.execution.sandbox.bubblewrap import PATH
+from caretbench.execution.sandbox.bubblewrap import PATH, script_text
 from caretbench.execution.workspaces.project_tools import java_tools_fingerprint, tools_of_command
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest
 from caretbench.files import sha256_json
@@ -50,7 +50,10 @@ def verdict_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> st
     # Nothing is added where there are none, so that the other verdicts keep their keys.
     lines = [list(request.answer_lines)] if request.answer_lines else []
     cases = [request.comparison, *(case.model_dump() for case in request.cases)] if request.cases else []
-    return sha256_json([program, sorted(request.needs), request.limits.model_dump(), request.repeat, *lines, *cases])
+    watched = [hashlib.sha256(script_text("access_watch.py")).hexdigest()] if request.watched else []
+    return sha256_json(
+        [program, sorted(request.needs), request.limits.model_dump(), request.repeat, *lines, *cases, *watched]
+    )
 
 
 def project_command_key(

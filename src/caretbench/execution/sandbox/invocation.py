@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple, Protocol, Self
 
 from caretbench.execution.execution_types import Limits, ProjectTree, WarmSettings
 from caretbench.execution.sandbox.bubblewrap import DEFAULT_ENVIRONMENT, WORK, launcher_interpreter, script_text
+from caretbench.execution.sandbox.kernel.seccomp import access_watch_settings
 
 NO_OVERLAY = "no overlay"
 """Start of the error (possibly after a colon) of a run whose overlay cannot be mounted here."""
@@ -114,6 +115,8 @@ class Invocation:
     index: IndexAccess | None = None
     """Let the program reach package indexes through this access, which serves one run. For setting environments up:
     the outcome of such a program is no verdict."""
+    watched: bool = False
+    """Note what the program opens and connects to, for :attr:`SandboxResult.accesses`."""
 
     @property
     def wall_limit_s(self) -> float:
@@ -159,7 +162,15 @@ def resolve_invocation(invocation: Invocation, display: str | None) -> ResolvedI
     if tree is not None and tree.snapshot is not None:
         read_only_binds[SNAPSHOT] = str(tree.snapshot.resolve())
     writable = {inside: str(path.resolve()) for inside, path in (invocation.writable or {}).items()}
-    return ResolvedInvocation(invocation, _job(invocation, display), read_only_binds, writable)
+    job = _job(invocation, display)
+    if invocation.watched and (settings := access_watch_settings()) is not None:
+        job["watch"] = {
+            **settings,
+            "code": script_text("access_watch.py").decode(),
+            "bound": list(read_only_binds),
+            "own": [_inside(name) for name in invocation.files or {}],
+        }
+    return ResolvedInvocation(invocation, job, read_only_binds, writable)
 
 
 def _job(invocation: Invocation, display: str | None) -> dict[str, object]:

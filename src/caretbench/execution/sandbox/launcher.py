@@ -277,6 +277,22 @@ def open_sentinel_pipes(job: dict[str, Any]) -> tuple[list[int], int]:
     return gates, answer
 
 
+def read_sentinel(answer: int, nonce: bytes) -> bytes:
+    """Return what the program wrote to its sentinel's pipe; nothing without a sentinel."""
+    try:
+        # Two bytes more than the secret: the mark of a check that waits, and one that shows a longer text.
+        return os.read(answer, len(nonce) + 2) if nonce else b""
+    except BlockingIOError:
+        return b""
+
+
+def load_module(text: str, name: str) -> dict[str, Any]:
+    """Return the names of a module of ours that comes with a job."""
+    names: dict[str, Any] = {}
+    exec(compile(text, name, "exec", dont_inherit=True), names)  # noqa: S102  ours
+    return names
+
+
 def wait_for_program(child: int, display: int | None) -> tuple[int, float, int]:
     """Wait for the program; return its status, and CPU time and peak memory of all ended processes but the X server."""
     cpu, peak = 0.0, 0
@@ -297,6 +313,9 @@ def run_job(channel: int, job: dict[str, Any], before: Callable[[], None] | None
     tree, nonce = job.get("tree"), job["nonce"]
     display = prepare_program(channel, job)
     gates, answer = open_sentinel_pipes(job)
+    watch = (
+        load_module(job["watch"]["code"], "access_watch.py")["AccessWatch"](job["watch"]) if "watch" in job else None
+    )
     os.write(channel, b'{"started": true}\n')
     # The kernel spares the first process every signal but those that it handles, as Python does this one.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -306,25 +325,21 @@ def run_job(channel: int, job: dict[str, Any], before: Callable[[], None] | None
         if answer >= 0:
             # A program that runs in this interpreter would hold it, too.
             os.close(answer)
-        run_program(job, gates, before)
+        run_program(job, gates, watch.begin(before) if watch else before)
         return
+    if watch:
+        watch.serve()
     for gate in gates:
         os.close(gate)
     if gates:
         # A process that the program left behind may hold the pipe open for ever.
         os.set_blocking(answer, False)
     status, cpu, peak = wait_for_program(child, display)
-    said = b""
-    if nonce:
-        try:
-            # Two bytes more than the secret: the mark of a check that waits, and one that shows a longer text.
-            said = os.read(answer, len(nonce) + 2)
-        except BlockingIOError:
-            said = b""
+    said = read_sentinel(answer, nonce)
     if tree and tree["results"]:
-        scope: dict[str, Any] = {}
-        exec(compile(tree["reader"], "result_reader.py", "exec", dont_inherit=True), scope)  # noqa: S102  ours
-        scope["read_out"](channel, tree)
+        load_module(tree["reader"], "result_reader.py")["read_out"](channel, tree)
+    if watch:
+        watch.report(channel)
     code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
     reached = "true" if nonce and said == nonce else "false"
     waits = "true" if nonce and said == nonce + b"?" else "false"

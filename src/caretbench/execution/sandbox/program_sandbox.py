@@ -379,6 +379,7 @@ class Sandbox:
         if self._confined is not None:
             if invocation.uses_overlay:
                 return SandboxResult(error=f"{NO_OVERLAY}: it needs namespaces")
+            ready.job.pop("watch", None)  # paths are others there, and sockets are refused before they connect
             with memory_group(self._groups, invocation.limits) as group:
                 return self._confined.run(
                     ready, interrupted=self._interrupted, group=group, memory=memory_mechanism(self._groups)

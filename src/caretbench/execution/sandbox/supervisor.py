@@ -62,6 +62,8 @@ class SandboxResult(FrozenModel):
     isolation: Isolation | None = None
     files: tuple[ResultFile, ...] = ()
     """Files read out of a project; none if the program was killed from outside."""
+    accesses: tuple[str, ...] | None = None
+    """Accesses of a watched program beyond its own files and the language's; None if unseen."""
     refusals: tuple[str, ...] = ()
     """Refused network accesses of a program that may reach package indexes."""
 
@@ -310,6 +312,7 @@ class Supervisor:
             processes=self._processes,
             error=error,
             isolation=isolation,
+            accesses=next((tuple(one["accesses"]) for one in sent if "accesses" in one), None),
             files=tuple(_file(report) for report in sent if "file" in report),
         )
 

@@ -30,7 +30,7 @@ from caretbench.people.releases.holdout import SetParts, split_set
 from caretbench.people.releases.release_files import write_description, write_problems
 from caretbench.problem import Caret, InlineSplice, Problem
 from caretbench.suites.devbench.build.instance_rules.instance_checks import PASSED
-from caretbench.suites.devbench.built_instances import INSTANCES_FILE, BuiltInstance
+from caretbench.suites.devbench.built_instances import INSTANCES_FILE, UNSEEN, BuiltInstance
 from caretbench.suites.devbench.starter import CLOSING, OPENING
 from caretbench.text_tables import counted
 from caretbench.versions import versions
@@ -182,7 +182,7 @@ def check_rows(built: BuiltSet) -> None:
 
 
 def _faults(row: BuiltInstance) -> str:
-    found = (f"{name}: {result}" for name, result in row.checks.items() if result != PASSED)
+    found = (f"{name}: {result}" for name, result in row.checks.items() if result not in (PASSED, UNSEEN))
     # `build --unverified` keeps what this machine cannot run; the datasheet says how many those are.
     return "; ".join(fault for fault in found if not fault.startswith(f"gate: {NOT_RUN}"))
 

@@ -15,6 +15,8 @@ from caretbench.suites.devbench import starter
 from caretbench.syntax.caret_boundary import CaretBoundary
 
 Mode = Literal["suffix", "no_suffix"]
+UNSEEN: Final = "unseen"
+"""Result of the check of accesses where the sandbox could not see what the reference opens."""
 
 
 class Scenario(Row):
@@ -120,6 +122,7 @@ def _labelled(problem: Problem, row: BuiltInstance) -> Problem:
         "kind": row.kind,
         "band": row.band,
         "origin": "sibling" if row.scenario.sibling_of else "original",
+        **({"accesses": UNSEEN} if row.checks.get("accesses") == UNSEEN else {}),
     }
     provenance = problem.provenance.model_copy(update={"licence": row.licence, "date": row.created})
     update = {"labels": {**problem.labels, **labels}, "cluster": cluster, "provenance": provenance}

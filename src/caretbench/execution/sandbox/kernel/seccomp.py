@@ -28,6 +28,7 @@ _EAFNOSUPPORT = 97
 _ALLOW = 0x7FFF0000
 _KILL = 0x80000000
 _ERRNO = 0x00050000
+_NOTIFY = 0x7FC00000
 
 _LOAD = 0x20  # BPF_LD | BPF_W | BPF_ABS
 _EQUAL = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
@@ -242,3 +243,23 @@ def landlock_seccomp_filter(
     )
     added = b"".join(part for rule in rules for part in _compiled(rule, table.calls))
     return usual[:_BEGIN_BYTES] + added + usual[_BEGIN_BYTES:]
+
+
+_WATCHED = ("open", "creat", "openat", "openat2", "connect", "sendto")
+
+
+def access_watch_settings(machine: str | None = None) -> dict[str, object] | None:
+    """Return the filter that passes opened files and connections to ``access_watch.py``, and the calls' numbers.
+
+    None if this machine's system call numbers are not known.
+    """
+    table = system_calls_of(machine)
+    if table is None:
+        return None
+    numbers = {table.calls[name]: name for name in _WATCHED if name in table.calls}
+    program = [bpf_instruction(_LOAD, _NUMBER)]
+    for number in numbers:
+        program += [bpf_instruction(_EQUAL, number, if_false=1), _give(_NOTIFY)]
+    return {
+        "filter": b"".join([*program, _give(_ALLOW)]), "seccomp": table.calls["seccomp"], "calls": numbers,
+    }  # fmt: skip

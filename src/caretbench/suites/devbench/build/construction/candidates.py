@@ -35,7 +35,7 @@ from caretbench.suites.devbench.build.instance_rules.instance_checks import (
 )
 from caretbench.suites.devbench.build.instance_rules.program_view import ProgramView, nesting_depth
 from caretbench.suites.devbench.build.instance_rules.rule_measures import RULE_MEASURES, tree_shape
-from caretbench.suites.devbench.built_instances import Scenario
+from caretbench.suites.devbench.built_instances import UNSEEN, Scenario
 from caretbench.suites.devbench.cells.cell_tables import cell_categories
 from caretbench.suites.devbench.starter import DocumentationCheck, problem_of_text
 from caretbench.syntax.caret_boundary import caret_boundary
@@ -143,7 +143,7 @@ class InstanceExamination:
         results = self.runs.results([candidate.problem for candidate, _ in waiting])
         for candidate, checks in waiting:
             result = results[candidate.problem.id]
-            checks = {**checks, "gate": result.fault or PASSED}
+            checks = {**checks, "accesses": UNSEEN if result.unseen else PASSED, "gate": result.fault or PASSED}
             if result.outcome == "instance":
                 yield ExaminedAnswer(candidate.request, "instance", "", checks, candidate, result.killed_by)
                 continue

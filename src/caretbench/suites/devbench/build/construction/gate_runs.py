@@ -13,6 +13,7 @@ from caretbench.languages import language
 from caretbench.problem import InlineSplice, Problem
 from caretbench.redaction import redact
 from caretbench.suites.devbench.build.construction.build_folder import AttemptOutcome
+from caretbench.suites.devbench.cells.cell_tables import cell_languages
 from caretbench.suites.suite_types import ProblemGate
 from caretbench.suites.validity import Validity
 from caretbench.syntax.documentation import comments
@@ -89,13 +90,39 @@ class ProgramOfAnswer(Protocol):
 class GateResult(NamedTuple):
     """Result of an instance: outcome, fault for its row, and with it what the program printed; the killed mutant.
 
-    ``fault`` of an instance that this machine cannot run is the reason.
+    ``fault`` of an instance that this machine cannot run is the reason. ``unseen``: the sandbox could not see what the
+    reference opened.
     """
 
     outcome: AttemptOutcome
     fault: str = ""
     detail: str = ""
     killed_by: str = ""
+    unseen: bool = False
+
+
+_SOURCE = "its own source"
+
+
+def forbidden_access(request: ExecutionRequest, accesses: Sequence[str]) -> str:
+    """Return the first access that the rules of construction forbid; empty if there is none.
+
+    Runtimes read files of the system, too: an opened file counts where the program names its folder, and of a read the
+    file. The text of a program is read again for tracebacks: it counts where the program names it.
+    """
+    own_source = cell_languages()[request.language].own_source
+    for access in accesses:
+        verb, _, target = access.partition(" ")
+        folder, name = (re.escape(target.split("/")[part]) for part in (min(1, target.count("/")), -1))
+        if target == _SOURCE:
+            patterns = [own_source or r"\A\Z"]
+        elif verb in ("reads", "writes"):
+            patterns = [rf"[/\"'`]{folder}\b", *([rf"(?<!\w){name}(?!\w)"] if verb == "reads" else [])]
+        else:
+            patterns = []
+        if all(re.search(pattern, request.source) for pattern in patterns):
+            return access
+    return ""
 
 
 @dataclass
@@ -110,29 +137,37 @@ class GateRuns:
 
     def results(self, problems: Sequence[Problem]) -> Mapping[str, GateResult]:
         """Return the result of each problem by id."""
-        found = self._failed_references(problems)
+        found, unseen = self._first_runs(problems)
         rest = [problem for problem in problems if problem.id not in found]
         verdicts = self.gate.run(rest, self.verdicts) if rest else []
         found |= {verdict.problem_id: self._gate_result(verdict) for verdict in verdicts}
         passed = [problem for problem in rest if not found[problem.id].fault]
         for name, fault in rewrite_faults(passed, self.program, self.executor).items():
             found[name] = GateResult("gate", fault, fault)
-        return found
+        return {name: one._replace(unseen=name in unseen) for name, one in found.items()}
 
-    def _failed_references(self, problems: Sequence[Problem]) -> dict[str, GateResult]:
-        """Return the results of the problems whose reference fails.
+    def _first_runs(self, problems: Sequence[Problem]) -> tuple[dict[str, GateResult], set[str]]:
+        """Return the results of the problems whose reference fails or does what the rules forbid, and the unseen ones.
 
         One run of each, before the gate makes ten: most faulty answers end here, and some use all time and memory.
         """
         asked = {problem.id: self.program(problem, problem.reference) for problem in problems}
-        requests = [one.model_copy(update={"id": name}) for name, one in asked.items() if one is not None]
-        found = {}
-        for result in self.executor.submit(requests):
+        requests = {
+            name: one.model_copy(update={"id": name, "watched": True}) for name, one in asked.items() if one is not None
+        }
+        found, unseen = {}, set()
+        for result in self.executor.submit(requests.values()):
+            if result.accesses is None:
+                unseen.add(result.id)
+            elif access := forbidden_access(requests[result.id], result.accesses):
+                fault = f"forbidden: it {access}"
+                found[result.id] = GateResult("gate", fault, fault)
+                continue
             status = result.status.for_reference(result.missing_module)
             if status is not Status.PASSED and not status.is_machine_fault:
                 fault, printed = f"reference_fails: {status}", _printed(result)
                 found[result.id] = GateResult("gate", fault, f"{fault}: {printed}" if printed else fault)
-        return found
+        return found, unseen
 
     def _gate_result(self, verdict: Validity) -> GateResult:
         fault = "; ".join(map(_in_words, verdict.reasons))
