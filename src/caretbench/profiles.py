@@ -1,8 +1,8 @@
 """Profiles: rules in which published scoring (``paper``) and CaretBench's own (``default``) differ.
 
-Each difference is one :class:`ProfileRule`. Those of all suites are here; a suite adds its own, and replaces those
-marked ``by_suite``, in a class derived from :class:`ProfileRules`. Nothing else compares the names of profiles;
-docs/reference/profiles.md is made of the rules.
+Each difference is one :class:`ProfileRule`, most of them on under one profile (:func:`paper_only`). Those of all suites
+are here; a suite adds its own, and replaces those marked ``by_suite``, in a class derived from :class:`ProfileRules`.
+Nothing else compares the names of profiles; docs/reference/profiles.md is made of the rules.
 """
 
 from __future__ import annotations
@@ -54,6 +54,16 @@ class ProfileRule(Generic[T]):
         return self if profile is None else self.values[profile.name]
 
 
+def paper_only(about: str, *, paper: str = "yes", default: str = "no") -> ProfileRule[bool]:
+    """Return a rule that is on under ``paper`` alone, with what each profile does in words."""
+    return ProfileRule(about, paper=True, default=False, descriptions=(paper, default))
+
+
+def default_only(about: str, *, paper: str = "no", default: str = "yes") -> ProfileRule[bool]:
+    """Return a rule that is on under ``default`` alone, with what each profile does in words."""
+    return ProfileRule(about, paper=False, default=True, descriptions=(paper, default))
+
+
 class ProfileRules:
     """Rules of one profile for all suites."""
 
@@ -68,101 +78,68 @@ class ProfileRules:
         if wrong:
             raise TypeError(f"{cls.__qualname__}: the rules {', '.join(wrong)} are the same for all suites")
 
-    sentinel = ProfileRule(
+    sentinel = default_only(
         "When does a program pass?",
-        paper=False,
-        default=True,
-        descriptions=(
-            "it exits with 0",
-            "it exits with 0, and the harness saw its end reached, or an exit behind the answer; where cases expect an "
-            "output, the output decides",
-        ),
+        paper="it exits with 0",
+        default="it exits with 0, and the harness saw its end reached, or an exit behind the answer; where cases "
+        "expect an output, the output decides",
     )
-    bounded_by_reference = ProfileRule(
+    bounded_by_reference = default_only(
         "How much CPU time may an answer use?",
-        paper=False,
-        default=True,
-        descriptions=(
-            "as much as the limit of a program",
-            "ten times that of its reference here, rounded up to 1, 2, 4 … s, at most the limit of a program; what "
-            "ends by it runs once more alone (`reference_cpu@1`)",
-        ),
+        paper="as much as the limit of a program",
+        default="ten times that of its reference here, rounded up to 1, 2, 4 … s, at most the limit of a program; what "
+        "ends by it runs once more alone (`reference_cpu@1`)",
     )
-    released_build = ProfileRule(
+    released_build = paper_only(
         "How are programs built?",
-        paper=True,
-        default=False,
-        descriptions=(
-            "as by the released runner: C# without assertions where a variant says so; TypeScript stops at type "
-            "errors, and runs where modules are missing",
-            "with assertions; a TypeScript program with type errors runs too, and both verdicts are kept",
-        ),
+        paper="as by the released runner: C# without assertions where a variant says so; TypeScript stops at type "
+        "errors, and runs where modules are missing",
+        default="with assertions; a TypeScript program with type errors runs too, and both verdicts are kept",
     )
-    null_is_empty = ProfileRule(
+    null_is_empty = default_only(
         "What is a null answer?",
-        paper=False,
-        default=True,
-        descriptions=(
-            "a failure without a run; in DevBench the text `None` where the language is not compiled",
-            "the empty text",
-        ),
+        paper="a failure without a run; in DevBench the text `None` where the language is not compiled",
+        default="the empty text",
     )
-    errors_are_answers = ProfileRule(
+    errors_are_answers = paper_only(
         "Is an error message that was stored in place of an answer scored and judged?",
-        paper=True,
-        default=False,
-        descriptions=("yes, as an answer", "no: it is no completion, and lowers the coverage"),
+        paper="yes, as an answer",
+        default="no: it is no completion, and lowers the coverage",
     )
-    scans_answers = ProfileRule(
-        "Are answers scanned for tampering?",
-        paper=False,
-        default=True,
-        descriptions=("no", "yes: `tamper` flags, reported with and without"),
+    scans_answers = default_only(
+        "Are answers scanned for tampering?", paper="no", default="yes: `tamper` flags, reported with and without"
     )
-    any_of_fewer = ProfileRule(
-        "What is pass@k of a problem with fewer than k samples?",
-        paper=True,
-        default=False,
-        descriptions=("1 if any passed", "it is excluded"),
+    any_of_fewer = paper_only(
+        "What is pass@k of a problem with fewer than k samples?", paper="1 if any passed", default="it is excluded"
     )
     first_lines = ProfileRule(
         "Which texts does similarity compare?", paper=False, default=False,
         descriptions=("full texts; means over samples", "full texts; means over samples"), by_suite=True,
     )  # fmt: skip
     programs = ProfileRule("Version of the rules that make programs of answers", paper=1, default=1, by_suite=True)
-    needs_answer = ProfileRule(
+    needs_answer = default_only(
         "By which problems are models ranked?",
-        paper=False,
-        default=True,
-        descriptions=(
-            "all; valid ones stand beside",
-            "valid ones, or, where the gate has not run, those that no trivial baseline passes; all stand beside",
-        ),
+        paper="all; valid ones stand beside",
+        default="valid ones, or, where the gate has not run, those that no trivial baseline passes; all stand beside",
     )
-    paper_bounds = ProfileRule(
+    paper_bounds = paper_only(
         "Where are numbers cut into parts?",
-        paper=True,
-        default=False,
-        descriptions=("at the paper's bounds", "at terciles of the data, within each language"),
+        paper="at the paper's bounds",
+        default="at terciles of the data, within each language",
     )
     policy = ProfileRule("Default truncation policy", paper="released", default="syntax", by_suite=True)
     criterion = ProfileRule(
         "Criterion for judges of answers at carets", paper="devbench-paper", default="devbench-quality"
     )
-    judged_as_it_came = ProfileRule(
+    judged_as_it_came = paper_only(
         "What of an answer to a question does a judge see?",
-        paper=True,
-        default=False,
-        descriptions=(
-            "the answer as it came",
-            "the answer without the reasoning before it; in EFCB what was asked for alone",
-        ),
+        paper="the answer as it came",
+        default="the answer without the reasoning before it; in EFCB what was asked for alone",
     )
-    released_criterion = ProfileRule(
+    released_criterion = paper_only(
         "By which criterion is an answer to a question judged?",
-        paper=True,
-        default=False,
-        descriptions=("the one that stands for the published one", "the one that the problem names"),
+        paper="the one that stands for the published one",
+        default="the one that the problem names",
     )
 
     @classmethod

@@ -16,7 +16,7 @@ from caretbench.errors import UsageError
 from caretbench.extraction.policies import policy
 from caretbench.metrics.similarity import similarities
 from caretbench.problem import CriterionCheck, InlineSplice, PredicateCheck, Problem, Profile
-from caretbench.profiles import ProfileRule, ProfileRules
+from caretbench.profiles import ProfileRule, ProfileRules, default_only
 from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures, features_of_text
 from caretbench.suites.c3bench.implementations.reduction import reduced_text
 from caretbench.suites.c3bench.scale import ScaleSpecification, verify
@@ -61,19 +61,13 @@ class C3BenchProfile(ProfileRules):
     """Scoring rules of C3-Bench's profiles ``paper`` and ``default``."""
 
     policy = ProfileRule("Default truncation policy", paper="clean", default="clean")
-    whole_specification = ProfileRule(
+    whole_specification = default_only(
         "Which part of an instruction about scale is checked?",
-        paper=False,
-        default=True,
-        descriptions=(
-            "the kind of node, and the number of lines",
-            "the whole specification, on the completed file: also what follows, nesting, and whether it parses",
-        ),
+        paper="the kind of node, and the number of lines",
+        default="the whole specification, on the completed file: also what follows, nesting, and whether it parses",
     )
-    reduces = ProfileRule("Is an answer reduced before its predicate is asked?", paper=False, default=True)
-    scale_sense = ProfileRule(
-        "Do tests decide about scale, too, and is the skill above blind-scale shown?", paper=False, default=True
-    )
+    reduces = default_only("Is an answer reduced before its predicate is asked?")
+    scale_sense = default_only("Do tests decide about scale, too, and is the skill above blind-scale shown?")
 
 
 def token_count(text: str) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from caretbench.metrics.code_statistics import lines_of_code
 from caretbench.metrics.similarity import indel_similarity, similarities
 from caretbench.problem import Problem, Profile, TestsCheck
-from caretbench.profiles import ProfileRule, ProfileRules
+from caretbench.profiles import ProfileRule, ProfileRules, default_only, paper_only
 from caretbench.suites.suite_types import Measurement
 
 if TYPE_CHECKING:
@@ -21,26 +21,20 @@ class CodevBenchProfile(ProfileRules):
     """Scoring rules of Codev-Bench's profiles ``paper`` and ``default``."""
 
     policy = ProfileRule("Default truncation policy", paper=PAPER_POLICY, default="block")
-    strips_similarity = ProfileRule(
+    strips_similarity = default_only(
         "Texts that edit similarity (ES) compares",
-        paper=False,
-        default=True,
-        descriptions=("answer and reference as they are", "answer and reference without blanks around them"),
+        paper="answer and reference as they are",
+        default="answer and reference without blanks around them",
     )
-    counts_line_breaks = ProfileRule(
+    counts_line_breaks = paper_only(
         "Lines of an answer",
-        paper=True,
-        default=False,
-        descriptions=("its line feeds, and one more: the empty answer has one", "its lines: the empty answer has none"),
+        paper="its line feeds, and one more: the empty answer has one",
+        default="its lines: the empty answer has none",
     )
-    every_test_passes = ProfileRule(
+    every_test_passes = paper_only(
         "Condition on the tests",
-        paper=True,
-        default=False,
-        descriptions=(
-            "the command exits with 0, and as many tests pass as are named: a skipped test fails",
-            "the command exits with 0, and at least the number of tests passes that the problem asks for",
-        ),
+        paper="the command exits with 0, and as many tests pass as are named: a skipped test fails",
+        default="the command exits with 0, and at least the number of tests passes that the problem asks for",
     )
 
 

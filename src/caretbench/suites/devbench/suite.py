@@ -16,7 +16,7 @@ from caretbench.metrics.complexity import ProblemStatistics, paper_statistics
 from caretbench.metrics.paired import Comparison, Pair, compare_family
 from caretbench.metrics.similarity import paper_similarity, similarities
 from caretbench.problem import CasesCheck, Completion, InlineSplice, PredicateCheck, Problem, Profile, ProgramCheck
-from caretbench.profiles import ProfileRule, ProfileRules
+from caretbench.profiles import ProfileRule, ProfileRules, paper_only
 from caretbench.suites import register
 from caretbench.suites.base import Suite, case_fields
 from caretbench.suites.devbench import released_problems as released
@@ -45,17 +45,15 @@ class DevBenchProfile(ProfileRules):
     )
     # 2: as the released runner in Java packages, headers of C++ and builds of C#.
     programs = ProfileRule("Version of the rules that make programs of answers", paper=2, default=1)
-    first_lines = ProfileRule(
+    first_lines = paper_only(
         "Texts compared by similarity",
-        paper=True,
-        default=False,
-        descriptions=("first lines; a line matches if any sample's does", "full texts; means over samples"),
+        paper="first lines; a line matches if any sample's does",
+        default="full texts; means over samples",
     )
-    released_texts = ProfileRule(
+    released_texts = paper_only(
         "Texts of the program and the statistics of a released problem",
-        paper=True,
-        default=False,
-        descriptions=("released texts, joined and counted as by the released scripts", "the problem's own texts"),
+        paper="released texts, joined and counted as by the released scripts",
+        default="the problem's own texts",
     )
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Final, Literal
 
 from caretbench.problem import Profile
-from caretbench.profiles import ProfileRule, ProfileRules
+from caretbench.profiles import ProfileRule, ProfileRules, default_only, paper_only
 from caretbench.suites.efcb.problem_metadata import EASY_TASK, HARD_TASK, MASKED_TASK
 
 QueryVariant = Literal["title_and_description", "title_only", "description_only", "scrubbed", "written"]
@@ -27,24 +27,16 @@ class EfcbProfile(ProfileRules):
     # itself.
     policy = ProfileRule("Default truncation policy", paper="raw", default="raw")
     # Of 1,161 released descriptions 109 have only references or trailers, and 36 have fewer than 20 characters.
-    cleans_descriptions = ProfileRule(
+    cleans_descriptions = default_only(
         "Description of a change",
-        paper=False,
-        default=True,
-        descriptions=(
-            "by title and description as written",
-            "without templates, trailers, references and marks of the review",
-        ),
+        paper="by title and description as written",
+        default="without templates, trailers, references and marks of the review",
     )
-    shows_generated_files = ProfileRule("Generated files shown", paper=True, default=False)
-    additional_filters = ProfileRule(
+    shows_generated_files = paper_only("Generated files shown")
+    additional_filters = default_only(
         "Accepted changes",
-        paper=False,
-        default=True,
-        descriptions=(
-            "those of readable length with a description",
-            "the same, without bots, reverts, releases, backports, near-duplicates and changes with little prose",
-        ),
+        paper="those of readable length with a description",
+        default="the same, without bots, reverts, releases, backports, near-duplicates and changes with little prose",
     )
     easy_tiers = ProfileRule[tuple[EasyTier, ...]](
         "Tiers of GMCQ-Easy", paper=("random",), default=("random", "matched", "same_file", "adversarial", "resistant")
@@ -55,23 +47,19 @@ class EfcbProfile(ProfileRules):
     )
     # In the release the choice that is most similar to the others is right in 98.7 % of GMCQ-Hard, without a look at
     # the question.
-    balanced_choices = ProfileRule(
+    balanced_choices = default_only(
         "Selection of choices",
-        paper=False,
-        default=True,
-        descriptions=("at random, as released", "balanced against attacks that do not understand"),
+        paper="at random, as released",
+        default="balanced against attacks that do not understand",
     )
     # A whole patch is mostly copied: without the marks of its masks it is .927 alike to the released reference.
-    asks_whole_patch = ProfileRule(
-        "Requested answer in MPR-Gen", paper=True, default=False, descriptions=("the whole patch", "the hidden lines")
-    )
-    refuses_leaks = ProfileRule("Builds with exceeded leak limits refused", paper=False, default=True)
+    asks_whole_patch = paper_only("Requested answer in MPR-Gen", paper="the whole patch", default="the hidden lines")
+    refuses_leaks = default_only("Builds with exceeded leak limits refused")
     # A sentence that begins with the article "A" is an answer to the released scorer.
-    strict_parsing = ProfileRule(
+    strict_parsing = default_only(
         "Letter of an answer to a choice",
-        paper=False,
-        default=True,
-        descriptions=('its first character: "A patch that" answers A', "the one that it names as its answer"),
+        paper='its first character: "A patch that" answers A',
+        default="the one that it names as its answer",
     )
     scored_problems = ProfileRule[Mapping[str, Mapping[str, str]]](
         "Problems in the score",

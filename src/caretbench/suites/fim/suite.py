@@ -17,7 +17,7 @@ from caretbench.files import DataError
 from caretbench.languages import language
 from caretbench.metrics.similarity import similarities
 from caretbench.problem import Problem, Profile
-from caretbench.profiles import ProfileRule, ProfileRules
+from caretbench.profiles import ProfileRule, ProfileRules, paper_only
 from caretbench.projects.answer_requests import workspace_request
 from caretbench.suites import register
 from caretbench.suites.base import Suite
@@ -33,20 +33,15 @@ _WALL_FACTOR, _START_S = 4.0, 10.0
 class FimProfile(ProfileRules):
     """Scoring rules of conventional benchmarks."""
 
-    released_match = ProfileRule(
+    released_match = paper_only(
         "When does an answer equal the reference, where nothing runs?",
-        paper=True,
-        default=False,
-        descriptions=(
-            "by the released rule; calls of SAFIM's API split by their arguments alone",
-            "by its lines without blanks at their ends; calls by callee and arguments",
-        ),
+        paper="by the released rule; calls of SAFIM's API split by their arguments alone",
+        default="by its lines without blanks at their ends; calls by callee and arguments",
     )
-    executes_text = ProfileRule(
+    executes_text = paper_only(
         "How does HumanEval-Infilling run a program?",
-        paper=True,
-        default=False,
-        descriptions=("as a text that is executed where `exit` and `quit` are None", "as a program"),
+        paper="as a text that is executed where `exit` and `quit` are None",
+        default="as a program",
     )
 
 
