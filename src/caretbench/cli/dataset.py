@@ -9,6 +9,7 @@ import typer
 
 from caretbench.cli.command_help import HelpCommand, HelpGroup
 from caretbench.cli.common import AsJson, print_json, print_line, print_note, print_table
+from caretbench.cli.options import panel_option
 
 app = typer.Typer(
     cls=HelpGroup,
@@ -20,7 +21,7 @@ Examples:
   caretbench dataset diff releases/1.0.0 releases/1.1.0""",
 )
 
-_CONTENT, _STATED = "Content", "Stated facts"
+_content_option, _stated_option = panel_option("Content"), panel_option("Stated facts")
 
 
 # Long: a command is declared by its options.
@@ -33,37 +34,24 @@ def release(
         Path, typer.Option("--output", "-o", help="New folder of the release; the hold-out is next to it, DIR-holdout.")
     ],
     holdout: Annotated[
-        float,
-        typer.Option(help="Share of the problems that is held out, balanced over cells.", rich_help_panel=_CONTENT),
+        float, _content_option(help="Share of the problems that is held out, balanced over cells.")
     ] = 0.0,
-    seed: Annotated[int, typer.Option(help="Random seed of the hold-out.", rich_help_panel=_CONTENT)] = 0,
+    seed: Annotated[int, _content_option(help="Random seed of the hold-out.")] = 0,
     review: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder that caretbench review export wrote; rejected problems are not released.",
-            rich_help_panel=_CONTENT,
-        ),
+        _content_option(help="Folder that caretbench review export wrote; rejected problems are not released."),
     ] = None,
     previous: Annotated[
-        Path | None,
-        typer.Option(
-            help="Earlier release, whose problems stay in their part, renamed ones too.", rich_help_panel=_CONTENT
-        ),
+        Path | None, _content_option(help="Earlier release, whose problems stay in their part, renamed ones too.")
     ] = None,
     publish_holdout: Annotated[
-        bool,
-        typer.Option(
-            "--publish-holdout", help="Release a folder that is the hold-out of a release.", rich_help_panel=_CONTENT
-        ),
+        bool, _content_option("--publish-holdout", help="Release a folder that is the hold-out of a release.")
     ] = False,
-    set_version: Annotated[str, typer.Option(help="Version of the set.", rich_help_panel=_STATED)] = "1.0.0",
+    set_version: Annotated[str, _stated_option(help="Version of the set.")] = "1.0.0",
     licence: Annotated[
-        str | None,
-        typer.Option(metavar="SPDX", help="Licence of the problems that state none.", rich_help_panel=_STATED),
+        str | None, _stated_option(metavar="SPDX", help="Licence of the problems that state none.")
     ] = None,
-    url: Annotated[
-        str | None, typer.Option(help="Address at which the set will be found.", rich_help_panel=_STATED)
-    ] = None,
+    url: Annotated[str | None, _stated_option(help="Address at which the set will be found.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a release: problems, rows, datasheet, Croissant metadata and hashes.

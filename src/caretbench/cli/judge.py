@@ -21,7 +21,7 @@ from caretbench.cli.common import (
     selection,
 )
 from caretbench.cli.forecast import print_judging_forecast
-from caretbench.cli.options import with_options
+from caretbench.cli.options import panel_option, with_options
 from caretbench.errors import UsageError
 from caretbench.runs.plans.options import COST, JUDGING, OUTPUT, PROBLEMS, SAMPLING
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from caretbench.runs.judging.plan import JudgingConfig, JudgingPlan
     from caretbench.runs.judging.ratings import JudgingResult
     from caretbench.runs.run_folder import RunFolder
+
+_judging_option, _sampling_option = panel_option(JUDGING), panel_option(SAMPLING)
 
 
 # Long: a command is declared by its options.
@@ -40,54 +42,35 @@ def judge(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")],
     model: Annotated[
         list[str] | None,
-        typer.Option(
-            "--model",
-            "-m",
-            help="A judge: PROVIDER/MODEL, or NAME=PROVIDER/MODEL; may be repeated.",
-            metavar="SPEC",
-            rich_help_panel=JUDGING,
+        _judging_option(
+            "--model", "-m", help="A judge: PROVIDER/MODEL, or NAME=PROVIDER/MODEL; may be repeated.", metavar="SPEC"
         ),
     ] = None,
     controls: Annotated[
-        bool,
-        typer.Option(help="Also judge controls, texts of known quality, to check the judge.", rich_help_panel=JUDGING),
+        bool, _judging_option(help="Also judge controls, texts of known quality, to check the judge.")
     ] = True,
     control_problems: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            help="Number of problems whose controls are judged, per criterion. Default: 120.",
-            rich_help_panel=JUDGING,
-        ),
+        _judging_option(min=1, help="Number of problems whose controls are judged, per criterion. Default: 120."),
     ] = None,
     baselines: Annotated[
         bool, typer.Option(help="Also judge the answers of baselines.", rich_help_panel=PROBLEMS)
     ] = False,
     repeats: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Number of judgements of each text. Default: as the criterion defines.", rich_help_panel=JUDGING
-        ),
+        int | None, _judging_option(min=1, help="Number of judgements of each text. Default: as the criterion defines.")
     ] = None,
     max_tokens: Annotated[
         int | None,
-        typer.Option(
+        _sampling_option(
             min=1,
             help="Maximum number of tokens of a judgement, including reasoning. Default: as the criterion defines.",
-            rich_help_panel=SAMPLING,
         ),
     ] = None,
     temperature: Annotated[
         float | None,
-        typer.Option(
-            min=0,
-            help="Sampling temperature of the judge. Default: not sent, the provider's own.",
-            rich_help_panel=SAMPLING,
-        ),
+        _sampling_option(min=0, help="Sampling temperature of the judge. Default: not sent, the provider's own."),
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Random seed sent to the judge, if it accepts one.", rich_help_panel=SAMPLING)
-    ] = None,
+    seed: Annotated[int | None, _sampling_option(help="Random seed sent to the judge, if it accepts one.")] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -96,9 +79,8 @@ def judge(
     ] = False,
     study: Annotated[
         Path | None,
-        typer.Option(
+        _judging_option(
             help="Folder of a review whose people rated answers of the run: compare the judges with them.",
-            rich_help_panel=JUDGING,
             metavar="REVIEW",
         ),
     ] = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -28,6 +29,11 @@ def with_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., N
         return command
 
     return decorate
+
+
+def panel_option(heading: str) -> Callable[..., Any]:
+    """Return ``typer.Option`` for options that the help shows under a heading."""
+    return partial(typer.Option, rich_help_panel=heading)
 
 
 def option_parameter(option: Option) -> inspect.Parameter:

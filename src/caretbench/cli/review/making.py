@@ -19,7 +19,7 @@ from caretbench.cli.common import (
     print_table,
     selection,
 )
-from caretbench.cli.options import with_options
+from caretbench.cli.options import panel_option, with_options
 from caretbench.cli.review.group import Folder, app, open_review
 from caretbench.errors import UsageError
 from caretbench.runs.plans.options import PROBLEMS
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from caretbench.people.review.records import ReviewItem
 
 
-_REVIEW = "Review"
-_ANSWERS = "Answers"
-"""Groups of options."""
+_review_option, _answers_option, _problems_option = map(panel_option, ("Review", "Answers", PROBLEMS))
 
 
 # Long: a command is declared by its options.
@@ -40,43 +38,25 @@ _ANSWERS = "Answers"
 def new_review(
     folder: Folder,
     protocol: Annotated[
-        str,
-        typer.Option(
-            help="Name of a protocol (`caretbench review protocols`), or a file that ends in .toml.",
-            rich_help_panel=_REVIEW,
-        ),
+        str, _review_option(help="Name of a protocol (`caretbench review protocols`), or a file that ends in .toml.")
     ] = "devbench-instance",
     suite: Annotated[
-        str | None,
-        typer.Option(help="Suite of the problems. Default: the protocol's, else devbench.", rich_help_panel=PROBLEMS),
+        str | None, _problems_option(help="Suite of the problems. Default: the protocol's, else devbench.")
     ] = None,
-    data: Annotated[str, typer.Option(help=DATA_HELP, rich_help_panel=PROBLEMS)] = "starter",
-    run: Annotated[
-        Path | None, typer.Option(help="Folder of a run: people review its answers.", rich_help_panel=_ANSWERS)
-    ] = None,
+    data: Annotated[str, _problems_option(help=DATA_HELP)] = "starter",
+    run: Annotated[Path | None, _answers_option(help="Folder of a run: people review its answers.")] = None,
     events: Annotated[
         Path | None,
-        typer.Option(
-            help="File of an editor's events with texts: people review completions that were not kept.",
-            rich_help_panel=_ANSWERS,
-        ),
+        _answers_option(help="File of an editor's events with texts: people review completions that were not kept."),
     ] = None,
     criterion: Annotated[
-        str | None,
-        typer.Option(help="Criterion of judges that people's ratings validate (with --run).", rich_help_panel=_ANSWERS),
+        str | None, _answers_option(help="Criterion of judges that people's ratings validate (with --run).")
     ] = None,
-    texts: Annotated[
-        int, typer.Option(min=1, help="Largest number of texts of the run or of the events.", rich_help_panel=_ANSWERS)
-    ] = 150,
+    texts: Annotated[int, _answers_option(min=1, help="Largest number of texts of the run or of the events.")] = 150,
     disputed: Annotated[
-        bool,
-        typer.Option(
-            "--disputed", help="Take the texts about which the run's judges differ most.", rich_help_panel=_ANSWERS
-        ),
+        bool, _answers_option("--disputed", help="Take the texts about which the run's judges differ most.")
     ] = False,
-    seed: Annotated[
-        int, typer.Option(help="Random seed of the sample, and of the orders of people.", rich_help_panel=_REVIEW)
-    ] = 0,
+    seed: Annotated[int, _review_option(help="Random seed of the sample, and of the orders of people.")] = 0,
     **options: Any,
 ) -> None:
     """Make a review of the problems of a suite, of the answers of a run, or of completions of an editor.
