@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +10,6 @@ from caretbench.models import ChatPrompt, FillPrompt, TextPrompt
 from caretbench.problem import Caret
 from caretbench.prompts import strategies, strategy
 from caretbench.prompts.instructions import (
-    INSTRUCTION_MODES,
     InstructionMode,
     InstructionPlacement,
     instruction_fault,
@@ -79,7 +80,7 @@ def test_the_modes_change_the_shown_caret_alone() -> None:
     assert (moved.instruction, moved.suffix) == (None, "\n")
     assert moved.prefix == "def f(x):\n    # Use a loop.\n    "
     bare = place.model_copy(update={"instruction": None})
-    assert all(InstructionPlacement(mode)(bare) is bare for mode in INSTRUCTION_MODES)
+    assert all(InstructionPlacement(mode)(bare) is bare for mode in get_args(InstructionMode))
     assert instruction_placement("shown") is instruction_placement(None) is None
     assert (InstructionPlacement("none").key, InstructionPlacement("comment").key) == ("none@1", "comment@1")
 

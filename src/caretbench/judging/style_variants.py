@@ -358,9 +358,6 @@ RENAMED, WITHOUT_COMMENTS, LAID_OUT, HARMLESS_LINES = "renamed", "without-commen
 STYLES: Final = (RENAMED, WITHOUT_COMMENTS, LAID_OUT, HARMLESS_LINES)
 """Names of the styles. ``harmless-lines`` is the one that a judge which prefers long answers rates higher."""
 
-STYLE_VERSION: Final = "style@1"
-"""Version of the rules."""
-
 _WIDTH: Final = 60
 _SENTENCE: Final = "This is the answer to the question that was given above."
 _NOT_PROSE: Final = re.compile(r"^\s*(?:[-*+#>|]|\d+[.)]|```|~~~|\{|\[)", re.MULTILINE)

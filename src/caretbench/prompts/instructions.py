@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, NamedTuple
 
 from caretbench.models import ModelClient
 from caretbench.problem import Caret, Problem
@@ -18,8 +18,6 @@ BLIND: Final = "blind"
 
 AskingMode = InstructionMode | Literal["blind"]
 """A mode of ``--instruction``, or :data:`BLIND`."""
-
-INSTRUCTION_MODES: Final[tuple[InstructionMode, ...]] = get_args(InstructionMode)
 
 INSTRUCTION_VERSION: Final = 1
 """Version of the rule that places the comment; a change of the shown text needs a new one."""

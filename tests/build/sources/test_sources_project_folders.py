@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.build.sources.fetching.project_folders import ProjectFolder, ProjectFolders, RefusedSource, fetch_commit
+from caretbench.build.sources.fetching.project_folders import ProjectFolders, fetch_commit
 from caretbench.build.sources.fetching.source_spec import parse_source
 from caretbench.build.sources.fetching.unpacking import SourceLimits, SourceUsage
 from caretbench.build.sources.git.git_repository import open_repository
@@ -120,7 +120,7 @@ def test_messages_name_the_source_once(folders: ProjectFolders) -> None:
     assert str(raised.value).startswith("some-name==9.0: no source distribution")
 
 
-def test_each_source_is_a_folder_or_a_row_with_its_reason(
+def test_each_source_is_a_folder_or_refused_with_its_reason(
     tmp_path: Path, server: PackageServer, folders: ProjectFolders
 ) -> None:
     wrong = "0" * 64
@@ -132,9 +132,12 @@ def test_each_source_is_a_folder_or_a_row_with_its_reason(
     texts = [f"some-name=={number}.0" for number in (2, 3, 5, 9)]
     specs = [*map(parse_source, texts), parse_source("some-name==1.0", sha256=wrong), parse_source("none==1"),
              parse_source(str(tmp_path / "given"))]  # fmt: skip
-    *refused, last = folders.open_each(specs)
-    reasons = [row.reason for row in refused if isinstance(row, RefusedSource)]
-    assert len(reasons) == 6
+    *refused, given = specs
+    reasons = []
+    for spec in refused:
+        with pytest.raises(DataError) as raised:
+            folders.open(spec)
+        reasons.append(str(raised.value))
     for reason, words in zip(
         reasons,
         ("'some_name-2.0/../../out': leads outside", "only wheels", "states no SHA-256", "no source distribution",
@@ -142,7 +145,7 @@ def test_each_source_is_a_folder_or_a_row_with_its_reason(
         strict=True,
     ):  # fmt: skip
         assert words in reason
-    assert isinstance(last, ProjectFolder)
+    last = folders.open(given)
     assert (last.kind, last.path, last.origin) == ("folder", str(tmp_path / "given"), "")
     assert leftovers(tmp_path) == []
     assert not (tmp_path / "out").exists()

@@ -15,7 +15,6 @@ from statsmodels.stats.inter_rater import fleiss_kappa as other_fleiss
 from caretbench.metrics.agreement.coefficients import (
     alpha_of_people,
     alpha_statistic,
-    cohen_kappa,
     cohen_statistic,
     equal_share,
     fleiss_kappa,
@@ -66,9 +65,9 @@ TWO_PEOPLE: tuple[list[float], list[float]] = (
 
 
 def test_known_values_of_the_kappas() -> None:
-    assert cohen_kappa(*TWO_PEOPLE) == pytest.approx(0.4)
+    assert cohen_statistic(*TWO_PEOPLE).estimate == pytest.approx(0.4)
     # Two levels: quadratic weights are the same as none.
-    assert cohen_kappa(*TWO_PEOPLE, "quadratic") == pytest.approx(0.4)
+    assert cohen_statistic(*TWO_PEOPLE, "quadratic").estimate == pytest.approx(0.4)
     # Fleiss (1971) has a common distribution of both people: 55 of 100 are 0, chance gives 0.505.
     assert fleiss_kappa(list(TWO_PEOPLE)) == pytest.approx((0.7 - 0.505) / 0.495)
     assert equal_share(list(TWO_PEOPLE)) == pytest.approx(0.7)
@@ -92,13 +91,13 @@ def test_items_with_too_few_ratings_do_not_count() -> None:
 @pytest.mark.parametrize("undefined", [fleiss_kappa, krippendorff_alpha])
 def test_agreement_is_undefined_where_all_give_one_answer(undefined: Callable[[Table], float | None]) -> None:
     assert undefined([[3.0, 3.0, 3.0], [3.0, 3.0, 3.0]]) is None
-    assert cohen_kappa([3, 3], [3, 3]) is None
-    assert cohen_kappa([], []) is None
+    assert cohen_statistic([3, 3], [3, 3]).estimate is None
+    assert cohen_statistic([], []).estimate is None
 
 
 def test_ratings_of_two_raters_must_be_pairs() -> None:
     with pytest.raises(ValueError, match="paired"):
-        cohen_kappa([1, 2], [1])
+        cohen_statistic([1, 2], [1])
 
 
 def random_table(rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -132,8 +131,8 @@ def test_a_thousand_tables_agree_with_other_libraries() -> None:
             pairs.append((krippendorff_alpha(as_rows(gaps), level), other))  # type: ignore[arg-type]
         first, second = ([float(value) for value in row] for row in whole[:2])
         labels = list(range(7))
-        pairs.append((cohen_kappa(first, second), cohen_kappa_score(first, second, labels=labels)))
-        pairs.append((cohen_kappa(first, second, "quadratic"),
+        pairs.append((cohen_statistic(first, second).estimate, cohen_kappa_score(first, second, labels=labels)))
+        pairs.append((cohen_statistic(first, second, "quadratic").estimate,
                       cohen_kappa_score(first, second, labels=labels, weights="quadratic")))  # fmt: skip
         counts, _ = aggregate_raters(whole.T.astype(int), n_cat=7)
         pairs.append((fleiss_kappa(as_rows(whole)), float(other_fleiss(counts))))

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-from pathlib import Path
-
 import pytest
 
 from caretbench.files import DataError
 from caretbench.problem import InlineSplice, Problem, Provenance
 from caretbench.suites.c3bench.build.build_folder import SourceText
-from caretbench.suites.c3bench.build.checked_functions import CheckedFunction, read_functions
+from caretbench.suites.c3bench.build.checked_functions import CheckedFunction, function_of_row
 from caretbench.suites.c3bench.build.problem_building import implementation_problems, scale_problem
-from caretbench.suites.c3bench.build.scale_middles import scale_middles
 from caretbench.suites.c3bench.implementations.equivalents import equivalent_contexts
 from caretbench.suites.c3bench.measures import JUDGED, failed_predicates
-from caretbench.suites.c3bench.scale.scale_types import stated_specification
+from tests.support.scale_instructions import scale_middles, stated_specification
 
 OURS = Provenance(source="written for this test")
 TEXT = '''def largest(values):
@@ -132,19 +127,14 @@ ROW = {
 }
 
 
-def test_functions_are_read_once_from_the_released_layout(tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl.gz"
-    other = ROW | {"task_id": "HumanEval/7", "suffix": "\n", "more": 1}
-    rows = [ROW, ROW | {"task_id": "SingleLineInfilling/HumanEval/0/L1"}, other]
-    path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
-    first, second = read_functions(path, OURS)
+def test_functions_are_read_from_the_released_layout() -> None:
+    first = function_of_row(ROW, "rows.jsonl:1", OURS)
+    second = function_of_row(ROW | {"task_id": "HumanEval/7", "suffix": "\n", "more": 1}, "rows.jsonl:2", OURS)
     assert (first.id, first.text, first.entry_point) == ("HumanEval/0", "def f(a):\n    return a\n", "f")
     assert (second.id, second.text) == ("HumanEval/7", "def f(a):\n    return a\n\n")
 
 
-@pytest.mark.parametrize("bad", ['{"task_id": "x"}', '{"task_id": 1}', "[]", "{"])
-def test_a_malformed_row_is_named(tmp_path: Path, bad: str) -> None:
-    path = tmp_path / "rows.jsonl"
-    path.write_text(json.dumps(ROW) + "\n" + bad + "\n", "utf-8")
+@pytest.mark.parametrize("bad", [{"task_id": "x"}, {"task_id": 1}])
+def test_a_malformed_row_is_named(bad: dict[str, object]) -> None:
     with pytest.raises(DataError, match=r"rows\.jsonl:2: "):
-        read_functions(path, OURS)
+        function_of_row(bad, "rows.jsonl:2", OURS)

@@ -32,9 +32,7 @@ def of_task(name: str) -> list[Problem]:
 
 
 def values(problem: Problem, text: str | None, profile: str = "default") -> dict[str, float]:
-    return {
-        name: value for one in SUITE.measure(problem, text, profile) for name, value in one.values.items()
-    }  # fmt: skip
+    return {name: value for one in SUITE.measure(problem, text, profile) for name, value in one.values.items()}
 
 
 def test_the_starter_set_has_both_tasks_in_at_most_a_megabyte() -> None:

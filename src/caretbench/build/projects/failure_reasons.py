@@ -127,11 +127,6 @@ def _first_error(result: WorkspaceResult) -> str:
     return first_error(next(filter(None, failed), ""))
 
 
-def needs_network(message: str) -> bool:
-    """Return whether a test's message says that the network cannot be reached."""
-    return _NETWORK.search(message) is not None
-
-
 def first_error(message: str) -> str:
     """Return the line of a failed test's message that names the error; the first line if none does."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]

@@ -111,10 +111,10 @@ def fleiss_statistic(ratings: Sequence[Sequence[Rating | None]]) -> ItemStatisti
     return ItemStatistic(value, numbers)
 
 
-def cohen_kappa(
+def cohen_statistic(
     first: Sequence[Rating], second: Sequence[Rating], weights: Literal["quadratic"] | None = None
-) -> float | None:
-    """Return Cohen's kappa of two raters; None if nothing can disagree.
+) -> ItemStatistic:
+    """Return Cohen's kappa of two raters as a function of the items; without a value if nothing can disagree.
 
     ``quadratic`` weights a disagreement by the square of the difference of the ratings (numbers).
 
@@ -123,13 +123,6 @@ def cohen_kappa(
     Raises:
         ValueError: the raters have different numbers of items, or ratings that are not finite.
     """
-    return cohen_statistic(first, second, weights).estimate
-
-
-def cohen_statistic(
-    first: Sequence[Rating], second: Sequence[Rating], weights: Literal["quadratic"] | None = None
-) -> ItemStatistic:
-    """Return Cohen's kappa as a function of the items; errors as in :func:`cohen_kappa`."""
     if len(first) != len(second):
         raise ValueError(f"{len(first)} ratings cannot be paired with {len(second)}")
     levels = _levels([*first, *second])

@@ -13,9 +13,6 @@ from typing import Any, Final, Literal
 from caretbench.errors import UsageError
 from caretbench.options import Option, StringList
 
-ConfigTable = Literal["suite", "ask", "sampling", "client", "run"]
-"""Table of a configuration that an option belongs to."""
-
 PROBLEMS, SAMPLING, PROMPTS, CONNECTION, COST, JUDGING, SCORING, EXECUTION, OUTPUT = (
     "Problems", "Models and sampling", "Prompts", "Connection", "Cost", "Judging", "Scoring", "Execution", "Output",
 )  # fmt: skip

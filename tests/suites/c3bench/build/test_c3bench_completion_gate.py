@@ -13,10 +13,11 @@ from caretbench.suites.c3bench.build.build_folder import SourceText
 from caretbench.suites.c3bench.build.builder import CompletionGate, passing_wrong_answers, repeated_sources
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
 from caretbench.suites.c3bench.build.problem_building import implementation_problems, scale_problem
-from caretbench.suites.c3bench.build.scale_middles import scale_candidates, scale_middles
+from caretbench.suites.c3bench.build.scale_middles import scale_candidates
 from caretbench.suites.c3bench.implementations.equivalents import equivalent_contexts
 from caretbench.suites.c3bench.measures import FEATURES_PREDICATE
 from caretbench.suites.validity import Validity
+from tests.support.scale_instructions import scale_middles
 
 OURS = Provenance(source="written for this test")
 TEXT = '''def largest(values):

@@ -13,8 +13,8 @@ from caretbench.suites.c3bench.scale.scale_types import (
     NODE_CLASSES,
     ScaleSpecification,
     scale_instructions,
-    stated_specification,
 )
+from tests.support.scale_instructions import stated_specification
 
 UNITS = st.sampled_from(["code_line", "physical_line", "statement"])
 NUMBERS = st.integers(1, 40)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caretbench.suites.c3bench.build.scale_middles import scale_middles
 from caretbench.suites.c3bench.scale import verify, verify_published
+from tests.support.scale_instructions import scale_middles
 
 SIMPLE = st.sampled_from(["x = 1", "g(a, b=[1])", "y += 'ü'", "del a", "pass", "x, *y = g()  # both", "assert a"])
 HEADERS = {"for": "for i in (a, b):", "while": "while (n := g()):", "if": "if a and b:", "with": "with g() as h:"}

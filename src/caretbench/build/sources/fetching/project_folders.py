@@ -12,7 +12,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -287,13 +287,6 @@ class ProjectFolder(Row):
     """Licence of a fetched project, by the words of its file."""
 
 
-class RefusedSource(Row):
-    """A source without a folder, and the reason."""
-
-    source: str
-    reason: str
-
-
 class ProjectFolders:
     """Project folders below one folder of the cache.
 
@@ -334,15 +327,6 @@ class ProjectFolders:
         except (DataError, OSError) as error:
             shown = spec.shown
             raise DataError(f"{shown}: {str(error).removeprefix(f'{shown}: ')}") from None
-
-    def open_each(self, specs: Iterable[SourceSpec]) -> Iterator[ProjectFolder | RefusedSource]:
-        """Yield the folder of each source, or the reason why there is none."""
-        for spec in specs:
-            try:
-                yield self.open(spec)
-            except DataError as error:
-                shown = spec.shown
-                yield RefusedSource(source=shown, reason=str(error).removeprefix(f"{shown}: "))
 
     def _local(self, spec: SourceSpec) -> ProjectFolder:
         name = Path(spec.location).resolve().name

@@ -11,13 +11,13 @@ import ast
 import json
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from caretbench.errors import UsageError
-from caretbench.files import DataError, describe_validation_error, read_lines
+from caretbench.files import DataError, describe_validation_error
 from caretbench.languages import language_of_grammar
 from caretbench.problem import Provenance
 from caretbench.syntax.parser import PythonPositions, python_module
@@ -47,22 +47,6 @@ class _FunctionRow(BaseModel):
     canonical_solution: str
     test: str
     suffix: str = ""
-
-
-def read_functions(path: Path, provenance: Provenance) -> list[CheckedFunction]:
-    """Return the functions of a JSONL file (``.gz`` too), each once; its first row counts.
-
-    A row's program is ``prompt + canonical_solution + suffix``; its function is named by ``task_id`` without the first
-    part and without the part of a single middle: ``HumanEval/0`` of ``SingleLineInfilling/HumanEval/0/L0``.
-
-    Raises:
-        DataError: a row lacks a field; the message has file and line.
-    """
-    found: dict[str, CheckedFunction] = {}
-    for number, value in read_lines(path):
-        function = function_of_row(value, f"{path}:{number}", provenance)
-        found.setdefault(function.id, function)
-    return list(found.values())
 
 
 def function_of_row(value: Mapping[str, Any], place: str, provenance: Provenance) -> CheckedFunction:

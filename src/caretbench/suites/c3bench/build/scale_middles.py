@@ -120,14 +120,6 @@ class ScaleMiddle(NamedTuple):
     specification: ScaleSpecification
 
 
-def scale_middles(text: str, language: str) -> list[ScaleMiddle]:
-    """Return all middles of a file whose specifications hold for the reference and reject the six wrong answers.
-
-    Empty if the file does not parse.
-    """
-    return [middle for middle in proposed_middles(text, language) if rejects_wrong_answers(text, middle)]
-
-
 def proposed_middles(text: str, language: str, *, tested: bool = False) -> list[ScaleMiddle]:
     """Return all middles of a file with their specifications, before any is tried; empty if it does not parse.
 

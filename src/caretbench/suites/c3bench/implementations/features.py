@@ -162,7 +162,6 @@ def _bound_containers(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, str]]:
                 yield name, _DISPLAYS[type(value)]
 
 
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SIMPLE: dict[str, tuple[type[ast.AST], ...]] = {
     "for": (ast.For, ast.AsyncFor),
     "while": (ast.While,),

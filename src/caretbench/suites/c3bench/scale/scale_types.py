@@ -5,8 +5,7 @@ Specifications and verdicts are JSON.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Literal, Self
 
@@ -175,43 +174,3 @@ def _wording_kind(specification: ScaleSpecification) -> str:
 
 def _lines(count: int, unit: tuple[str, str]) -> str:
     return f"{count} {unit[count != 1]}"
-
-
-def stated_specification(instruction: str, language: str = "python") -> ScaleSpecification | None:
-    """Return the specification that an instruction states; None if it is none of the wordings."""
-    for kind, pattern in _patterns():
-        match = pattern.fullmatch(instruction.strip())
-        if match is not None:
-            return ScaleSpecification.model_validate({"language": language, **_fields(kind, match.groupdict())})
-    return None
-
-
-def _fields(kind: str, words: Mapping[str, str]) -> dict[str, Any]:
-    table = instruction_table()
-    fields: dict[str, Any] = {"kind": "block" if kind in {"body", "free_body"} else kind}
-    if kind in {"body", "free_body"}:
-        fields["header_in_prefix"] = True
-    if "node" in words:
-        fields["node"] = next((name for name, text in table.nodes.items() if text == words["node"]), words["node"])
-    if "n" in words:
-        fields["n"] = int(words["n"])
-        fields["unit"] = next(name for name, texts in table.units.items() if words["unit"] in texts)
-    return fields
-
-
-@cache
-def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple(_all_patterns())
-
-
-def _all_patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
-    table = instruction_table()
-    units = "|".join(re.escape(text) for texts in table.units.values() for text in texts)
-    # Wordings state the unit in words, and names of nodes as the language writes them; both must be read back to the
-    # same specification.
-    names = sorted(BLOCK_NODES) + [re.escape(text) for text in table.nodes.values()]
-    words = {"node": f"(?P<node>{'|'.join(names)})", "lines": rf"(?P<n>\d+) (?P<unit>{units})"}
-    for kind, wordings in table.wordings.items():
-        for wording in wordings:
-            parts = re.split(r"(\{\w+\})", wording)
-            yield kind, re.compile("".join(words[part[1:-1]] if part[:1] == "{" else re.escape(part) for part in parts))

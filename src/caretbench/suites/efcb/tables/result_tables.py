@@ -140,7 +140,6 @@ def _rows() -> list[dict[str, str]]:
 _NUMBERS: Final = {MASKED_TASK: 5, EASY_TASK: 6, HARD_TASK: 7, REVERSE_TASK: 8, HALLUCINATION_TASK: 9}
 _RESAMPLES: Final = 2000
 _OPINION: Final = "No judge was validated against people unless the section on judges says so."
-_FAILED_CONTROLS: Final = f"{FAILED_CONTROLS_MARK}: a judge did not pass its controls."
 _MEASURES: Final[Mapping[str, Mapping[str, str]]] = {
     MASKED_TASK: {
         "exact_match": "Exact", "edit_similarity": "Edit similarity", "floor": "Copying", "net": "Above copying",
