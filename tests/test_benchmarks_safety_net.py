@@ -64,9 +64,7 @@ def test_a_changed_text_is_found_by_its_hash(tmp_path: Path) -> None:
 
 
 def test_keys_that_one_side_lacks_differ() -> None:
-    assert list(differences({"a": 1, "b": None}, {"b": None, "c": 0})) == [
-        ("a", 1, "(missing)"), ("c", "(missing)", 0),
-    ]  # fmt: skip
+    assert list(differences({"a": 1, "b": None}, {"b": None, "c": 0})) == [("a", 1, "(missing)"), ("c", "(missing)", 0)]
 
 
 def test_a_report_is_flattened_by_the_names_of_its_parts() -> None:

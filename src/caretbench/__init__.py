@@ -85,7 +85,7 @@ __all__ = [
     "run",
     "score",
     "validate",
-]  # fmt: skip
+]
 
 _MODULES = {
     "api": ("build_problems", "compare", "frame", "generate", "judge", "load_suite", "report", "run", "score"),

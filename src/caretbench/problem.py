@@ -459,10 +459,7 @@ class Score(Row):
     @property
     def key(self) -> ScoreKey:
         """Unique key of the row in its file."""
-        return (
-            self.problem_id, self.model, self.parameters, self.sample,
-            self.scorer, self.policy, self.profile,
-        )  # fmt: skip
+        return (self.problem_id, self.model, self.parameters, self.sample, self.scorer, self.policy, self.profile)
 
     @property
     def completion_key(self) -> CompletionKey:

@@ -34,7 +34,7 @@ def contents(folder: Path) -> dict[str, bytes]:
         (("--task", "reverse-qa-hallu"), "--task reverse-qa there, reverse-qa-hallu here"),
         ((*REVERSE, "--profile", "paper"), "--profile default there, paper here"),
     ],
-)  # fmt: skip
+)
 def test_other_options_do_not_replace_a_build(
     other: tuple[str, ...], difference: str, records: Path, tmp_path: Path
 ) -> None:

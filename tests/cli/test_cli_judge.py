@@ -205,8 +205,8 @@ def test_a_grader_behind_a_socket(folder: RunFolder, monkeypatch: pytest.MonkeyP
     script = [answer("I cannot say"), error(500)]
     with ModelServer(script, answer=GOOD) as server:
         done = Done(
-            folder, "-m", "openai/gpt-4o-mini", "--no-controls", "--base-url", f"{server.url}/v1", "--connections", "1",
-        )  # fmt: skip
+            folder, "-m", "openai/gpt-4o-mini", "--no-controls", "--base-url", f"{server.url}/v1", "--connections", "1"
+        )
     assert done.code == 0, (done.err, done.error)
     rows = list(folder.judgements())
     assert len({row.key for row in rows}) == len(rows) == 4

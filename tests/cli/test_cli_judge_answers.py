@@ -68,9 +68,7 @@ class Done:
     def __init__(self, folder: RunFolder, server: ModelServer, *arguments: str) -> None:
         options = ("-m", "openai/gpt-4o-mini", "--base-url", f"{server.url}/v1", "--connections", "4")
         result = CliRunner().invoke(cli.app, ["judge", str(folder.path), *options, *arguments])
-        self.code, self.out, self.err, self.error = (
-            result.exit_code, result.stdout, result.stderr, result.exception,
-        )  # fmt: skip
+        self.code, self.out, self.err, self.error = (result.exit_code, result.stdout, result.stderr, result.exception)
 
     def sections(self) -> dict[str, dict[str, Any]]:
         """What was printed as JSON, by criterion."""

@@ -503,7 +503,7 @@ def test_a_wrong_key_is_one_line_and_stands_nowhere(tmp_path: Path) -> None:
     with ModelServer(refusals * 10) as server:
         done = subprocess.run(
             command(server, tmp_path / "run"), env={**os.environ, **KEY}, capture_output=True, text=True, check=False
-        )  # fmt: skip
+        )
     assert done.returncode == 1
     complaints = [line for line in done.stderr.splitlines() if "Incorrect API key" in line]
     assert len(complaints) == 1

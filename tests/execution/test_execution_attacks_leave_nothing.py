@@ -70,7 +70,7 @@ def _here(temporary: Path) -> dict[str, set[str]]:
         "segments": set(Path("/proc/sysvipc/shm").read_text().splitlines()[1:]),
         # The thread with root's private mounts lives as long as the process.
         "threads": {thread.name for thread in threading.enumerate()} - {"stage_0"},
-    }  # fmt: skip
+    }
 
 
 def _descriptors() -> set[str]:

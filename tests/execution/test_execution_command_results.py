@@ -51,7 +51,7 @@ def test_outputs_are_compared_as_loosely_as_is_said(comparison: str, printed: st
         (str(2**129), [str(2**129 + 1)], [str(2**129 + 2), str(2**129 - 1)]),
         ("", ["\n \n"], ["0"]),
     ],
-)  # fmt: skip
+)
 def test_contest_accepts_what_the_released_judge_does(text: str, accepted: list[str], refused: list[str]) -> None:
     expected = ExpectedOutput(text=text, comparison="contest")
     assert [printed for printed in accepted if output_difference(expected, printed)] == []

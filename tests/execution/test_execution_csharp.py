@@ -23,32 +23,30 @@ class Program
 """
 PROGRAMS = {
     "passed": main("Debug.Assert(1 + 1 == 2);"),
-    "failed": main("Debug.Assert(1 + 1 == 3, \"wrong\");"),
+    "failed": main('Debug.Assert(1 + 1 == 3, "wrong");'),
     "caught": main("try { Debug.Assert(false); } catch (Exception) { }"),
-    "thrown": main("throw new InvalidOperationException(\"no\");"),
+    "thrown": main('throw new InvalidOperationException("no");'),
     "syntax": main("int x = ;"),
-    "type": main("int x = \"one\";"),
+    "type": main('int x = "one";'),
     "early exit": main("Environment.Exit(0); Debug.Assert(false);"),
     "exit code": main("Environment.ExitCode = 3;"),
     "missing package": main("", "using No.Such.Package;\n"),
     "missing part of a namespace": main("", "using System.Nowhere;\n"),
     "unknown type": main("Frobnicator f = null;"),
-    "printed sentinel": main("Console.WriteLine(\"D\"); Environment.Exit(0);"),
-    "no sentinel to be seen": main(
-        "Debug.Assert(Environment.GetEnvironmentVariable(\"CARETBENCH_SENTINEL\") == null);"
-    ),
+    "printed sentinel": main('Console.WriteLine("D"); Environment.Exit(0);'),
+    "no sentinel to be seen": main('Debug.Assert(Environment.GetEnvironmentVariable("CARETBENCH_SENTINEL") == null);'),
     "listeners cleared": main("Trace.Listeners.Clear(); Debug.Assert(false);"),
     "listener silenced": main(
         "((DefaultTraceListener)Trace.Listeners[0]).AssertUiEnabled = false; Debug.Assert(false);"
     ),
-    "listener added": main("Trace.Listeners.Add(new TextWriterTraceListener(Console.Out)); Trace.WriteLine(\"x\");"),
+    "listener added": main('Trace.Listeners.Add(new TextWriterTraceListener(Console.Out)); Trace.WriteLine("x");'),
     "implicit usings": main("var all = new List<int> { 1, 2 }; Debug.Assert(all.Where(x => x > 1).Count() == 1);"),
     "asynchronous": ASYNC,
     "thread fails": main("new Thread(() => { Thread.Sleep(50); Debug.Assert(false); }).Start();"),
     "thread passes": main("new Thread(() => Thread.Sleep(50)).Start();"),
     "memory": main("var all = new List<long[]>(); while (true) all.Add(new long[1 << 20]);"),
-    "writes a file": main("File.WriteAllText(\"note\", \"x\");"),
-}  # fmt: skip
+    "writes a file": main('File.WriteAllText("note", "x");'),
+}
 
 
 @pytest.fixture(scope="module")

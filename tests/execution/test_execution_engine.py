@@ -96,8 +96,7 @@ VERDICTS: Mapping[str, Mapping[str, tuple[str, Status]]] = {
         "optimise": ("import sys\nassert sys.flags.optimize == 0 and __debug__", Status.PASSED),
         "thread": ("import threading\nthreading.Thread(target=lambda: None).start()", Status.PASSED),
         "thread_exit": (
-            "import threading, os, time\n"
-            "threading.Thread(target=lambda: (time.sleep(0.2), os._exit(0))).start()",
+            "import threading, os, time\nthreading.Thread(target=lambda: (time.sleep(0.2), os._exit(0))).start()",
             Status.INCOMPLETE,
         ),
         "pickle": ("import pickle\nclass A: pass\npickle.loads(pickle.dumps(A()))", Status.PASSED),
@@ -129,9 +128,7 @@ VERDICTS: Mapping[str, Mapping[str, tuple[str, Status]]] = {
             "process.on('unhandledRejection', () => {}); (async () => require('assert')(false))();",
             Status.INCOMPLETE,
         ),
-        "swallowed_error": (
-            "process.on('uncaughtException', () => {}); setTimeout(() => null.x, 5);", Status.PASSED,
-        ),
+        "swallowed_error": ("process.on('uncaughtException', () => {}); setTimeout(() => null.x, 5);", Status.PASSED),
     },
     "cpp": {
         "passes": (f"{HEADER}int main() {{ assert(1 + 1 == 2); }}", Status.PASSED),
@@ -144,7 +141,7 @@ VERDICTS: Mapping[str, Mapping[str, tuple[str, Status]]] = {
         "syntax": ("int main() { return }", Status.COMPILE_ERROR),
         "import": ("#include <no/such.hpp>\nint main() {}", Status.UNRESOLVED_IMPORT),
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(

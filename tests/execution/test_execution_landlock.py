@@ -38,7 +38,7 @@ from tests.support.sandbox_boxes import (
     opened,
     params,
     still_runs,
-)  # fmt: skip
+)
 
 pytestmark = pytest.mark.skipif(landlock_sandbox.landlock_abi() < landlock_sandbox.MIN_ABI, reason="no Landlock here")
 

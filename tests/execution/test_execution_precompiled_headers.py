@@ -229,7 +229,7 @@ def test_without_a_folder_programs_go_without(tmp_path: Path) -> None:
 TRICKY: Mapping[str, str] = {
     "plain": PROGRAM,
     "line": WORK + 'int main() { std::cout << __LINE__ << __FILE__ << __COUNTER__ << "\\n"; return __LINE__; }\n',
-    "assertion": WORK + "#include <cassert>\nint main() { assert(!\n\"here\"); }\n",
+    "assertion": WORK + '#include <cassert>\nint main() { assert(!\n"here"); }\n',
     "silenced": WORK + "#define NDEBUG\n#include <cassert>\nint main() { assert(false); }\n",
     "silenced_first": "#define NDEBUG\n" + WORK + "#include <cassert>\nint main() { assert(false); }\n",
     "missing_include": WORK + "int main() { std::regex pattern; std::unordered_map<int, int> m; std::thread t; }\n",
@@ -240,14 +240,13 @@ TRICKY: Mapping[str, str] = {
     "message": WORK + '#pragma once\n#pragma message("said")\n#warning said\nint main() {}\n',
     "guarded": "// one\n\n/* two */\n" + WORK + "#ifndef _GLIBCXX_VECTOR\n#error gone\n#endif\nint main() {}\n",
     "private_first": "#define private public\n" + WORK + "int main() { std::vector<int> v; v._M_impl; }\n",
-    "private_later": WORK + "#define private public\n#include <list>\n"
-    "int main() { std::vector<int> v; v._M_impl; }\n",
+    "private_later": WORK + "#define private public\n#include <list>\nint main() { std::vector<int> v; v._M_impl; }\n",
     "hidden": "/* " + WORK + "*/\nint main() { std::cout << 1; }\n",
     "continued": "// \\\n" + WORK + "int main() { std::cout << 1; }\n",
     "not_linked": WORK + "int other();\nint main() { return other(); }\n",
     "throws": WORK + "int main() { std::vector<int>{}.at(3); }\n",
     "early": WORK + "#include <cstdlib>\nint main() { std::exit(0); }\n",
-}  # fmt: skip
+}
 
 
 class Recording(Sandbox):
@@ -361,9 +360,7 @@ def test_the_released_flags_stay_as_they_are(tmp_path: Path, recording: Recordin
     result = run({"a": PROGRAM}, recording, tmp_path / "cache", profile="paper")["a"]
     assert result.status is Status.PASSED
     [argv] = recording.compilers
-    assert set(argv) == {
-        cpp.COMPILER, *cpp.PAPER_FLAGS, *cpp.LINKER_FLAGS, cpp.PROGRAM, "-o", "program", "-pthread",
-    }  # fmt: skip
+    assert set(argv) == {cpp.COMPILER, *cpp.PAPER_FLAGS, *cpp.LINKER_FLAGS, cpp.PROGRAM, "-o", "program", "-pthread"}
 
 
 @pytest.mark.parametrize("profile", ["paper", "default"])

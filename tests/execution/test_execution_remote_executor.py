@@ -258,7 +258,7 @@ def test_a_fault_is_tried_again_and_then_said(cache: ResultCache) -> None:
         (node_info("two", skip_reason="no display"), r"needs display\): one: met; two: no display"),
         (node_info("two", fault="no sandbox"), r"two cannot run programs: no sandbox"),
     ],
-)  # fmt: skip
+)
 def test_machines_that_differ_are_not_mixed(cache: ResultCache, other: NodeInfo, said: str) -> None:
     nodes = FakeNodes(node_info(), other)
     wanting = program(1, bundle="devbench/python", needs=("display",))

@@ -510,9 +510,7 @@ def test_paths_that_lead_out_are_refused(
 
 def test_a_minimum_of_tests_needs_reports(sandbox: Sandbox, store: SnapshotStore, project: Snapshot) -> None:
     silent = script(WorkspaceRunner(sandbox, store), project, "true", minimum_tests=1)
-    assert (silent.status, silent.reason) == (
-        Status.INCOMPLETE, "exit status 0, but 0 of at least 1 tests ran"
-    )  # fmt: skip
+    assert (silent.status, silent.reason) == (Status.INCOMPLETE, "exit status 0, but 0 of at least 1 tests ran")
     spoken = script(WorkspaceRunner(sandbox, store), project, "echo 'Ran 2 tests in 0.1s' >&2", minimum_tests=1)
     assert spoken.status is Status.PASSED
 

@@ -44,25 +44,15 @@ DAMAGED = {
     "syntax": {},
     "syntax_overlap": {"typescript": 2},
     "same_block": {"c_sharp": 4, "cpp": 2, "java": 2, "javascript": 10, "python": 5, "typescript": 7},
-    "first_line": {
-        "c_sharp": 167, "cpp": 189, "java": 188, "javascript": 221, "python": 189, "typescript": 216,
-    },
+    "first_line": {"c_sharp": 167, "cpp": 189, "java": 188, "javascript": 221, "python": 189, "typescript": 216},
     "block": {"java": 1, "javascript": 5, "python": 3, "typescript": 1},
-    "simcopilot/clean": {
-        "c_sharp": 290, "cpp": 269, "java": 240, "javascript": 240, "python": 245, "typescript": 260,
-    },
-    "simcopilot/trim": {
-        "c_sharp": 290, "cpp": 270, "java": 252, "javascript": 254, "python": 249, "typescript": 268,
-    },
-    "simcopilot/repair": {
-        "c_sharp": 290, "cpp": 270, "java": 252, "javascript": 254, "python": 255, "typescript": 268,
-    },
+    "simcopilot/clean": {"c_sharp": 290, "cpp": 269, "java": 240, "javascript": 240, "python": 245, "typescript": 260},
+    "simcopilot/trim": {"c_sharp": 290, "cpp": 270, "java": 252, "javascript": 254, "python": 249, "typescript": 268},
+    "simcopilot/repair": {"c_sharp": 290, "cpp": 270, "java": 252, "javascript": 254, "python": 255, "typescript": 268},
     "codevbench/answer": {},
     # Without a fence nothing is left, which is right for an empty reference alone.
-    "codevbench/chat": {
-        "c_sharp": 297, "cpp": 299, "java": 298, "javascript": 299, "python": 300, "typescript": 300,
-    },
-}  # fmt: skip
+    "codevbench/chat": {"c_sharp": 297, "cpp": 299, "java": 298, "javascript": 299, "python": 300, "typescript": 300},
+}
 
 
 # The cuts of other benchmarks leave one call, header or statement, which DevBench's answers are not.

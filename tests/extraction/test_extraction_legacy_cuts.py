@@ -47,7 +47,7 @@ OTHER_GRAMMAR = {
         # Without an answer, the program has an error, and there is nothing to compare with.
         (Surroundings("class A { int f() { return (", "; } }", "java"), "1)\n", "1)\n"),
     ],
-)  # fmt: skip
+)
 def test_blocks_keep_lines_that_only_add_nodes(surroundings: Surroundings, text: str, cut: str) -> None:
     assert safim_block(text, surroundings) == cut
 

@@ -26,7 +26,7 @@ from caretbench.models import (
     ModelRequest,
     Sampling,
     TextPrompt,
-)  # fmt: skip
+)
 from caretbench.problem import ContextFile
 from tests.support.inspect_clients import CHAT, KEY, TEXT, answered, client_on, failed, outcomes, request
 from tests.support.model_server import ModelServer, answer, drip, rate_limited

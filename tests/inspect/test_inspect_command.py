@@ -243,9 +243,7 @@ def test_a_conversation_comes_as_messages(program: Program) -> None:
     api = program("print(json.dumps({'text': json.dumps(json.load(sys.stdin))}))")
     said: list[ChatMessage] = [ChatMessageSystem(content="be short"), ChatMessageUser(content="write me a poem")]
     seen = json.loads(ask(api, said).completion)
-    assert seen["messages"] == [
-        {"role": "system", "text": "be short"}, {"role": "user", "text": "write me a poem"},
-    ]  # fmt: skip
+    assert seen["messages"] == [{"role": "system", "text": "be short"}, {"role": "user", "text": "write me a poem"}]
     assert seen["prefix"] == seen["suffix"] == ""
     assert "messages" not in json.loads(ask(api).completion)
 

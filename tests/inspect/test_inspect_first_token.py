@@ -130,9 +130,7 @@ def test_a_client_that_cannot_tell_is_not_asked(monkeypatch):
         client.returns_log_probabilities = False
         [found] = client.submit([ModelRequest(id="one", prompt=PROMPT)])
     assert isinstance(found, ModelFailure)
-    assert (found.kind, found.message) == (
-        "unpromptable", f"{TEXT} tells no log-probabilities of the first token",
-    )  # fmt: skip
+    assert (found.kind, found.message) == ("unpromptable", f"{TEXT} tells no log-probabilities of the first token")
     assert not server.requests
 
 

@@ -20,9 +20,7 @@ def test_a_task_asks_in_one_mode(tmp_path: Path) -> None:
         model = answering(lambda _identity, _epoch: variants(0)[LOOP])
         parameters, shown = {}, {}
         for mode in (None, "shown", "none", "comment"):
-            task = instructed(
-                data="1", select="id=f00/loop", prompt="left-to-right", instruction=mode, execute=False
-            )  # fmt: skip
+            task = instructed(data="1", select="id=f00/loop", prompt="left-to-right", instruction=mode, execute=False)
             log = run(task, model, tmp_path / str(mode))
             [sample] = read_eval_log(log.location).samples or []
             [shown[mode]] = [message.text for message in sample.messages if message.role == "user"]

@@ -31,7 +31,7 @@ from tests.support.model_server import (
     rate_limited,
     silence,
     wrong_json,
-)  # fmt: skip
+)
 
 SILENCE_S = 3  # long enough that a busy machine has sent the request by then
 

@@ -24,9 +24,7 @@ def test_the_context_is_shown_and_stands_in_the_settings(house, tmp_path: Path) 
     reference = answering(lambda _identity, _epoch: problem.reference)
     parameters = {}
     for context in (None, "as_is", "retrieval"):
-        task = simcopilot(
-            select=f"id={problem.id}", prompt="left-to-right", context=context, execute=False
-        )  # fmt: skip
+        task = simcopilot(select=f"id={problem.id}", prompt="left-to-right", context=context, execute=False)
         log = run(task, reference, tmp_path / str(context))
         [sample] = read_eval_log(log.location).samples or []
         [shown] = [message.text for message in sample.messages if message.role == "user"]

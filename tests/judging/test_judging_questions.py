@@ -112,10 +112,10 @@ def test_context_files_stand_under_their_names(tmp_path: Path, make_problem: Mak
         ("$patch", "$pair", "belong together"),
         ('form = "scores"', 'form = "claims"', "is required for the form claims"),
         ('form = "scores"', 'form = "number"\noverall = ["title"]', "names of scores"),
-        ('[prompt]', '[[scores]]\nname = "b"\nmaximum = 1\n[prompt]', ""),
+        ("[prompt]", '[[scores]]\nname = "b"\nmaximum = 1\n[prompt]', ""),
         ('form = "scores"', 'form = "number"', ""),
     ],
-)  # fmt: skip
+)
 def test_a_criterion_that_is_none(tmp_path: Path, old: str, new: str, complaint: str) -> None:
     path = tmp_path / "own.toml"
     path.write_text(OWN.replace(old, new))
@@ -177,7 +177,7 @@ def test_one_number(answer: str, value: float) -> None:
         ("\u0668", "not one number"),
         ("ten", "not one number"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_number(answer: str | None, fault: str) -> None:
     parsed = parse(PAPER, answer)
     assert parsed.values == {}

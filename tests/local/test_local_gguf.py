@@ -32,9 +32,7 @@ def test_what_a_head_tells(file: Path, order: str, version: int) -> None:
     assert header.quantisation == "Q4_K_M"
     assert header.chat_template == "{{ messages }}"
     assert len(header.tokens) == 8
-    assert header.special_tokens == {
-        "<|endoftext|>", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<table>",
-    }  # fmt: skip
+    assert header.special_tokens == {"<|endoftext|>", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<table>"}
     assert header.control_tokens == {"<|endoftext|>", "<|fim_suffix|>", "<|fim_middle|>"}
 
 

@@ -153,9 +153,9 @@ def test_few_groups_give_no_narrower_interval_than_wilson_s_gains_and_losses(bet
     assert few.interval.high >= gains.high - 1e-12
     equal = compare(second, second, seed=0, clusters=["one"] * 16, overlap_groups=groups)
     assert few.interval.high - few.interval.low >= equal.interval.high
-    many = compare([0.0] * 48, [1.0, 0.0] * 24, seed=0, clusters=["one"] * 48, overlap_groups=[
-        f"g{n // 2}" for n in range(48)
-    ])  # fmt: skip
+    many = compare(
+        [0.0] * 48, [1.0, 0.0] * 24, seed=0, clusters=["one"] * 48, overlap_groups=[f"g{n // 2}" for n in range(48)]
+    )
     assert many.interval.method == "constant"
 
 

@@ -237,7 +237,7 @@ WITHIN_LINES = [
     ("javascript", "rows.map(", "a => a);", "user);\n  log(n);", True),
     ("cpp", "n = ", "rows.size();", "user.age();\n  log(n);", True),
     ("cpp", "n = fold(rows, ", "join);", "[](int a) { int k = a; return k; });", False),
-]  # fmt: skip
+]
 
 
 def kinds_of(language: str, reference: str, answer: str, begun: str = "") -> set[str]:

@@ -144,9 +144,8 @@ def test_known_bytes(family: str, order: PrefixSuffixOrder) -> None:
     assert rendered.text.encode() == alone.encode()
     assert set(rendered.stop) >= STOPS[family]
     rendered = entry.render(
-        "P", "S", language="python", path="main.py", repository="repo", files=(ONE, TWO),
-        order=order,
-    )  # fmt: skip
+        "P", "S", language="python", path="main.py", repository="repo", files=(ONE, TWO), order=order
+    )
     assert rendered.text.encode() == among_files.encode()
 
 

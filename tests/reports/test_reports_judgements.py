@@ -282,9 +282,7 @@ def test_the_csv_holds_every_cell(summary: Summary) -> None:
 
 def test_table_7_in_form(summary: Summary) -> None:
     table = next(entry for entry in summary_tables(summary) if entry.title.startswith("Judge scores by language"))
-    assert table.heads == (
-        "Model", "All", "C#", "C++", "Java", "JavaScript", "Python", "TypeScript", "Judged",
-    )  # fmt: skip
+    assert table.heads == ("Model", "All", "C#", "C++", "Java", "JavaScript", "Python", "TypeScript", "Judged")
     assert all(" to " in field.note for field in table.rows[0][1:-1])
 
 

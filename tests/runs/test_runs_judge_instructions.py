@@ -250,9 +250,7 @@ def test_both_criteria_and_the_paper_profile(folder: RunFolder) -> None:
 
 def test_only_what_passed_is_judged(folder: RunFolder) -> None:
     failed = {"outcome": "failed", "values": {"passed": 0.0}}
-    rows = [
-        row.model_copy(update=failed) if row.problem_id.endswith("/sum") else row for row in folder.scores()
-    ]  # fmt: skip
+    rows = [row.model_copy(update=failed) if row.problem_id.endswith("/sum") else row for row in folder.scores()]
     write_rows(folder.scores_path, rows)
     done, server = judge(folder, right, "--no-controls")
     assert done.exit_code == 0, done.stderr

@@ -56,7 +56,7 @@ def test_prices_are_found_by_name_then_by_the_longest_pattern(tmp_path: Path) ->
         ("[prices]\n", "models: Field required"),
         ("[models\n", "not TOML"),
     ],
-)  # fmt: skip
+)
 def test_a_faulty_price_file_is_named(tmp_path: Path, text: str, complaint: str) -> None:
     path = tmp_path / "prices.toml"
     path.write_text(text)

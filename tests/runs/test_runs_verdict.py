@@ -21,7 +21,7 @@ from caretbench.problem import (
     Question,
     Score,
     TestsCheck,
-)  # fmt: skip
+)
 from caretbench.runs.verdict import (
     CheckOutcome,
     Decision,
@@ -40,7 +40,7 @@ from caretbench.runs.verdict import (
     refusal,
     result_without_program,
     waits_forever,
-)  # fmt: skip
+)
 from caretbench.suites import load_suite
 from tests.support.make_problem import MakeProblem
 
@@ -239,9 +239,7 @@ def test_details_of_a_pass_and_of_a_failure() -> None:
 
 def test_details_that_not_every_run_has() -> None:
     tally = TestTally(passed=2, failed=1, failing=("t",))
-    isolation = Isolation(
-        backend="b", level="landlock", memory="watchdog", network="none", seccomp=True, user="caller"
-    )  # fmt: skip
+    isolation = Isolation(backend="b", level="landlock", memory="watchdog", network="none", seccomp=True, user="caller")
     checked = result(
         Status.TYPE_ERROR, type_check="failed", run_status=Status.PASSED, stderr=CapturedOutput(text="e"),
         missing_module="six", reason="why", waits=True, runs_alone=3, isolation=isolation, tests=tally,

@@ -20,7 +20,7 @@ from caretbench.models import (
     Prompt,
     Sampling,
     TextPrompt,
-)  # fmt: skip
+)
 from tests.support.model_server import ModelServer
 
 KEY = "test-key-5f2c9e71d0"

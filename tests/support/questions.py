@@ -24,7 +24,7 @@ CHANGES = {
         "+\treturn time.Since(t)\n",
         "\treturn time.Since(t)",
     ),
-}  # fmt: skip
+}
 """Name -> title with description, patch, masked lines."""
 
 TASKS = {"mpr-gen": "efcb-masked", "reverse-qa": "efcb-description", "reverse-qa-hallu": "efcb-claims"}
@@ -53,7 +53,7 @@ def question_problem(task: str, change: str, *, criterion: str | None = None) ->
         labels={"task": task, "repository": "a/b", "language": "go", "category": task},
         cluster=f"a/b@{change}",
         provenance=Provenance(source="a/b"),
-    )  # fmt: skip
+    )
 
 
 def question_problems() -> list[Problem]:

@@ -38,12 +38,10 @@ def make_problem(language: str, category: str, number: int, **changes: object) -
         "splice": InlineSplice(before=prefix, after="\nprint(total(basket))\n"),
         "reference": reference,
         "checks": (ProgramCheck(),),
-        "labels": {
-            "language": language, "category": category, "mode": "suffix" if number % 4 else "none",
-        },
+        "labels": {"language": language, "category": category, "mode": "suffix" if number % 4 else "none"},
         "cluster": f"devbench/{language}/{category}/{number}",
         "provenance": Provenance(source="made up"),
-    }  # fmt: skip
+    }
     return Problem.model_validate(fields | changes)
 
 

@@ -47,9 +47,7 @@ GOOD: Final = {
 }
 BAD: Final = {
     "test_silent": ("asserts_nothing", "def test_silent():\n    shop.label('nut', 100)\n"),
-    "test_vacuous": (
-        "vacuous", "def test_vacuous():\n    found = shop.label('nut', 100)\n    assert found == found\n"
-    ),
+    "test_vacuous": ("vacuous", "def test_vacuous():\n    found = shop.label('nut', 100)\n    assert found == found\n"),
     "test_known": ("reaches_nothing_new", "def test_known():\n    assert shop.size([1]) == 1\n"),
     "test_failing": ("fails", 'def test_failing():\n    assert shop.label("nut", 100) == "HOSTILE"[:3] * 9\n'),
     "test_flaky": (
@@ -102,7 +100,7 @@ BAD: Final = {
         "def test_calls_home():\n    import urllib.request\n    assert shop.label('nut', 100)\n"
         "    urllib.request.urlopen('http://example.test/', timeout=2)\n",
     ),
-}  # fmt: skip
+}
 """Names of bad tests, with the kind of reason to drop each and its text."""
 
 

@@ -129,9 +129,7 @@ def test_spans_of_brace_languages(language: str) -> None:
     file = analysed(*PROGRAMS[language])
     assert texts(file, "if_condition") == ["total > 1"]
     headers = texts(file, "loop_header")
-    assert [header.replace("let ", "int ") for header in headers] == [
-        "int i = 0; i < n; i++", "total > 3", "total < 2",
-    ]  # fmt: skip
+    assert [header.replace("let ", "int ") for header in headers] == ["int i = 0; i < n; i++", "total > 3", "total < 2"]
     body = next(block for block in file.blocks if block.kind == "if_body")
     assert (body.closing_token, body.closing_token_end, body.statements, body.whole_statements) == (
         "}",

@@ -58,9 +58,7 @@ def test_reserved_words_of_ruby_are_no_names() -> None:
 
 def test_the_grammar_of_a_file() -> None:
     paths = ("a.go", "b.tsx", "c.RS", "d/e.rb", "f.jsx", "g.h", "Makefile", "h.lock")
-    assert [grammar_of(path) for path in paths] == [
-        "go", "tsx", "rust", "ruby", "javascript", "cpp", None, None,
-    ]  # fmt: skip
+    assert [grammar_of(path) for path in paths] == ["go", "tsx", "rust", "ruby", "javascript", "cpp", None, None]
 
 
 def test_aliases_and_unknown_languages() -> None:

@@ -291,9 +291,7 @@ def _clause_end(text: str, surroundings: Surroundings) -> int | None:
     return None
 
 
-_HEADERS = (
-    "if ", "elif ", "for ", "while ", "with ", "def ", "class ", "async ", "try", "except", "else", "match ",
-)  # fmt: skip
+_HEADERS = ("if ", "elif ", "for ", "while ", "with ", "def ", "class ", "async ", "try", "except", "else", "match ")
 
 
 def cut_at_block_end(text: str, surroundings: Surroundings) -> str:

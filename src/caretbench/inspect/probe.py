@@ -297,7 +297,7 @@ def _judge(
             "several_per_request": _together([one for one in answers if one.request_id == "twice"]),
             **_latency(answers),
         }
-    )  # fmt: skip
+    )
 
 
 def _evidence(number: int, item: ProbeItem, by_id: Mapping[str, ModelAnswer]) -> ProbeEvidence:

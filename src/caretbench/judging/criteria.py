@@ -191,17 +191,13 @@ class Criterion(Row):
         if properties is None:
             return None
         required: list[JsonValue] = list(properties)
-        return {
-            "type": "object", "properties": properties, "required": required, "additionalProperties": False,
-        }  # fmt: skip
+        return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
 def _score_properties(scores: Sequence[Scale]) -> dict[str, JsonValue]:
     properties: dict[str, JsonValue] = {"reasoning": {"type": "string"}}
     for scale in scores:
-        properties[scale.name] = {
-            "type": "number", "minimum": 0, "maximum": scale.maximum, "description": scale.about,
-        }  # fmt: skip
+        properties[scale.name] = {"type": "number", "minimum": 0, "maximum": scale.maximum, "description": scale.about}
     return properties
 
 

@@ -202,9 +202,7 @@ class ModelUnderTest:
     @property
     def info(self) -> ModelInfo:
         """Manifest entry of the model."""
-        return ModelInfo(
-            model=self.name, source="model", parameters=self.parameters, settings=self.settings
-        )  # fmt: skip
+        return ModelInfo(model=self.name, source="model", parameters=self.parameters, settings=self.settings)
 
     def asked(self, problems: Sequence[Problem]) -> Sequence[Problem]:
         """Return the problems that the model is asked: without their text only those that can be shown so."""

@@ -51,4 +51,4 @@ __all__ = [
     "language_of",
     "matches",
     "parse",
-]  # fmt: skip
+]

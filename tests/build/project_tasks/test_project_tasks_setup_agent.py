@@ -38,7 +38,7 @@ FILES = {
         "        self.assertEqual(shop.total(['apple', 'pear', 'pear']), 8)\n"
         "        self.assertEqual(shop.total(['apple', 'nut']), 3)\n        self.assertEqual(shop.total([]), 0)\n"
     ),
-}  # fmt: skip
+}
 KILLS = 7
 HALF = {"commands": ["python3 tools/make_prices.py"], "test_command": None, "environment": {}}
 RIGHT = {**HALF, "environment": {"SHOP_MODE": "test"}}

@@ -28,7 +28,9 @@ KINDS = {
     "jest": ({"package.json": "{}", "node_modules/.bin/jest": ""}, "typescript", "jest"),
     "vitest": ({"package.json": "{}", "node_modules/.bin/vitest": ""}, "typescript", "vitest"),
     "a script and its tool": (
-        {"package.json": script("tap"), "node_modules/.bin/tap": ""}, "typescript", "test script",
+        {"package.json": script("tap"), "node_modules/.bin/tap": ""},
+        "typescript",
+        "test script",
     ),
     "node --test": ({"a.test.js": ""}, "javascript", "node --test"),
     "Maven": ({"pom.xml": "", "src/A.java": ""}, "java", "Maven, offline"),
@@ -38,15 +40,13 @@ KINDS = {
     "a main class": ({"test/a/b/AllTests.java": "package a.b;\n"}, "java", "javac and a main class AllTests"),
     "JUnit 4": ({"lib/junit-4.13.jar": "", "src/A.java": ""}, "java", "JUnit 4 in lib"),
     "CMake": ({"CMakeLists.txt": "include(CTest)\n"}, "cpp", "CMake and CTest"),
-    "CMake without tests": (
-        {"CMakeLists.txt": "project(a)\n", "Makefile": "test:\n\ttrue\n"}, "cpp", "make test",
-    ),
+    "CMake without tests": ({"CMakeLists.txt": "project(a)\n", "Makefile": "test:\n\ttrue\n"}, "cpp", "make test"),
     "configure": ({"configure": "", "Makefile.in": ""}, "cpp", "configure and make check"),
     "make test": ({"Makefile": "all:\n\ntest: all\n\ttrue\n"}, "cpp", "make test"),
     "make check": ({"GNUmakefile": "check:\n\ttrue\n"}, "java", "make check"),
     "dotnet": ({"shop/shop.csproj": ""}, "csharp", "dotnet test"),
     "cargo": ({"Cargo.toml": "", "src/lib.rs": "", "Makefile": "test:\n"}, "rust", "cargo test"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -120,7 +120,7 @@ def test_the_users_word_goes_before_the_projects_and_that_before_what_files_tell
             name="day", command="python3 a.py", files=("a.py",), limit=3, output=OutputSettings(file="want.txt")
         ),
         CheckSettings(command="make -s && ./t"),
-    )  # fmt: skip
+    )
     [given] = project_checks(project, ["python"], from_user=CheckSettings(command="python3 -m nose"), settings=own)
     assert (given.check.command, given.source) == (("python3", "-m", "nose"), "--test-command")
     day, rest = project_checks(project, ["python"], settings=own)

@@ -76,7 +76,7 @@ def fault(said: str, status: Status = Status.FAILED) -> str:
         ),
         ("CMake Error: error: downloading 'https://x.org/a/rare/archive/v1.zip' failed\n", "build fetches rare over"),
     ],
-)  # fmt: skip
+)
 def test_what_cmake_lacks_is_named_with_debians_package(said: str, remedy: str, tmp_path: Path) -> None:
     reason = fault(said)
     assert reason.startswith("does_not_compile: CMake Error")

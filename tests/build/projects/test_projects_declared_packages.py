@@ -68,15 +68,13 @@ def test_the_first_tier_of_names_is_used(names: list[str], chosen: list[str]) ->
 def test_what_may_be_for_something_else_is_installed_if_it_can_be(tmp_path: Path) -> None:
     files = {
         "pyproject.toml": '[project]\nname = "own"\n[project.optional-dependencies]\nall = ["ruff", "hypothesis>=6"]\n'
-                          'fast = ["numpy"]\nplot = ["plotter"]\n',
+        'fast = ["numpy"]\nplot = ["plotter"]\n',
         "tox.ini": "[testenv]\ndeps = x<2\nextras = fast\n",
         "noxfile.py": "@nox.session\ndef tests(s):\n    s.install('x', 'own', 'y', '.[plot]', '-rno.txt')\n",
-    }  # fmt: skip
+    }
     project = snapshot(tmp_path, files)
     assert requirements(project) == ("x<2", "numpy", "hypothesis>=6", "plotter", "y"), "one of each package"
-    assert install_command(project) == (
-        f"{{ {PIP} 'x<2' numpy 'hypothesis>=6' plotter y || {PIP} 'x<2' numpy; }}"
-    )  # fmt: skip
+    assert install_command(project) == (f"{{ {PIP} 'x<2' numpy 'hypothesis>=6' plotter y || {PIP} 'x<2' numpy; }}")
     del files["tox.ini"], files["noxfile.py"]
     assert install_command(snapshot(tmp_path / "alone", files)) == f"{{ {PIP} 'hypothesis>=6' || true; }}"
 

@@ -52,10 +52,7 @@ def package(scripts: Mapping[str, str], dev: Mapping[str, str] | None = None) ->
     ("files", "found"),
     [
         ({"pyproject.toml": '[project]\nname = "a"\ndependencies = ["x>=1", "a[all]"]\n'}, ("x>=1",)),
-        (
-            {"pyproject.toml": '[dependency-groups]\ntest = ["y", {include-group = "more"}]\nmore = ["z"]\n'},
-            ("y", "z"),
-        ),
+        ({"pyproject.toml": '[dependency-groups]\ntest = ["y", {include-group = "more"}]\nmore = ["z"]\n'}, ("y", "z")),
         ({"pyproject.toml": '[project.optional-dependencies]\ntests = ["y"]\ndev = ["ruff", "v"]\n'}, ("y",)),
         ({"pyproject.toml": '[project.optional-dependencies]\ndev = ["ruff", "v", "pytest-cov"]\n'}, ("v",)),
         ({"pyproject.toml": '[tool.poetry.dependencies]\npython = "^3.9"\nx = "^1.2"\n'}, ("x",)),
@@ -70,15 +67,17 @@ def package(scripts: Mapping[str, str], dev: Mapping[str, str] | None = None) ->
         ),
         ({"requirements/tests.txt": "x\n", "docs/requirements.txt": "sphinx\n"}, ("x",)),
         (
-            {"test-requirements.txt": "-r base.txt\n# more\nflake8<4\npytest>=5,<6 ; python_version >= '3'\n",
-             "base.txt": "x[all]>=1  # why\npytest-mock<3\n", "requirements-dev.txt": "no\n"},
+            {
+                "test-requirements.txt": "-r base.txt\n# more\nflake8<4\npytest>=5,<6 ; python_version >= '3'\n",
+                "base.txt": "x[all]>=1  # why\npytest-mock<3\n",
+                "requirements-dev.txt": "no\n",
+            },
             ("x[all]>=1", "pytest-mock<3", "pytest>=5,<6 ; python_version >= '3'"),
         ),
         ({"requirements.txt": "x @ https://x\n", "requirements-dev.txt": "y\n"}, ("-r requirements.txt", "y")),
-
         ({"pyproject.toml": "no = = toml", "setup.py": "def ("}, ()),
     ],
-)  # fmt: skip
+)
 def test_packages_are_named_by_a_projects_files(
     files: dict[str, str], found: tuple[str, ...] | None, tmp_path: Path
 ) -> None:

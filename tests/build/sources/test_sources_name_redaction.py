@@ -18,7 +18,7 @@ from caretbench.build.sources.changes.name_redaction import AuthorNames, redact_
         ("Thanks to plaes on irc, thanks https://github.com/jo55!", "Thanks to <name> on irc, thanks <name>!"),
         ("Thank you to Triet H.M. Pham for it", "Thank you to <name> for it"),
     ],
-)  # fmt: skip
+)
 def test_people_lose_their_names(text: str, bare: str) -> None:
     assert redact_names(text) == bare
     assert redact_names(bare) == bare

@@ -213,7 +213,7 @@ def test_leaving_main_early_is_no_mutant() -> None:
         ("javascript", "", "const f = (a) => { return a; };\n", "const f = (a) => { return undefined; };\n"),
         ("typescript", "", "function f(): X { return 1; }\n", "function f(): X { return undefined as any; }\n"),
     ],
-)  # fmt: skip
+)
 def test_stubs_of_languages(language: str, prefix: str, reference: str, stub_text: str) -> None:
     problem = _problem(prefix, reference, "}" if prefix else "", language)
     assert _texts(problem, "default_return")[0] == stub_text

@@ -23,9 +23,8 @@ def judge(path: Path, problem: Problem, decide: Decide, *, strict: bool = False)
     house = load_suite("devbench")
     executor = FakeExecutor(decide)
     gate = ProgramGate(
-        executor, policy(), lambda p, text: house.request(p, text, "default"), house.failed_predicates,
-        strict=strict,
-    )  # fmt: skip
+        executor, policy(), lambda p, text: house.request(p, text, "default"), house.failed_predicates, strict=strict
+    )
     [verdict] = gate.run([problem], path / "verdicts.jsonl")
     return verdict, executor
 

@@ -15,7 +15,7 @@ from caretbench.build.validation.trials import (
     next_answer,
     verdict_of_result,
     verdict_without_kill,
-)  # fmt: skip
+)
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
 from caretbench.suites.validity import Validity

@@ -74,7 +74,7 @@ def problem(
         labels={"mode": mode, "language": "python"},
         cluster="p",
         provenance=Provenance(source="p"),
-    )  # fmt: skip
+    )
 
 
 @dataclass

@@ -70,7 +70,7 @@ def by_usage(folder: Path, found: Weights) -> tuple[tuple[str, ...], str]:
         ({"language": {"python": 1, "java": 1}, "category": {"api_usage": 1, "low_context": 1}}, "50.0", 10),
         ({"language": {"py": 1, "java": 0}}, "75.0", 8),
     ],
-)  # fmt: skip
+)
 def test_weighted_means(tmp_path: Path, tables: dict[str, dict[str, float]], value: str, problems: int) -> None:
     row, _ = by_usage(make_run(tmp_path / "run"), weights(**tables))
     assert row[:4] == ("m", value, "60.0", str(problems))

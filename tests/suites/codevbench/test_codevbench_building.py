@@ -195,9 +195,7 @@ def test_the_starter_set_is_complete() -> None:
     counts = Counter(problem.label("scenario") for problem in problems)
     assert set(counts) == {"full_block", "inner_block", "incomplete_suffix", "rag"}
     kinds = {problem.label("block") for problem in problems}
-    assert kinds == {
-        "method", "if", "for", "while", "try", "catch", "statement", "argument_list", "partial_line"
-    }  # fmt: skip
+    assert kinds == {"method", "if", "for", "while", "try", "catch", "statement", "argument_list", "partial_line"}
     assert any(problem.label("answer") == "empty" for problem in problems)
     for problem in problems:
         if problem.label("scenario") == "rag":

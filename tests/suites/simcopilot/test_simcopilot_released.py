@@ -149,7 +149,7 @@ def test_byte_order_marks_and_other_fields_are_no_fault(tmp_path: Path) -> None:
         ({"dependencies": "name,usage_line,def_line,scope_type\nx,2,1,local\nx,two,1,local\n"}, "csv:3: 'two'"),
         ({"reasons": "reason_category,usage_line\nIf Body,\n"}, "csv:2: '' is not a line"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, changes: dict[str, object], complaint: str) -> None:
     with pytest.raises(DataError, match=complaint):
         load(write(tmp_path, **changes))

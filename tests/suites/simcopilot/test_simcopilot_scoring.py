@@ -85,9 +85,7 @@ def test_answers_in_projects_are_scored(tmp_path: Path, monkeypatch: pytest.Monk
         "reference": 1.0, "empty": 0.0, "stub": 0.0, "copy-context": 0.0
     }  # fmt: skip
     assert rows["reference"].details["isolation"] == ISOLATION.level
-    assert rows["empty"].details["tests"] == {
-        "passed": 0, "failed": 1, "skipped": 0, "failing": ["T::test_double"]
-    }  # fmt: skip
+    assert rows["empty"].details["tests"] == {"passed": 0, "failed": 1, "skipped": 0, "failing": ["T::test_double"]}
     asked = len(projects.asked)
     assert scoring.run() == {}
     assert len(projects.asked) == asked

@@ -201,7 +201,7 @@ UNITTESTS = {
     "test_c.py": "import unittest\nimport prices\n\n\nclass T(unittest.TestCase):\n    @classmethod\n"
     "    def setUpClass(cls):\n        raise OSError('Name or service not known')\n\n"
     "    def test_a(self):\n        pass\n",
-}  # fmt: skip
+}
 
 
 def test_unittest_tests_that_fail_on_the_unchanged_project_are_excluded(
@@ -224,7 +224,7 @@ HANGS = {
     True: "import time\n\n\ndef test_waits():\n    time.sleep(60)\n",
     False: "import time\nimport unittest\n\n\nclass T(unittest.TestCase):\n    def test_waits(self):\n"
     "        time.sleep(60)\n",
-}  # fmt: skip
+}
 
 
 @pytest.mark.long

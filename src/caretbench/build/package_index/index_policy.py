@@ -30,9 +30,7 @@ INDEX_SETTINGS = (
 
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 _CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
-_CERTIFICATE_SETTINGS = (
-    "SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS",
-)  # fmt: skip
+_CERTIFICATE_SETTINGS = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 _HOME = "/tmp/home"  # noqa: S108  of set-up commands, inside the sandbox
 # On networks with IPv6 only, a resolver wraps private IPv4 addresses into this range.
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
@@ -155,9 +153,7 @@ def proxy_environment(policy: IndexPolicy) -> dict[str, str]:
     java = " ".join(f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort={PROXY_PORT}" for scheme in ("http", "https"))
     if policy.files:  # Maven reads its settings below this folder, and does not ask HOME for it
         java += f" -Duser.home={_HOME}"
-    names = (
-        "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "npm_config_proxy", "npm_config_https_proxy",
-    )  # fmt: skip
+    names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "npm_config_proxy", "npm_config_https_proxy")
     certificates = _CERTIFICATE_SETTINGS if Path(_CERTIFICATES).exists() else ()
     return {
         **dict.fromkeys(names, proxy),

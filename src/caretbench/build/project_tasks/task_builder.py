@@ -340,8 +340,8 @@ class TaskBuilder:
             self.progress("tests of tasks", done, None)
 
         drawn = DrawnTasks(
-            self._storing_engine, self.store, problems, reach, any_order, budget_s, progress, self._written_reach,
-        )  # fmt: skip
+            self._storing_engine, self.store, problems, reach, any_order, budget_s, progress, self._written_reach
+        )
         found = choose_tests(drawn, miner)
         labelled = miner.with_test_labels(found.problems, drawn)
         return DrawnProblems(labelled, found.rejected, {**checks, **found.project_checks})

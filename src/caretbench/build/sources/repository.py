@@ -90,7 +90,7 @@ _PAGES = {
     "gitlab.com": ("https://gitlab.com/{repo}", "{base}/-/merge_requests/{number}", "{base}/-/commit/{sha}"),
     "codeberg.org": ("https://codeberg.org/{repo}", "{base}/pulls/{number}", "{base}/commit/{sha}"),
     "bitbucket.org": ("https://bitbucket.org/{repo}", "{base}/pull-requests/{number}", "{base}/commits/{sha}"),
-}  # fmt: skip
+}
 
 
 class RepositoryFacts(Row):

@@ -114,10 +114,7 @@ class TwinIndex:
     def _weights(self, one: _Program, language: str) -> Mapping[str, float]:
         known = self._documents[language]
         size = 1 + len(self._programs[language]) + (one.name not in self._programs[language])
-        return {
-            word: (1 + math.log(count)) * math.log(size / max(1, known[word]))
-            for word, count in one.words.items()
-        }  # fmt: skip
+        return {word: (1 + math.log(count)) * math.log(size / max(1, known[word])) for word, count in one.words.items()}
 
 
 def _program(name: str, group: str, text: str) -> _Program:

@@ -38,4 +38,4 @@ __all__ = [
     "bundles_folder",
     "installed_bundle",
     "write_lock_file",
-]  # fmt: skip
+]

@@ -66,9 +66,7 @@ from caretbench.file_locks import lock_file
 from caretbench.files import write_atomically
 
 # A preparing command builds a whole project, once, and its limits decide no verdict.
-_AMPLE: Final = {
-    "wall_s": 1800.0, "cpu_s": 900.0, "tmp_mb": 2048, "fsize_mb": 1024, "memory_mb": 4096,
-}  # fmt: skip
+_AMPLE: Final = {"wall_s": 1800.0, "cpu_s": 900.0, "tmp_mb": 2048, "fsize_mb": 1024, "memory_mb": 4096}
 
 
 class ProjectPreparer:

@@ -203,7 +203,7 @@ class InspectClient(ModelFacts):
         stop_texts = getattr(model.api, "stop_texts", provider.stop_texts)
         self._exchange = ModelCaller(
             model, options, together=together, stop_texts=stop_texts, secrets=secrets, notify=self._notice
-        )  # fmt: skip
+        )
         silence_logs(self._notice)
 
     @property

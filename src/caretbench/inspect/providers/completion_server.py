@@ -396,9 +396,8 @@ class CompletionServer:
             yield
         except httpx.TimeoutException as error:
             raise ProviderError(
-                self._safe(f"no answer in time from {url} ({type(error).__name__})"),
-                retryable=True, kind="timeout",
-            ) from None  # fmt: skip
+                self._safe(f"no answer in time from {url} ({type(error).__name__})"), retryable=True, kind="timeout"
+            ) from None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise ProviderError(self._safe(f"{url} is no address: {error}"), kind="provider") from None
         # No connection, or one that broke.

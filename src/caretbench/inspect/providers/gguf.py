@@ -217,9 +217,7 @@ class GgufAPI(SingleTryAPI):
         started = time.monotonic()
         answer = await self._ask(url + path, body, started)
         call.time = time.monotonic() - started
-        call.response = {
-            "model": self._name, "choices": [{"text": answer.text, "finish_reason": answer.finish}],
-        }  # fmt: skip
+        call.response = {"model": self._name, "choices": [{"text": answer.text, "finish_reason": answer.finish}]}
         return self._output(answer), call
 
     def max_connections(self) -> int:

@@ -86,10 +86,8 @@ class ServerFindings:
         fill = f"FIM by {self.fill_path}" if self.fill else None
         ways = [way for way in (self.chat and "chat", self.text and "completions", fill) if way]
         lacks = [
-            name
-            for name, shape in (("chat", self.chat), ("completions", self.text), ("FIM", self.fill))
-            if not shape
-        ]  # fmt: skip
+            name for name, shape in (("chat", self.chat), ("completions", self.text), ("FIM", self.fill)) if not shape
+        ]
         parts = [f"{one_line(self.model, 80)} has {_join(ways)}" + (f", not {' or '.join(lacks)}" if lacks else "")]
         parts += [f"context {self.context_tokens:,} tokens"] if self.context_tokens else []
         parts += [f"{', '.join(self.unsent)} not sent"] if self.unsent else []

@@ -66,9 +66,7 @@ class InspectLog:
             raise DataError(f"{path}: not a log that Inspect can read ({type(error).__name__})") from None
         about = self._header.eval.metadata or {}
         if about.get("suite") != suite:
-            raise DataError(
-                f"{path}: a log of the task {self._header.eval.task}, not of caretbench/{suite}"
-            )  # fmt: skip
+            raise DataError(f"{path}: a log of the task {self._header.eval.task}, not of caretbench/{suite}")
         if about.get("data_hash") != data_hash:
             raise DataError(
                 f"{path}: the log is about other problems ({about.get('data')}, {str(about.get('data_hash'))[:12]}); "

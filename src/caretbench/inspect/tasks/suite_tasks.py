@@ -163,9 +163,7 @@ def _sample(problem: Problem) -> Sample:
     if isinstance(shown, Question):
         text = "\n\n".join((shown.text, *(f"{file.path}\n{file.text}" for file in shown.context)))
         choices = list(shown.choices) or None
-        return Sample(
-            id=problem.id, input=text, choices=choices, target=problem.reference, metadata=labels
-        )  # fmt: skip
+        return Sample(id=problem.id, input=text, choices=choices, target=problem.reference, metadata=labels)
     return Sample(
         id=problem.id, input=shown.prefix, target=problem.reference, metadata=labels | {"suffix": shown.suffix}
     )

@@ -206,9 +206,8 @@ def _reasons(sheet: Datasheet) -> Table:
 
 def _checks(sheet: Datasheet) -> Table:
     rows = [
-        (name, str(sum(counts.values())), str(counts.get("ok", 0)))
-        for name, counts in sheet.figures.checks.items()
-    ]  # fmt: skip
+        (name, str(sum(counts.values())), str(counts.get("ok", 0))) for name, counts in sheet.figures.checks.items()
+    ]
     return Table(
         "checks", "Checks of the problems when they were built", ("Check", "Problems", "Without fault"), tuple(rows)
     )

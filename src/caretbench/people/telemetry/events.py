@@ -28,7 +28,7 @@ EventOutcome = Literal["accepted", "accepted_in_part", "rejected", "ignored"]
 
 EventBlock = Literal[
     "method", "if", "for", "while", "try", "catch", "statement", "argument_list", "partial_line", "comment"
-]  # fmt: skip
+]
 """Kind of block of the text that was due, named as in files of weights."""
 
 EventCut = Literal["block", "statement", "token", "operator", "empty"]
@@ -148,9 +148,7 @@ class CompletionEvent(Row):
         return self.features.characters if self.features is not None else 0
 
 
-CountedOutcome = Literal[
-    "kept", "edited", "accepted", "reverted", "rejected", "typed_anyway", "ignored", "unseen"
-]  # fmt: skip
+CountedOutcome = Literal["kept", "edited", "accepted", "reverted", "rejected", "typed_anyway", "ignored", "unseen"]
 """Outcome as it counts. ``accepted``: accepted, and nothing is known of the text later. ``reverted``: accepted, and
 soon deleted. ``typed_anyway``: not accepted, but right: the user typed it. ``unseen``: not visible long enough to be
 read."""
@@ -259,7 +257,7 @@ def outcome_by_survival(
 
 RefusalReason = Literal[
     "torn", "too_long", "not_json", "schema", "plain_identity", "future", "contradictory", "doubled", "id_used_twice"
-]  # fmt: skip
+]
 """Reason for which a line is refused. ``torn``: the last line, without its end. ``too_long``: more than
 :data:`LONGEST_LINE` bytes. ``doubled``: the same event again. ``id_used_twice``: another event with the id of an
 earlier one."""

@@ -363,10 +363,7 @@ def _answer_controls_table(judged: AnswerScores) -> ReportTable:
             )
     return table_of(
         _answer_title(judged, "Calibration by controls"),
-        (
-            "Grader", "Control", "Mean", "Correct", "Separation", "Problems", "Precision", "Recall", "Order",
-            "Verdict",
-        ),
+        ("Grader", "Control", "Mean", "Correct", "Separation", "Problems", "Precision", "Recall", "Order", "Verdict"),
         rows,
         (
             "reference: the reference; false-claim: with one false statement more; other-reference: of another pull "
@@ -376,7 +373,7 @@ def _answer_controls_table(judged: AnswerScores) -> ReportTable:
             f"{GOOD_GRADER_ACCURACY:.0%} of the cases fails in at most {MAX_FALSE_REJECTION:.0%} of the runs "
             f"({judged.acceptance})."
         ),
-    )  # fmt: skip
+    )
 
 
 SOURCES = {"known": "controls", "predicate": "predicates", "people": "people"}

@@ -19,9 +19,7 @@ from caretbench.suites.completion_files import read_completions
 from caretbench.suites.devbench.cells.cell_tables import RELEASED_LANGUAGES, cell_categories, problem_labels
 from caretbench.suites.suite_types import unread_files
 
-FIELDS = (
-    "id", "testsource", "language", "prefix", "golden_completion", "suffix", "LLM_justification", "assertions",
-)  # fmt: skip
+FIELDS = ("id", "testsource", "language", "prefix", "golden_completion", "suffix", "LLM_justification", "assertions")
 REVISION = "b22ecf8"
 # Marks of programs that open windows and need a display; the reference program is searched, not the completion.
 _DISPLAY_MARKS = ("tkinter", "turtle")
@@ -237,9 +235,7 @@ def _released_rows(row: dict[str, Any], model: str, problem: Problem, where: str
     if not isinstance(samples, list) or not all(text is None or isinstance(text, str) for text in samples):
         raise DataError(f"{where}: {model}_completions is not a list of texts")
     for sample, text in enumerate(samples):
-        yield Completion(
-            problem_id=problem.id, model=model, parameters="recorded", sample=sample, text=text
-        )  # fmt: skip
+        yield Completion(problem_id=problem.id, model=model, parameters="recorded", sample=sample, text=text)
 
 
 def _released(

@@ -32,9 +32,9 @@ PARENT_ROLES: Final = (
     "target.object", "ignore",
 )  # fmt: skip
 
-NODE_MARKS: Final = frozenset({
-    "outer", "type", "constructed", "called", "deferred", "default", "falls", "post", "base", "owner", "property",
-})  # fmt: skip
+NODE_MARKS: Final = frozenset(
+    {"outer", "type", "constructed", "called", "deferred", "default", "falls", "post", "base", "owner", "property"}
+)
 
 
 class NodeRoles:

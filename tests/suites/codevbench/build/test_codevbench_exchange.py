@@ -165,7 +165,7 @@ def test_shown_and_executed_texts_stay_apart(tmp_path: Path) -> None:
         ({"caretbench": 3}, "caretbench: expected the fields of a problem"),
         ({"caretbench": {"shown": {}}}, "Field required"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_row_is_refused_with_file_and_line(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     _, snapshot = stored(tmp_path, TEXT.encode())
     with pytest.raises(DataError, match=f"{FULL}:2: ") as raised:

@@ -163,9 +163,7 @@ def test_positions_are_balanced_overall_and_in_each_group(groups: dict[str, str]
     assert set(positions) == set(groups)
     for chosen in (set(groups.values()), *({group} for group in groups.values())):
         counts = Counter(positions[key] for key, group in groups.items() if group in chosen)
-        assert max(counts.get(value, 0) for value in range(4)) - min(
-            counts.get(value, 0) for value in range(4)
-        ) <= 1  # fmt: skip
+        assert max(counts.get(value, 0) for value in range(4)) - min(counts.get(value, 0) for value in range(4)) <= 1
     assert positions == balanced_positions(dict(reversed(list(groups.items()))), seed, "positions")
 
 

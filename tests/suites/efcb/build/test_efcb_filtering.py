@@ -65,7 +65,7 @@ DELETES = FileChange(path="a.go", additions=4, deletions=16, patch=patch(20))
         ),
     ],
     ids=lambda value: None if isinstance(value, PullRequest) else ",".join(value) or "passes",
-)  # fmt: skip
+)
 def test_reasons(pull: PullRequest, paper: tuple[str, ...], default: tuple[str, ...]) -> None:
     assert reject_reasons(pull, "paper") == paper
     assert reject_reasons(pull, "default") == default

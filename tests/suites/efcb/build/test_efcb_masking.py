@@ -80,7 +80,7 @@ def reasons_of(pull: PullRequest, **own: object) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("path", "comment", "language"),
     [("a/retry.rb", "# waits", "ruby"), ("a/retry.rs", "// waits", "rust"), ("a/retry.tsx", "// waits", "typescript")],
-)  # fmt: skip
+)
 def test_languages_that_are_read_and_never_run_are_masked_too(path: str, comment: str, language: str) -> None:
     added = ("delay = first(limit, pause)", "err = send(delay, limit)", "wait_for(err, delay)",
              comment, "delay = longer(delay, err)", "finish(delay, limit)", "note(err, limit)")  # fmt: skip

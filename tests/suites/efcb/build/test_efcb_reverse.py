@@ -95,7 +95,7 @@ def test_what_has_no_text_or_no_patch_is_rejected_and_order_does_not_matter() ->
         ("**Title:** Stop `x`\n\n**Body:**\n* one\n* two", "Stop `x`", "* one\n* two", "labelled"),
         ("# Title\nStop\n\n## Description\nIt does.", "Stop", "It does.", "labelled"),
         ("Title: Stop\nIt does.\nMore.", "Stop", "It does.\nMore.", "labelled"),
-        ("PR title: \"Stop\"\nPR description: It does.", "Stop", "It does.", "labelled"),
+        ('PR title: "Stop"\nPR description: It does.', "Stop", "It does.", "labelled"),
         ("```\nTitle: Stop\n\nBody: `x`\n```", "Stop", "`x`", "labelled"),
         ("<think>Title: no</think>\nTitle: Stop\nBody: It.", "Stop", "It.", "labelled"),
         ("Body: It does.", "", "It does.", "labelled"),
@@ -107,7 +107,7 @@ def test_what_has_no_text_or_no_patch_is_rejected_and_order_does_not_matter() ->
         (None, "", "", "empty"),
         ("<think>Title: no", "", "", "unfinished_reasoning"),
     ],
-)  # fmt: skip
+)
 def test_answers_are_read(answer: str | None, title: str, body: str, form: str) -> None:
     assert parse_description(answer) == (title, body, form)
 

@@ -187,9 +187,9 @@ class ProjectTester:
         named = {
             f"{number}: {test.shown_name}": dropped[test.key] for number, test in tests.values() if test.key in dropped
         }
-        record = self._record(len(requests), malformed, list(tests), {
-            f"{folder}/{test.stem}.py": count for test, count in kept
-        }, named)  # fmt: skip
+        record = self._record(
+            len(requests), malformed, list(tests), {f"{folder}/{test.stem}.py": count for test, count in kept}, named
+        )
         if not kept:
             return WrittenTests(case.snapshot, None, record)
         own = [test for test, _ in kept]

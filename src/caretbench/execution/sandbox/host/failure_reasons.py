@@ -23,9 +23,7 @@ NO_BUBBLEWRAP = (
 )
 NO_FILTER = "the system call numbers of this processor are not known, and a warm sandbox needs the filter"
 NO_NESTING = "no namespaces can be made inside a sandbox here"
-_COMPLAINTS = (
-    "user namespace", "uid map", "Operation not permitted", "No space left", "_namespaces exceeded",
-)  # fmt: skip
+_COMPLAINTS = ("user namespace", "uid map", "Operation not permitted", "No space left", "_namespaces exceeded")
 _ADVICE = (
     "this system forbids unprivileged user namespaces. Try `sysctl -w kernel.unprivileged_userns_clone=1` "
     "(Debian); `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` or an AppArmor profile for bwrap "

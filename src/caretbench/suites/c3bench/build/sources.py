@@ -120,9 +120,7 @@ class _Reader:
             self._function(function, place)
         else:
             lead = "" if program.text.endswith("\n") or not program.tests else "\n"
-            self._file(
-                SourceText(program.id, program.language, program.text, provenance, lead + program.tests), place
-            )  # fmt: skip
+            self._file(SourceText(program.id, program.language, program.text, provenance, lead + program.tests), place)
 
     def _function(self, function: CheckedFunction, place: str) -> None:
         # HumanEval-Infilling has a row for each middle of a function.
@@ -130,7 +128,7 @@ class _Reader:
             self.functions[function.id] = function
             self._file(
                 SourceText(function.id, "python", function.text, function.provenance, function.hidden_tests), place
-            )  # fmt: skip
+            )
 
     def _file(self, file: SourceText, place: str) -> None:
         fault = _fault(file)

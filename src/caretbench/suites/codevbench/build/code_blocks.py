@@ -22,7 +22,7 @@ from caretbench.syntax.source import parse_file
 
 BlockKind = Literal[
     "method", "if", "for", "while", "try", "catch", "statement", "argument_list", "partial_line", "comment"
-]  # fmt: skip
+]
 
 _BODIES: Final[dict[str, BlockKind]] = {"if_body": "if", "loop_body": "for", "try_body": "try"}
 _OTHER_BODIES: Final = frozenset({"function_body", "class_body", "with_body", "switch_case"})

@@ -62,7 +62,7 @@ _SUBJECTS: Final[Mapping[str, tuple[str, Callable[[Problem], str], tuple[str, ..
     "block": ("Kind of block", _kind, ("statement", "comment", "control_logic", "function", OTHER)),
     "lines": ("Answer", _lines, ("whole_line", "partial_line", "several_lines", "nothing")),
     "typed": ("Typed before the caret in its line", _typed, ("over_10_characters", "1_to_10_characters", "none")),
-}  # fmt: skip
+}
 
 
 def distributions(problems: Iterable[Problem]) -> Iterator[Share]:

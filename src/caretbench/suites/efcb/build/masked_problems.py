@@ -62,7 +62,7 @@ MAX_REMOVED_SIMILARITY: Final = 0.6
 
 NoWindowReason = Literal[
     "malformed", "no_grammar", "no_run", "unsuitable_lines", "few_identifiers", "told_in_text", "deleted_twin"
-]  # fmt: skip
+]
 """Reason why a patch has no window: the last guard, in this order, that refused one of its windows."""
 _REASONS: Final[tuple[NoWindowReason, ...]] = get_args(NoWindowReason)
 

@@ -65,11 +65,7 @@ def test_lines_of_the_reference_in_the_suffix_count_from_13_characters() -> None
         ("javascript", "const { A } = require('./a.js');\n/** @type {Map<string, A>} */\nlet y = null;\n/* A */\n", []),
         ("javascript", "const { A } = require('./a.js');\n/* A is not used */\nlet y = null;\n", ["A"]),
         ("typescript", "import type { A } from './a';\n/** {@link A} */\nexport const x = 1;\n", []),
-        (
-            "java",
-            "import a.E;\nimport java.util.List;\n/** {@link List}\n * @throws E never */\nclass A { }\n",
-            [],
-        ),
+        ("java", "import a.E;\nimport java.util.List;\n/** {@link List}\n * @throws E never */\nclass A { }\n", []),
         ("java", "import java.util.Map;\n/** A Map in prose. */\nclass A { }\n", ["Map"]),
         ("java", "import static org.junit.Assert.assertEquals;\nclass A { void f() { assertEquals(1, 1); } }\n", []),
         ("java", "import java.util.*;\nclass A { }\n", []),
@@ -80,13 +76,9 @@ def test_lines_of_the_reference_in_the_suffix_count_from_13_characters() -> None
         ),
         ("go", 'package main\nimport (\n\tstr "strings"\n)\nfunc main() { }\n', ["str"]),
         ("go", 'package main\nimport "gopkg.in/yaml.v3"\nfunc main() { yaml.Marshal(1) }\n', []),
-        (
-            "csharp",
-            "using static System.Math;\nusing L = System.List<int>;\nclass A { L a = Sqrt(2); }\n",
-            [],
-        ),
+        ("csharp", "using static System.Math;\nusing L = System.List<int>;\nclass A { L a = Sqrt(2); }\n", []),
     ],
-)  # fmt: skip
+)
 def test_unused_imports(language: str, program: str, unused: list[str]) -> None:
     assert unused_imports(ProgramView(language, program, "", "")) == unused
 

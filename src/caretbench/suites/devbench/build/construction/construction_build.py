@@ -85,9 +85,7 @@ def start_of_build(options: ConstructionOptions, folder: BuildFolder, *, has_gen
         )
     restores = options.again is not None and not (options.per_cell or options.languages or options.categories)
     # What a folder was begun with holds for what is added.
-    kept = {
-        name: known.options.get(name) for name in ("per_cell", "licence") if getattr(options, name) is None
-    }  # fmt: skip
+    kept = {name: known.options.get(name) for name in ("per_cell", "licence") if getattr(options, name) is None}
     options = options.model_copy(update=kept)
     if restores and options.weights is None:
         counts = counts_to_restore(known, folder.instances(), every_generator=options.every_generator)

@@ -252,9 +252,8 @@ class _SetSearch:
         pairs = self._pair_costs(rows, rows)
         one, two, three = triples.T
         costs: Costs = (
-            pairs[0, one] + pairs[0, two] + pairs[0, three]
-            + pairs[one, two] + pairs[one, three] + pairs[two, three]
-        )  # fmt: skip
+            pairs[0, one] + pairs[0, two] + pairs[0, three] + pairs[one, two] + pairs[one, three] + pairs[two, three]
+        )
         if self._tier == "same_file":
             # Pairs that share a file may share different ones.
             touched = self._pool.files[rows].toarray() > 0
