@@ -155,11 +155,26 @@ def test_a_run_stands_next_to_the_numbers_that_another_paper_prints(
 
 
 @pytest.mark.parametrize(
+    ("name", "model", "ours"), [("humaneval-infilling", "codellama-7b", 1.0), ("santacoder-fim", "santacoder", 1.0)]
+)
+def test_references_stand_next_to_the_numbers_of_a_page(name: str, model: str, ours: float, tmp_path: Path) -> None:
+    data = LAYOUTS[name](tmp_path / "data")
+    problems = load_suite(name).load(str(data)).problems
+    settings = {"name": name, "data": str(data), "profile": "paper"}
+    config = RunConfig(suites=(settings,), output=tmp_path / "run", baselines=())  # type: ignore[arg-type]
+    caretbench.score(config, answers={problem.id: problem.reference for problem in problems}, name=model)
+    [row] = compare_with_published(summarise_run(load_run_folder(tmp_path / "run")))
+    assert (row.ours, row.printed < 1) == (ours, True)
+
+
+@pytest.mark.parametrize(
     ("name", "parts", "models", "example"),
     [
         ("safim", {"algorithmic", "control", "api"}, 22, ("DeepSeek-Coder-6.7B-Base", "api", 0.716)),
         ("crosscodeeval", {"python", "java", "typescript", "csharp"}, 23, None),
         ("repoeval", {"line", "api", "function"}, 23, ("Qwen2.5-Coder-7B", "line", 0.673)),
+        ("humaneval-infilling", {"single-line"}, 1, ("CodeLlama-7B", "single-line", 0.83)),
+        ("santacoder-fim", {"python", "java", "javascript"}, 1, ("SantaCoder", "java", 0.62)),
     ],
 )
 def test_each_printed_part_is_one_of_ours(
