@@ -54,6 +54,8 @@ def test_a_row_of_safim_is_a_statement_two_halves_and_cases(tmp_path: Path) -> N
     assert isinstance(check, CasesCheck)
     assert (check.cases[0].stdin, check.cases[0].outputs) == ("1\n...", ("2",))
     assert problem.labels["fault"] == ["several_outputs", "shortened_test"]
+    (later,) = problems_of("safim", tmp_path, SAFIM | {"unit_tests": json.dumps(SAFIM["unit_tests"])})
+    assert later.checks == problem.checks
 
 
 @pytest.mark.parametrize(
@@ -66,7 +68,8 @@ def test_a_row_of_safim_is_a_statement_two_halves_and_cases(tmp_path: Path) -> N
         ({"eval_prompt": "{{completion}} {{completion}}"}, "2 holes"),
         ({"prompt": "another program /* TODO: Your code here */"}, "does not end with the program"),
         ({"unit_tests": []}, "is empty"),
-        ({"unit_tests": "[]"}, "no list"),
+        ({"unit_tests": "{}"}, "no list"),
+        ({"unit_tests": "[{]"}, "no JSON"),
         ({"unit_tests": [{"input": "1"}]}, "case 0"),
         ({"unit_tests": [{"input": "1", "output": []}]}, "case 0"),
     ],

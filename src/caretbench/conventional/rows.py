@@ -6,6 +6,7 @@ deletes before it compiles.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -178,6 +179,11 @@ def _checks(row: DataRow, about: Description, values: Mapping[str, Any]) -> tupl
     if about.check in ("program", "project"):
         return (ProgramCheck(),)
     cases = _value(row, about.fields.cases, values)
+    if isinstance(cases, str):  # in SAFIM's later releases a text in JSON
+        try:
+            cases = json.loads(cases)
+        except ValueError:
+            raise DataError(f"{row.where}: the field {about.fields.cases!r} is no JSON") from None
     if not isinstance(cases, Sequence) or isinstance(cases, str):
         raise DataError(f"{row.where}: the field {about.fields.cases!r} is no list")
     if not cases:

@@ -7,10 +7,9 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.files import DataError, read_rows
 from caretbench.languages import language
-from caretbench.problem import InlineSplice, Problem, Profile
+from caretbench.problem import Problem, Profile
 from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.baselines import BASELINES, BaselineFunction
@@ -96,15 +95,6 @@ class C3BenchSuite(Suite):
             again = "run the same `caretbench build c3bench` command again to continue"
             raise DataError(f"{root}: no problems.jsonl: {again}")
         return ProblemSet.of(root.resolve().name, list(read_rows(path, Problem)))
-
-    def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
-        """Return the program with an answer and its tests; None for SCC without tests."""
-        # A row without a verdict does not lower the coverage of a run.
-        if text is None or not problem.runs_as_program or not isinstance(problem.splice, InlineSplice):
-            return None
-        return ExecutionRequest(
-            id=problem.id, language=problem.caret.language, source=problem.splice.program(text), profile=profile
-        )
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
         """Return similarity, and whether the answer follows its instruction; that is no part of passing the tests."""

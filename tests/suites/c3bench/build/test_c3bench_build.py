@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -9,11 +10,12 @@ from typing import NoReturn
 
 import pytest
 
-from caretbench import api
+from caretbench import RunConfig, api, score
 from caretbench.errors import DataError
 from caretbench.execution.sandbox import bubblewrap
-from caretbench.files import read_rows
-from caretbench.problem import Problem
+from caretbench.files import read_rows, write_rows
+from caretbench.problem import Completion, Problem
+from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import load_suite
 from caretbench.suites.c3bench.build import build
 from caretbench.suites.c3bench.build.build_folder import C3Folder, Reject
@@ -125,3 +127,82 @@ def test_verdicts_about_changed_sources_are_not_used_again(
         for one in load_suite("c3bench").load(str(folder)).problems
         if one.label("task") == "icc"
     )
+
+
+PYTHON = """import sys
+
+
+def total_above(values, limit):
+    total = 0
+    for value in values:
+        if value > limit:
+            total += value
+    return total
+
+
+numbers = [int(word) for word in sys.stdin.read().split()]
+print(total_above(numbers[1:], numbers[0]))
+"""
+JAVA = """import java.util.Scanner;
+
+public class Main {
+    public static void main(String[] arguments) {
+        Scanner input = new Scanner(System.in);
+        int limit = input.nextInt();
+        int total = 0;
+        while (input.hasNextInt()) {
+            int value = input.nextInt();
+            if (value > limit) {
+                total += value;
+            }
+        }
+        System.out.println(total);
+    }
+}
+"""
+
+
+def safim_row(number: int, program: str, hole: str, output: str, **more: str) -> dict[str, object]:
+    language, mark = (
+        ("java", "/* TODO: Your code here */") if "class" in program else ("python", "# TODO: Your code here")
+    )
+    before, _, after = program.partition(hole)
+    statement = "Complete the code.\n\nDescription: The sum of what is larger than the first.\n\nCode:\n\n"
+    cases = [{"input": "2 1 2 3 4\n", "output": [output]}, {"input": "9 1\n", "output": ["0"]}]
+    return {
+        "task_id": f"block_completion_{number:06}", "lang": language, "prompt": statement + before + mark + after,
+        "eval_prompt": before + "{{completion}}" + after, "ground_truth": hole, "unit_tests": cases, **more,
+    }  # fmt: skip
+
+
+def test_programs_with_cases_are_sources_of_both_tasks(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    wrong = PYTHON.replace("total_above", "sum_above").replace("total = 0", "total = 1")
+    sources = [
+        safim_row(1, PYTHON, "total += value", "7"), safim_row(2, JAVA, "total += value;", "7"),
+        safim_row(3, wrong, "total += value", "7"),
+    ]  # fmt: skip
+    rows.write_text("".join(f"{json.dumps(row)}\n" for row in sources))
+    output = tmp_path / "built"
+    assert api.build_problems("c3bench", [str(rows)], output, **{**OPTIONS, "max_scc": 8}).usable
+    problems = list(read_rows(output / "problems.jsonl", Problem))
+    assert {(one.label("task"), one.label("language")) for one in problems} == {
+        ("icc", "python"), ("scc", "java"), ("scc", "python"),
+    }  # fmt: skip
+    assert {one.checks[0].kind for one in problems} == {"cases"}
+    assert len({one.cluster for one in problems}) == 1  # they solve one problem of a contest
+    assert not any("000003" in one.id for one in problems)
+    found = {(one.stage, one.reason) for one in read_rows(output / "rejected.jsonl", Reject) if "000003" in one.place}
+    assert {("tests", "reference_fails"), ("gate", "reference_fails")} <= found
+    icc = next(one for one in problems if one.label("task") == "icc")
+    answers = {"right": icc.reference, "wrong": icc.reference.replace("value > limit", "value >= limit")}
+    assert answers["wrong"] != icc.reference
+    completions = [Completion(problem_id=icc.id, model=model, text=text) for model, text in answers.items()]
+    write_rows(tmp_path / "m.jsonl", completions)
+    settings = {"name": "c3bench", "data": str(output), "select": f"id={icc.id}"}
+    score(RunConfig(suites=(settings,), output=tmp_path / "run"), [tmp_path / "m.jsonl"])  # type: ignore[arg-type]
+    values: dict[str, dict[str, float]] = {}
+    for row in RunFolder(tmp_path / "run").scores():
+        values.setdefault(row.model, {}).update(row.values)
+    assert (values["right"]["passed"], values["right"]["followed_reduced"]) == (1.0, 1.0)
+    assert values["wrong"]["passed"] == 0.0

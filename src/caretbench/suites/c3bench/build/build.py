@@ -123,7 +123,7 @@ class _Build:
             for name, other in repeated.items()
         ]
         return material._replace(
-            functions=tuple(one for one in material.functions if one.id not in repeated),
+            functions=tuple(one for one in material.functions if (one.program or one.id) not in repeated),
             files=tuple(one for one in material.files if one.id not in repeated),
         )
 

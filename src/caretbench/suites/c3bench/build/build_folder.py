@@ -23,7 +23,7 @@ from pydantic import Field
 
 from caretbench.files import DataError, read_document, sha256_text, write_atomically, write_document, write_rows
 from caretbench.options import Option, StringList
-from caretbench.problem import SCHEMA_VERSION, Problem, Provenance, Row
+from caretbench.problem import SCHEMA_VERSION, CasesCheck, Problem, ProgramCheck, Provenance, Row
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
 from caretbench.suites.c3bench.build.variants.code_context import ExaminedVariant
 from caretbench.suites.c3bench.implementations.equivalents import Equivalent
@@ -86,13 +86,23 @@ Extraction = Literal["node", "lines"]
 
 
 class SourceText(NamedTuple):
-    """Text of a source file, or of a program; ``id`` names it in problems, ``tests`` is hidden behind the text."""
+    """Text of a source file, or of a program; ``id`` names it in problems, ``tests`` is hidden behind the text.
+
+    ``cases`` are the program's inputs and outputs, ``cluster`` names what it was written for; by default it is ``id``.
+    """
 
     id: str
     language: str
     text: str
     provenance: Provenance
     tests: str = ""
+    cases: CasesCheck | None = None
+    cluster: str = ""
+
+    @property
+    def checks(self) -> tuple[ProgramCheck | CasesCheck, ...]:
+        """Check of the program; none where it has no tests."""
+        return (self.cases,) if self.cases else (ProgramCheck(),) if self.tests else ()
 
 
 class BuildMaterial(NamedTuple):
@@ -106,7 +116,8 @@ class BuildMaterial(NamedTuple):
     def hash(self) -> str:
         """Hash of all texts."""
         functions = [f"{one.id}\0{one.text}\0{one.test}" for one in self.functions]
-        return sha256_text(*functions, *(f"{one.id}\0{one.text}\0{one.tests}" for one in self.files))
+        cases = [one.cases.model_dump_json() for one in self.files if one.cases]
+        return sha256_text(*functions, *(f"{one.id}\0{one.text}\0{one.tests}" for one in self.files), *cases)
 
 
 class ImplementationContext(NamedTuple):

@@ -1,8 +1,8 @@
 """Functions with tests: from rows of known layouts, and from pairs of Python files.
 
-Layouts of rows are HumanEval-Infilling, DevBench's release and SAFIM. Of a pair, ``check_NAME.py`` has a function
-``check_FUNCTION(candidate)`` for each tested function of ``NAME.py``. The program of a function contains the imports of
-its file and the definitions that it refers to.
+Layouts of rows are HumanEval-Infilling, DevBench's release and SAFIM, whose programs have input and output cases. Of
+a pair, ``check_NAME.py`` has a function ``check_FUNCTION(candidate)`` for each tested function of ``NAME.py``. The
+program of a function contains the imports of its file and the definitions that it refers to.
 """
 
 from __future__ import annotations
@@ -16,26 +16,40 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from caretbench.conventional.descriptions import SAFIM
+from caretbench.conventional.rows import DataRow, read_problems
 from caretbench.errors import UsageError
 from caretbench.files import DataError, describe_validation_error
 from caretbench.languages import language_of_grammar
-from caretbench.problem import Provenance
+from caretbench.problem import CasesCheck, ProgramCheck, Provenance
 from caretbench.syntax.parser import PythonPositions, python_module
 
 
 class CheckedFunction(NamedTuple):
-    """A function in a program, and the text that defines ``check(candidate)``, its tests."""
+    """A function in a program, and the text that defines ``check(candidate)``, its tests, or the program's cases.
+
+    ``program`` names the program that it is a part of, ``cluster`` what its program was written for; both are ``id``
+    where they are empty.
+    """
 
     id: str
     entry_point: str
     text: str
     test: str
     provenance: Provenance
+    cases: CasesCheck | None = None
+    program: str = ""
+    cluster: str = ""
 
     @property
     def hidden_tests(self) -> str:
-        """Text behind the program that runs its tests."""
-        return f"\n\n{self.test}\n\ncheck({self.entry_point})\n"
+        """Text behind the program that runs its tests; empty if it has cases."""
+        return "" if self.cases else f"\n\n{self.test}\n\ncheck({self.entry_point})\n"
+
+    @property
+    def check(self) -> ProgramCheck | CasesCheck:
+        """Check of the program."""
+        return self.cases or ProgramCheck()
 
 
 class _FunctionRow(BaseModel):
@@ -199,12 +213,17 @@ LAYOUTS = {"HumanEval-Infilling": _HUMANEVAL, "DevBench": _DEVBENCH, "SAFIM": _S
 
 
 class ProgramRow(NamedTuple):
-    """Complete program of a row, its language, and its tests: a text with assertions, empty if there are none."""
+    """Complete program of a row, its language, and its tests: a text with assertions, or input and output cases.
+
+    ``cluster`` names the problem that the program solves, if others solve it, too.
+    """
 
     id: str
     language: str
     text: str
     tests: str = ""
+    cases: CasesCheck | None = None
+    cluster: str = ""
 
 
 def layout_of(row: Mapping[str, Any]) -> str | None:
@@ -226,10 +245,15 @@ def program_row(row: Mapping[str, Any], layout: str, default_language: str) -> P
         before, hole, after = _split(row["eval_prompt"])
         if not hole:
             raise UsageError("eval_prompt: no {{completion}}")
-        name = str(row["lang"])
+        identity, language = str(row["task_id"]), _language(str(row["lang"]))
         # 84 % of its programs have CRLF, some mixed with LF; its evaluator deletes it.
         text = f"{before}{row['ground_truth']}{after}".replace("\r\n", "\n")
-        return ProgramRow(str(row["task_id"]), _language(name), text)
+        # Its API calls, and rows that somebody wrote in its layout, may have neither a statement nor cases.
+        if not row.get("unit_tests") or not isinstance(row.get("prompt"), str):
+            return ProgramRow(identity, language, text)
+        [problem] = read_problems(SAFIM, iter([DataRow("unit_tests", {"split": "block", **row})]))
+        cases = next(check for check in problem.checks if isinstance(check, CasesCheck))
+        return ProgramRow(identity, language, text, cases=cases, cluster=problem.cluster)
     name = str(row.get("language") or default_language)
     text = f"{row['prefix']}{row['golden_completion']}{row['suffix']}"
     return ProgramRow(str(row.get("id") or row.get("testcase_id") or ""), _language(name), text, row["assertions"])
@@ -245,6 +269,19 @@ def _language(name: str) -> str:
         return language_of_grammar(name.lower()).name
     except UsageError:
         raise UsageError(f"unknown language {name!r}") from None
+
+
+def case_functions(program: ProgramRow, provenance: Provenance) -> list[CheckedFunction]:
+    """Return the functions of a Python program with cases: each is decided by the cases of the whole program."""
+    module = python_module(program.text) if program.language == "python" and program.cases else None
+    functions = (one for one in module.body if isinstance(one, ast.FunctionDef)) if module else ()
+    # Of two functions with one name the program has the last.
+    return [
+        CheckedFunction(
+            f"{program.id}/{name}", name, program.text, "", provenance, program.cases, program.id, program.cluster
+        )
+        for name in dict.fromkeys(one.name for one in functions)
+    ]
 
 
 def checked_function(program: ProgramRow, provenance: Provenance) -> CheckedFunction | None:

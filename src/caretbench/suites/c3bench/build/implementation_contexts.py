@@ -17,6 +17,7 @@ from caretbench.errors import MachineError
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor, Status
 from caretbench.files import RowAppender, read_appended, sha256_text
 from caretbench.problem import Row
+from caretbench.suites.base import case_fields
 from caretbench.suites.c3bench.build.build_folder import Extraction, ImplementationContext, Reject
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
 from caretbench.suites.c3bench.implementations.equivalents import Equivalent, EquivalentContext, equivalent_contexts
@@ -158,9 +159,9 @@ def examined_contexts(
     Raises:
         MachineError: a program cannot run on this machine.
     """
-    references = {one.function.id: _program(one.function, one.function.text) for one in contexts}
+    references = {one.function.id: _trial(one.function, one.function.text) for one in contexts}
     outcomes = _verdicts(references.values(), executor, stored)
-    broken = {name: outcomes[sha256_text(program)] for name, program in references.items()}
+    broken = {name: outcomes[trial.id] for name, trial in references.items()}
     # The function is compared with itself first: a failure there says nothing about its implementations.
     broken = {name: verdict for name, verdict in broken.items() if verdict.reason not in _PASSING}
     rejects = [
@@ -172,13 +173,13 @@ def examined_contexts(
         for context in contexts
         if context.function.id not in broken
     ]
-    programs = [_variant_program(context, one) for context in legible for one in context.equivalents]
-    verdicts = _verdicts(programs, executor, stored, progress)
+    trials = [_variant_trial(context, one) for context in legible for one in context.equivalents]
+    verdicts = _verdicts(trials, executor, stored, progress)
     kept = []
     for context in legible:
         agreeing = []
         for one in context.equivalents:
-            verdict = verdicts[sha256_text(_variant_program(context, one))]
+            verdict = verdicts[_variant_trial(context, one).id]
             if not verdict.reason:
                 agreeing.append(one)
             else:
@@ -206,28 +207,32 @@ def _legible(context: ImplementationContext, rejects: list[Reject]) -> Iterator[
             yield one
 
 
-def _variant_program(context: ImplementationContext, one: Equivalent) -> str:
-    return _program(context.function, context.prefix + one.text + context.suffix)
+def _variant_trial(context: ImplementationContext, one: Equivalent) -> ExecutionRequest:
+    return _trial(context.function, context.prefix + one.text + context.suffix)
 
 
-def _program(function: CheckedFunction, variant: str) -> str:
-    return agreement_program(function.text, variant, function.test, function.entry_point)
+def _trial(function: CheckedFunction, variant: str) -> ExecutionRequest:
+    """Return the comparison of an implementation with the function, named by its hash; cases alone decide, if any."""
+    if function.cases:
+        key, source = sha256_text(variant, function.cases.model_dump_json()), variant
+    else:
+        source = agreement_program(function.text, variant, function.test, function.entry_point)
+        key = sha256_text(source)
+    return ExecutionRequest(id=key, language="python", source=source, **case_fields([function.check]))
 
 
 def _verdicts(
-    sources: Iterable[str], executor: Executor, stored: Path, progress: Callable[[int], None] = lambda _count: None
+    trials: Iterable[ExecutionRequest],
+    executor: Executor,
+    stored: Path,
+    progress: Callable[[int], None] = lambda _count: None,
 ) -> dict[str, TrialVerdict]:
-    """Return the verdicts on programs by the hashes of their texts; those that are stored do not run again."""
+    """Return the verdicts on trials by their ids; those that are stored do not run again."""
     known = {row.program: row for row in read_appended(stored, TrialVerdict)}
-    programs = {sha256_text(source): source for source in sources}
-    progress(sum(key in known for key in programs))
-    requests = (
-        ExecutionRequest(id=key, language="python", source=program)
-        for key, program in programs.items()
-        if key not in known
-    )
+    requests = {one.id: one for one in trials}
+    progress(sum(key in known for key in requests))
     with RowAppender(stored) as appender:
-        for result in executor.submit(requests):
+        for result in executor.submit([one for key, one in requests.items() if key not in known]):
             # A missing verdict must not become a reject: the same build on a machine with the toolchain would give
             # another set.
             if result.status.is_machine_fault:

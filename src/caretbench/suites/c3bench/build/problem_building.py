@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from caretbench.files import sha256_text
-from caretbench.problem import Caret, Check, InlineSplice, Label, PredicateCheck, Problem, ProgramCheck
+from caretbench.problem import Caret, Check, InlineSplice, Label, PredicateCheck, Problem
 from caretbench.suites.c3bench.build.build_folder import SourceText
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
 from caretbench.suites.c3bench.build.scale_middles import ScaleMiddle
@@ -56,9 +56,9 @@ def implementation_problems(function: CheckedFunction, context: ContextWithEquiv
                 ),
                 splice=InlineSplice(before=prefix, after=suffix + function.hidden_tests),
                 reference=one.text,
-                checks=(ProgramCheck(), _features_check(one.rule), JUDGED),
+                checks=(function.check, _features_check(one.rule), JUDGED),
                 labels={"task": "icc", "language": "python", "category": one.category, "rewrite": one.rewrite},
-                cluster=function.id,
+                cluster=function.cluster or function.id,
                 overlap_group=f"{function.id}/{context.start}-{context.end}",
                 provenance=function.provenance,
                 released={} if other is one else {OTHER_VARIANT: other.text},
@@ -91,7 +91,7 @@ def scale_problem(file: SourceText, middle: ScaleMiddle) -> Problem:
         splice=InlineSplice(before=prefix, after=suffix + file.tests),
         reference=text[middle.start : middle.end],
         checks=(
-            *((ProgramCheck(),) if file.tests else ()),
+            *file.checks,
             PredicateCheck(
                 name=SCALE_PREDICATE,
                 arguments={"specification": specification.model_dump(exclude_defaults=True)},
@@ -99,7 +99,7 @@ def scale_problem(file: SourceText, middle: ScaleMiddle) -> Problem:
             ),
         ),
         labels={"task": "scc", "language": specification.language, "category": middle.type},
-        cluster=source,
+        cluster=file.cluster or source,
         overlap_group=source,
         provenance=file.provenance,
     )
@@ -127,7 +127,7 @@ def _other_text(context: CodeContext, one: Variant, variants: Sequence[Variant])
 
 
 def _problem(context: CodeContext, one: Variant, other: str) -> Problem:
-    checks: tuple[Check, ...] = (ProgramCheck(),)
+    checks: tuple[Check, ...] = (context.check,)
     if one.rule is not None:
         checks += (_features_check(one.rule),)
     checks += (JUDGED,)

@@ -286,7 +286,7 @@ def scale_candidates(
                 # A Java file of 170 lines has hundreds of middles, each tried against seven answers.
                 counts["not_tried", f"the file has {per_file} already"] = len(queue) - position
                 break
-            if rejects_wrong_answers(file.text, one.middle, tested=bool(file.tests)):
+            if rejects_wrong_answers(file.text, one.middle, tested=bool(file.checks)):
                 kept.append(one)
             else:
                 counts["accepts_wrong", "the specification fails the reference, or accepts a wrong answer"] += 1
@@ -304,7 +304,7 @@ def scale_candidates(
 def _proposed(file: SourceText, max_share: float, counts: Counter[tuple[str, str]]) -> list[ScaleCandidate]:
     """Return the middles of a file that are short enough, one for each span; count the others."""
     spans: dict[tuple[int, int], ScaleCandidate] = {}
-    for middle in proposed_middles(file.text, file.language, tested=bool(file.tests)):
+    for middle in proposed_middles(file.text, file.language, tested=bool(file.checks)):
         length = middle.end - middle.start
         # A middle that is most of its file leaves nothing to complete from.
         if length > max_share * (len(file.text) - length):
@@ -329,7 +329,7 @@ def chosen_middles(candidates: Sequence[ScaleCandidate], limit: int | None, seed
                 [one for one in candidates if one.middle.type == name], None, lambda one: one.key,
                 (lambda one: one.file.language, lambda one: one.form, lambda one: one.file.id), seed,
             ),
-            key=lambda one: not one.file.tests,
+            key=lambda one: not one.file.checks,
         )
         for name in sorted({one.middle.type for one in candidates})
     }  # fmt: skip

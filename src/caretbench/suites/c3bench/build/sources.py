@@ -19,6 +19,7 @@ from caretbench.suites.c3bench.build.checked_functions import (
     LAYOUTS,
     CheckedFunction,
     ProgramRow,
+    case_functions,
     checked_function,
     function_of_row,
     layout_of,
@@ -118,9 +119,14 @@ class _Reader:
         function = checked_function(program, provenance) if program.tests else None
         if function is not None:
             self._function(function, place)
-        else:
-            lead = "" if program.text.endswith("\n") or not program.tests else "\n"
-            self._file(SourceText(program.id, program.language, program.text, provenance, lead + program.tests), place)
+            return
+        lead = "" if program.text.endswith("\n") or not program.tests else "\n"
+        file = SourceText(
+            program.id, program.language, program.text, provenance, lead + program.tests, program.cases, program.cluster
+        )
+        self._file(file, place)
+        if self.files.get(program.id) is file:
+            self.functions |= {one.id: one for one in case_functions(program, provenance)}
 
     def _function(self, function: CheckedFunction, place: str) -> None:
         # HumanEval-Infilling has a row for each middle of a function.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from caretbench.problem import InlineSplice, Provenance, Row
+from caretbench.problem import CasesCheck, InlineSplice, ProgramCheck, Provenance, Row
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
 from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures, features_of_text
 from caretbench.suites.c3bench.implementations.rewrite import Category
@@ -45,6 +45,7 @@ class CodeContext:
         cluster: Name of the source function; by default the identifier.
         others: Implementations from elsewhere.
         place: File and line, for messages.
+        check: Check of the program; with cases there are no ``tests``.
     """
 
     id: str
@@ -59,6 +60,7 @@ class CodeContext:
     cluster: str = ""
     others: tuple[OtherImplementation, ...] = ()
     place: str = ""
+    check: ProgramCheck | CasesCheck = field(default_factory=ProgramCheck)
 
     @property
     def splice(self) -> InlineSplice:
@@ -90,11 +92,12 @@ def function_context(
         prefix=function.text[:start],
         suffix=function.text[end:],
         reference=function.text[start:end],
-        tests=function_tests(FunctionTest(function.test, function.entry_point)),
+        tests=function.hidden_tests,
         provenance=function.provenance,
-        function=FunctionTest(function.test, function.entry_point),
-        cluster=function.id,
+        function=None if function.cases else FunctionTest(function.test, function.entry_point),
+        cluster=function.cluster or function.id,
         others=others,
+        check=function.check,
     )
 
 

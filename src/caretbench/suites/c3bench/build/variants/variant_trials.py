@@ -15,6 +15,7 @@ from caretbench.build.validation.program_gate import REFERENCE_RUNS
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor, Status
 from caretbench.execution.scan.tamper import plain_spelling, tamper_flags
 from caretbench.files import read_packaged_toml
+from caretbench.suites.base import case_fields
 from caretbench.suites.c3bench.build.variants.code_context import CodeContext, FunctionTest, Variant
 from caretbench.suites.c3bench.implementations.quality import (
     DEFAULT_LIMITS,
@@ -91,6 +92,7 @@ def reference_faults(contexts: Sequence[CodeContext], executor: Executor) -> dic
             source=context.splice.program(context.reference),
             repeat=repeat,
             is_reference=True,
+            **case_fields([context.check]),
         )
         for number, context in enumerate(contexts)
         for repeat in range(REFERENCE_RUNS)
@@ -154,12 +156,13 @@ def _order(item: tuple[str, ExecutionResult]) -> tuple[int, str]:
 
 def _request(context: CodeContext, variant: Variant, index: int, repeat: int) -> ExecutionRequest:
     source = context.splice.program(variant.text)
-    return ExecutionRequest(id=f"{index}/{repeat}", language=context.language, source=source, repeat=repeat)
+    cases = case_fields([context.check])
+    return ExecutionRequest(id=f"{index}/{repeat}", language=context.language, source=source, repeat=repeat, **cases)
 
 
 def _watched_request(context: CodeContext, text: str, identity: str) -> ExecutionRequest:
     source = watched_program(context.splice.program(text))
-    return ExecutionRequest(id=identity, language="python", source=source)
+    return ExecutionRequest(id=identity, language="python", source=source, **case_fields([context.check]))
 
 
 def _agreement_request(
