@@ -130,6 +130,8 @@ class Description(Row):
     layout: str = r"(?P<name>[^/]+)\.(?:jsonl|jsonl\.gz|parquet)$"
     """Pattern of paths of data files below a folder; its named groups are fields of their rows."""
     languages: Mapping[str, str] = {}
+    other_languages: Literal["refuse", "pass over"] = "refuse"
+    """Treatment of rows in a language that CaretBench does not have."""
     fields: Fields
     rewrites: tuple[Rewrite, ...] = ()
     flags: tuple[Flag, ...] = ()

@@ -42,8 +42,12 @@ class DataRow(NamedTuple):
     file: DataFile | None = None
 
 
-def read_rows(path: Path, file: DataFile | None = None, values: Mapping[str, str] | None = None) -> Iterator[DataRow]:
+def read_rows(
+    path: Path, file: DataFile | None = None, values: Mapping[str, str] | None = None, rows_before: int = 0
+) -> Iterator[DataRow]:
     """Yield the rows of a file in JSONL (``.gz`` too) or Parquet, with the fields ``values`` added to each.
+
+    The field ``row`` is the number of the row, after ``rows_before`` in earlier parts of the file.
 
     Raises:
         DataError: the file cannot be read, or a line is no object.
@@ -59,11 +63,14 @@ def read_rows(path: Path, file: DataFile | None = None, values: Mapping[str, str
         except (OSError, pl.exceptions.PolarsError) as error:
             raise DataError(f"{path}: no Parquet file: {error}") from None
     for number, row in rows:
-        yield DataRow(f"{path}:{number}", {"row": number, **row, **added}, file)
+        yield DataRow(f"{path}:{number}", {**row, **added, "row": rows_before + number}, file)
 
 
 def read_problems(
-    name: str, rows: Iterator[DataRow], complete: Callable[[str, Problem], Problem] | None = None
+    name: str,
+    rows: Iterator[DataRow],
+    complete: Callable[[str, Problem], Problem] | None = None,
+    passed_over: Callable[[str], None] = lambda _language: None,
 ) -> list[Problem]:
     """Return the problems of the rows, in order.
 
@@ -71,6 +78,7 @@ def read_problems(
         name: The benchmark.
         rows: Its rows.
         complete: Returns a problem with what is outside its row, whose place it gets, too.
+        passed_over: Called with the language of each row that is in none of CaretBench's, if the benchmark has such.
 
     Raises:
         DataError: a field is missing or wrong, or an id occurs twice; the message has file and line.
@@ -79,7 +87,13 @@ def read_problems(
     problems: dict[str, Problem] = {}
     places: dict[str, str] = {}
     for row in rows:
-        problem = _problem(name, about, row)
+        language = _language(about, row)
+        if language not in languages():
+            if about.other_languages == "refuse":
+                raise DataError(f"{row.where}: unknown language {language[:_LONG]!r}")
+            passed_over(language)
+            continue
+        problem = _problem(name, about, row, language)
         if problem.id in problems:
             raise DataError(f"{row.where}: the id {problem.id[:_LONG]!r} is already used at {places[problem.id]}")
         if complete is not None:
@@ -88,13 +102,18 @@ def read_problems(
     return [*problems.values()]
 
 
-def _problem(name: str, about: Description, row: DataRow) -> Problem:
+def _language(about: Description, row: DataRow) -> str:
+    spelled = _text(row, about.fields.language, row.values)
+    # Real-FIM-Eval's are names as people write them.
+    return next(
+        (name for name in (about.languages.get(spelled.lower()), spelled, spelled.lower()) if name in languages()),
+        spelled,
+    )
+
+
+def _problem(name: str, about: Description, row: DataRow, language: str) -> Problem:
     fields = about.fields
-    values = dict(row.values)
-    language = about.languages.get(spelled := _text(row, fields.language, values), spelled)
-    if language not in languages():
-        raise DataError(f"{row.where}: unknown language {spelled[:_LONG]!r}")
-    values["language"] = language
+    values = {**row.values, "language": language}
     reference = _code(row, fields.reference, values)
     if fields.hole is not None:
         prefix, suffix = _halves(row, fields.hole, values)

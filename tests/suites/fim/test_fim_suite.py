@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ import caretbench
 from caretbench import RunConfig
 from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.models import ChatPrompt, TextPrompt
-from caretbench.problem import Problem, ProgramCheck
+from caretbench.problem import FileSplice, Problem, ProgramCheck
 from caretbench.prompts.registry import strategy
 from caretbench.prompts.strategy import PromptBudget
 from caretbench.reports.results.published_numbers import published_numbers
@@ -54,6 +55,84 @@ def test_each_layout_is_read_and_its_reference_matches(name: str, tmp_path: Path
             assert found["legacy/exact"] == {"exact_match": 1}
             missed = {one.scorer.partition("@")[0]: one.values for one in suite.measure(problem, "zzz", profile)}
             assert missed[f"match/{suite.about_data.match}"]["passed"] == 0
+
+
+def row_of(data: Path) -> tuple[Path, dict[str, Any]]:
+    """Return the first data file of a layout with its first row."""
+    path = data if data.is_file() else next(iter(sorted(data.rglob("*.jsonl"))))
+    return path, json.loads(path.read_text().splitlines()[0])
+
+
+@pytest.mark.parametrize("name", [*TEXT_LAYOUTS, "execrepobench"])
+def test_compressed_files_with_crlf_marks_and_further_fields_are_the_same(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "cache"))
+    data = LAYOUTS[name](tmp_path / "data")
+    expected = load_suite(name).load(str(data)).problems
+    for path in [data] if data.is_file() else sorted(data.rglob("*.jsonl")):
+        rows = [json.loads(line) | {"row": "more", "further": [None]} for line in path.read_text().splitlines()]
+        lines = "\r\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+        path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(b"\xef\xbb\xbf" + lines.encode()))
+        path.unlink()
+    found = load_suite(name).load(str(data.parent if data.suffix else data))
+    assert found.problems == expected
+    assert not found.passed_over
+
+
+def test_null_context_suffix_and_names_are_no_faults(tmp_path: Path) -> None:
+    path, row = row_of(crosscodeeval(tmp_path / "a"))
+    metadata = {"task_id": 7, "repository": None, "file": None}
+    write_rows(path, row | {"metadata": metadata, "crossfile_context": None, "right_context": None})
+    (problem,) = load_suite("crosscodeeval").load(str(tmp_path / "a")).problems
+    assert (problem.caret.suffix, problem.caret.context, problem.cluster) == ("", (), "7")
+    path, row = row_of(real_fim_eval(tmp_path / "b"))
+    write_rows(path, row | {"task_id": None, "repo": None, "suffix": None}, row | {"task_id": "ü"})
+    first, second = load_suite("real-fim-eval").load(str(tmp_path / "b")).problems
+    assert (first.id, first.cluster, first.caret.suffix, second.id) == ("edit/1", "1", "", "edit/ü")
+
+
+def test_languages_that_are_not_here_are_passed_over_and_counted(tmp_path: Path) -> None:
+    path, row = row_of(real_fim_eval(tmp_path))
+    others = [row | {"task_id": number, "lang": name} for number, name in enumerate(("PHP", "kotlin", "PHP", "C#"))]
+    write_rows(path, row, *others)
+    write_rows(tmp_path / "notes" / "other.jsonl", row)
+    found = load_suite("real-fim-eval").load(str(tmp_path))
+    assert [one.caret.language for one in found.problems] == ["cpp", "csharp"]
+    unread, *languages = found.passed_over
+    assert "notes: 1 file passed over" in unread
+    assert languages == ["rows in PHP passed over: 2", "rows in kotlin passed over: 1"]
+
+
+def test_the_nearest_folder_names_the_language_and_parts_are_numbered_on(tmp_path: Path) -> None:
+    data = repobench(tmp_path / "java" / "data").parent
+    path, row = row_of(data)
+    path.rename(path.with_name("cross_file_first-00000-of-00002.jsonl"))
+    write_rows(path.with_name("cross_file_first-00001-of-00002.jsonl"), row | {"next_line": "z = 2"})
+    for folder in (data, path.parent):
+        found = [(one.id, one.reference) for one in load_suite("repobench").load(str(folder)).problems]
+        assert found == [("python/cross_file_first/1", "y = x"), ("python/cross_file_first/2", "z = 2")]
+
+
+@pytest.mark.parametrize("shown", ["\r\n", "\n"])
+def test_a_repository_with_crlf_runs_whatever_its_rows_have(
+    shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "cache"))
+    data = repositories(tmp_path / "data")
+    rows = [json.loads(line) for line in data.read_text().splitlines()]
+    for row in rows:
+        code = data.parent / "repos" / row["repo_name"] / "code.py"
+        code.write_bytes(b"\xef\xbb\xbf" + code.read_bytes().replace(b"\n", b"\r\n"))
+        row["prefix_code"] = row["prefix_code"].replace("\n", shown)
+        row["suffix_code"] = row["suffix_code"].replace("\n", shown)
+    write_rows(data, *rows)
+    for problem in load_suite("execrepobench").load(str(data)).problems:
+        splice = problem.splice
+        assert isinstance(splice, FileSplice)
+        content = (data.parent / "repos" / str(problem.caret.repository) / splice.path).read_bytes()
+        assert splice.content(content, problem.reference) == content
+        assert splice.content(content, "a\n") == content.replace(problem.reference.encode(), b"a\r\n")
 
 
 def test_ranked_parts_of_other_files_are_shown_with_the_best_last(tmp_path: Path) -> None:

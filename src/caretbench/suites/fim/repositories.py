@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from caretbench.conventional.descriptions import RepositoryCheck
 from caretbench.files import DataError
-from caretbench.problem import FileSplice, Problem, TestsCheck
+from caretbench.problem import Problem, TestsCheck
+from caretbench.projects.file_spans import BOM, span_splice, visible_text
+from caretbench.syntax import Span
 
 _LONG = 80
 
@@ -38,16 +40,21 @@ class Repositories:
         caret = problem.caret
         name, path = caret.repository or "", caret.path or ""
         folder = self._folder / name
-        before, middle = caret.prefix.encode(), problem.reference.encode()
         snapshot = self._snapshot(where, name)
         entry = snapshot.entries.get(path)
         if entry is None or entry.kind != "file":
             raise DataError(f"{where}: {folder} has no file {path[:_LONG]!r}")
-        if snapshot.read(path) != before + middle + caret.suffix.encode():
+        data, middle = snapshot.read(path), caret.prefix + problem.reference
+        try:
+            shown = visible_text(data)
+        except UnicodeDecodeError:
+            shown = ""
+        if shown != middle + caret.suffix:
             raise DataError(f"{where}: {folder / path} is not prefix, reference and suffix of the row")
+        span = Span(_position(data, caret.prefix), _position(data, middle))
         return problem.model_copy(
             update={
-                "splice": FileSplice(snapshot=snapshot.id, path=path, start=len(before), end=len(before) + len(middle)),
+                "splice": span_splice(path, span, snapshot.id, data),
                 "checks": (TestsCheck(command=self._project.command),),
             }
         )
@@ -62,3 +69,11 @@ class Repositories:
                 raise DataError(f"{where}: no repository {name[:_LONG]!r} in {self._folder}; unpack the archive there")
             self._snapshots[name] = SnapshotStore().add(folder)
         return self._snapshots[name]
+
+
+def _position(data: bytes, shown: str) -> int:
+    """Return the number of bytes of a file whose visible text begins with ``shown`` up to its end."""
+    # The rows have line feeds; the file may have CRLF.
+    count = shown.count("\n")
+    returns = sum(line.endswith(b"\r") for line in data.split(b"\n", count)[:count])
+    return len(BOM) * data.startswith(BOM) + len(shown.encode()) + returns

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -23,9 +24,12 @@ from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.fim.measures import matches, released_measures
 from caretbench.suites.fim.repositories import Repositories
-from caretbench.suites.suite_types import Measurement, ProblemSet, Stratification
+from caretbench.suites.suite_types import Measurement, ProblemSet, Stratification, unread_files
 
 _DATA = re.compile(r"\.(?:jsonl|jsonl\.gz|parquet)$")
+_SUFFIXES = (".jsonl", ".gz", ".parquet")
+_Found = tuple[Path, DataFile | None, Mapping[str, str]]
+"""Data file with its description, if it has one, and the fields that its path gives to its rows."""
 # A busy machine stretches wall time, and a virtual machine needs some to start: it must not decide.
 _WALL_FACTOR, _START_S = 4.0, 10.0
 
@@ -65,30 +69,34 @@ class FimSuite(Suite):
             raise DataError(f"{source}: no such file or folder")
         project = self.about_data.project
         complete = Repositories(project, root).complete if project is not None else None
-        problems = read_problems(self.name, self._rows(root), complete)
+        others = Counter[str]()
+        known = self._files(root)
+        problems = read_problems(self.name, _rows(known), complete, lambda language: others.update([language]))
         if not problems:
             raise DataError(f"{source}: no data of {self.title} here; expected files of the form {about.layout}")
-        return ProblemSet.of(root.resolve().name, problems)
+        expected = ", ".join(sorted(Path(file.path).name for file in about.files)) or about.layout
+        unread = unread_files(root, {path for path, *_ in known}, _SUFFIXES, expected) if root.is_dir() else ()
+        passed_over = [f"rows in {language} passed over: {count}" for language, count in sorted(others.items())]
+        return ProblemSet.of(root.resolve().name, problems, (*unread, *passed_over))
 
-    def _rows(self, root: Path) -> Iterator[DataRow]:
-        """Yield the rows of the released files below a folder: by their names, else by the described layout."""
+    def _files(self, root: Path) -> list[_Found]:
+        """Return the released files below a folder: by their names, else by the described layout."""
         files = self.about_data.files
         named = {
             name: file for file in files for name in (Path(file.path).name, Path(file.path.removesuffix(".gz")).name)
         }
         paths = [root] if root.is_file() else sorted(path for path in root.rglob("*") if path.is_file())
-        known: list[tuple[Path, DataFile | None, Mapping[str, str]]] = [
+        known: list[_Found] = [
             (path, named[path.name], {}) for path in paths if path.name in named and _DATA.search(path.name)
         ]
         if not known:
-            matches = ((path, re.search(self.about_data.layout, path.as_posix())) for path in paths)
+            matches = ((path, _nearest_match(self.about_data.layout, path)) for path in paths)
             known = [
                 (path, None, {name: value for name, value in match.groupdict().items() if value is not None})
                 for path, match in matches
                 if match is not None
             ]
-        for path, file, values in known:
-            yield from read_rows(path, file, values)
+        return known
 
     def canonical_label(self, name: str, value: str) -> str:
         """Return CaretBench's name of a language for any common spelling."""
@@ -130,6 +138,24 @@ class FimSuite(Suite):
             passed = matches(rule, problem, answer, released=released)
             found.append(Measurement(f"match/{rule}@1", {"passed": float(passed)}))
         return found
+
+
+def _nearest_match(layout: str, path: Path) -> re.Match[str] | None:
+    """Return the match of a layout in the fewest folders above a file: those of its user may be called `java`, too."""
+    parts = path.resolve().parts
+    tails = ("/".join(parts[start:]) for start in range(len(parts) - 1, -1, -1))
+    return next((match for tail in tails if (match := re.search(layout, tail))), None)
+
+
+def _rows(files: Iterable[_Found]) -> Iterator[DataRow]:
+    """Yield the rows of files; those with the same values are parts of one, whose rows are numbered on."""
+    counts = Counter[tuple[str, ...]]()
+    for path, file, values in files:
+        part = tuple(values.values())
+        before = counts[part]
+        for row in read_rows(path, file, values, before):
+            counts[part] += 1
+            yield row
 
 
 def _executed_text(source: str) -> str:
