@@ -70,7 +70,7 @@ def read_problems(
     name: str,
     rows: Iterator[DataRow],
     complete: Callable[[str, Problem], Problem] | None = None,
-    passed_over: Callable[[str], None] = lambda _language: None,
+    passed_over: dict[str, list[str]] | None = None,
 ) -> list[Problem]:
     """Return the problems of the rows, in order.
 
@@ -78,7 +78,7 @@ def read_problems(
         name: The benchmark.
         rows: Its rows.
         complete: Returns a problem with what is outside its row, whose place it gets, too.
-        passed_over: Called with the language of each row that is in none of CaretBench's, if the benchmark has such.
+        passed_over: Receives the places of rows by their language, if the benchmark has some that CaretBench has not.
 
     Raises:
         DataError: a field is missing or wrong, or an id occurs twice; the message has file and line.
@@ -89,9 +89,9 @@ def read_problems(
     for row in rows:
         language = _language(about, row)
         if language not in languages():
-            if about.other_languages == "refuse":
+            if about.other_languages == "refuse" or passed_over is None:
                 raise DataError(f"{row.where}: unknown language {language[:_LONG]!r}")
-            passed_over(language)
+            passed_over.setdefault(language[:_LONG], []).append(row.where)
             continue
         problem = _problem(name, about, row, language)
         if problem.id in problems:
@@ -105,10 +105,8 @@ def read_problems(
 def _language(about: Description, row: DataRow) -> str:
     spelled = _text(row, about.fields.language, row.values)
     # Real-FIM-Eval's are names as people write them.
-    return next(
-        (name for name in (about.languages.get(spelled.lower()), spelled, spelled.lower()) if name in languages()),
-        spelled,
-    )
+    names = (about.languages.get(spelled.lower(), spelled), spelled.lower())
+    return next((name for name in names if name in languages()), spelled)
 
 
 def _problem(name: str, about: Description, row: DataRow, language: str) -> Problem:

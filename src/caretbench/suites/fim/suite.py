@@ -69,14 +69,17 @@ class FimSuite(Suite):
             raise DataError(f"{source}: no such file or folder")
         project = self.about_data.project
         complete = Repositories(project, root).complete if project is not None else None
-        others = Counter[str]()
+        others: dict[str, list[str]] = {}
         known = self._files(root)
-        problems = read_problems(self.name, _rows(known), complete, lambda language: others.update([language]))
+        problems = read_problems(self.name, _rows(known), complete, others)
+        if others and not problems:
+            name, places = next(iter(others.items()))
+            raise DataError(f"{places[0]}: unknown language {name!r}")
         if not problems:
             raise DataError(f"{source}: no data of {self.title} here; expected files of the form {about.layout}")
         expected = ", ".join(sorted(Path(file.path).name for file in about.files)) or about.layout
         unread = unread_files(root, {path for path, *_ in known}, _SUFFIXES, expected) if root.is_dir() else ()
-        passed_over = [f"rows in {language} passed over: {count}" for language, count in sorted(others.items())]
+        passed_over = [f"rows in {name} passed over: {len(places)}" for name, places in sorted(others.items())]
         return ProblemSet.of(root.resolve().name, problems, (*unread, *passed_over))
 
     def _files(self, root: Path) -> list[_Found]:
