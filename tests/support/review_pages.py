@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from tests.support.review_server import ReviewServer
@@ -30,7 +32,7 @@ def open_item(page: Page) -> str | None:
     return None if form is None else f"{form.get_attribute('data-item')}:{form.get_attribute('data-repeat')}"
 
 
-def press(page: Page, keys: str) -> None:
+def press(page: Page, keys: Iterable[str]) -> None:
     """Press keys, and wait until another entry stands, or the queue is at its end."""
     before = open_item(page)
     for key in keys:

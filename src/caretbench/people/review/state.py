@@ -11,7 +11,7 @@ from caretbench.files import DataError
 from caretbench.people.review.database import Person, ReviewDatabase
 from caretbench.people.review.protocol import Answer, ReviewProtocol
 from caretbench.people.review.queues import PersonQueue, QueueEntry, QueueProgress, ranked_people
-from caretbench.people.review.records import OWN_KINDS, ReviewEvent, ReviewItem
+from caretbench.people.review.records import ReviewEvent, ReviewItem
 
 SettledState = Literal["open", "agreed", "disputed", "adjudicated", "no_majority"]
 """``open``: decisions are missing. ``disputed``: the adjudicator must settle. ``no_majority``: the item is dropped."""
@@ -122,7 +122,6 @@ class ReviewState:
         """Items that have a successor: nobody decides them any more."""
         self._latest: dict[QueueEntry, dict[str, ReviewEvent]] = defaultdict(dict)
         self._former: dict[QueueEntry, dict[str, ReviewEvent]] = defaultdict(dict)
-        self._stored: Counter[str] = Counter()
         self._later: dict[str, dict[QueueEntry, None]] = defaultdict(dict)
         self._assigned: dict[str, dict[str, ReviewEvent]] = defaultdict(dict)
         self._sent_back: dict[str, ReviewEvent] = {}
@@ -207,10 +206,6 @@ class ReviewState:
     def former_decision(self, person: str, entry: QueueEntry) -> ReviewEvent | None:
         """Return the last decision of a person about an entry, though it may hold no more, or None."""
         return self._former[entry].get(person) if entry in self._former else None
-
-    def stored(self, person: str) -> int:
-        """Return the number of stored events that a person made."""
-        return self._stored[person]
 
     def decisions(self, item: str, repeat: int = 0) -> dict[str, ReviewEvent]:
         """Return the decisions of reviewers about an item that hold now, by person; not the adjudicator's."""
@@ -345,7 +340,6 @@ class ReviewState:
 
     def _fold(self, event: ReviewEvent) -> None:
         entry = QueueEntry(event.item, event.repeat)
-        self._stored[event.person] += event.kind in OWN_KINDS
         if event.kind in {"decision", "withdrawal"}:
             before = self._latest[entry].get(event.person)
             # Events of a browser that was offline arrive after later ones of another.

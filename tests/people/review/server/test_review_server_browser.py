@@ -13,15 +13,16 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-from playwright.sync_api import Browser, BrowserContext
+from playwright.sync_api import Browser, BrowserContext, Page
 
 from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
+from caretbench.people.review.protocol import ItemMix, load_protocol
 from caretbench.people.review.records import ReviewEvent
 from caretbench.people.review.state import ReviewState
 from tests.support.axe import axe_script, serious_findings
 from tests.support.report_browser import CHROMIUM, chromium, needs_browser
 from tests.support.review_pages import joined, open_item, press, ready, settled
-from tests.support.review_server import made_item, make_review, running_server, starter_items
+from tests.support.review_server import PROTOCOL, made_item, make_review, running_server, starter_items
 
 pytestmark = needs_browser
 PEOPLE = {"ann": "reviewer", "bob": "reviewer", "eve": "adjudicator"}
@@ -52,9 +53,7 @@ def test_an_item_is_decided_by_five_keys_and_undone_by_one(browser: Browser, tmp
         assert open_item(page) != first
         page.keyboard.press("u")
         page.wait_for_function(f"() => document.querySelector('form.answers').dataset.item === '{str(first)[:-2]}'")
-        assert page.eval_on_selector_all("input:checked", "found => found.map((one) => one.value)") == [
-            "4", "3", "4", "4", "accept",
-        ]  # fmt: skip
+        assert checked(page) == ["4", "3", "4", "4", "accept"]
         press(page, "r2")
         press(page, "l")
         settled(page)
@@ -108,7 +107,7 @@ def test_a_draft_survives_a_closed_browser(browser: Browser, tmp_path: Path) -> 
         page.goto(server.address)
         ready(page)
         assert page.input_value("textarea") == "half a thou"
-        assert page.eval_on_selector_all("input:checked", "found => found.map((one) => one.value)") == ["4"]
+        assert checked(page) == ["4"]
         context.close()
 
 
@@ -127,26 +126,141 @@ def test_decisions_wait_in_the_browser_while_the_server_is_away(browser: Browser
         page.context.close()
 
 
-def test_what_an_older_database_lacks_is_sent_again(browser: Browser, tmp_path: Path) -> None:
-    folder = tmp_path / "review"
-    secrets = make_review(folder, [made_item(number) for number in range(8)], PEOPLE)
-    with running_server(folder) as server:
+def checked(page: Page) -> list[str]:
+    found: list[str] = page.eval_on_selector_all("input:checked", "found => found.map((one) => one.value)")
+    return found
+
+
+def test_the_last_decision_before_a_reload_can_be_undone(browser: Browser, tmp_path: Path) -> None:
+    secrets = make_review(tmp_path, [made_item(number) for number in range(3)], PEOPLE)
+    with running_server(tmp_path) as server:
+        page = joined(browser, server, secrets["ann"])
+        first = open_item(page)
+        press(page, "4321a")
+        settled(page)
+        page.reload()
+        ready(page)
+        press(page, "u")
+        assert open_item(page) == first
+        assert checked(page) == ["4", "3", "2", "1", "accept"]
+        settled(page)
+        assert [event.kind for event in stored(tmp_path)] == ["decision", "withdrawal"]
+        page.context.close()
+
+
+def test_the_page_of_a_first_person_sends_nothing_as_the_second(browser: Browser, tmp_path: Path) -> None:
+    """Whoever tries two links in one browser has the first page still open; its decisions are its person's."""
+    secrets = make_review(tmp_path, [made_item(number) for number in range(6)], PEOPLE)
+    with running_server(tmp_path) as server:
         page = joined(browser, server, secrets["ann"])
         press(page, "3333a")
         settled(page)
-        yesterday = (folder / DATABASE_NAME).read_bytes()
+        other = joined(page.context, server, secrets["bob"])
+        assert other.inner_text("#person") == "bob"
+        press(page, "3333a")
+        page.wait_for_selector(".foreign")
+        assert "this browser is now bob's" in page.inner_text(".foreign")
+        page.keyboard.press("3")
+        press(other, "4444a")
+        settled(other)
+        assert [event.person for event in stored(tmp_path)] == ["ann", "bob"]
+        with ReviewDatabase(tmp_path / DATABASE_NAME) as database:
+            again = database.invite("ann", "reviewer")
+        third = joined(page.context, server, again)
+        settled(third)
+        assert sorted(event.person for event in stored(tmp_path)) == ["ann", "ann", "bob"]
+        page.context.close()
+
+
+def test_an_arrow_never_sends(browser: Browser, tmp_path: Path) -> None:
+    """Chromium makes a click of an arrow: on the way from 1 to 5, each number is chosen once."""
+    protocol = load_protocol("completion-quality").model_copy(update={"mix": ItemMix()})
+    with ReviewDatabase.create(tmp_path, protocol, [made_item(number) for number in range(3)], 0) as database:
+        secret = database.invite("ann", "reviewer")
+    with running_server(tmp_path) as server:
+        page = joined(browser, server, secret)
+        first = open_item(page)
+        page.keyboard.press("4")
+        page.focus("fieldset:last-of-type input")
         for _ in range(3):
-            press(page, "3333a")
+            page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(300)
+        assert (open_item(page), checked(page)) == (first, ["4", "3"])
+        press(page, ["Enter"])
+        page.wait_for_function("() => document.activeElement.matches('fieldset input')")
+        press(page, "u")
+        page.focus("fieldset:first-of-type input")
+        for key in ("ArrowRight", "ArrowLeft", " "):
+            page.keyboard.press(key)
+        page.wait_for_timeout(300)
+        assert open_item(page) == first
+        # The pointer on an earlier question after an undo changes it; on the last one it sends, though it was chosen.
+        page.click("fieldset:first-of-type label:nth-child(3)")
+        page.wait_for_timeout(300)
+        assert (open_item(page), checked(page)) == (first, ["2", "3"])
+        page.click("fieldset:last-of-type label:nth-child(4)")
+        page.wait_for_function(f"() => document.querySelector('form.answers').dataset.item !== '{str(first)[:-2]}'")
         settled(page)
-        today = {event.id for event in stored(folder)}
-        server.stop(signal.SIGKILL)
-        (folder / DATABASE_NAME).write_bytes(yesterday)
-        server.start()
-        page.goto(server.address)
-        ready(page)
-        page.wait_for_timeout(500)
+        answers = [dict(event.answers) for event in stored(tmp_path) if event.kind == "decision"]
+        assert answers == [{"relevance": 4, "helpfulness": 3}, {"relevance": 2, "helpfulness": 3}]
+        page.context.close()
+
+
+def test_after_an_undo_digits_begin_at_the_first_question(browser: Browser, tmp_path: Path) -> None:
+    secrets = make_review(tmp_path, [made_item(number) for number in range(3)], PEOPLE)
+    with running_server(tmp_path) as server:
+        page = joined(browser, server, secrets["ann"])
+        first = open_item(page)
+        press(page, "4444a")
+        press(page, "u")
+        assert page.inner_text("fieldset.active .place") == "1"
+        page.keyboard.press("2")
+        page.wait_for_selector("fieldset.active[data-question=realism]")
+        assert checked(page) == ["2", "4", "4", "4", "accept"]
+        page.click("fieldset[data-question=complexity_authenticity] legend")
+        page.focus("fieldset[data-question=complexity_authenticity] input")
+        page.keyboard.press("1")
+        page.wait_for_selector("fieldset.active[data-question=decision]")
+        assert (open_item(page), checked(page)) == (first, ["2", "4", "4", "1", "accept"])
+        press(page, "a")
         settled(page)
-        assert {event.id for event in stored(folder)} == today
+        assert list(stored(tmp_path)[-1].answers.values()) == [2, 4, 4, 1, "accept"]
+        page.context.close()
+
+
+def test_a_key_that_is_held_down_answers_once(browser: Browser, tmp_path: Path) -> None:
+    secrets = make_review(tmp_path, [made_item(number) for number in range(3)], PEOPLE)
+    with running_server(tmp_path) as server:
+        page = joined(browser, server, secrets["ann"])
+        for _ in range(6):  # the second and later ones are repeats
+            page.keyboard.down("3")
+        page.wait_for_timeout(300)
+        assert checked(page) == ["3"]
+        page.keyboard.up("3")
+        page.keyboard.press("?")
+        page.keyboard.press("Control+Enter")
+        page.wait_for_timeout(200)
+        assert page.inner_text("form.answers .error") == ""
+        page.context.close()
+
+
+def test_a_screen_reader_has_names_for_all_that_is_answered(browser: Browser, tmp_path: Path) -> None:
+    """By roles and names of the accessibility tree alone, an item is decided and the next one is announced."""
+    secrets = make_review(tmp_path, [made_item(number) for number in range(3)], PEOPLE)
+    with running_server(tmp_path) as server:
+        page = joined(browser, server, secrets["ann"])
+        for question in PROTOCOL.questions[:4]:
+            group = page.get_by_role("group", name=question.text)
+            answer = group.get_by_role("radio", name=f"3, {question.anchors['3']}", exact=True)
+            answer.focus()
+            page.keyboard.press(" ")
+            assert answer.is_checked()
+        page.get_by_role("group", name="Keep the problem?").get_by_role("radio", name="Accept", exact=True).focus()
+        page.keyboard.press(" ")
+        before = page.get_by_role("status").first.inner_text()
+        page.get_by_role("button", name="Send").focus()
+        press(page, ["Enter"])
+        assert "1 of 3 decided" in page.get_by_role("status").first.inner_text() != before
         page.context.close()
 
 

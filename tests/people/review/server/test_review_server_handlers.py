@@ -43,7 +43,9 @@ class Visitors:
         return TestClient(self.app, base_url="http://testserver")
 
     def send(self, name: str, *events: dict[str, Any]) -> Any:
-        body = json.dumps(events)  # half a surrogate pair is escaped, as a browser sends it
+        body = json.dumps(
+            [{"person": name} | event for event in events]
+        )  # half a surrogate pair is escaped, as a browser sends it
         return self.by_name[name].post("/api/events", content=body)
 
 
@@ -78,7 +80,7 @@ def test_a_link_works_once_and_looking_does_not_use_it(visitors: Visitors) -> No
 
 def test_strangers_see_nothing(visitors: Visitors) -> None:
     stranger = visitors.client()
-    for address in ("/", "/guidelines", "/owner", "/api/queue", "/api/mine", f"/item/{visitors.items[0]}/text"):
+    for address in ("/", "/guidelines", "/owner", "/api/queue", "/api/last", f"/item/{visitors.items[0]}/text"):
         response = stranger.get(address)
         assert response.status_code in {401, 403, 404}
         assert "b = " not in response.text
@@ -93,7 +95,7 @@ def test_every_response_has_the_headers_of_protection(visitors: Visitors) -> Non
 
 def test_requests_of_other_sites_are_refused(visitors: Visitors) -> None:
     ann = visitors.by_name["ann"]
-    event = decided(visitors.items[0])
+    event = decided(visitors.items[0], person="ann")
     for headers in ({"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}):
         assert ann.post("/api/events", json=[event], headers=headers).status_code == 403
     assert ann.get("/", headers={"host": "evil.example"}).status_code == 421
@@ -127,7 +129,7 @@ def test_a_decision_is_stored_once(visitors: Visitors) -> None:
         ({"item": "none"}, "there is no item none"),
         ({"protocol": "devbench-instance@9"}, "load the page again"),
         ({"kind": "send_back", "answers": {}}, "only the adjudicator"),
-        ({"person": "bob"}, "person"),
+        ({"person": "bob"}, "This page is bob's, and this browser is now ann's"),
         ({"made_at": "yesterday"}, "made_at"),
         ({"id": "1"}, "id"),
     ],
@@ -172,6 +174,7 @@ def test_the_form_works_without_scripts(visitors: Visitors) -> None:
         "repeat": "0",
         "id": uuid.uuid4().hex,
         "action": "decide",
+        "person": "ann",
     }
     refused = ann.post("/decide", data=form)
     assert refused.status_code == 422
@@ -182,7 +185,7 @@ def test_the_form_works_without_scripts(visitors: Visitors) -> None:
     [(_, event)] = visitors.database.events()
     assert event.answers["decision"] == "accept"
     assert "reason" not in event.answers
-    ann.post("/decide", data={"id": uuid.uuid4().hex, "action": "undo"})
+    ann.post("/decide", data={"id": uuid.uuid4().hex, "action": "undo", "person": "ann"})
     assert [event.kind for _, event in visitors.database.events()] == ["decision", "withdrawal"]
 
 
@@ -209,7 +212,7 @@ def test_nobody_sees_what_is_hidden_before_items_are_settled(visitors: Visitors)
     """Marks in votes, notes, authors and scores occur in no byte for a role that may not see them."""
     for item in visitors.items:
         visitors.send("ann", decided(item, note="planted-note-of-ann"))
-    addresses = ["/", "/guidelines", "/owner", "/api/queue", "/api/mine", "/assets/review.js", "/none-such"]
+    addresses = ["/", "/guidelines", "/owner", "/api/queue", "/api/last", "/assets/review.js", "/none-such"]
     addresses += [f"/api/entry/{item}" for item in visitors.items] + [f"/item/{item}/text" for item in visitors.items]
     addresses += [f"/api/entry/{item}?repeat=1" for item in visitors.items]
     allowed = {"ann": {"planted-note-of-ann"}, "bob": set(), "eve": set()}
@@ -223,6 +226,25 @@ def test_nobody_sees_what_is_hidden_before_items_are_settled(visitors: Visitors)
     assert not any(vote in everything for vote in votes)
 
 
+def test_a_page_of_another_person_gets_and_stores_nothing(visitors: Visitors) -> None:
+    """A lead tries both links in one browser: the page of the first one is still open."""
+    bob = visitors.by_name["bob"]
+    event = decided(visitors.items[0], person="ann")
+    for answer in (
+        bob.post("/api/events?person=ann", json=[event]),
+        bob.get("/api/queue?person=ann"),
+        bob.get("/api/last?person=ann"),
+        bob.post("/decide", data={"person": "ann", "id": uuid.uuid4().hex, "action": "undo"}),
+    ):
+        assert answer.status_code == 409
+        assert "this browser is now bob" in answer.text
+    [result] = bob.post("/api/events", json=[event]).json()["results"]
+    assert result["status"] == "refused"
+    assert list(visitors.database.events()) == []
+    secret = visitors.database.invite("cyd", "reviewer")
+    assert "bob" in bob.get(f"/join/{secret}").text
+
+
 def test_a_warm_up_item_is_explained_after_the_decision(tmp_path: Path) -> None:
     hidden = HiddenItem(control="empty", expect={"decision": ("reject",)}, explanation="it was empty")
     item = made_item(1, hidden=hidden).model_copy(update={"kind": "warm_up"})
@@ -233,5 +255,5 @@ def test_a_warm_up_item_is_explained_after_the_decision(tmp_path: Path) -> None:
         first = client.get("/api/queue").json()["entries"][0]
         assert first["item"] == item.id
         assert "it was empty" not in client.get("/").text + first["html"]
-        answer = client.post("/api/events", json=[decided(item.id)]).json()
+        answer = client.post("/api/events", json=[decided(item.id, person="ann")]).json()
         assert answer["warm_up"] == [{"item": item.id, "right": False, "explanation": "it was empty"}]

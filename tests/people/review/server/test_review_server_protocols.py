@@ -57,13 +57,13 @@ def decide(page: Page) -> int:
     before = open_item(page)
     keys = 0
     while open_item(page) == before:
-        question = page.get_attribute("fieldset.open", "data-question")
-        key = page.get_attribute("fieldset.open input", "data-key")
+        question = page.get_attribute("fieldset.active", "data-question")
+        key = page.get_attribute("fieldset.active input", "data-key")
         assert key is not None
         page.keyboard.press(key)
         keys += 1
         for _ in range(100):  # a decision is stored before the next item opens, which takes time on a busy machine
-            if open_item(page) != before or page.get_attribute("fieldset.open", "data-question") != question:
+            if open_item(page) != before or page.get_attribute("fieldset.active", "data-question") != question:
                 break
             page.wait_for_timeout(30)
         assert keys < 12

@@ -105,7 +105,7 @@ def review_application(database: ReviewDatabase, hosts: Collection[str] | None =
         Route("/api/queue", on.queue),
         Route("/api/entry/{item}", on.entry),
         Route("/api/events", on.events, methods=["POST"]),
-        Route("/api/mine", on.own_events),
+        Route("/api/last", on.last),
     ]
     return Protection(Starlette(routes=routes), hosts)
 

@@ -249,6 +249,7 @@ class EntryPages:
             .render(
                 protocol=self._state.protocol,
                 entry=entry,
+                person=person.name,
                 item=item,
                 shown=Markup(self._item_html(item)),  # noqa: S704  # escaped by code_html and the template of items
                 questions=shown_questions(self._state.protocol, given, len(item.shown.choices)),

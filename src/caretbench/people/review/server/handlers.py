@@ -42,9 +42,10 @@ MAX_EVENTS = 1_000
 
 
 class SubmittedEvent(Row):
-    """Event as a browser sends it. The person is known from the cookie, and the time of arrival from the clock."""
+    """Event as a browser sends it, with the person of the page, who may not be the cookie's any more."""
 
     id: EventId
+    person: str = Field(max_length=64)
     kind: Literal["decision", "withdrawal", "later", "send_back"]
     item: str = Field(max_length=64)
     repeat: int = Field(default=0, ge=0, le=1)
@@ -79,12 +80,23 @@ def submit(database: ReviewDatabase, state: ReviewState, person: Person, value: 
         return Verdict(event.id, "refused", reason)
     received = now()
     fields: dict[str, Any] = event.model_dump()
-    fields |= {"person": person.name, "received_at": received, "made_at": min(event.made_at, received)}
+    fields |= {"received_at": received, "made_at": min(event.made_at, received)}
     return Verdict(event.id, "stored" if state.add(ReviewEvent(**fields)) else "known")
+
+
+def _foreign(claimed: str, person: Person) -> str:
+    """Return the message to a page of one person in a browser that is now another's."""
+    return (
+        f"This page is {claimed[:64]}'s, and this browser is now {person.name}'s. Load the page again to go on as "
+        f"{person.name}; what {claimed[:64]} decided waits here for a new link of {claimed[:64]}. For two people take "
+        "two browsers, or two profiles of one."
+    )
 
 
 def _fault(database: ReviewDatabase, state: ReviewState, person: Person, event: SubmittedEvent) -> str | None:
     """Return why an event is refused, or None."""
+    if event.person != person.name:
+        return _foreign(event.person, person)
     if event.item not in state.kinds:
         return f"there is no item {event.item}"
     if event.protocol != state.protocol.key:
@@ -125,7 +137,9 @@ class ReviewHandlers:
         person = self.database.invited(secret)
         if person is None:
             return _message("This link was used, or is unknown", "Ask for a new one: caretbench review invite.", 404)
-        return _page("join.html.j2", self, person=person, secret=secret)
+        here = self._person(request)
+        former = here.name if here is not None and here.name != person.name else ""
+        return _page("join.html.j2", self, person=person, secret=secret, former=former)
 
     async def use_link(self, request: Request) -> Response:
         """Use a link: the browser gets a cookie, and the link ends."""
@@ -157,6 +171,8 @@ class ReviewHandlers:
             return PlainTextResponse("not invited", 401)
         form = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), max_num_fields=100))
         action = form.get("action", "decide")
+        if form.get("person") != person.name:
+            return _message("Another person", _foreign(form.get("person", "?"), person), 409)
         entry = QueueEntry(form.get("item", ""), int(form.get("repeat") == "1"))
         if action == "undo":
             last = self.state.last_decision(person.name)
@@ -168,8 +184,8 @@ class ReviewHandlers:
         verdict = submit(
             self.database, self.state, person,
             {
-                "id": form.get("id", ""), "kind": kinds.get(action, "decision"), "item": entry.item,
-                "repeat": entry.repeat, "protocol": self.state.protocol.key, "made_at": now(),
+                "id": form.get("id", ""), "person": person.name, "kind": kinds.get(action, "decision"),
+                "item": entry.item, "repeat": entry.repeat, "protocol": self.state.protocol.key, "made_at": now(),
                 "answers": answers if action == "decide" else {}, "note": form.get("note", ""),
             },
         )  # fmt: skip
@@ -211,30 +227,45 @@ class ReviewHandlers:
 
     async def queue(self, request: Request) -> Response:
         """Return the next entries of a person; only those that the browser does not hold have their HTML."""
-        person = self._person(request)
-        if person is None or person.role == "owner":
-            return JSONResponse({"error": "not invited"}, 401)
+        person = self._caller(request)
+        if isinstance(person, Response):
+            return person
         self.state.refresh()
         held = set(request.query_params.get("held", "").split(","))
         entries = []
         for entry, _ in zip(self.state.queue(person.name), range(HELD_ENTRIES), strict=False):
             name = f"{entry.item}:{entry.repeat}"
-            entries.append({"item": entry.item, "repeat": entry.repeat} if name in held else self._entry(person, entry))
+            entries.append(
+                {"item": entry.item, "repeat": entry.repeat} if name in held else self.pages.entry(person, entry)
+            )
         return JSONResponse(self._facts(person) | {"entries": entries})
 
     async def entry(self, request: Request) -> Response:
         """Return one entry that the person has decided, to undo it."""
-        person = self._person(request)
+        person = self._caller(request)
+        if isinstance(person, Response):
+            return person
         entry = QueueEntry(request.path_params["item"], int(request.query_params.get("repeat") == "1"))
-        if person is None or not self._may_see(person, entry.item):
+        if not self._may_see(person, entry.item):
             return JSONResponse({"error": "no such item in your queue"}, 404)
-        return JSONResponse(self._entry(person, entry))
+        return JSONResponse(self.pages.entry(person, entry))
+
+    async def last(self, request: Request) -> Response:
+        """Return the entry of the person's last decision with its answers, to undo it; an empty object without one."""
+        person = self._caller(request)
+        if isinstance(person, Response):
+            return person
+        event = self.state.last_decision(person.name)
+        if event is None:
+            return JSONResponse({})
+        restored = {"answers": dict(event.answers), "note": event.note}
+        return JSONResponse(self.pages.entry(person, QueueEntry(event.item, event.repeat)) | {"restored": restored})
 
     async def events(self, request: Request) -> Response:
         """Store events of a browser; say of each what became of it."""
-        person = self._person(request)
-        if person is None or person.role == "owner":
-            return JSONResponse({"error": "not invited"}, 401)
+        person = self._caller(request)
+        if isinstance(person, Response):
+            return person
         try:
             values = replace_surrogates(json.loads(await request.body()))
         except (ValueError, RecursionError):
@@ -251,13 +282,6 @@ class ReviewHandlers:
             self._facts(person) | {"results": _as_json(verdicts), "warm_up": [one for one in told if one]}
         )
 
-    async def own_events(self, request: Request) -> Response:
-        """Return the ids of a person's stored events, so that the browser sends what an older copy lacks."""
-        person = self._person(request)
-        if person is None:
-            return JSONResponse({"error": "not invited"}, 401)
-        return JSONResponse([event.id for _, event in self.database.events() if event.person == person.name])
-
     # --- parts ---
 
     @property
@@ -272,6 +296,14 @@ class ReviewHandlers:
         cookie = request.cookies.get(self.cookie)
         return self.database.person_of(cookie) if cookie else None
 
+    def _caller(self, request: Request) -> Person | Response:
+        """Return the person whose page asks, or the refusal of a stranger and of a page of somebody else."""
+        person = self._person(request)
+        if person is None or person.role == "owner":
+            return JSONResponse({"error": "not invited"}, 401)
+        claimed = request.query_params.get("person", person.name)
+        return person if claimed == person.name else JSONResponse({"error": _foreign(claimed, person)}, 409)
+
     def _may_see(self, person: Person, item: str) -> bool:
         """Return whether an item is shown to a person: one to decide, or one that the person has decided."""
         if item not in self.state.kinds:
@@ -282,10 +314,7 @@ class ReviewHandlers:
 
     def _facts(self, person: Person) -> dict[str, Any]:
         progress = self.state.progress(person.name)
-        return {"done": progress.done, "total": progress.total, "stored": self.state.stored(person.name)}
-
-    def _entry(self, person: Person, entry: QueueEntry) -> dict[str, Any]:
-        return self.pages.entry(person, entry)
+        return {"done": progress.done, "total": progress.total}
 
     def _review_page(
         self,
@@ -306,7 +335,7 @@ class ReviewHandlers:
             "keys": {action: key for key, action in PAGE_KEYS.items()},
         }  # fmt: skip
         response = _page(
-            "review.html.j2", self,
+            "review.html.j2", self, person=person,
             html=Markup(html),  # noqa: S704  # rendered by a template that escapes
             progress=self.state.progress(person.name), message=message, event_id=new_event_id(),
             has_decided=self.state.last_decision(person.name) is not None,

@@ -23,6 +23,9 @@ let progress = { done: 0, total: 0 };
 let blanks = false;
 let drafts = new Map();
 let isEnd = false; // the server's last answer had the whole rest of the queue
+let stranger = null; // message while the browser is another person's
+let pointed = null; // input under the pointer when it went down
+let wasComplete = false; // the open entry's form had no open question when it was last looked at
 const gone = new Map(); // moment at which an entry left this page, by key
 
 const HELD = 20; // entries that a browser holds, and that can be undone without the server
@@ -40,7 +43,7 @@ setInterval(() => { if (document.visibilityState === "visible" && performance.no
 
 // --- store and server ---
 const store = await openStore(scope);
-const sync = makeSync(store, {
+const sync = makeSync(store, settings.person, {
   onState: (count, error) => {
     document.documentElement.toggleAttribute("data-sending", count > 0);
     waitingLine.hidden = !count && !error;
@@ -55,7 +58,22 @@ const sync = makeSync(store, {
       feedback.textContent = `Warm-up: ${one.right ? "right" : "not what was expected"}. ${one.explanation}`;
     }
   },
-  onRefused: (event, reason) => { showError(`A decision was refused: ${reason}`); },
+  onRefused: (event, reason) => {
+    // An undo that does not hold leaves nothing to decide.
+    if (event.kind === "withdrawal" && entries[0]?.restored && keyOf(entries[0]) === keyOf(event)) {
+      entries.shift();
+      draw();
+    }
+    feedback.hidden = false;
+    feedback.textContent = `Refused: ${reason}`;
+  },
+  // Nobody decides on the page of somebody else; what was decided here waits for its person.
+  onForeign: (message) => {
+    if (message === stranger) return;
+    stranger = message;
+    [entries, decided, isEnd] = [[], [], false];
+    draw();
+  },
 });
 
 const drawProgress = () => { progressLine.textContent = `${progress.done} of ${progress.total}`; };
@@ -91,17 +109,18 @@ const fetchEntries = async () => {
 };
 
 // --- the open entry ---
+const note = (className, textContent) => root.replaceChildren(Object.assign(document.createElement("p"), { className, textContent }));
 const draw = () => {
   const entry = entries[0];
+  if (stranger) return note("awaited foreign", stranger);
   if (!entry) {
-    const [className, textContent] = isEnd ? ["done", "Nothing is left for you now. Thank you."] : ["awaited", "The next items come from the server in a moment."];
-    root.replaceChildren(Object.assign(document.createElement("p"), { className, textContent }));
+    if (isEnd) note("done", "Nothing is left for you now. Thank you."); else note("awaited", "The next items come from the server in a moment.");
     const undo = Object.assign(document.createElement("button"), { type: "button", textContent: "Undo the last decision" });
     undo.dataset.action = "undo";
-    root.append(undo);
-    return;
+    return root.append(undo);
   }
   performance.mark("shown");
+  const hadFocus = root.contains(document.activeElement);
   root.innerHTML = entry.html; // rendered and escaped by the server
   const form = view.formOf(root);
   const draft = drafts.get(keyOf(entry)) || entry.restored;
@@ -113,17 +132,19 @@ const draw = () => {
   keys.show(document);
   if (entry.reference !== null && entry.reference !== undefined) view.drawDifference(root, entry.span, entry.reference);
   if (blanks) view.showBlanks(root, true);
-  view.refreshQuestions(form);
+  refresh();
   view.bringSpanIntoView(root);
+  // Whoever goes on by Tab and arrows begins at the first question, not at the top of the page.
+  if (hadFocus) form.querySelector("fieldset:not([hidden]) input")?.focus({ preventScroll: true });
   active = 0;
-  say(`Next item. ${progress.done} of ${progress.total} decided.`);
+  return say(`Next item. ${progress.done} of ${progress.total} decided.`);
 };
 
 const send = async (kind, extra = {}) => {
   const entry = entries[0];
   const form = view.formOf(root);
   const event = {
-    id: newId(), kind, item: entry.item, repeat: entry.repeat, protocol: settings.protocol,
+    id: newId(), kind, person: settings.person, item: entry.item, repeat: entry.repeat, protocol: settings.protocol,
     made_at: new Date().toISOString(), note: form.elements.note.value, active_s: active, ...extra,
   };
   await store.add(event, keyOf(entry));
@@ -140,10 +161,16 @@ const send = async (kind, extra = {}) => {
   tabs.postMessage({ gone: keyOf(entry) });
   sync.send().then(fill);
 };
+const refresh = (name) => {
+  const open = view.refreshQuestions(view.formOf(root), name);
+  wasComplete = !open;
+  return open;
+};
 const decide = async () => {
   const form = view.formOf(root);
-  const open = view.refreshQuestions(form);
-  if (open) return showError(`Not answered yet: ${open.querySelector("legend").firstChild.textContent.trim()}`);
+  if (!form) return undefined;
+  const open = refresh();
+  if (open) return showError(`Not answered yet: ${open.querySelector("legend").textContent.trim()}`);
   if (view.needsNote(form)) {
     showError("This answer needs a note; Ctrl+Enter or Send sends it.");
     return form.elements.note.focus();
@@ -152,10 +179,10 @@ const decide = async () => {
 };
 
 const undo = async () => {
-  const last = decided.pop() || await lastOnServer();
-  if (!last) return showError("There is nothing to undo.");
+  const last = stranger ? null : decided.pop() || await lastKept();
+  if (!last?.html) return showError("There is nothing to undo.");
   const event = {
-    id: newId(), kind: "withdrawal", item: last.item, repeat: last.repeat, protocol: settings.protocol,
+    id: newId(), kind: "withdrawal", person: settings.person, item: last.item, repeat: last.repeat, protocol: settings.protocol,
     made_at: new Date().toISOString(), answers: {}, note: "", active_s: 0,
   };
   await store.add(event, keyOf(last));
@@ -169,13 +196,15 @@ const undo = async () => {
   sync.send();
   return undefined;
 };
-const lastOnServer = async () => {
-  const events = [...await store.confirmed(), ...await store.waiting()].sort((a, b) => a.made_at < b.made_at ? -1 : 1);
-  const held = new Map();
-  for (const event of events) if (event.kind === "withdrawal") held.delete(keyOf(event)); else if (event.kind === "decision") { held.delete(keyOf(event)); held.set(keyOf(event), event); }
-  const last = [...held.values()].pop();
-  if (!last) return null;
-  return { ...await sync.entry(last.item, last.repeat), restored: { answers: last.answers, note: last.note } };
+// The last decision from before the page was opened: of those that wait, else of the server's.
+const lastKept = async () => {
+  const kept = new Map();
+  for (const event of await store.waiting()) {
+    kept.delete(keyOf(event));
+    if (event.kind === "decision") kept.set(keyOf(event), event);
+  }
+  const last = [...kept.values()].pop();
+  return last ? { ...await sync.entry(last.item, last.repeat), restored: { answers: last.answers, note: last.note } } : sync.last();
 };
 
 const askAgain = () => {
@@ -207,14 +236,23 @@ const enqueue = (work) => { busy = busy.then(work).catch((error) => showError(`N
 
 const choose = (input) => {
   input.checked = true;
-  changed();
+  answered(input, true);
 };
-const changed = () => {
+// An answer by a key or the pointer sends where it is the last one. An arrow or a blank only chooses: those who go through
+// a scale by arrows have not decided yet.
+const answered = (input, mayEnd) => {
   const form = view.formOf(root);
-  const open = view.refreshQuestions(form);
+  const field = input.closest("fieldset");
+  const before = wasComplete;
+  const open = refresh(mayEnd ? undefined : field.dataset.question);
   saveDraft();
-  if (!open && !view.needsNote(form)) enqueue(decide);
-  else if (!open) form.elements.note.focus();
+  if (open || !mayEnd) return;
+  const shown = view.shownQuestions(form);
+  const next = shown[shown.indexOf(field) + 1];
+  // After an undo everything is answered: the digits go through the questions, and the last one sends.
+  if (before && next) refresh(next.dataset.question);
+  else if (view.needsNote(form)) form.elements.note.focus();
+  else enqueue(decide);
 };
 const saveDraft = () => {
   const form = view.formOf(root);
@@ -225,16 +263,22 @@ const saveDraft = () => {
 };
 
 addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) {
-    if (event.key === "Enter" && event.ctrlKey) enqueue(decide);
+  pointed = null;
+  if (document.querySelector("dialog[open]")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey) {
+    if (event.key === "Enter" && event.ctrlKey && !event.repeat) enqueue(decide);
     return;
   }
   if (event.target instanceof HTMLTextAreaElement) {
     if (event.key === "Escape") event.target.blur();
     return;
   }
-  if (event.key === "?") { event.preventDefault(); openKeys(); return; }
   const key = event.key;
+  if (/^[a-z0-9]$/.test(key)) event.preventDefault();
+  // A key that is held down would answer one item after the other.
+  if (event.repeat) return;
+  if (key === "?") { event.preventDefault(); openKeys(); return; }
+  if (key === "Enter" && !event.target.closest("button, a, summary, input")) enqueue(decide);
   enqueue(() => {
     const form = view.formOf(root);
     const input = form && view.inputOf(form, key, keys.keyOf);
@@ -242,15 +286,21 @@ addEventListener("keydown", (event) => {
     const action = keys.action(key);
     return action && actions[action] ? actions[action]() : undefined;
   });
-  if (/^[a-z0-9]$/.test(key)) event.preventDefault();
 });
+addEventListener("pointerdown", (event) => { pointed = event.target.closest?.("label")?.querySelector("input[type=radio]") || null; });
 document.addEventListener("click", (event) => {
   const action = event.target.closest?.("[data-action]")?.dataset.action;
+  // An arrow makes a click, too; only the pointer went down before.
+  if (event.target === pointed) answered(pointed, true);
   if (!action) return;
   event.preventDefault();
   enqueue(actions[action]);
 });
-root.addEventListener("change", (event) => { if (event.target.matches("input[type=radio]")) changed(); });
+root.addEventListener("change", (event) => { if (event.target.matches("input[type=radio]") && event.target !== pointed) answered(event.target, false); });
+root.addEventListener("focusin", (event) => {
+  const field = event.target.closest("fieldset[data-question]");
+  if (field) refresh(field.dataset.question);
+});
 root.addEventListener("input", (event) => { if (event.target.matches("textarea")) saveDraft(); });
 document.addEventListener("submit", (event) => {
   if (!event.target.matches("form.answers")) return;
@@ -270,7 +320,7 @@ document.addEventListener("visibilitychange", () => { if (document.visibilitySta
 drafts = await store.drafts();
 keys.show(document);
 const first = view.formOf(root);
-if (first) { keys.learn(first); view.refreshQuestions(first); }
+if (first) { keys.learn(first); refresh(); }
 await sync.send();
 await fill();
 setInterval(() => { if (entries.length < HELD / 2) fill(); }, 10000);

@@ -1,7 +1,7 @@
-// What this browser keeps of one person's review, in IndexedDB: events that wait for the server, events that it
-// confirmed, and drafts. A write is on disk when its promise is done.
+// What this browser keeps of one person's review, in IndexedDB: events that wait for the server, and drafts. A write is on
+// disk when its promise is done.
 
-const STORES = { waiting: "id", confirmed: "id", drafts: "key" };
+const STORES = { waiting: "id", drafts: "key" };
 
 const done = (request) => new Promise((resolve, reject) => {
   request.onsuccess = () => resolve(request.result);
@@ -23,29 +23,21 @@ export const openStore = async (name) => {
     change(...stores.map((store) => transaction.objectStore(store)));
   });
   const read = (store) => done(database.transaction(store).objectStore(store).getAll());
+  // A clock that is set back must not put an undo before its decision.
+  let last = Math.max(0, ...(await read("waiting")).map((event) => event.place));
 
   return {
     waiting: async () => (await read("waiting")).sort((a, b) => a.place - b.place),
-    confirmed: () => read("confirmed"),
     drafts: async () => new Map((await read("drafts")).map((draft) => [draft.key, draft])),
     // An event and the end of its draft are one write: neither is there without the other.
-    add: (event, draftKey) => write(["waiting", "drafts"], (waiting, drafts) => {
-      waiting.put({ ...event, place: Date.now() + performance.now() / 1e6 });
-      drafts.delete(draftKey);
-    }),
-    confirm: (events) => write(["waiting", "confirmed"], (waiting, confirmed) => {
-      for (const event of events) {
-        waiting.delete(event.id);
-        confirmed.put(event);
-      }
-    }),
-    refuse: (events) => write(["waiting"], (waiting) => { for (const event of events) waiting.delete(event.id); }),
-    sendAgain: (events) => write(["waiting", "confirmed"], (waiting, confirmed) => {
-      for (const event of events) {
-        confirmed.delete(event.id);
-        waiting.put(event);
-      }
-    }),
+    add: (event, draftKey) => {
+      last = Math.max(last + 1, Date.now());
+      return write(["waiting", "drafts"], (waiting, drafts) => {
+        waiting.put({ ...event, place: last });
+        drafts.delete(draftKey);
+      });
+    },
+    remove: (events) => write(["waiting"], (waiting) => { for (const event of events) waiting.delete(event.id); }),
     saveDraft: (draft) => write(["drafts"], (drafts) => drafts.put(draft)),
   };
 };

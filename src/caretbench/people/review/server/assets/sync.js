@@ -10,26 +10,37 @@ const request = async (address, options = {}) => {
   return value;
 };
 
-export const makeSync = (store, { onState, onAnswer, onRefused }) => {
+// Every request names the person of this page: the browser may have become another person's since.
+export const makeSync = (store, name, { onState, onAnswer, onRefused, onForeign }) => {
+  const person = `person=${encodeURIComponent(name)}`;
   let pause = FIRST_PAUSE;
   let timer = null;
   let running = null;
 
+  const ask = async (address, options) => {
+    try {
+      const value = await request(address, options);
+      onForeign(null);
+      return value;
+    } catch (error) {
+      if (error.status === 409) onForeign(error.message);
+      throw error;
+    }
+  };
   const tell = async (error) => onState((await store.waiting()).length, error);
 
   const sendOnce = async () => {
     const waiting = await store.waiting();
     if (!waiting.length) return null;
     const batch = waiting.slice(0, 200);
-    const answer = await request("/api/events", {
+    const answer = await ask(`/api/events?${person}`, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(batch.map(({ place, ...event }) => event)),
     });
     const verdicts = new Map(answer.results.map((result) => [result.id, result]));
     const refused = batch.filter((event) => verdicts.get(event.id)?.status === "refused");
-    await store.confirm(batch.filter((event) => ["stored", "known"].includes(verdicts.get(event.id)?.status)));
-    await store.refuse(refused);
+    await store.remove(batch.filter((event) => verdicts.has(event.id)));
     for (const event of refused) onRefused(event, verdicts.get(event.id).reason);
     onAnswer(answer);
     return batch.length < waiting.length || answer;
@@ -52,22 +63,10 @@ export const makeSync = (store, { onState, onAnswer, onRefused }) => {
     return running;
   };
 
-  // An older copy of the database may have been put back: the server then knows fewer events than it confirmed.
-  const compare = async (stored) => {
-    const confirmed = await store.confirmed();
-    if (stored >= confirmed.length) return;
-    const known = new Set(await request("/api/mine"));
-    await store.sendAgain(confirmed.filter((event) => !known.has(event.id)));
-    await send();
-  };
-
   return {
     send,
-    queue: async (held) => {
-      const answer = await request(`/api/queue?held=${held.join(",")}`);
-      if (!(await store.waiting()).length) await compare(answer.stored);
-      return answer;
-    },
-    entry: (item, repeat) => request(`/api/entry/${item}?repeat=${repeat}`),
+    queue: (held) => ask(`/api/queue?${person}&held=${held.join(",")}`),
+    entry: (item, repeat) => ask(`/api/entry/${item}?${person}&repeat=${repeat}`),
+    last: () => ask(`/api/last?${person}`),
   };
 };

@@ -20,27 +20,29 @@ export const setAnswers = (form, answers) => {
   }
 };
 
-// Shows the questions that apply to the answers so far, and marks the open one. Returns it, or null.
-export const refreshQuestions = (form) => {
-  let open = null;
+export const shownQuestions = (form) => [...form.querySelectorAll("fieldset[data-question]:not([hidden])")];
+
+// Shows the questions that apply to the answers so far, and marks the active one: the named one, else the first without an
+// answer, else the first. Returns the first without an answer, or null.
+export const refreshQuestions = (form, name) => {
   for (const field of form.querySelectorAll("fieldset[data-question]")) {
     const answers = answersOf(form);
     const wanted = field.dataset.when.split(" ").filter(Boolean).map((text) => text.split("="));
-    field.hidden = wanted.some(([name, value]) => String(answers[name]) !== value);
-    field.classList.remove("open");
-    if (!open && !field.hidden && !field.querySelector("input:checked")) open = field;
+    field.hidden = wanted.some(([other, value]) => String(answers[other]) !== value);
+    field.classList.remove("active");
   }
-  open?.classList.add("open");
+  const shown = shownQuestions(form);
+  const open = shown.find((field) => !field.querySelector("input:checked")) || null;
+  (shown.find((field) => field.dataset.question === name) || open || shown[0]).classList.add("active");
   return open;
 };
 
 export const needsNote = (form) => [...form.querySelectorAll("input:checked[data-note]")].some((input) => !input.closest("fieldset").hidden)
   && !form.elements.note.value.trim();
 
-// The input that a key chooses: of the open question by digits, of any question by letters.
+// The input that a key chooses: of the active question by digits, of any question by letters.
 export const inputOf = (form, key, keyOf) => {
-  const open = form.querySelector("fieldset.open") || [...form.querySelectorAll("fieldset:not([hidden])")].pop();
-  const byDigit = open && [...open.querySelectorAll("input")].find((input) => !input.parentElement.querySelector("kbd[data-key-of]") && input.dataset.key === key);
+  const byDigit = [...form.querySelectorAll("fieldset.active input")].find((input) => !input.parentElement.querySelector("kbd[data-key-of]") && input.dataset.key === key);
   if (byDigit) return byDigit;
   return [...form.querySelectorAll("fieldset:not([hidden]) input")].find((input) => {
     const shown = input.parentElement.querySelector("kbd[data-key-of]");
