@@ -14,6 +14,7 @@ from caretbench.files import DataError
 from caretbench.people.review.database import ReviewDatabase
 from caretbench.people.review.exchange import export_review, import_decisions
 from caretbench.people.review.records import ReviewEvent
+from caretbench.people.review.state import ReviewState
 from tests.people.review.test_review_state import decided
 from tests.support.review_server import made_item, make_review
 
@@ -118,6 +119,23 @@ def test_a_broken_export_changes_nothing(tmp_path: Path) -> None:
     path.write_text("\n".join([*lines[:2], lines[2][:40], ""]))
     with pytest.raises(DataError, match=r"decisions\.jsonl:3"):
         imported(other, path)
+
+
+def test_a_copy_from_before_a_change_of_role_is_taken(tmp_path: Path) -> None:
+    one = review(tmp_path / "a", [])
+    shutil.copytree(one, tmp_path / "laptop")
+    with ReviewDatabase(tmp_path / "laptop" / "review.sqlite") as database:
+        database.add_events([decided("bob", ITEMS[0].id, "accept")])
+    with ReviewDatabase(one / "review.sqlite") as database:
+        database.invite("bob", "adjudicator", change_role=True)
+        database.remove("ann")
+    assert imported(one, tmp_path / "laptop" / "review.sqlite") == (1, 0, ())
+    with ReviewDatabase(one / "review.sqlite") as database:
+        assert {person.name: person.role for person in database.people()} == {
+            "bob": "adjudicator",
+            "eve": "adjudicator",
+        }
+        assert set(ReviewState(database).decisions(ITEMS[0].id)) == {"bob"}
 
 
 def test_another_role_or_protocol_is_refused(tmp_path: Path) -> None:

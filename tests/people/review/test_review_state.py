@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.files import DataError
 from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
 from caretbench.people.review.protocol import Answer, load_protocol
 from caretbench.people.review.queues import QueueEntry
@@ -121,6 +122,133 @@ def test_a_reopened_item_is_decided_again_by_the_same_people(database: ReviewDat
     state.add(decided("owner", one, "", kind="reopen"))
     assert state.settled(one).state == "open"
     assert all(one in open_items(state, name) for name in people)
+
+
+def disputed_item(state: ReviewState) -> tuple[str, list[str]]:
+    one = next(iter(state.kinds))
+    people = state.people_of(one)
+    for name, decision in zip(people, ("accept", "reject"), strict=True):
+        state.add(decided(name, one, decision))
+    return one, people
+
+
+def test_a_new_link_for_the_adjudicator_opens_nothing(database: ReviewDatabase) -> None:
+    state = ReviewState(database)
+    one, _ = disputed_item(state)
+    state.add(decided("eve", one, "reject"))
+    database.invite("eve", "reviewer")
+    for found in (state, ReviewState(database)):
+        found.refresh()
+        assert (found.settled(one).state, found.people["eve"].role) == ("adjudicated", "adjudicator")
+    # Another role is for what comes: what was adjudicated stays so.
+    database.invite("eve", "reviewer", change_role=True)
+    for found in (state, ReviewState(database)):
+        found.refresh()
+        assert (found.settled(one).state, found.people["eve"].role) == ("adjudicated", "reviewer")
+        assert open_items(found, "eve")
+    assert [(event.kind, event.role) for event in database.people_events()][-1] == ("invite", "reviewer")
+
+
+def test_a_reviewer_who_becomes_the_adjudicator_settles_no_own_item(database: ReviewDatabase) -> None:
+    state = ReviewState(database)
+    one, people = disputed_item(state)
+    database.invite(people[0], "adjudicator", change_role=True)
+    state.refresh()
+    assert set(state.decisions(one)) == set(people)
+    assert open_items(state, people[0]) == []
+    assert open_items(state, "eve") == [one]
+
+
+def test_an_adjudicated_item_stays_settled_whatever_people_do_afterwards(database: ReviewDatabase) -> None:
+    state = ReviewState(database)
+    one, people = disputed_item(state)
+    state.add(decided("eve", one, "reject"))
+    state.add(decided(people[0], one, "", kind="withdrawal"))
+    assert (state.settled(one).state, state.settled(one).value) == ("adjudicated", "reject")
+    assert all(one not in open_items(state, name) for name in ("ann", "bob", "cyd", "eve"))
+    state.add(decided("owner", one, "", kind="reopen"))
+    assert state.settled(one).state == "open"
+
+
+def test_notes_of_all_reach_the_settled_result(database: ReviewDatabase) -> None:
+    state = ReviewState(database)
+    one = next(iter(state.kinds))
+    for name, decision in zip([*state.people_of(one), "eve"], ("accept", "reject", "reject"), strict=True):
+        state.add(decided(name, one, decision).model_copy(update={"note": f"{name} says"}))
+    assert sorted(state.settled(one).notes) == sorted(f"{name} says" for name in [*state.decisions(one), "eve"])
+
+
+def test_first_decisions_are_those_before_a_question_or_a_reopening(database: ReviewDatabase) -> None:
+    state = ReviewState(database)
+    one, people = disputed_item(state)
+    # A slip that is corrected at once was never said.
+    state.add(decided(people[0], one, "", kind="withdrawal"))
+    state.add(decided(people[0], one, "accept"))
+    state.add(decided("eve", one, "", kind="send_back"))
+    state.add(decided(people[1], one, "accept"))
+    assert {event.answers["decision"] for event in state.decisions(one).values()} == {"accept"}
+    assert [state.first_decisions(one)[name].answers["decision"] for name in people] == ["accept", "reject"]
+    other = next(item_id for item_id in state.kinds if item_id != one)
+    name = state.people_of(other)[0]
+    state.add(decided(name, other, "reject"))
+    state.add(decided("owner", other, "", kind="reopen"))
+    state.add(decided(name, other, "accept"))
+    assert state.first_decisions(other)[name].answers["decision"] == "reject"
+
+
+def test_a_removed_person_blocks_nothing_and_may_come_back(database: ReviewDatabase) -> None:
+    state = ReviewState(database)
+    one, people = disputed_item(state)
+    theirs = [item_id for item_id in state.kinds if people[0] in state.people_of(item_id)]
+    state.add(decided("eve", one, "", kind="send_back"))
+    state.add(decided(people[1], one, "reject"))
+    database.remove(people[0])
+    state.refresh()
+    assert people[0] not in state.names("reviewer")
+    assert people[0] in state.decisions(one)
+    assert open_items(state, "eve") == [one]
+    for item_id in set(theirs) - {one}:
+        assert len(set(state.people_of(item_id)) - {people[0]}) == 2
+    with pytest.raises(DataError, match=r"nobody is called"):
+        database.remove(people[0])
+    database.invite(people[0], "reviewer")
+    state.refresh()
+    assert open_items(state, people[0])
+
+
+def test_an_erased_person_is_in_no_byte_of_the_review(database: ReviewDatabase) -> None:
+    state = ReviewState(database)
+    one = next(iter(state.kinds))
+    database.invite("Mallory.Q", "reviewer")
+    state.add(decided("Mallory.Q", one, "reject").model_copy(update={"note": "call me in Zanzibar"}))
+    state.add(decided("ann", one, "reject").model_copy(update={"note": "as Mallory.Q says"}))
+    with pytest.raises(DataError, match="nobody called Mallory"):
+        database.erase("Mallory.Q")
+    database.remove("Mallory.Q")
+    assert database.erase("Mallory.Q") == "person-1"
+    content = database.path.read_bytes()
+    assert b"Mallory" not in content
+    assert b"Zanzibar" not in content
+    state.refresh()
+    assert set(state.decisions(one)) == {"person-1", "ann"}
+    assert {event.note for event in state.decisions(one).values()} == {"person-1", "as person-1 says"}
+    assert [event.kind for event in database.people_events()][-2:] == ["remove", "erase"]
+    with pytest.raises(DataError, match="never changed"), database._transaction():
+        database._connection.execute("UPDATE events SET row = ''")
+
+
+def test_a_review_of_the_first_version_is_read(database: ReviewDatabase) -> None:
+    """Its roles become events, with the same ids in every copy."""
+    state = ReviewState(database)
+    one, _ = disputed_item(state)
+    state.add(decided("eve", one, "reject"))
+    with database._transaction():  # an earlier program wrote the file
+        for statement in ("DROP TABLE people_events", "PRAGMA user_version = 1"):
+            database._connection.execute(statement)
+    with ReviewDatabase(database.path) as found:
+        people = {event.person: event.role for event in found.people_events()}
+        assert people == {"ann": "reviewer", "bob": "reviewer", "cyd": "reviewer", "eve": "adjudicator"}
+        assert ReviewState(found).settled(one).state == "adjudicated"
 
 
 def test_the_owner_gives_an_item_to_somebody_else(database: ReviewDatabase) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from caretbench.metrics.agreement.coefficients import fleiss_kappa, krippendorff_alpha
+from caretbench.people.releases.datasheet import review_figures
 from caretbench.people.review.database import ReviewDatabase
+from caretbench.people.review.exchange import export_review
 from caretbench.people.review.protocol import Answer, load_protocol
 from caretbench.people.review.queues import rank
 from caretbench.people.review.records import HiddenItem, ReviewItem
@@ -16,6 +19,7 @@ from caretbench.people.review.review_items import problem_items
 from caretbench.people.review.state import ReviewState
 from caretbench.people.review.status import StatusTable, status_tables
 from caretbench.suites import load_problems, load_suite
+from tests.people.review.test_review_state import decided
 from tests.support.review_server import made_item, make_review
 from tests.support.simulated_people import decide_all
 
@@ -77,6 +81,53 @@ def test_labels_people_disputes_and_reasons_have_tables(folder: Path) -> None:
     assert sum(int(row[1]) for row in rows) >= int(title.split()[2])
     people = {row[0]: row for row in found["People"].rows}
     assert people["ann"][6] == "3"
+
+
+def test_agreement_is_from_before_the_adjudicator_asked(folder: Path) -> None:
+    """After a question people agree more: that is no agreement of theirs."""
+    before = tables(folder)["Agreement"]
+    with ReviewDatabase(folder / "review.sqlite") as database:
+        database.invite("eve", "adjudicator")
+        state = ReviewState(database)
+        for item in [item for item in state.kinds if state.is_disputed(item)]:
+            state.add(decided("eve", item, "", kind="send_back"))
+            for name in ("ann", "bob"):
+                state.add(decided(name, item, "accept"))
+        assert not any(state.is_disputed(item) for item in state.kinds)
+        alone = {item: state.first_decisions(item) for item in state.kinds}
+        export_review(database, folder)
+    assert tables(folder)["Agreement"] == before
+    rows = list(csv.DictReader((folder / "ratings.csv").read_text().splitlines()))
+    told = {(row["item"], row["person"]): row["answer"]
+            for row in rows if (row["first"], row["question"], row["repeat"]) == ("1", "decision", "0")}  # fmt: skip
+    assert told == {(item, name): one[name].answers["decision"] for item, one in alone.items() for name in one}
+    figures = review_figures(folder).questions["decision"]
+    assert f"{figures.alpha:.2f}" == {row[0]: row for row in before.rows}["decision"][4]
+
+
+def test_shares_of_reasons_are_of_rejections_as_in_the_paper(tmp_path: Path) -> None:
+    """The paper has one reason for each rejection: with two people and two reasons, shares were 163 %."""
+    make_review(tmp_path, [made_item(number) for number in range(4)], {"ann": "reviewer", "bob": "reviewer"})
+
+    def rule(_item: ReviewItem, person: str) -> Mapping[str, Answer]:
+        reason = "category" if person == "ann" else "too-simple"
+        return dict.fromkeys(SCALES, 2) | {"decision": "reject", "reason": reason}
+
+    decide_all(tmp_path, ["ann", "bob"], rule)
+    rows = {row[0][:10]: row[1:3] for row in tables(tmp_path)["Reasons of 4 rejections"].rows}
+    assert rows["Too simple"] == rows["The comple"] == ("4", "50%")
+
+
+def test_a_warm_up_counts_by_what_was_said_before_the_answer_was_told(tmp_path: Path) -> None:
+    hidden = HiddenItem(control="empty", expect={"decision": ("reject",)})
+    item = made_item(9, hidden=hidden).model_copy(update={"kind": "warm_up"})
+    make_review(tmp_path, [item], {"ann": "reviewer"})
+    with ReviewDatabase(tmp_path / "review.sqlite") as database:
+        state = ReviewState(database)
+        state.add(decided("ann", item.id, "accept"))
+        state.add(decided("ann", item.id, "", kind="withdrawal"))
+        state.add(decided("ann", item.id, "reject"))
+    assert tables(tmp_path)["People"].rows[0][5] == "0 of 1"
 
 
 def test_agreement_is_undefined_where_all_give_one_answer(tmp_path: Path) -> None:

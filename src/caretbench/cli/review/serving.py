@@ -1,4 +1,4 @@
-"""``caretbench review invite``, ``serve`` and ``demo``: people, their links, and the server."""
+"""``caretbench review invite``, ``remove``, ``serve`` and ``demo``: people, their links, and the server."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from caretbench.errors import UsageError
 
 if TYPE_CHECKING:
     from caretbench.people.review.database import ReviewDatabase
+    from caretbench.people.review.records import PersonRole
 
 Host = Annotated[str, typer.Option(help="Address to listen on. Only this machine reaches 127.0.0.1.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")]
@@ -26,10 +27,13 @@ def invite(
     folder: Folder,
     names: Annotated[list[str] | None, typer.Argument(help="Names of reviewers.", metavar="[NAME…]")] = None,
     adjudicator: Annotated[str | None, typer.Option(help="Name of the person who settles.")] = None,
+    change_role: Annotated[
+        bool, typer.Option("--change-role", help="Give people who are known another role. Default: they keep theirs.")
+    ] = False,
     host: Host = "127.0.0.1",
     port: Port = _PORT,
 ) -> None:
-    """Print a link for each person. It works once; a new one ends the old one and the person's cookie.
+    """Print a link for each person. It works once; a new one ends the old one and the person's cookie, not the role.
 
     Examples:
       caretbench review invite reviews/mine rater-1 rater-2 --adjudicator rater-3
@@ -37,11 +41,49 @@ def invite(
     if not names and adjudicator is None:
         raise UsageError("nobody to invite; give names, or --adjudicator")
     with open_review(folder) as database:
-        for name in names or ():
-            print_line(f"{name}: http://{host}:{port}/join/{database.invite(name, 'reviewer')}")
+        roles = {person.name: person.role for person in database.people()}
+        if adjudicator is not None and roles.get(adjudicator, "adjudicator") != "adjudicator" and not change_role:
+            raise UsageError(
+                f"{adjudicator} is a {roles[adjudicator]} of this review; another role needs --change-role"
+            )
+        invited: list[tuple[str, PersonRole]] = [(name, "reviewer") for name in names or ()]
         if adjudicator is not None:
-            print_line(f"{adjudicator}: http://{host}:{port}/join/{database.invite(adjudicator, 'adjudicator')}")
+            invited.append((adjudicator, "adjudicator"))
+        for name, role in invited:
+            print_line(f"{name}: http://{host}:{port}/join/{database.invite(name, role, change_role=change_role)}")
+            if roles.get(name, role) != role and not change_role:
+                print_note(f"{name} stays {roles[name]}; another role needs --change-role")
     print_note(f"next: caretbench review serve {folder}")
+
+
+@app.command("remove", cls=HelpCommand)
+def remove(
+    folder: Folder,
+    name: Annotated[str, typer.Argument(help="Name of a person.")],
+    erase: Annotated[
+        bool,
+        typer.Option(
+            "--erase", help="Also replace the name, and the person's notes, by person-N in every event. For good."
+        ),
+    ] = False,
+) -> None:
+    """End a person's part in a review: others get the open items. The decisions stay.
+
+    Examples:
+      caretbench review remove reviews/mine rater-9
+    """
+    from caretbench.people.review.exchange import erase_person
+
+    with open_review(folder) as database:
+        if not erase or name in {person.name for person in database.people()}:
+            database.remove(name)
+            print_line(f"{folder}: {name} takes no further part")
+        if erase:
+            new, rows = erase_person(database, name)
+            print_line(
+                f"{folder}: {name} is {new} in every event{f' and in {rows} ratings of the run' if rows else ''}"
+            )
+            print_note("files that were exported or copied before keep the name; export again, and delete them")
 
 
 @app.command("serve", cls=HelpCommand)

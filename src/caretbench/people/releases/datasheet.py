@@ -259,7 +259,8 @@ NO_REASON: Final = "no reason"
 class QuestionFigures(Row):
     """Agreement on one question: items with answers of at least two people, share of equal pairs, and alpha.
 
-    ``alpha`` is Krippendorff's, ordinal for numbers; None: nothing can disagree. ``mean`` is over items, of numbers.
+    Answers are what people decided alone, before any question of the adjudicator. ``alpha`` is Krippendorff's,
+    ordinal for numbers; None: nothing can disagree. ``mean`` is over items, of numbers.
     """
 
     items: int
@@ -314,9 +315,9 @@ def review_figures(folder: Path) -> ReviewFigures:
 
 def _people(path: Path) -> dict[str, Any]:
     """Return the fields that follow from the decisions."""
-    held = list(_held(path))
+    held = list(_reviewers(path, "holds"))
     answers: dict[str, dict[str, dict[str, Rating]]] = defaultdict(lambda: defaultdict(dict))
-    for item, event in held:
+    for item, event in _reviewers(path, "first"):
         for question, answer in event["answers"].items():
             # Exports of other tools may hold lists; no coefficient is about them.
             if isinstance(answer, int | str):
@@ -329,14 +330,16 @@ def _people(path: Path) -> dict[str, Any]:
     }
 
 
-def _held(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield item and event of the decisions that hold: those of reviewers, on items that are no controls."""
+def _reviewers(path: Path, which: Literal["holds", "first"]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield item and event of the decisions of reviewers that hold, or that they made alone; not on controls."""
     for number, row in read_lines(path):
         event = row.get("event")
         if not isinstance(event, dict) or not isinstance(event.get("answers"), dict) or "person" not in event:
             raise DataError(f"{path}:{number}: no decision of a review; `caretbench review export` writes this file")
         # A decision that was undone, a control, or the second decision of a person would count one item several times.
-        if row.get("holds") and row.get("kind") == "item" and row.get("role") == "reviewer" and not event.get("repeat"):
+        # Earlier exports do not say which decision was made alone.
+        counts = row.get("holds") if row.get(which) is None else row[which]
+        if counts and row.get("kind") == "item" and row.get("role") == "reviewer" and not event.get("repeat"):
             yield str(row.get("item")), event
 
 

@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
+import re
 import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from pydantic import ValidationError
 
 from caretbench.files import DataError, describe_validation_error
 from caretbench.people.review.protocol import Answer, ReviewProtocol
-from caretbench.people.review.records import ReviewEvent, ReviewItem, checked_name, now
+from caretbench.people.review.records import (
+    EventKind,
+    PersonRole,
+    ReviewEvent,
+    ReviewItem,
+    checked_name,
+    new_event_id,
+    now,
+)
 
 DATABASE_NAME: Final = "review.sqlite"
 """Name of the file in a review's folder."""
 
 _WAIT_S: Final = 10.0
 """Seconds for which a writer waits for another one."""
-
-PersonRole = Literal["reviewer", "adjudicator", "owner"]
 
 _MIGRATIONS: Final[Sequence[str]] = (
     """
@@ -34,6 +42,18 @@ _MIGRATIONS: Final[Sequence[str]] = (
     CREATE TABLE events (place INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, row TEXT NOT NULL) STRICT;
     CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
     CREATE TRIGGER events_remain BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END;
+    """,
+    # The id of an invitation that was no event yet is its row, so that two copies of a review have the same one.
+    """
+    CREATE TABLE people_events (place INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, row TEXT NOT NULL) STRICT;
+    INSERT INTO people_events (id, row) SELECT printf('%032x', rowid), json_object(
+        'schema_version', 1, 'id', printf('%032x', rowid), 'kind', 'invite', 'person', name, 'role', role,
+        'protocol', '', 'made_at', invited_at, 'received_at', invited_at
+    ) FROM people WHERE role != 'owner';
+    CREATE TRIGGER people_events_stay BEFORE UPDATE ON people_events
+        BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
+    CREATE TRIGGER people_events_remain BEFORE DELETE ON people_events
+        BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END;
     """,
 )
 """Steps from one version of the tables to the next; their number is the version (``user_version``)."""
@@ -118,9 +138,9 @@ class ReviewDatabase:
     # --- reading ---
 
     @property
-    def data_version(self) -> int:
-        """Number that changes when another process writes."""
-        return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+    def version(self) -> tuple[int, int]:
+        """Two numbers, one of which changes with every write: of another process, or of this one."""
+        return int(self._connection.execute("PRAGMA data_version").fetchone()[0]), self._connection.total_changes
 
     @property
     def identity(self) -> str:
@@ -169,9 +189,10 @@ class ReviewDatabase:
         ):
             yield place, _event(row, f"{self.path}: event {place}")
 
-    def last_event_place(self) -> int:
-        """Return the place of the last event, 0 without one."""
-        return int(self._connection.execute("SELECT coalesce(max(place), 0) FROM events").fetchone()[0])
+    def people_events(self) -> list[ReviewEvent]:
+        """Return all events that are about a person, in their order."""
+        rows = self._connection.execute("SELECT row FROM people_events ORDER BY place")
+        return sorted((_event(row, f"{self.path}: people") for (row,) in rows), key=lambda event: event.order)
 
     def people(self) -> list[Person]:
         """Return all people, in the order in which they were invited."""
@@ -195,20 +216,33 @@ class ReviewDatabase:
         with self._transaction():
             return self._insert_events(events)
 
-    def merge(self, people: Iterable[Person], items: Iterable[ReviewItem], events: Sequence[ReviewEvent]) -> int:
-        """Store people (without a link), items and events that are not there yet, all or none; return new events."""
+    def merge(self, people: Sequence[ReviewEvent], items: Iterable[ReviewItem], events: Sequence[ReviewEvent]) -> int:
+        """Store new events about people (who get no link), items and events, all or none; return the new events."""
         with self._transaction():
-            self._connection.executemany(
-                # The empty text is the hash of no secret, so that no link leads to them until they are invited.
-                "INSERT OR IGNORE INTO people VALUES (?, ?, ?, '')",
-                ((person.name, person.role, now()) for person in people),
-            )
+            self._insert_events(people, "people_events")
+            latest = {event.person: event for event in self.people_events() if event.kind != "erase"}
+            for name, event in latest.items():
+                if event.kind == "remove":
+                    self._forget(name)
+                else:
+                    self._connection.execute(
+                        # The empty text is the hash of no secret, so that no link leads to them until they are invited.
+                        "INSERT INTO people VALUES (?, ?, ?, '') ON CONFLICT (name) DO UPDATE SET role = ?2",
+                        (name, event.role or "reviewer", event.made_at),
+                    )
             self._insert_items(items)
             return sum(self._insert_events(events))
 
-    def invite(self, name: str, role: PersonRole) -> str:
-        """Return the secret of a new link for a person; an earlier link and the person's cookies end."""
+    def invite(self, name: str, role: PersonRole, *, change_role: bool = False) -> str:
+        """Return the secret of a new link for a person; an earlier link and the person's cookies end.
+
+        A person who is known keeps the role, unless ``change_role`` is true.
+        """
         secret = secrets.token_urlsafe(32)
+        known = {person.name: person.role for person in self.people()}.get(name)
+        # A new link for the adjudicator must not open what the adjudicator has settled.
+        if known is not None and not change_role:
+            role = known
         with self._transaction():
             self._connection.execute(
                 "INSERT INTO people VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET role = ?2, link = ?4",
@@ -216,7 +250,69 @@ class ReviewDatabase:
             )
             # Whoever had the earlier link, perhaps by mistake, is out at once.
             self._connection.execute("DELETE FROM sessions WHERE person = ?", (name,))
+            if role not in {known, "owner"}:
+                self._insert_events([self._about("invite", name, role)], "people_events")
         return secret
+
+    def remove(self, name: str) -> None:
+        """End a person's part: the link and the cookies end; the decisions stay.
+
+        Raises:
+            DataError: there is no such person.
+        """
+        known = {person.name: person.role for person in self.people() if person.role != "owner"}
+        if name not in known:
+            raise DataError(f"{self.path}: nobody is called {name}; known: {', '.join(known) or 'nobody'}")
+        with self._transaction():
+            self._forget(name)
+            self._insert_events([self._about("remove", name, known[name])], "people_events")
+
+    def erase(self, name: str) -> str:
+        """Replace the name of a person who was removed in all events, and the person's notes; return the new name.
+
+        This is the one change of stored events, and it is an event itself.
+
+        Raises:
+            DataError: the person takes part, or no event has the name.
+        """
+        found = {table: self._rows_of(table) for table in ("events", "people_events")}
+        names = {event.person for rows in found.values() for _, event in rows}
+        if name not in names or name in {person.name for person in self.people()}:
+            raise DataError(f"{self.path}: nobody called {name} was removed")
+        new = next(one for number in itertools.count(1) if (one := f"person-{number}") not in names)
+        mention = re.compile(rf"(?<![\w@-]){re.escape(name)}(?![\w@-])")
+        with self._transaction():
+            for table, rows in found.items():
+                self._connection.execute(f"DROP TRIGGER {table}_stay")
+                for place, event in rows:
+                    own = event.person == name
+                    # An option that needs a note is no answer without one.
+                    note = new if own and event.note.strip() else mention.sub(new, event.note)
+                    if own or note != event.note:
+                        changed = event.model_copy(update={"person": new if own else event.person, "note": note})
+                        self._connection.execute(
+                            f"UPDATE {table} SET row = ? WHERE place = ?",  # noqa: S608  # one of two names above
+                            (changed.model_dump_json(), place),
+                        )
+                self._connection.execute(
+                    f"CREATE TRIGGER {table}_stay BEFORE UPDATE ON {table} "
+                    "BEGIN SELECT RAISE(ABORT, 'events are never changed'); END"
+                )
+            self._insert_events([self._about("erase", new, None)], "people_events")
+        with self._faults():
+            self._connection.execute("VACUUM")  # free pages of the file still had the name
+        return new
+
+    def _rows_of(self, table: str) -> list[tuple[int, ReviewEvent]]:
+        rows = self._connection.execute(f"SELECT place, row FROM {table} ORDER BY place")  # noqa: S608  # as above
+        return [(place, _event(row, f"{self.path}: {table} {place}")) for place, row in rows]
+
+    def _forget(self, name: str) -> None:
+        self._connection.execute("DELETE FROM people WHERE name = ?", (name,))
+        self._connection.execute("DELETE FROM sessions WHERE person = ?", (name,))
+
+    def _about(self, kind: EventKind, name: str, role: PersonRole | None) -> ReviewEvent:
+        return invitation(name, role, self.protocol().key).model_copy(update={"kind": kind})
 
     def invited(self, secret: str) -> Person | None:
         """Return the person whose unused link has this secret, or None."""
@@ -251,10 +347,11 @@ class ReviewDatabase:
         )
         return self._connection.total_changes - before
 
-    def _insert_events(self, events: Sequence[ReviewEvent]) -> list[bool]:
+    def _insert_events(self, events: Sequence[ReviewEvent], table: str = "events") -> list[bool]:
         return [
             self._connection.execute(
-                "INSERT OR IGNORE INTO events (id, row) VALUES (?, ?)", (event.id, event.model_dump_json())
+                f"INSERT OR IGNORE INTO {table} (id, row) VALUES (?, ?)",  # noqa: S608  # one of two tables
+                (event.id, event.model_dump_json()),
             ).rowcount
             > 0
             for event in events
@@ -294,6 +391,14 @@ class ReviewDatabase:
             raise OSError(f"{self.path}: {error}") from error
         except sqlite3.DatabaseError as error:
             raise DataError(f"{self.path}: {error}; put a copy of the file back") from None
+
+
+def invitation(name: str, role: PersonRole | None, protocol: str) -> ReviewEvent:
+    """Return the event by which a person gets a role."""
+    moment = now()
+    return ReviewEvent(
+        id=new_event_id(), kind="invite", person=name, role=role, protocol=protocol, made_at=moment, received_at=moment
+    )
 
 
 def _event(text: str, where: str) -> ReviewEvent:

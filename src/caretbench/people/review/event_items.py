@@ -11,7 +11,7 @@ from caretbench.judging.answers import answer_key
 from caretbench.people.review.database import ReviewDatabase
 from caretbench.people.review.protocol import ReviewProtocol
 from caretbench.people.review.queues import rank
-from caretbench.people.review.records import HiddenItem, ReviewItem, ShownItem
+from caretbench.people.review.records import HiddenItem, ReviewEvent, ReviewItem, ShownItem
 from caretbench.people.review.state import ReviewState
 from caretbench.people.telemetry.event_features import outcome_of_texts, secret_texts
 from caretbench.people.telemetry.events import FAILED_OUTCOMES, CompletionEvent, EventReader, EventTexts
@@ -104,16 +104,18 @@ def event_codes(database: ReviewDatabase) -> list[EventCodes]:
         final = state.final_decision(item_id)
         if not decisions:
             continue
-        answers = {
-            person: {name: str(value) for name, value in one.answers.items()} for person, one in decisions.items()
-        }
-        settled = None if final is None else {name: str(value) for name, value in final.answers.items()}
+        alone = {person: _codes(one) for person, one in state.first_decisions(item_id).items()}
         # Saturation is about when a code first occurred, so the order of coding counts.
-        last = max(event.made_at for event in decisions.values())
-        found.append((last, EventCodes(item.problem_id, answers, settled)))
+        last = max(event.moment for event in decisions.values())
+        answers = {person: _codes(one) for person, one in decisions.items()}
+        found.append((last, EventCodes(item.problem_id, answers, None if final is None else _codes(final), alone)))
     if not found:
         raise DataError(
             f"{database.path}: nobody has coded an event; make a review of events with `caretbench review new FOLDER "
             "--protocol event-codes --events FILE`"
         )
     return [codes for _, codes in sorted(found, key=lambda entry: (entry[0], entry[1].event))]
+
+
+def _codes(event: ReviewEvent) -> dict[str, str]:
+    return {name: str(value) for name, value in event.answers.items()}

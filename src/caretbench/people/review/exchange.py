@@ -12,13 +12,14 @@ from typing import Final, NamedTuple
 from caretbench.build.validation.reviewed import REJECTED, SETTLED_NAME, ReviewedProblem
 from caretbench.errors import check_folder_is_writable
 from caretbench.files import DataError, read_rows, write_atomically, write_rows
-from caretbench.people.review.database import Person, PersonRole, ReviewDatabase
+from caretbench.people.review.database import ReviewDatabase, invitation
 from caretbench.people.review.protocol import ReviewProtocol
-from caretbench.people.review.queues import QueueEntry
 from caretbench.people.review.records import (
     OWN_KINDS,
     OWNER,
+    PEOPLE_KINDS,
     EventKind,
+    PersonRole,
     ReviewEvent,
     ReviewItem,
     checked_name,
@@ -32,7 +33,7 @@ from caretbench.runs.run_folder import RunFolder
 
 RATING_FIELDS: Final = (
     "item", "problem", "suite", "language", "labels", "kind", "person", "role", "repeat", "question", "answer", "note",
-    "seconds", "holds", "made_at",
+    "seconds", "holds", "first", "made_at",
 )  # fmt: skip
 """Columns of ``ratings.csv``."""
 
@@ -42,7 +43,11 @@ FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 class ExportedDecision(Row):
-    """One event of one person, with the item; ``holds``: it is a decision, and no later event took its place."""
+    """One event of one person, with the item.
+
+    ``holds``: it is a decision, and no later event took its place. ``first``: it is what the person decided alone,
+    which agreement is about; None in files of earlier versions.
+    """
 
     item: str
     problem_id: str
@@ -52,15 +57,16 @@ class ExportedDecision(Row):
     kind: str
     role: PersonRole
     holds: bool
+    first: bool | None = None
     event: ReviewEvent
 
 
 def export_review(database: ReviewDatabase, folder: Path) -> dict[str, int]:
     """Write the files of an export; return the number of rows of each.
 
-    ``decisions.jsonl`` has every event, ``ratings.csv`` every answer of a decision, ``settled.jsonl`` the result of
-    each item, ``rejections.jsonl`` the rejected ones. Rows are sorted by item, person and time, whatever the order in
-    which events arrived.
+    ``decisions.jsonl`` has every event about an item, ``ratings.csv`` every answer of a decision, ``settled.jsonl`` the
+    result of each item, ``rejections.jsonl`` the rejected ones. Rows are sorted by item, person and time, whatever the
+    order in which events arrived.
     """
     state = ReviewState(database)
     items = {item_id: item for _, item_id, item in database.items()}
@@ -89,18 +95,17 @@ def export_review(database: ReviewDatabase, folder: Path) -> dict[str, int]:
 
 
 def _decisions(database: ReviewDatabase, state: ReviewState, items: Mapping[str, ReviewItem]) -> list[ExportedDecision]:
-    roles: dict[str, PersonRole] = {person.name: person.role for person in state.people.values()}
+    first = {event.id for item in items for repeat in (0, 1) for event in state.first_decisions(item, repeat).values()}
     events = (event for _, event in database.events() if event.item in items)
     rows = []
     # Two copies of a review that received the same events in another order export the same bytes.
     for event in sorted(events, key=lambda one: (one.item, one.person, *one.order)):
         item = items[event.item]
-        held = state.decision(event.person, QueueEntry(event.item, event.repeat))
         rows.append(
             ExportedDecision(
                 item=event.item, problem_id=item.problem_id, suite=item.suite, language=item.language,
-                answer=item.answer, kind=item.kind, holds=held is not None and held.id == event.id, event=event,
-                role="owner" if event.person == OWNER else roles.get(event.person, "reviewer"),
+                answer=item.answer, kind=item.kind, holds=state.holds(event),
+                first=event.id in first, event=event, role=state.role(event),
             )
         )  # fmt: skip
     return rows
@@ -116,7 +121,7 @@ def _rating_lines(
             yield (
                 row.item, row.problem_id, row.suite, row.language, labels, row.kind, event.person, row.role,
                 event.repeat, question, answer, event.note, "" if event.active_s is None else event.active_s,
-                int(row.holds), event.made_at,
+                int(row.holds), int(bool(row.first)), event.moment,
             )  # fmt: skip
 
 
@@ -140,9 +145,9 @@ class ImportedRows(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """Rows of one file: its people, the items that it has, and its events with their places in it."""
+    """Rows of one file: events about people, the items that it has, and its other events with their places in it."""
 
-    people: tuple[Person, ...]
+    people: tuple[ReviewEvent, ...]
     items: tuple[ReviewItem, ...]
     events: tuple[tuple[str, ReviewEvent], ...]
 
@@ -165,24 +170,41 @@ def import_decisions(database: ReviewDatabase, paths: Iterable[Path]) -> Importe
     choices = {item_id: len(item.shown.choices) for _, item_id, item in database.items()}
     # Items of the copy first: a decision of it may be about one that only it has.
     choices |= {item.id: len(item.shown.choices) for source in sources for item in source.items}
-    roles = {person.name: person.role for person in database.people()}
-    added: dict[str, Person] = {}
+    known = database.people_events()
+    here = {event.person for event in known}
+    people: dict[str, ReviewEvent] = {}
     for source in sources:
-        for person in source.people:
-            # A reviewer of one machine who adjudicates on the other would settle items that the same person decided.
-            known = roles.get(person.name, person.role)
-            if known != person.role:
-                raise DataError(f"{database.path}: {person.name} is {known} here, and {person.role} in the import")
-            if person.name not in roles:
-                roles[person.name] = person.role
-                added[person.name] = person
+        _check_roles(database.path, known, source.people)
+        for event in source.people:
+            # Exports have no invitations: an unknown person gets one, a known person needs none.
+            if event.protocol or event.person not in here:
+                people[event.id] = event.model_copy(update={"protocol": protocol.key})
+        known = [*known, *source.people]
         for where, event in source.events:
             _check(where, event, protocol, choices)
     events = {event.id: event for source in sources for _, event in source.events}
     new = database.merge(
-        list(added.values()), [item for source in sources for item in source.items], list(events.values())
+        list(people.values()), [item for source in sources for item in source.items], list(events.values())
     )
+    added = {event.person for event in people.values() if event.kind == "invite"} - here
     return ImportedRows(new, len(events) - new, tuple(sorted(added)))
+
+
+def _check_roles(path: Path, here: Sequence[ReviewEvent], theirs: Sequence[ReviewEvent]) -> None:
+    """Raise DataError if a person of the import never had the role here that the person got there."""
+    had: dict[str, dict[str, None]] = defaultdict(dict)
+    ids = {event.id for event in here}
+    for event in here:
+        if event.role is not None:
+            had[event.person][event.role] = None
+    for event in theirs:
+        # A copy that shares the invitation has the same person; two people of one name were invited apart.
+        if event.id in ids:
+            del had[event.person]
+    for event in theirs:
+        if event.role is not None and event.person in had and event.role not in had[event.person]:
+            known = " and ".join(had[event.person])
+            raise DataError(f"{path}: {event.person} is {known} here, and {event.role} in the import")
 
 
 def _check(where: str, event: ReviewEvent, protocol: ReviewProtocol, choices: dict[str, int]) -> None:
@@ -191,6 +213,10 @@ def _check(where: str, event: ReviewEvent, protocol: ReviewProtocol, choices: di
     # A file can claim anything: decisions in the owner's name would have no queue and no control.
     if event.person == OWNER and event.kind in OWN_KINDS:
         raise DataError(f"{where}: person: the owner of a review decides no item")
+    if event.person != OWNER and event.kind == "reopen":
+        raise DataError(f"{where}: person: only the owner opens an item again")
+    if event.kind in PEOPLE_KINDS:
+        raise DataError(f"{where}: kind: {event.kind} is about no item; people come with a copy of review.sqlite")
     if event.person != OWNER:
         try:
             checked_name(event.person)
@@ -208,18 +234,19 @@ def _check(where: str, event: ReviewEvent, protocol: ReviewProtocol, choices: di
 def _read(path: Path, protocol: ReviewProtocol) -> _Source:
     if path.suffix == ".jsonl":
         rows = list(read_rows(path, ExportedDecision))
-        people = {row.event.person: Person(row.event.person, row.role, joined=False) for row in rows}
-        events = tuple((f"{path}:{line}", row.event) for line, row in enumerate(rows, 1))
-        return _Source(tuple(person for person in people.values() if person.role != "owner"), (), events)
+        people = {(row.event.person, row.role): row.role for row in rows if row.role != "owner"}
+        return _Source(
+            tuple(invitation(name, role, "") for (name, _), role in people.items()),
+            (),
+            tuple((f"{path}:{line}", row.event) for line, row in enumerate(rows, 1)),
+        )
     with ReviewDatabase(path) as other:
         theirs = other.protocol()
         # Exports have the key alone; a database has the whole protocol, so that an edited one is found.
         if theirs.key != protocol.key or theirs.fingerprint != protocol.fingerprint:
             raise DataError(f"{path}: protocol: {theirs.key} with other questions; this review is by {protocol.key}")
         return _Source(
-            tuple(person for person in other.people() if person.role != "owner"),
-            tuple(item for _, _, item in other.items()),
-            tuple(_places(path, other)),
+            tuple(other.people_events()), tuple(item for _, _, item in other.items()), tuple(_places(path, other))
         )
 
 
@@ -348,12 +375,34 @@ def write_human_ratings(database: ReviewDatabase, state: ReviewState, folder: Ru
     check_folder_is_writable(folder.path, "export the ratings of a copy of the run")
     rows = review_ratings(database, state, folder)
     # An export that is repeated replaces its own rows, also those of decisions that were undone since.
-    ours = {(name, state.protocol.criterion) for name in state.people} | {(row.rater, row.criterion) for row in rows}
+    names = {*state.people, *(event.person for event in database.people_events())}
+    ours = {(name, state.protocol.criterion) for name in names} | {(row.rater, row.criterion) for row in rows}
     path = folder.path / RATINGS_NAME
     stored = list(read_rows(path, HumanRating)) if path.exists() else []
     kept = [row for row in stored if (row.rater, row.criterion) not in ours]
     write_rows(path, [*kept, *rows])
     return WrittenRatings(path, len(rows), len(kept))
+
+
+def erase_person(database: ReviewDatabase, name: str) -> tuple[str, int]:
+    """Replace a removed person's name in all events and in the run's ratings; return the new name and their number.
+
+    Raises:
+        DataError: the person takes part, or no event has the name.
+    """
+    criterion = database.protocol().criterion
+    about = database.fact("run")
+    path = Path(about) / RATINGS_NAME if about else None
+    new = database.erase(name)
+    if path is None or not path.exists():
+        return new, 0
+    rows = list(read_rows(path, HumanRating))
+    changed = [
+        row.model_copy(update={"rater": new}) if (row.rater, row.criterion) == (name, criterion) else row
+        for row in rows
+    ]
+    write_rows(path, changed)
+    return new, sum(before != after for before, after in zip(rows, changed, strict=True))
 
 
 def reopen_items(state: ReviewState, items: Sequence[str], note: str = "") -> int:

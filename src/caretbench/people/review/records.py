@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
@@ -79,11 +80,19 @@ class ReviewItem(Row):
         return sha256_text(self.problem_id, self.kind, self.shown.model_dump_json())[:16]
 
 
-EventKind = Literal["decision", "withdrawal", "later", "send_back", "reopen", "assign", "release"]
+PersonRole = Literal["reviewer", "adjudicator", "owner"]
+
+EventKind = Literal[
+    "decision", "withdrawal", "later", "send_back", "reopen", "assign", "release", "invite", "remove", "erase"
+]
 """``decision``: a person's answers; the last one counts. ``withdrawal``: a decision is undone. ``later``: the item goes
 to the end of the person's queue. ``send_back``: the adjudicator asks the people of an item to decide again.
 Made by the owner: ``reopen``: everybody decides an item again; ``assign`` and ``release``: ``person`` gets an item, or
-no longer has it."""
+no longer has it; ``invite``: ``person`` gets a ``role``; ``remove``: the person takes no further part; ``erase``: the
+person's name and notes were replaced by this ``person``."""
+
+PEOPLE_KINDS: Final = frozenset({"invite", "remove", "erase"})
+"""Kinds of events that are about a person and no item."""
 
 OWN_KINDS: Final = frozenset({"decision", "withdrawal", "later", "send_back"})
 """Kinds of events that their person made; the others are made by the owner."""
@@ -97,7 +106,12 @@ _MAXIMUM_TIME_TEXT = 40
 
 def now() -> str:
     """Return the time in ISO 8601, UTC, with microseconds."""
-    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return _utc(datetime.now(UTC))
+
+
+def _utc(moment: datetime) -> str:
+    # One zone and one number of digits: events are ordered by comparing these texts.
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _is_time(text: str) -> str:
@@ -107,8 +121,7 @@ def _is_time(text: str) -> str:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise UsageError("a time needs its zone: 2026-01-31T12:00:00Z")
-    # One zone and one number of digits: events are ordered by comparing these texts.
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return _utc(moment)
 
 
 Time = Annotated[str, AfterValidator(_is_time)]
@@ -118,7 +131,7 @@ Note = Annotated[str, StringConstraints(max_length=20_000)]
 
 
 class ReviewEvent(Row):
-    """One thing that a person did.
+    """One thing that a person did, or that the owner did about an item or a person.
 
     ``id`` is made where the event happens (in the browser), so that a second submit is the same event. ``repeat`` is 1
     for a person's second decision of an item that comes twice. ``active_s`` are the seconds in which the item was open
@@ -129,11 +142,17 @@ class ReviewEvent(Row):
     id: EventId
     kind: EventKind
     person: str
-    item: str
+    role: PersonRole | None = None
+    """Role in which the person acted, or gets by an ``invite``. None: the role of the first invitation."""
+    item: str = ""
     repeat: int = Field(default=0, ge=0, le=1)
     protocol: str
     """Name and version of the protocol that was decided by."""
     made_at: Time
+    """Time by the clock of the browser."""
+    offset_s: float | None = Field(default=0.0, allow_inf_nan=False)
+    """Clock of the server minus that of the browser in seconds, when the event was sent. None: the browser's time
+    cannot be right, and the time of arrival counts."""
     received_at: Time
     answers: Mapping[str, Answer] = Field(default_factory=dict)
     note: Note = ""
@@ -141,11 +160,24 @@ class ReviewEvent(Row):
     simulated: bool = False
     """True: made by a program in a test. No report calls such ratings validated."""
 
+    @cached_property
+    def moment(self) -> str:
+        """Time at which the event was made, by the clock of the server."""
+        if self.offset_s is None:
+            return self.received_at
+        if not self.offset_s:
+            return min(self.made_at, self.received_at)
+        try:
+            made = datetime.fromisoformat(self.made_at) + timedelta(seconds=self.offset_s)
+        except OverflowError:  # the year 9999
+            return self.received_at
+        return min(_utc(made), self.received_at)
+
     @property
     def order(self) -> tuple[str, str, str]:
-        """Key that orders the events of one person: by the time at which they were made, then by id."""
+        """Key that orders events: by the time at which they were made, then by arrival, then by id."""
         # A browser without a connection sends its events later, so the order of arrival is not that of deciding.
-        return (self.made_at, self.received_at, self.id)
+        return (self.moment, self.received_at, self.id)
 
 
 def new_event_id() -> str:

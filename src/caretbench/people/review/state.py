@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect, insort
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -11,7 +12,7 @@ from caretbench.files import DataError
 from caretbench.people.review.database import Person, ReviewDatabase
 from caretbench.people.review.protocol import Answer, ReviewProtocol
 from caretbench.people.review.queues import PersonQueue, QueueEntry, QueueProgress, ranked_people
-from caretbench.people.review.records import ReviewEvent, ReviewItem
+from caretbench.people.review.records import OWNER, PersonRole, ReviewEvent, ReviewItem
 
 SettledState = Literal["open", "agreed", "disputed", "adjudicated", "no_majority"]
 """``open``: decisions are missing. ``disputed``: the adjudicator must settle. ``no_majority``: the item is dropped."""
@@ -28,26 +29,35 @@ class Settled(NamedTuple):
     notes: tuple[str, ...]
 
 
-def settle(protocol: ReviewProtocol, decisions: Sequence[ReviewEvent], final: ReviewEvent | None = None) -> Settled:
+def settle(
+    protocol: ReviewProtocol,
+    decisions: Sequence[ReviewEvent],
+    final: ReviewEvent | None = None,
+    *,
+    stands: bool = False,
+) -> Settled:
     """Return the settled result of an item.
 
     Args:
         protocol: The protocol of the review.
         decisions: Decisions of the reviewers that hold, one for each person.
         final: Decision of the adjudicator, which counts where the others differ.
+        stands: The others differed when ``final`` was made: it counts whatever they did since.
     """
     means = _means(protocol, decisions)
+    rule, question = protocol.settlement.rule, protocol.settlement.question
+    if final is not None and stands and question is not None:
+        return _with_reasons(protocol, "adjudicated", final.answers[question], means, [final], decisions)
     # Not settled by those who were quick: their agreement says nothing of the ones to come.
     if len(decisions) < protocol.people:
-        return Settled("open", None, means, (), ())
-    rule, question = protocol.settlement.rule, protocol.settlement.question
+        return Settled("open", None, means, (), _notes(decisions))
     if rule == "mean" or question is None:
         return Settled("agreed", None, means, (), _notes(decisions))
     # The adjudicator counts only where people differ, so that an early decision cannot overrule them.
     if rule == "adjudicate" and answers_differ(protocol, decisions):
         if final is None:
             return Settled("disputed", None, means, (), _notes(decisions))
-        return _with_reasons(protocol, "adjudicated", final.answers[question], means, [final])
+        return _with_reasons(protocol, "adjudicated", final.answers[question], means, [final], decisions)
     value = _value(protocol, [event.answers[question] for event in decisions])
     if value is None:
         return Settled("no_majority", None, means, (), _notes(decisions))
@@ -87,21 +97,22 @@ def _with_reasons(
     value: Answer,
     means: Mapping[str, float],
     decisions: Sequence[ReviewEvent],
+    others: Sequence[ReviewEvent] = (),
 ) -> Settled:
     name = protocol.settlement.question
     # Reasons of those who were outvoted are no reasons of the result.
     same = [event for event in decisions if name is not None and event.answers.get(name) == value]
     following = [question.name for question in protocol.questions if name in question.when]
     reasons = sorted({str(event.answers[one]) for event in same for one in following if one in event.answers})
-    return Settled(state, value, means, tuple(reasons), _notes(decisions))
+    return Settled(state, value, means, tuple(reasons), _notes([*others, *decisions]))
 
 
 def _notes(decisions: Sequence[ReviewEvent]) -> tuple[str, ...]:
     return tuple(event.note for event in sorted(decisions, key=lambda event: event.person) if event.note.strip())
 
 
-_NEVER = ("", "", "")
-"""Order of an event before all others."""
+Order = tuple[str, str, str]
+"""Order of an event."""
 
 
 class ReviewState:
@@ -115,29 +126,44 @@ class ReviewState:
         self._database = database
         self.protocol: ReviewProtocol = database.protocol()
         self.seed = int(database.fact("seed") or 0)
-        self.people: dict[str, Person] = {}
         self.kinds: dict[str, str] = {}
         """Kind of every item by id."""
         self.replaced: set[str] = set()
         """Items that have a successor: nobody decides them any more."""
-        self._latest: dict[QueueEntry, dict[str, ReviewEvent]] = defaultdict(dict)
-        self._former: dict[QueueEntry, dict[str, ReviewEvent]] = defaultdict(dict)
-        self._later: dict[str, dict[QueueEntry, None]] = defaultdict(dict)
-        self._assigned: dict[str, dict[str, ReviewEvent]] = defaultdict(dict)
-        self._sent_back: dict[str, ReviewEvent] = {}
-        self._reopened: dict[str, tuple[str, str, str]] = {}
-        self._queues: dict[str, PersonQueue] = {}
-        self._last_item = self._last_event = 0
-        self._data_version = -1
+        self._last_item = 0
+        self._begin()
         self.refresh()
 
+    def _begin(self) -> None:
+        """Forget all people and events."""
+        self.people: dict[str, Person] = {}
+        """People who take part, by name."""
+        self._first_roles: dict[str, PersonRole] = {}
+        self._erased = 0
+        # Reviewers and adjudicators apart: a person may have been the one and become the other.
+        self._logs: dict[QueueEntry, dict[str, list[ReviewEvent]]] = defaultdict(lambda: defaultdict(list))
+        self._finals: dict[str, dict[str, list[ReviewEvent]]] = defaultdict(lambda: defaultdict(list))
+        self._later: dict[str, dict[QueueEntry, None]] = defaultdict(dict)
+        self._assigned: dict[str, dict[str, ReviewEvent]] = defaultdict(dict)
+        self._sent_back: dict[str, list[ReviewEvent]] = defaultdict(list)
+        self._reopened: dict[str, list[Order]] = defaultdict(list)
+        self._queues: dict[str, PersonQueue] = {}
+        self._last_event = 0
+        self._version = (-1, -1)
+
     def refresh(self) -> None:
-        """Read what other processes wrote to the database, if they did."""
-        version = self._database.data_version
-        # SQLite counts writes of other connections alone; each request asks, and most find nothing new.
-        if version == self._data_version:
+        """Read what was written to the database, by this process or another one."""
+        version = self._database.version
+        # Each request asks, and most find nothing new.
+        if version == self._version:
             return
-        self._data_version = version
+        about = self._database.people_events()
+        erased = sum(event.kind == "erase" for event in about)
+        if erased != self._erased:
+            # Events that were read before have the erased names.
+            self._begin()
+        self._version, self._erased = version, erased
+        self._first_roles = {event.person: event.role or "reviewer" for event in reversed(about) if event.role}
         people = {person.name: person for person in self._database.people()}
         # A new person or role changes who decides which item; decisions change one item's place.
         rebuild = {name: person.role for name, person in people.items()} != {
@@ -169,15 +195,13 @@ class ReviewState:
         # The browser sends what it is not sure of again: a known id changes nothing.
         if not self._database.add_events([event])[0]:
             return False
-        self._last_event = self._database.last_event_place()
-        self._fold(event)
-        self._update_queues(event.item)
+        # Another process may have written since: everything is read in its order.
+        self.refresh()
         return True
 
     def add_items(self, items: Iterable[ReviewItem]) -> int:
         """Store items and put them into the queues; return the number of those that are new."""
         count = self._database.add_items(items)
-        self._data_version = -1
         self.refresh()
         return count
 
@@ -198,55 +222,99 @@ class ReviewState:
         """Return the names of the people with a role."""
         return [person.name for person in self.people.values() if person.role == role]
 
+    def role(self, event: ReviewEvent) -> PersonRole:
+        """Return the role in which a person made an event."""
+        return "owner" if event.person == OWNER else event.role or self._first_roles.get(event.person, "reviewer")
+
     def decision(self, person: str, entry: QueueEntry) -> ReviewEvent | None:
-        """Return the decision of a person about an entry that holds now, or None."""
-        event = self._latest[entry].get(person) if entry in self._latest else None
-        return event if event is not None and self._holds(event) else None
+        """Return the decision of a person, in the present role, about an entry that holds now, or None."""
+        return self._held(self._log(person, entry))
 
     def former_decision(self, person: str, entry: QueueEntry) -> ReviewEvent | None:
         """Return the last decision of a person about an entry, though it may hold no more, or None."""
-        return self._former[entry].get(person) if entry in self._former else None
+        return next((event for event in reversed(self._log(person, entry)) if event.kind == "decision"), None)
+
+    def holds(self, event: ReviewEvent) -> bool:
+        """Return whether an event is a decision that nothing has taken the place of."""
+        found = self._finals.get(event.item) if self.role(event) == "adjudicator" else self._logs.get(_entry(event))
+        held = self._held((found or {}).get(event.person, ()))
+        return held is not None and held.id == event.id
 
     def decisions(self, item: str, repeat: int = 0) -> dict[str, ReviewEvent]:
         """Return the decisions of reviewers about an item that hold now, by person; not the adjudicator's."""
-        found = self._latest.get(QueueEntry(item, repeat), {})
-        return {
-            person: event for person, event in found.items() if self._holds(event) and not self._is_adjudicator(person)
-        }
+        found = self._logs.get(QueueEntry(item, repeat), {})
+        held = ((person, self._held(log)) for person, log in found.items())
+        return {person: event for person, event in held if event is not None}
+
+    def first_decisions(self, item: str, repeat: int = 0) -> dict[str, ReviewEvent]:
+        """Return what each reviewer decided alone, before any question of the adjudicator and before a reopening.
+
+        What was corrected before that counts as corrected.
+        """
+        asked = min((event.order for event in self._sent_back.get(item, ())), default=None)
+        reopened = self._reopened.get(item, [])
+        found = {}
+        for person, log in self._logs.get(QueueEntry(item, repeat), {}).items():
+            rounds = {bisect(reopened, one.order): one for one in log if asked is None or one.order < asked}
+            first = next((one for _, one in sorted(rounds.items()) if one.kind == "decision"), None)
+            if first is not None:
+                found[person] = first
+        return found
+
+    def first_answer(self, person: str, item: str) -> ReviewEvent | None:
+        """Return the very first decision of a person about an item, whatever the person did afterwards, or None."""
+        return next((one for one in self._log(person, QueueEntry(item, 0)) if one.kind == "decision"), None)
 
     def first_and_second(self) -> Iterator[tuple[ReviewEvent, ReviewEvent]]:
         """Yield the two decisions of each person about each item that came twice."""
-        for entry, second in list(self._latest.items()):
-            if entry.repeat:
-                for person, event in second.items():
-                    first = self.decision(person, QueueEntry(entry.item, 0))
-                    if first is not None and self._holds(event):
-                        yield first, event
+        for entry in [entry for entry in self._logs if entry.repeat]:
+            first = self.first_decisions(entry.item)
+            for person, second in self.first_decisions(entry.item, 1).items():
+                if person in first:
+                    yield first[person], second
 
     def final_decision(self, item: str) -> ReviewEvent | None:
         """Return the adjudicator's decision about an item that holds now, or None."""
-        found = self._latest.get(QueueEntry(item, 0), {})
-        held = [event for person, event in found.items() if self._is_adjudicator(person) and self._holds(event)]
-        return max(held, key=lambda event: event.order, default=None)
+        held = (self._held(log) for log in self._finals.get(item, {}).values())
+        return max((event for event in held if event is not None), key=lambda event: event.order, default=None)
+
+    def is_adjudicated(self, item: str) -> bool:
+        """Return whether an adjudicator settled an item about which people differed.
+
+        What they do afterwards changes nothing: it would throw the adjudicator's work away, unseen.
+        """
+        final = self.final_decision(item)
+        if final is None or self.protocol.settlement.rule != "adjudicate":
+            return False
+        # What had arrived: the adjudicator saw no other decisions.
+        seen = [
+            self._held([event for event in log if event.received_at <= final.received_at])
+            for log in self._logs.get(QueueEntry(item, 0), {}).values()
+        ]
+        return self._differ([event for event in seen if event is not None])
 
     def settled(self, item: str) -> Settled:
         """Return how an item is settled, or that it is open or disputed."""
-        return settle(self.protocol, list(self.decisions(item).values()), self.final_decision(item))
+        decisions = list(self.decisions(item).values())
+        return settle(self.protocol, decisions, self.final_decision(item), stands=self.is_adjudicated(item))
 
     def is_disputed(self, item: str) -> bool:
         """Return whether all people of an item have decided, differently, so that an adjudicator must settle it."""
         if self.protocol.settlement.rule != "adjudicate" or self.kinds[item] != "item" or item in self.replaced:
             return False
-        decisions = list(self.decisions(item).values())
+        return self._differ(list(self.decisions(item).values()))
+
+    def _differ(self, decisions: Sequence[ReviewEvent]) -> bool:
         return len(decisions) >= self.protocol.people and answers_differ(self.protocol, decisions)
 
     def sent_back(self, item: str) -> ReviewEvent | None:
         """Return the adjudicator's question to the people of an item that they have not all answered, or None."""
-        returned = self._sent_back.get(item)
-        # All have decided again since.
-        if returned is None or not any(event.order < returned.order for event in self.decisions(item).values()):
+        returned = max(self._sent_back.get(item, ()), key=lambda event: event.order, default=None)
+        if returned is None:
             return None
-        return returned
+        # Whoever was removed does not answer any more.
+        waiting = (event for person, event in self.decisions(item).items() if self._is(person, "reviewer"))
+        return returned if any(event.order < returned.order for event in waiting) else None
 
     def people_of(self, item: str) -> list[str]:
         """Return the people who decide an item: those who have decided, and the next of the others up to the number."""
@@ -292,14 +360,11 @@ class ReviewState:
             if person.role != "owner"
         }
         # Decisions are counted in the order in which they were made: the distance of second decisions follows.
-        held = [
-            (event, entry)
-            for entry, by_person in self._latest.items()
-            for person, event in by_person.items()
-            if person in self._queues and self._holds(event)
-        ]
-        for event, entry in sorted(held, key=lambda pair: pair[0].order):
-            self._queues[event.person].set_decided(entry, is_decided=True)
+        logs = [log for found in (self._logs, self._finals) for people in found.values() for log in people.values()]
+        held = [event for log in logs if (event := self._held(log)) is not None]
+        for event in sorted(held, key=lambda one: one.order):
+            if self._is(event.person, self.role(event)):
+                self._queues[event.person].set_decided(_entry(event), is_decided=True)
         for person, later in self._later.items():
             for entry in later if person in self._queues else ():
                 self._queues[person].set_later(entry, is_later=True)
@@ -312,7 +377,8 @@ class ReviewState:
             return
         decides = set(self.people_of(item))
         returned = self.sent_back(item)
-        awaits = self.is_disputed(item) and returned is None
+        settled = self.is_adjudicated(item)
+        awaits = not settled and returned is None and self.is_disputed(item)
         for name, queue in self._queues.items():
             if item in self.replaced:
                 queue.drop(item)
@@ -323,7 +389,8 @@ class ReviewState:
             if not are_new:
                 self._update_entries(name, queue, item)
             own = self.decision(name, QueueEntry(item, 0))
-            due = awaits if self._is_adjudicator(name) else name in decides
+            # Whoever decided an item as a reviewer does not settle it as the adjudicator.
+            due = awaits and name not in decides if self._is(name, "adjudicator") else name in decides and not settled
             queue.set_open(item, is_open=due and own is None)
             queue.set_returned(
                 item, is_returned=returned is not None and own is not None and own.order < returned.order
@@ -332,40 +399,48 @@ class ReviewState:
     def _update_entries(self, name: str, queue: PersonQueue, item: str) -> None:
         """Bring what a person has decided or put off up to date."""
         for entry in (QueueEntry(item, 0), QueueEntry(item, 1)):
-            if entry in self._latest or entry in self._later[name]:  # else nothing has happened to it
+            # Else nothing has happened to it.
+            if entry in self._logs or item in self._finals or entry in self._later[name]:
                 queue.set_decided(entry, is_decided=self.decision(name, entry) is not None)
                 queue.set_later(entry, is_later=entry in self._later[name])
 
     # --- folding ---
 
     def _fold(self, event: ReviewEvent) -> None:
-        entry = QueueEntry(event.item, event.repeat)
         if event.kind in {"decision", "withdrawal"}:
-            before = self._latest[entry].get(event.person)
+            adjudicates = self.role(event) == "adjudicator"
+            log = (self._finals[event.item] if adjudicates else self._logs[_entry(event)])[event.person]
             # Events of a browser that was offline arrive after later ones of another.
-            if before is None or before.order < event.order:
-                self._latest[entry][event.person] = event
-                # A withdrawn answer is shown again when the item comes back.
-                if event.kind == "decision":
-                    self._former[entry][event.person] = event
-            self._later[event.person].pop(entry, None)
+            insort(log, event, key=lambda one: one.order)
+            self._later[event.person].pop(_entry(event), None)
         elif event.kind == "later":
-            self._later[event.person].pop(entry, None)
-            self._later[event.person][entry] = None
+            self._later[event.person].pop(_entry(event), None)
+            self._later[event.person][_entry(event)] = None
         elif event.kind == "send_back":
-            before = self._sent_back.get(event.item, event)
-            self._sent_back[event.item] = max(before, event, key=lambda one: one.order)
+            self._sent_back[event.item].append(event)
         elif event.kind == "reopen":
-            self._reopened[event.item] = max(event.order, self._reopened.get(event.item, _NEVER))
+            insort(self._reopened[event.item], event.order)
         else:
             known = self._assigned[event.item].get(event.person, event)
             self._assigned[event.item][event.person] = max(known, event, key=lambda one: one.order)
 
-    def _holds(self, event: ReviewEvent) -> bool:
-        if event.kind != "decision":
-            return False
-        # Decisions from before the owner opened the item again are kept, and hold no more.
-        return event.item not in self._reopened or event.order > self._reopened[event.item]
+    def _log(self, person: str, entry: QueueEntry) -> Sequence[ReviewEvent]:
+        """Return a person's decisions and withdrawals about an entry, made in the person's present role, in order."""
+        if self._is(person, "adjudicator"):
+            return self._finals.get(entry.item, {}).get(person, ()) if entry.repeat == 0 else ()
+        return self._logs.get(entry, {}).get(person, ())
 
-    def _is_adjudicator(self, name: str) -> bool:
-        return name in self.people and self.people[name].role == "adjudicator"
+    def _held(self, log: Sequence[ReviewEvent]) -> ReviewEvent | None:
+        """Return the last event, if it is a decision from after the item was last opened again, or None."""
+        last = log[-1] if log else None
+        if last is None or last.kind != "decision":
+            return None
+        reopened = self._reopened.get(last.item)
+        return None if reopened and last.order < reopened[-1] else last
+
+    def _is(self, name: str, role: str) -> bool:
+        return name in self.people and self.people[name].role == role
+
+
+def _entry(event: ReviewEvent) -> QueueEntry:
+    return QueueEntry(event.item, event.repeat)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from caretbench.build.validation.reviewed import REJECTED
@@ -50,7 +50,9 @@ Answers = Mapping[str, Mapping[str, Rating]]
 class PeopleAgreement:
     """Answers of people to the questions of a review, and the tables of their agreement.
 
-    Only items that at least two people have decided count; controls, warm-up and second decisions do not.
+    Each person's first decision counts, made before any question of the adjudicator: what people say afterwards is no
+    agreement of theirs. Only items that at least two people decided so count; controls, warm-up and second decisions do
+    not.
     """
 
     def __init__(self, state: ReviewState, facts: Mapping[str, ItemFacts]) -> None:
@@ -61,7 +63,7 @@ class PeopleAgreement:
         decided: dict[str, Mapping[str, ReviewEvent]] = {}
         for item, kind in state.kinds.items():
             if kind == "item" and item not in state.replaced:
-                decisions = state.decisions(item)
+                decisions = state.first_decisions(item)
                 # One person agrees with nobody.
                 if len(decisions) > 1:
                     decided[item] = decisions
@@ -81,16 +83,20 @@ class PeopleAgreement:
             if table.rows:
                 yield table
 
-    def spread(self, item: str) -> float:
-        """Return how far people differ about an item: the sum over questions, each from 0 to 1."""
+    def spread(self, decisions: Iterable[ReviewEvent]) -> float:
+        """Return how far decisions about an item differ: the sum over questions, each from 0 to 1."""
         total = 0.0
+        answers = [event.answers for event in decisions]
         for question in self._protocol.questions:
-            given = list(self._answers[question.name].get(item, {}).values())
-            if given and question.kind == "scale":
+            # A question that was not asked of everybody is no difference: the one that it follows from is.
+            given = [one[question.name] for one in answers if question.name in one]
+            if len(given) < max(2, len(answers)):
+                continue
+            if question.kind == "scale":
                 numbers = [float(value) for value in given]
                 # By the length of the scale, so that one of ten points does not outweigh one of five.
                 total += (max(numbers) - min(numbers)) / (question.maximum - question.minimum)
-            elif given:
+            else:
                 total += float(len(set(given)) > 1)
         return total
 
@@ -214,7 +220,7 @@ def _people(state: ReviewState, facts: Mapping[str, ItemFacts]) -> StatusTable:
             right = [
                 _is_right(event, facts[item])
                 for item in controls
-                if (event := state.decision(person.name, QueueEntry(item, 0))) is not None
+                if (event := _control_answer(state, person.name, item)) is not None
             ]
             shown = f"{sum(right)} of {len(right)}" if right else ""
             spent = f"{statistics.median(seconds[person.name]):.0f}" if seconds[person.name] else ""
@@ -224,11 +230,17 @@ def _people(state: ReviewState, facts: Mapping[str, ItemFacts]) -> StatusTable:
     return StatusTable("People", columns, rows)
 
 
+def _control_answer(state: ReviewState, person: str, item: str) -> ReviewEvent | None:
+    # The right answer of a warm-up item is told after the first decision; one that was undone then says nothing.
+    told = state.kinds[item] == "warm_up"
+    return state.first_answer(person, item) if told else state.decision(person, QueueEntry(item, 0))
+
+
 def _seconds(state: ReviewState) -> Mapping[str, list[float]]:
-    """Return the active seconds of each person's decisions about items."""
+    """Return the active seconds of each person's first decisions about items, and of the adjudicator's."""
     found: dict[str, list[float]] = defaultdict(list)
     for item in _result_items(state):
-        events: list[ReviewEvent | None] = [*state.decisions(item).values(), state.final_decision(item)]
+        events: list[ReviewEvent | None] = [*state.first_decisions(item).values(), state.final_decision(item)]
         for event in events:
             if event is not None and event.active_s is not None:
                 found[event.person].append(event.active_s)
@@ -253,7 +265,7 @@ def _known_answers(state: ReviewState, facts: Mapping[str, ItemFacts]) -> Status
     right: dict[str, list[bool]] = defaultdict(list)
     for item in _result_items(state):
         if facts[item].expect:
-            for person, event in state.decisions(item).items():
+            for person, event in state.first_decisions(item).items():
                 right[person].append(_is_right(event, facts[item]))
     everybody = [one for given in right.values() for one in given]
     seconds = _seconds(state)
@@ -271,7 +283,7 @@ def _known_answers(state: ReviewState, facts: Mapping[str, ItemFacts]) -> Status
 
 
 def _disputed(state: ReviewState, facts: Mapping[str, ItemFacts], agreement: PeopleAgreement, most: int) -> StatusTable:
-    spreads = {item: agreement.spread(item) for item in _result_items(state)}
+    spreads = {item: agreement.spread(state.decisions(item).values()) for item in _result_items(state)}
     ordered = sorted((item for item in spreads if spreads[item] > 0), key=lambda item: (-spreads[item], item))
     rows = []
     for item in ordered[:most]:
@@ -288,18 +300,24 @@ def _disputed(state: ReviewState, facts: Mapping[str, ItemFacts], agreement: Peo
 
 
 def _reasons(state: ReviewState, settled: Mapping[str, Settled]) -> StatusTable:
-    """Return the reasons of rejected items, beside the paper's shares."""
+    """Return the reasons of rejected items, beside the paper's shares.
+
+    The paper's shares are of one reason for each rejection: an item with two reasons counts half for each.
+    """
     name = state.protocol.settlement.question
     following = [question for question in state.protocol.questions if question.when.get(name or "") == REJECTED]
     counts: Counter[str] = Counter()
+    weights: dict[str, float] = defaultdict(float)
     rejected = 0
     for found in settled.values():
         if found.value == REJECTED:
             rejected += 1
             counts.update(found.reasons)
+            for reason in found.reasons:
+                weights[reason] += 1 / len(found.reasons)
     rows = []
     for option in [option for question in following for option in question.options] if rejected else []:
-        share = f"{counts[option.value] / rejected:.0%}"
+        share = f"{weights[option.value] / rejected:.0%}"
         paper = "" if option.paper_share is None else f"{option.paper_share:.0%}"
         rows.append((option.text, str(counts[option.value]), share, paper))
     return StatusTable(f"Reasons of {counted(rejected, 'rejection')}", ("Reason", "Items", "Share", "Paper"), rows)

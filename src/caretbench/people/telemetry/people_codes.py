@@ -24,11 +24,20 @@ _DRAWS: Final = 4_000
 
 
 class EventCodes(NamedTuple):
-    """Codes of one event: answers by person and question, and the adjudicator's answers, if there are any."""
+    """Codes of one event: answers by person and question, and the adjudicator's answers, if there are any.
+
+    ``alone`` are the answers from before any question of the adjudicator, which agreement is about; None: the same.
+    """
 
     event: str
     answers: Mapping[str, Mapping[str, str]]
     settled: Mapping[str, str] | None = None
+    alone: Mapping[str, Mapping[str, str]] | None = None
+
+    @property
+    def first_answers(self) -> Mapping[str, Mapping[str, str]]:
+        """Answers by person that nobody had a reason to change."""
+        return self.answers if self.alone is None else self.alone
 
     def weights(self, question: str) -> dict[str, float]:
         """Return the weight of each code: 1 for the settled one, else the shares of the people."""
@@ -157,14 +166,14 @@ def code_shares(coded: Sequence[EventCodes], users: Sequence[str], *, seed: int 
 
 def code_agreement(coded: Sequence[EventCodes], *, seed: int = 0) -> Iterator[CodeAgreement]:
     """Yield the agreement about each question, over the events that at least two people coded."""
-    people = sorted({person for one in coded for person in one.answers})
+    people = sorted({person for one in coded for person in one.first_answers})
     for question in _questions(coded):
         # One answer agrees with itself; alpha would count such events as perfect.
-        shared = [one for one in coded if sum(question in given for given in one.answers.values()) > 1]
+        shared = [one for one in coded if sum(question in given for given in one.first_answers.values()) > 1]
         if not shared:
             continue
         ratings: list[list[Rating | None]] = [
-            [one.answers.get(person, {}).get(question) for one in shared] for person in people
+            [one.first_answers.get(person, {}).get(question) for one in shared] for person in people
         ]
         found = item_estimate(alpha_statistic(ratings, "nominal"), seed=seed)
         yield CodeAgreement(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,10 @@ pytest.importorskip("uvicorn")
 from starlette.testclient import TestClient
 
 from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
+from caretbench.people.review.exchange import reopen_items
 from caretbench.people.review.records import HiddenItem, now
 from caretbench.people.review.server.application import review_application
+from caretbench.people.review.state import ReviewState
 from tests.support.review_server import PROTOCOL, made_item, make_review
 
 PEOPLE = {"ann": "reviewer", "bob": "reviewer", "eve": "adjudicator", "owner": "owner"}
@@ -151,7 +155,71 @@ def test_a_reason_of_ones_own_needs_a_note(visitors: Visitors) -> None:
 def test_a_clock_that_is_fast_does_not_decide_the_future(visitors: Visitors) -> None:
     visitors.send("ann", decided(visitors.items[0], made_at="2999-01-01T00:00:00Z"))
     [(_, stored)] = visitors.database.events()
-    assert stored.made_at <= stored.received_at
+    assert stored.made_at == "2999-01-01T00:00:00.000000Z"
+    assert stored.moment <= stored.received_at
+
+
+def shifted(hours: float) -> str:
+    """The time by a clock that is fast or slow."""
+    return (datetime.now(UTC) + timedelta(hours=hours)).isoformat().replace("+00:00", "Z")
+
+
+@pytest.mark.parametrize("hours", [-1.0, 1.0, -24.0 * 365])
+def test_a_wrong_clock_decides_a_reopened_item(visitors: Visitors, hours: float) -> None:
+    """With a clock that is an hour slow, each new decision was older than the reopening, and the item came back."""
+    item = visitors.by_name["ann"].get("/api/queue").json()["entries"][0]["item"]
+
+    def send(decision: str, made: str) -> None:
+        event = decided(item, decision, made_at=made, person="ann")
+        sent = visitors.by_name["ann"].post("/api/events", json=[event], params={"sent_at": shifted(hours)})
+        assert sent.json()["results"][0]["status"] == "stored"
+
+    send("accept", shifted(hours))
+    offline = shifted(hours)
+    time.sleep(1)  # the offset is known up to the time that a request takes
+    state = ReviewState(visitors.database)
+    reopen_items(state, [item])
+    # What was decided before the reopening and arrives after it is about the old item.
+    send("accept", offline)
+    state.refresh()
+    assert state.decisions(item) == {}
+    send("reject", shifted(hours))
+    state.refresh()
+    assert [event.answers["decision"] for event in state.decisions(item).values()] == ["reject"]
+    [first, *_] = [event for _, event in visitors.database.events()]
+    assert abs(float(first.offset_s or 0) + hours * 3600) < 60
+
+
+def test_a_time_that_cannot_be_is_that_of_arrival(visitors: Visitors) -> None:
+    """A clock that is set back between two events puts none before the other."""
+    ann = visitors.by_name["ann"]
+    item = visitors.items[0]
+    events = [
+        decided(item, person="ann", made_at=shifted(-0.1)),
+        decided(item, person="ann", kind="withdrawal", answers={}, made_at=shifted(-0.2)),
+        decided(item, person="ann", made_at="0001-01-01T00:00:00Z"),
+    ]
+    assert ann.post("/api/events", json=events, params={"sent_at": shifted(-0.05)}).status_code == 200
+    assert ann.post("/api/events", json=[decided(item, person="ann")], params={"sent_at": "soon"}).status_code == 200
+    stored = [event for _, event in visitors.database.events()]
+    assert sorted(stored, key=lambda event: event.order) == stored
+    assert [event.moment == event.received_at for event in stored] == [True, True, True, True]
+
+
+def test_a_withdrawal_after_the_adjudication_is_refused(visitors: Visitors) -> None:
+    item = visitors.items[0]
+    for name, decision in (("ann", "accept"), ("bob", "reject"), ("eve", "reject")):
+        visitors.send(name, decided(item, decision))
+    [result] = visitors.send("ann", decided(item, kind="withdrawal", answers={})).json()["results"]
+    assert result["status"] == "refused"
+    assert "the adjudicator has settled this item" in result["reason"]
+
+
+def test_the_owner_sees_who_has_joined(visitors: Visitors) -> None:
+    visitors.database.invite("cyd", "reviewer")
+    page = visitors.by_name["owner"].get("/owner").text
+    assert "<td>ann</td><td>reviewer</td><td>yes</td>" in page
+    assert "<td>cyd</td><td>reviewer</td><td>no</td>" in page
 
 
 def test_a_full_disk_is_said_and_nothing_is_stored(visitors: Visitors, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib import resources
 from typing import Any, Final, Literal, NamedTuple
@@ -64,7 +65,44 @@ class Verdict(NamedTuple):
     reason: str = ""
 
 
-def submit(database: ReviewDatabase, state: ReviewState, person: Person, value: object) -> Verdict:
+class BrowserClock:
+    """Clock of one browser: how far it is from the server's, and the last time of its events."""
+
+    def __init__(self, begin: str) -> None:
+        self._last = begin
+        self.offset_s: float | None = 0.0
+
+    def measure(self, sent_at: str | None) -> None:
+        """Measure the difference of the clocks by the time at which a request was sent, by the browser's clock."""
+        try:
+            # Programs say nothing; their clock is taken for right.
+            gap = datetime.now(UTC) - datetime.fromisoformat(sent_at[:40]) if sent_at else timedelta()
+            self.offset_s = gap.total_seconds()
+        except (ValueError, TypeError, OverflowError):
+            self.offset_s = None
+
+    def timed(self, event: ReviewEvent) -> ReviewEvent:
+        """Return an event with the time at which it was made: that of arrival, where the browser's cannot be right.
+
+        It cannot be later than the arrival, or earlier than the review or an event that the browser sent before: the
+        clock was set in between.
+        """
+        offset = self.offset_s
+        if offset is not None:
+            try:
+                made = datetime.fromisoformat(event.made_at) + timedelta(seconds=offset)
+                fits = self._last <= made.isoformat(timespec="microseconds").replace("+00:00", "Z") <= event.received_at
+            except OverflowError:
+                fits = False
+            offset = offset if fits else None
+        found = event.model_copy(update={"offset_s": offset})
+        self._last = found.moment
+        return found
+
+
+def submit(
+    database: ReviewDatabase, state: ReviewState, person: Person, value: object, clock: BrowserClock | None = None
+) -> Verdict:
     """Store one event that a person sent.
 
     Raises:
@@ -78,10 +116,10 @@ def submit(database: ReviewDatabase, state: ReviewState, person: Person, value: 
     reason = _fault(database, state, person, event)
     if reason is not None:
         return Verdict(event.id, "refused", reason)
-    received = now()
     fields: dict[str, Any] = event.model_dump()
-    fields |= {"received_at": received, "made_at": min(event.made_at, received)}
-    return Verdict(event.id, "stored" if state.add(ReviewEvent(**fields)) else "known")
+    stored = ReviewEvent(**fields, role=person.role, received_at=now())
+    is_new = state.add(clock.timed(stored) if clock is not None else stored)
+    return Verdict(event.id, "stored" if is_new else "known")
 
 
 def _foreign(claimed: str, person: Person) -> str:
@@ -107,6 +145,8 @@ def _fault(database: ReviewDatabase, state: ReviewState, person: Person, event: 
         if person.role != "adjudicator":
             return "only the adjudicator asks people again"
         return None if event.note.strip() else "a note must say what to look at again"
+    if event.kind == "withdrawal" and person.role == "reviewer" and state.is_adjudicated(event.item):
+        return "the adjudicator has settled this item meanwhile; tell the owner if it must be decided again"
     if event.kind != "decision":
         return None
     item = database.item(event.item)
@@ -128,6 +168,7 @@ class ReviewHandlers:
         self.state = ReviewState(database)
         self.pages = EntryPages(database, self.state)
         self.cookie = f"caretbench-review-{database.identity}"
+        self._clocks: dict[str, BrowserClock] = {}
 
     # --- joining ---
 
@@ -273,8 +314,11 @@ class ReviewHandlers:
         if not isinstance(values, list) or len(values) > MAX_EVENTS:
             return JSONResponse({"error": f"expected a list of at most {MAX_EVENTS} events"}, 400)
         verdicts: list[Verdict] = []
+        browser = request.cookies.get(self.cookie, "")
+        clock = self._clocks.setdefault(browser, BrowserClock(self.database.fact("made_at") or ""))
+        clock.measure(request.query_params.get("sent_at"))
         try:
-            verdicts.extend(submit(self.database, self.state, person, value) for value in values)
+            verdicts.extend(submit(self.database, self.state, person, value, clock) for value in values)
         except OSError as error:
             return JSONResponse({"error": f"not stored: {error}", "results": _as_json(verdicts)}, 507)
         told = [self._warm_up(person, value) for value in values]

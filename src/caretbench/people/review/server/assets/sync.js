@@ -33,7 +33,7 @@ export const makeSync = (store, name, { onState, onAnswer, onRefused, onForeign 
     const waiting = await store.waiting();
     if (!waiting.length) return null;
     const batch = waiting.slice(0, 200);
-    const answer = await ask(`/api/events?${person}`, {
+    const answer = await ask(`/api/events?${person}&sent_at=${new Date().toISOString()}`, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(batch.map(({ place, ...event }) => event)),
