@@ -375,26 +375,31 @@ class ReviewState:
         """Bring an item's place in all queues up to date; in new ones, it is open for nobody yet."""
         if item not in self.kinds:
             return
-        decides = set(self.people_of(item))
-        returned = self.sent_back(item)
-        settled = self.is_adjudicated(item)
-        awaits = not settled and returned is None and self.is_disputed(item)
+        returned = None if self.is_adjudicated(item) else self.sent_back(item)
+        due = self._due(item, is_returned=returned is not None)
         for name, queue in self._queues.items():
             if item in self.replaced:
                 queue.drop(item)
                 continue
             # New queues have no entry to close: 10,000 items times ten people would be visited for nothing.
-            if are_new and name not in decides and not awaits and returned is None:
+            if are_new and name not in due and returned is None:
                 continue
             if not are_new:
                 self._update_entries(name, queue, item)
             own = self.decision(name, QueueEntry(item, 0))
-            # Whoever decided an item as a reviewer does not settle it as the adjudicator.
-            due = awaits and name not in decides if self._is(name, "adjudicator") else name in decides and not settled
-            queue.set_open(item, is_open=due and own is None)
+            queue.set_open(item, is_open=name in due and own is None)
             queue.set_returned(
                 item, is_returned=returned is not None and own is not None and own.order < returned.order
             )
+
+    def _due(self, item: str, *, is_returned: bool) -> set[str]:
+        """Return the people who have to decide an item, or have done so."""
+        if self.is_adjudicated(item):
+            return set()
+        decides = set(self.people_of(item))
+        due = decides & set(self.names("reviewer"))
+        # Whoever decided an item as a reviewer does not settle it as the adjudicator.
+        return due | set(self.names("adjudicator")) - decides if self.is_disputed(item) and not is_returned else due
 
     def _update_entries(self, name: str, queue: PersonQueue, item: str) -> None:
         """Bring what a person has decided or put off up to date."""
