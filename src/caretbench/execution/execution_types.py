@@ -272,8 +272,7 @@ class ExecutionResult(FrozenModel):
 
 def run_fields(result: FrozenModel) -> dict[str, Any]:
     """Return the fields that all results of runs share, as arguments for another result."""
-    names = ("exit_code", "signal", "stdout", "stderr", "cpu_s", "memory_mb", "isolation", "limit", "limit_cpu_s",
-             "accesses")  # fmt: skip
+    names = ("exit_code", "signal", "stdout", "stderr", "cpu_s", "memory_mb", "isolation", "limit", "limit_cpu_s")
     return {name: getattr(result, name) for name in names if hasattr(result, name)}
 
 
