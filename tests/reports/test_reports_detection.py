@@ -16,7 +16,7 @@ from caretbench.problem import Score
 from caretbench.reports.results.detection import Detection, begun_limit, detection_of, group_sizes
 from caretbench.runs.plans.config import SuiteConfig
 from caretbench.runs.plans.suite_settings import Benchmark
-from caretbench.runs.run_folder import RunFolder
+from caretbench.runs.run_folder import ModelInfo, RunFolder
 
 
 def benchmark_of(root: Path, **settings: object) -> Benchmark:
@@ -67,6 +67,20 @@ def test_the_disagreement_of_stored_models_decides(tmp_path: Path) -> None:
     assert found == Detection(expected, "the rate of disagreement in earlier, 1 pair of models")
     assert found != detection_of(benchmark, 0.2, folders[1:])
     assert detection_of(benchmark, 0.02, folders).problems is None
+
+
+def test_problems_that_no_rate_counts_are_drawn_too(tmp_path: Path) -> None:
+    benchmark = benchmark_of(tmp_path)
+    passes = {"a": set(range(36)), "b": set(range(2, 38)), "empty": set(range(36, 72))}
+    without = store(benchmark, tmp_path / "without", {name: passes[name] for name in "ab"})
+    folder = store(benchmark, tmp_path / "with", passes)
+    files = RunFolder(folder)
+    models = [ModelInfo(model="empty", source="baseline", parameters="none", settings={})]
+    files.write_manifest(files.manifest().model_copy(update={"models": models}))
+    scores = Pair(*([float(number in passes[model]) for number in range(36)] for model in "ab"))
+    wanted = 2 * power_of(scores, 0.25, seed=0).needed
+    assert detection_of(benchmark, 0.25, [folder]).problems == wanted <= 72
+    assert detection_of(benchmark, 0.25, [without]).problems != wanted
 
 
 def test_runs_of_one_model_or_of_other_data_decide_nothing(tmp_path: Path) -> None:

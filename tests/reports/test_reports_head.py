@@ -289,9 +289,12 @@ def test_the_way_to_more_problems_is_named() -> None:
     starter = {"suite": "devbench", "data": {"name": "starter", "problems": 72}}
     told = findings(only_part(joined(run_of("a", marks(20)), run_of("b", marks(21)), **starter)))
     assert told[1].endswith("5 points need about 160 problems: `--data released`.")
-    drawn = {"suite": "devbench", "data": {"name": "own", "problems": 900}, "selections": [{"limit": 40}]}
-    told = findings(only_part(joined(run_of("a", marks(20)), run_of("b", marks(21)), **drawn)))
-    assert told[1].endswith("5 points need about 160 problems: `--limit 160`.")
+    # Of 60 drawn problems 40 are compared: others have no checks, or need no answer.
+    data = {"name": "own", "problems": 900, "selected": 60}
+    for selection, way_on in ({"limit": 60}, ": `--limit 240`"), ({"limit": 60, "select": "language=python"}, ""):
+        drawn = {"suite": "devbench", "data": data, "selections": [selection]}
+        told = findings(only_part(joined(run_of("a", marks(20)), run_of("b", marks(21)), **drawn)))
+        assert told[1].endswith(f"5 points need about 160 problems{way_on}.")
 
 
 def test_groups_are_named_where_they_are_fewer_than_problems() -> None:

@@ -1,5 +1,7 @@
 """Problems over which rates lead: those that need an answer; and the numbers over them in reports."""
 
+from collections.abc import Mapping
+
 import polars as pl
 import pytest
 
@@ -10,10 +12,14 @@ from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.head.head_texts import findings, ranking_table
 from caretbench.reports.output.page_parts import page_head
 from caretbench.reports.output.text_output import summary_tables, to_csv
+from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.problem_lists import leading_problems
 from caretbench.reports.results.strengths import ModelStrengths
 from caretbench.reports.run_summary import failures, summarise
+from caretbench.reports.sections.suite_tables import with_all
 from caretbench.reports.summary import Summary
+from caretbench.suites.devbench.suite import DevBench
+from caretbench.suites.suite_types import Table
 from tests.reports.test_reports_summary import column, ids, verdicts
 from tests.support.report_runs import make_problem
 
@@ -223,3 +229,43 @@ def test_rates_over_all_problems_are_the_same_under_both_profiles(profile: str) 
     found = column(summarise(floored(profile)), "silent", profile).overall
     assert found.pass_at[1].value == 0.7
     assert found.needed[1].value == 0.5
+
+
+class Tabled(DevBench):
+    """Suite with a table of its own: passes and problems by model."""
+
+    def result_tables(self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
+        del seed
+        models = results.group_by("model", maintain_order=True).agg(pl.col("passed").mean(), pl.len())
+        rows = tuple((model, f"{rate:.2f}\n{count} rows") for model, rate, count in models.iter_rows())
+        languages = sorted({problem.caret.language for problem in problems.values()})
+        by_language = Table("languages", "Languages", tuple(languages), (tuple(languages),))
+        return (Table("own", "Own", ("Model", "Passed"), rows), by_language)
+
+
+def test_the_suites_own_tables_are_over_the_same_problems_with_all_beside() -> None:
+    shown = [one for table in ReportSource(floored(), suite=Tabled()).suite_tables for one in with_all(table)]
+    assert [dict(table.rows) for table in shown[:1]] == [
+        {
+            # The best on the problems that need an answer is first: `silent` has more passes on all of them.
+            "careful": "0.75\n24 rows; all: 0.60", "silent": "0.50\n24 rows; all: 0.70",
+            "hasty": "0.33\n24 rows; all: 0.20", "reference": "1.00\n24 rows; all: 1.00",
+            "empty": "0.00\n24 rows; all: 0.40",
+        }
+    ]  # fmt: skip
+    assert [row[0] for row in shown[0].rows] == ["careful", "silent", "hasty", "reference", "empty"]
+    assert "Net of baselines" in shown[0].notes[0]
+    paper = ReportSource(floored("paper"), suite=Tabled()).suite_tables
+    assert dict(paper[0].rows)["silent"] == "0.70\n40 rows"
+    assert (paper[0].notes, paper[0].raw) == ((), None)
+
+
+def test_a_suites_table_whose_form_differs_is_shown_twice() -> None:
+    gate = {problem.id: "invalid" if "java" in problem.id else "valid" for problem in FORTY}
+    _, *shown = [
+        one for table in ReportSource(floored(gate=gate), suite=Tabled()).suite_tables for one in with_all(table)
+    ]
+    assert [(table.title, table.columns) for table in shown] == [
+        ("Languages", ("python",)),
+        ("Languages, all problems", ("java", "python")),
+    ]

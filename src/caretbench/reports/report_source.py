@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from caretbench.judging.answers import plain_answer
 from caretbench.metrics.intervals import RESAMPLES
 from caretbench.metrics.passk import coverage
 from caretbench.problem import Problem
-from caretbench.profiles import PROFILES, profile_named, rules_of
+from caretbench.profiles import profile_named, rules_of
 from caretbench.reports.estimates import (
     SimilarityColumn,
     aggregate_samples,
@@ -40,6 +40,7 @@ from caretbench.reports.results.problem_lists import (
     LeadingProblems,
     excluded_ids,
     find_excluded_problems,
+    lead_note,
     leading_in,
     needed_problems,
 )
@@ -57,7 +58,30 @@ from caretbench.reports.summary import Column, ColumnPart, RateCell, SuiteTable
 from caretbench.runs.user_metrics import USER_METRIC
 from caretbench.suites import suite_errors, suite_of_run
 from caretbench.suites.base import Suite
-from caretbench.suites.suite_types import DEFAULT_STRATIFICATION, Headline, PaperTable, Stratification, SuiteChart
+from caretbench.suites.suite_types import (
+    DEFAULT_STRATIFICATION,
+    Headline,
+    PaperTable,
+    Stratification,
+    SuiteChart,
+    Table,
+)
+
+EVERY = ", all problems"
+"""End of the title of a suite's table that is over all problems where others are over those that lead."""
+
+
+def with_raw(every: Sequence[Table], leading: Sequence[Table], notes: Sequence[str]) -> Iterator[SuiteTable]:
+    """Yield a suite's tables over all problems, or those over leading ones with them where both differ."""
+    found = {table.name: table for table in leading if table.rows}
+    for table in every:
+        raw, lead = SuiteTable(**table._asdict()), found.get(table.name)
+        if lead is None:
+            yield raw.model_copy(update={"title": f"{table.title}{EVERY}"})
+        elif lead.rows == table.rows:
+            yield raw
+        else:
+            yield SuiteTable(**lead._replace(notes=(*lead.notes, *notes))._asdict(), raw=raw)
 
 
 def paper_tables_in(
@@ -331,24 +355,55 @@ class ReportSource:
 
     @cached_property
     def suite_tables(self) -> tuple[SuiteTable, ...]:
-        """Tables that the suite computes itself."""
+        """Tables that the suite computes itself: over the problems that lead, those over all problems with them."""
         if self.suite is None:
             return ()
+        results, problems = self._results, self._problems
         with suite_errors(self.suite, "result_tables"):
-            found = [table._asdict() for table in self.suite.result_tables(self._results, self._problems, self.seed)]
-        profile = str(self.run.manifest.get("profile") or PROFILES[-1])
-        if found and leading_in(self.run, profile).rule != "all":
-            # The suite knows only its own rules, and its paper's tables count every problem.
-            found[0]["notes"] = (*found[0]["notes"], "Over all problems. Head and parts: those that need an answer.")
-        return tuple(SuiteTable(**table) for table in found)
+            every = self.suite.result_tables(results, problems, self.seed)
+            if not (every and self._leading):
+                return tuple(SuiteTable(**table._asdict()) for table in every)
+            leading = {name for one in self._leading.values() for name in one.problems}
+            kept = {name: problem for name, problem in problems.items() if name in leading}
+            found = self.suite.result_tables(results.filter(self._leads), kept, self.seed)
+        notes = tuple(lead_note(one.rule) for one in self._leading.values())
+        return tuple(with_raw(every, found, notes))
 
     @property
     def suite_charts(self) -> tuple[SuiteChart, ...]:
-        """Charts that the suite computes itself."""
+        """Charts that the suite computes itself, over the problems that lead."""
         if self.suite is None:
             return ()
+        whole = ~pl.col("profile").is_in(list(self._leading))
         with suite_errors(self.suite, "result_charts"):
-            return tuple(self.suite.result_charts(self._results, self._problems, self.seed))
+            results = self._results.filter(self._leads | whole)
+            return tuple(self.suite.result_charts(results, self._problems, self.seed))
+
+    @cached_property
+    def _leading(self) -> Mapping[str, LeadingProblems]:
+        """Problems over which rates lead by profile, without profiles where all problems lead.
+
+        Shares of the suite's own choose among the problems that have them, as in the head.
+        """
+        found = {}
+        for profile in map(str, self.run.frame["profile"].unique().sort()):
+            problems, rule = leading_in(self.run, profile)
+            for _, frame in self.headlines:
+                there = frozenset(frame.filter(pl.col("passed").is_not_null())["problem_id"])
+                own = leading_in(replace(self.run, frame=frame), profile)
+                problems, rule = problems - there | own.problems & there, rule if own.rule == "all" else own.rule
+            if rule != "all":
+                found[profile] = LeadingProblems(problems, rule)
+        return found
+
+    @property
+    def _leads(self) -> pl.Expr:
+        """True for the rows of profiles where some problems lead, about these."""
+        rows = [
+            (pl.col("profile") == profile) & pl.col("problem_id").is_in(list(one.problems))
+            for profile, one in self._leading.items()
+        ]
+        return pl.any_horizontal(pl.lit(value=False), *rows)
 
     @cached_property
     def headlines(self) -> tuple[tuple[Headline, pl.DataFrame], ...]:
@@ -356,7 +411,7 @@ class ReportSource:
         if self.suite is None:
             return ()
         with suite_errors(self.suite, "headline_results"):
-            results, titles = self.suite.headline_results(self._results)
+            results, titles = self.suite.headline_results(self._joined)
         return tuple(
             (headline, results.with_columns(passed=pl.col(name).cast(pl.Float64) == 1.0))
             for name, headline in titles.items()
@@ -387,6 +442,21 @@ class ReportSource:
 
     @cached_property
     def _results(self) -> pl.DataFrame:
+        """Rows of answers with judged values: the best model first, baselines last, as suites show them."""
+        leads = self._leads | ~pl.col("profile").is_in(list(self._leading))
+        passes = pl.when(leads).then(pl.col("passed").cast(pl.Float64))
+        rank = passes.mean().over("model", "parameters").fill_null(0.0)
+        names = [*self.run.baselines]
+        place = (
+            pl.when(pl.col("model").is_in(names))
+            .then(pl.col("model").replace_strict(names, range(1, len(names) + 1), default=0, return_dtype=pl.Int64))
+            .otherwise(0)
+        )
+        score = pl.when(place == 0).then(-rank).otherwise(0.0)
+        return self._joined.sort("profile", "policy", place, score, *KEY, maintain_order=True)
+
+    @cached_property
+    def _joined(self) -> pl.DataFrame:
         frame = self.run.frame
         known = model_variants(self.run.manifest, frame.select("model", "parameters").unique().iter_rows())
         variants = pl.DataFrame(
@@ -396,19 +466,9 @@ class ReportSource:
         )
         values = pl.concat([judged_values(self.answers), judged_caret_values(self.run, self.caret_scores)])
         judged = frame.join(values, on=list(KEY), how="left")
-        titled = judged.join(variants, on=["model", "parameters"], how="left").with_columns(
+        return judged.join(variants, on=["model", "parameters"], how="left").with_columns(
             pl.col("model_title").fill_null(pl.col("model"))
         )
-        # Suites show models in the order of their rows: the best model first, baselines last.
-        rank = pl.col("passed").cast(pl.Float64).mean().over("model", "parameters").fill_null(0.0)
-        names = [*self.run.baselines]
-        place = (
-            pl.when(pl.col("model").is_in(names))
-            .then(pl.col("model").replace_strict(names, range(1, len(names) + 1), default=0, return_dtype=pl.Int64))
-            .otherwise(0)
-        )
-        score = pl.when(place == 0).then(-rank).otherwise(0.0)
-        return titled.sort("profile", "policy", place, score, *KEY, maintain_order=True)
 
     @property
     def _problems(self) -> dict[str, Problem]:

@@ -100,10 +100,10 @@ def headline_columns(columns: Iterable[Column], profile: object, policy: object)
 
 
 class SuiteTable(ReportValue):
-    """Table of results that a suite computes itself; shown unchanged.
+    """Table of results that a suite computes itself.
 
     The first line of a cell is its text, further lines are shown below in small print. ``withheld`` are the reasons
-    for which requested numbers are missing.
+    for which requested numbers are missing. ``raw`` is the same table over all problems; None if this one is.
     """
 
     name: str
@@ -112,6 +112,7 @@ class SuiteTable(ReportValue):
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
+    raw: SuiteTable | None = None
 
 
 class Summary(ReportValue):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, islice
 from pathlib import Path
@@ -102,12 +103,15 @@ def _same_data(benchmark: Benchmark, stored: Iterable[Path]) -> Iterator[LoadedR
 
 
 def _needed(run: LoadedRun, difference: float) -> Iterator[int]:
-    """Yield for each pair of models the number of problems that such a difference needs."""
-    for first, second in combinations(model_rates(run), 2):
+    """Yield for each pair of models the number of problems to draw for such a difference."""
+    models = list(model_rates(run))
+    # Of the drawn problems those count that need an answer: 2 of 3 where the others pass without one.
+    counting = len(set[str]().union(*(one.rates["problem_id"] for one in models))) / len(run.problems)
+    for first, second in combinations(models, 2):
         try:
             [test] = paired_tests(first, second)
         except IncomparableError:
             continue
         scores = test.scores
         if is_decidable(units_of(scores.first, scores.clusters, scores.overlap_groups).number):
-            yield power_of(scores, difference, seed=0).needed
+            yield math.ceil(power_of(scores, difference, seed=0).needed / counting)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -70,14 +71,17 @@ def with_power(row: ComparisonRow, scores: Pair, manifest: Mapping[str, Any], se
     if not row.decidable:
         return row
     power = power_of(scores, TARGET, seed=seed, critical=row.critical)
-    way_on = _way_on(manifest, power.needed)
+    way_on = _way_on(manifest, power.needed / row.problems)
     return row.model_copy(update={"smallest": power.smallest, "needed": power.needed, "way_on": way_on})
 
 
-def _way_on(manifest: Mapping[str, Any], needed: int) -> str:
+def _way_on(manifest: Mapping[str, Any], times: float) -> str:
+    """Return the option that gives so many times the problems of the run, counted in the comparison or not."""
     data = manifest.get("data") or {}
     *_, selection = manifest.get("selections") or [{}]
-    if selection.get("limit") and needed <= data.get("problems", 0):
-        return f"--limit {needed}"
+    limit = math.ceil(times * (data.get("selected") or 0))
+    # How many problems have the labels of --select is not in the manifest.
+    if selection.get("limit") and not selection.get("select") and limit <= data.get("problems", 0):
+        return f"--limit {limit}"
     suite = suite_of_run(str(manifest.get("suite")))
     return suite.further_data if suite and data.get("name") == "starter" else ""

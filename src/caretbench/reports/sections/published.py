@@ -249,7 +249,7 @@ def _own_tables(summary: Summary) -> list[ReportTable]:
         if suite is None
         else [
             suite_table(SuiteTable(**table._asdict()), summary.baselines)
-            for table in suite.published_tables([_plain_table(one) for one in summary.suite_tables])
+            for table in suite.published_tables([_plain_table(one.raw or one) for one in summary.suite_tables])
         ]
     )
 

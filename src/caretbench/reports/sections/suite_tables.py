@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from caretbench.reports.charts import finished_spec
-from caretbench.reports.report_source import ReportSource
+from caretbench.reports.report_source import EVERY, ReportSource
 from caretbench.reports.section import Chart, PageBlock, PagePart, PageSource, Section, SectionPositions
 from caretbench.reports.summary import SuiteTable, Summary
 from caretbench.reports.tables import NO_TEXTS, ReportTable, TableField, number_field, without_empty_columns
@@ -24,7 +24,7 @@ class SuiteTablesSection(Section):
 
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return the suite's tables."""
-        return (suite_table(entry, summary.baselines) for entry in summary.suite_tables)
+        return (suite_table(shown, summary.baselines) for entry in summary.suite_tables for shown in with_all(entry))
 
     def page(self, shown: PageSource) -> PagePart | None:
         """Return a part named after the suite."""
@@ -39,6 +39,26 @@ class SuiteTablesSection(Section):
         heading = "The suite's own charts and tables" if charts else "The suite's own tables"
         blocks = [*([PageBlock(charts=charts)] if charts else []), *tables]
         return PagePart("own", source.suite.title if source.suite else shown.summary.suite, heading, blocks=blocks)
+
+
+def with_all(entry: SuiteTable) -> Sequence[SuiteTable]:
+    """Return a table with the values over all problems as notes to its cells; as a second table if its form differs."""
+    raw = entry.raw
+    if raw is None:
+        return [entry]
+    names = [[row[0] for row in table.rows] for table in (entry, raw)]
+    if entry.columns != raw.columns or names[0] != names[1]:
+        return [entry, raw.model_copy(update={"title": f"{raw.title}{EVERY}"})]
+    rows = tuple(
+        tuple(cell if cell == every else _beside(cell, every) for cell, every in zip(*both, strict=True))
+        for both in zip(entry.rows, raw.rows, strict=True)
+    )
+    return [entry.model_copy(update={"rows": rows, "notes": (*entry.notes, "All: over all problems.")})]
+
+
+def _beside(cell: str, every: str) -> str:
+    text, _, note = cell.partition("\n")
+    return f"{text}\n{note}{'; ' if note else ''}all: {every.partition(chr(10))[0]}"
 
 
 def suite_table(entry: SuiteTable, baselines: Collection[str] = ()) -> ReportTable:
