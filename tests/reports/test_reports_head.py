@@ -22,6 +22,8 @@ from caretbench.reports.head.head_values import HeadPart, ReportHead
 from caretbench.reports.output.page import render_html
 from caretbench.reports.output.page_parts import page_head
 from caretbench.reports.output.text_output import print_summary, print_tables, to_markdown
+from caretbench.reports.results.pair_sentences import pair_sentences
+from caretbench.reports.results.paired_models import ComparisonRow
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.sections.rates import main_table
 from caretbench.reports.summary import Summary
@@ -295,6 +297,21 @@ def test_the_way_to_more_problems_is_named() -> None:
         drawn = {"suite": "devbench", "data": data, "selections": [selection]}
         told = findings(only_part(joined(run_of("a", marks(20)), run_of("b", marks(21)), **drawn)))
         assert told[1].endswith(f"5 points need about 160 problems{way_on}.")
+
+
+def test_models_that_pass_the_same_problems_have_no_rate_of_disagreement() -> None:
+    told = findings(only_part(joined(run_of("a", marks(20)), run_of("b", marks(20)))))
+    assert told[0].startswith("a and b cannot be told apart on 40 problems: +0.0 points")
+    assert "They pass the same problems; 5 points need about" in told[1]
+
+
+def test_an_interval_without_0_of_models_that_are_not_told_apart_comes_with_the_test() -> None:
+    row = ComparisonRow(
+        first="a", second="b", scope="all", label="all", problems=81, first_rate=0.8, second_rate=0.7, difference=0.1,
+        low=0.013, high=0.19, p_value=0.0624, test="exact McNemar", groups=81, distinguishable=False, family=3,
+    )  # fmt: skip
+    assert next(pair_sentences(row)).endswith("+10.0 points [+1.3 to +19.0], p = 0.062 for 3 tests.")
+    assert next(pair_sentences(row.model_copy(update={"low": -0.013}))).endswith("[-1.3 to +19.0].")
 
 
 def test_groups_are_named_where_they_are_fewer_than_problems() -> None:

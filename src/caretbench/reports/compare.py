@@ -88,8 +88,7 @@ def compare_runs(
     same = _equal_problems(runs) if len({identity_of(run)["data"] for run in runs}) > 1 else None
     entries = _several(runs, models, same)
     pairs = list(combinations(entries, 2)) if every_pair else [(entries[0], entry) for entry in entries[1:]]
-    parted = [problem for problem in runs[0].problems if has_verdicts(problem)]
-    strata = strata_of(parted, identity_of(runs[0])["profile"], stratification)
+    strata = strata_of(list(filter(has_verdicts, runs[0].problems)), identity_of(runs[0])["profile"], stratification)
     parts = [_parts(ReportSource(run, stratification, suite)) for run in runs]
     tests = [
         test
@@ -100,6 +99,7 @@ def compare_runs(
         first, second = (entry.name for entry in pairs[0])
         raise IncomparableError(f"{first} and {second} have no problem with verdicts on both sides")
     overall = _overall([test for test in tests if test.scope == "all"], runs[0].manifest, seed)
+    of_parts = tested_rows([test for test in tests if test.scope != "all"], seed)
     if same is not None:
         aligned.append(f"data: compared on the {len(same)} problems that are equal in all runs")
     return ComparisonReport(
@@ -112,10 +112,10 @@ def compare_runs(
             *selection_notes(runs),
             *_leading_notes(runs, parts),
             *_setting_differences(pairs),
-            *_notes(runs, tests, overall),
+            *_notes(runs, overall, of_parts),
         ),
         overall=overall,
-        strata=tested_rows([test for test in tests if test.scope != "all"], seed),
+        strata=of_parts,
     )
 
 
@@ -207,10 +207,13 @@ def _named(run: LoadedRun, entry: ModelRates, several: Collection[str]) -> Model
     return entry._replace(name=f"{run.name}: {entry.name}") if entry.model in several else entry
 
 
-def _notes(runs: Sequence[LoadedRun], tests: Sequence[PairedTest], overall: Sequence[ComparisonRow]) -> Iterator[str]:
+def _notes(
+    runs: Sequence[LoadedRun], overall: Sequence[ComparisonRow], of_parts: Sequence[ComparisonRow]
+) -> Iterator[str]:
+    tests, more = (sum(row.decidable for row in rows) for rows in (overall, of_parts))
     yield (
-        f"P values are adjusted for the number of tests in brackets (max-T): {len(overall)} overall, and separately "
-        f"{len(tests) - len(overall)} of parts of the problems. Each 95% interval is for one row and not adjusted."
+        f"P values are adjusted for the number of tests in brackets (max-T): {tests} overall, and separately "
+        f"{more} of parts of the problems. Each 95% interval is for one row and not adjusted."
     )
     versions: dict[str, set[str]] = {}
     for run in runs:

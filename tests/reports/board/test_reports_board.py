@@ -348,6 +348,19 @@ def test_other_verdicts_of_the_gate_are_named(submission: Path, monkeypatch: pyt
     assert line in check_submission(submission, sample=1).differences
 
 
+def test_choices_are_decided_again_and_what_only_a_judge_decides_is_not_missed(tmp_path: Path) -> None:
+    suite = SuiteConfig(name="efcb", limit=20)
+    problems = load_problems(load_suite("efcb"), "starter").problems
+    config = RunConfig(suites=(suite,), baselines=("reference",), output=tmp_path / "efcb")
+    score(config, answers={one.id: "A" for one in problems}, name="a")
+    write_site(*make_board([tmp_path / "efcb"]), tmp_path / "site", (), "us")
+    report = check_submission(tmp_path, sample=99)
+    assert (report.differences, report.unconfirmed) == ([], [])
+    assert report.checked[1].endswith(" answers run again")
+    rewritten(tmp_path / "efcb" / "completions.jsonl", '"A"', '"E"', 99)
+    assert any("passed in the run, failed here" in line for line in check_submission(tmp_path, sample=99).differences)
+
+
 def test_without_the_data_nothing_is_confirmed(submission: Path) -> None:
     rewritten(submission / "first" / "manifest.json", '"hash": "', '"hash": "0')
     report = check_submission(submission, sample=1)

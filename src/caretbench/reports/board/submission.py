@@ -23,6 +23,7 @@ from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.answer_counts import incomplete_warnings
 from caretbench.reports.results.problem_lists import excluded_ids, find_excluded_problems
 from caretbench.reports.run_summary import load_run_folder
+from caretbench.reports.strata import has_verdicts
 from caretbench.runs.plans.config import RunConfig, SuiteConfig
 from caretbench.runs.plans.plan import ResolvedRun
 from caretbench.runs.recorded import score_recorded
@@ -75,7 +76,8 @@ def check_submission(path: Path, data: str | None = None, sample: int = 200, see
             report.unconfirmed.append(f"{folder.name}: nothing is confirmed: {problem}")
             continue
         report.differ(folder.name, _unlike_gate(run, report))
-        if manifest.executed:
+        # A choice is decided without running anything.
+        if manifest.executed or run.frame["passed"].is_not_null().any():
             _check_verdicts(run, manifest, source, Random(seed), sample, report)  # noqa: S311  # no secret
         else:
             report.unconfirmed.append(f"{folder.name}: no answer could be run again")
@@ -158,7 +160,8 @@ def _check_verdicts(
     run: LoadedRun, manifest: Manifest, source: str, random: Random, sample: int, report: SubmissionReport
 ) -> None:
     """Run a sample of the answers again, with baselines and excluded problems, which decide what counts."""
-    answers = [row for row in run.completions if row.model not in run.baselines]
+    decidable = {problem.id for problem in run.problems if has_verdicts(problem)}
+    answers = [row for row in run.completions if row.model not in run.baselines and row.problem_id in decidable]
     chosen = random.sample(answers, min(sample, len(answers)))
     excluded = _excluded(run)
     ids = {row.problem_id for row in chosen} | {*random.sample(sorted(excluded), min(sample, len(excluded)))}

@@ -39,6 +39,9 @@ def pair_sentences(row: ComparisonRow, *, points: bool = True) -> Iterator[str]:
         few = f"{row.verdict} ({counted(row.problems, 'problem')})"
         yield f"Whether {first} is better than {second} {few}: {difference}."
         return
+    if ends and not ends[0] <= 0 <= ends[1]:
+        # An interval is of one pair, the test of all that the table shows.
+        difference += f", p = {row.p_value:.3f} for {counted(row.family, 'test')}"
     yield f"{first} and {second} cannot be told apart on {problems}: {difference}."
     if power := " ".join(_power(row, points=points)):
         yield power
@@ -50,8 +53,9 @@ def _power(row: ComparisonRow, *, points: bool) -> Iterator[str]:
         yield f"Such a comparison finds {_number(row.smallest, points)}{unit} in 8 of 10 cases."
     if points and row.needed is not None and (row.smallest or 1) > TARGET:
         groups = "" if row.groups == row.problems else f" in {-(-row.needed * row.groups // row.problems):,} groups"
+        rate = "At their rate of disagreement " if row.differ else "They pass the same problems; "
         yield (
-            f"At their rate of disagreement {100 * TARGET:.0f} points need about {row.needed:,} problems{groups}"
+            f"{rate}{100 * TARGET:.0f} points need about {row.needed:,} problems{groups}"
             f"{f': `{row.way_on}`' if row.way_on else ''}."
         )
 
@@ -72,7 +76,9 @@ def with_power(row: ComparisonRow, scores: Pair, manifest: Mapping[str, Any], se
         return row
     power = power_of(scores, TARGET, seed=seed, critical=row.critical)
     way_on = _way_on(manifest, power.needed / row.problems)
-    return row.model_copy(update={"smallest": power.smallest, "needed": power.needed, "way_on": way_on})
+    differ = sum(first != second for first, second in zip(scores.first, scores.second, strict=True))
+    found = {"smallest": power.smallest, "needed": power.needed, "way_on": way_on, "differ": differ}
+    return row.model_copy(update=found)
 
 
 def _way_on(manifest: Mapping[str, Any], times: float) -> str:

@@ -38,7 +38,8 @@ class ComparisonRow(ReportValue):
     whole ``family``: the number of tests that one table shows, without those that are not ``decidable``. ``groups`` is
     the number of independent groups of problems, ``critical`` the bound of the statistic in a family of several tests.
     ``smallest`` is the smallest difference that is found in 8 of 10 such comparisons, ``needed`` the number of problems
-    for one of 5 points, and ``way_on`` the option that gives so many; empty where not computed, or nothing is found.
+    for one of 5 points, ``way_on`` the option that gives so many, and ``differ`` the number of problems with other
+    rates; empty where not computed, or nothing is found.
     """
 
     first: str
@@ -61,6 +62,7 @@ class ComparisonRow(ReportValue):
     smallest: float | None = None
     needed: int | None = None
     way_on: str = ""
+    differ: int | None = None
 
     @property
     def verdict(self) -> str:
