@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.problem import ContextFile
-from caretbench.prompts.fim.families import fim_formats
-from caretbench.prompts.fim.format import PrefixSuffixOrder
+from caretbench.prompts.fim.families import PrefixSuffixOrder, fim_formats
 from caretbench.prompts.strategy import UnpromptableError
 
 ONE = ContextFile(path="lib/one.py", text="ONE = 1\n")

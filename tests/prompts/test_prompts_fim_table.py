@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from caretbench.prompts.fim.families import fim_formats
-from caretbench.prompts.fim.format import FimFormat
+from caretbench.prompts.fim.families import FimFormat, fim_formats
 
 ENTRY: dict[str, Any] = {
     "name": "example",

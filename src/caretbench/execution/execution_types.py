@@ -217,30 +217,19 @@ class TestTally(FrozenModel):
     failing: tuple[str, ...] = ()
 
 
-class ExecutionResult(FrozenModel):
-    """Outcome of one request, with all that is needed to explain it."""
+class RunOutcome(FrozenModel):
+    """What the outcomes of a program and of a command in a project share."""
 
     id: str
     status: Status
-    stage: Literal["none", "compile", "run"] = "none"
     exit_code: int | None = None
     signal: int | None = None
-    sentinel: bool = False
     stdout: CapturedOutput = Field(default_factory=CapturedOutput)
     stderr: CapturedOutput = Field(default_factory=CapturedOutput)
-    diagnostics: str = ""
-    """Output of the compiler, the type checker or a project's tests, shortened."""
-    type_check: Literal["passed", "failed"] | None = None
-    """Type checker's verdict on a program that runs in spite of type errors; None without a check."""
-    run_status: Status | None = None
-    """Outcome of the run itself, if ``status`` is the type checker's."""
     missing_module: str | None = None
     """Module, package or version of a compiler that the program needs and this machine lacks, as far as it is known."""
-    compile_s: float = 0.0
-    run_s: float = 0.0
     cpu_s: float = 0.0
     memory_mb: float = 0.0
-    toolchain: str = ""
     isolation: Isolation | None = None
     attempt: int = 1
     runs_alone: int = 0
@@ -252,6 +241,22 @@ class ExecutionResult(FrozenModel):
     """Limit that ended the run: ``cpu``, ``wall``, ``memory`` …, or :data:`REFERENCE_CPU`; empty if none did."""
     limit_cpu_s: float = 0.0
     """CPU seconds after which :data:`REFERENCE_CPU` ended it."""
+
+
+class ExecutionResult(RunOutcome):
+    """Outcome of one request, with all that is needed to explain it."""
+
+    stage: Literal["none", "compile", "run"] = "none"
+    sentinel: bool = False
+    diagnostics: str = ""
+    """Output of the compiler, the type checker or a project's tests, shortened."""
+    type_check: Literal["passed", "failed"] | None = None
+    """Type checker's verdict on a program that runs in spite of type errors; None without a check."""
+    run_status: Status | None = None
+    """Outcome of the run itself, if ``status`` is the type checker's."""
+    compile_s: float = 0.0
+    run_s: float = 0.0
+    toolchain: str = ""
     waits: bool = False
     """The run is ``incomplete`` because a check waits for a promise that never settled."""
     tests: TestTally | None = None

@@ -15,7 +15,7 @@ from caretbench.suites import load_suite
 from caretbench.suites.efcb.build import leak_report as leaks
 from caretbench.suites.efcb.build.change_filters import filter_changes
 from caretbench.suites.efcb.build.changes import render_patch
-from caretbench.suites.efcb.build.choices.edit_pairs import _are_equidistant
+from caretbench.suites.efcb.build.choices.gmcq_hard import _are_equidistant
 from caretbench.suites.efcb.build.choices.version_texts import VersionSet, _fault
 from caretbench.suites.efcb.build.options import EfcbOptions
 from caretbench.suites.efcb.build.problem_building import build_problems, task_and_tier

@@ -7,7 +7,7 @@ import pytest
 
 from caretbench.build import load_builder
 from caretbench.files import DataError
-from caretbench.suites.simcopilot.build.released_tables import released_tables
+from caretbench.suites.simcopilot.build.builder import released_tables
 from caretbench.suites.simcopilot.released.released_problems import comment_distance, released_labels
 from caretbench.suites.simcopilot.released.spans import (
     ReleasedProgram,

@@ -20,6 +20,7 @@ from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
 from caretbench.build.package_index.index_policy import INDEX_SETTINGS, IndexPolicy, index_policy
+from caretbench.build.projects.setup.project_tables import child_text, parsed_xml
 from caretbench.errors import DataError
 
 MIRROR_SETTING: Final = "MAVEN_MIRROR_URL"
@@ -58,15 +59,15 @@ def configured_repositories(environment: Mapping[str, str]) -> MavenRepositories
         if root is None:
             continue
         for one in root.iterfind("mirrors/mirror"):
-            identity, url = _text(one, "id"), _plain(_text(one, "url"), environment)
-            if url and _text(one, "blocked") != "true":  # such a mirror only refuses addresses without TLS
-                mirrors.setdefault(identity, MavenMirror(identity, _text(one, "mirrorOf"), url))
-        active = {_text(one, ".") for one in root.iterfind("activeProfiles/activeProfile")}
+            identity, url = child_text(one, "id"), _plain(child_text(one, "url"), environment)
+            if url and child_text(one, "blocked") != "true":  # such a mirror only refuses addresses without TLS
+                mirrors.setdefault(identity, MavenMirror(identity, child_text(one, "mirrorOf"), url))
+        active = {(one.text or "").strip() for one in root.iterfind("activeProfiles/activeProfile")}
         for profile in root.iterfind("profiles/profile"):
-            if _text(profile, "id") in active or _text(profile, "activation/activeByDefault") == "true":
+            if child_text(profile, "id") in active or child_text(profile, "activation/activeByDefault") == "true":
                 for one in (*profile.iterfind("repositories/*"), *profile.iterfind("pluginRepositories/*")):
-                    if url := _plain(_text(one, "url"), environment):
-                        repositories.setdefault(_text(one, "id"), url)
+                    if url := _plain(child_text(one, "url"), environment):
+                        repositories.setdefault(child_text(one, "id"), url)
     return MavenRepositories(tuple(mirrors.values()), repositories)
 
 
@@ -104,19 +105,9 @@ def _settings_files(environment: Mapping[str, str]) -> Iterator[Path]:
 
 def _parsed(path: Path) -> ElementTree.Element | None:
     try:
-        text = path.read_bytes()[:_MAX_BYTES].decode("utf-8", "replace")
-        if "<!DOCTYPE" in text:
-            return None
-        root = ElementTree.fromstring(re.sub(r"^\s*<\?xml[^>]*\?>", "", text))  # noqa: S314  no entities
-    except (OSError, ElementTree.ParseError):
+        return parsed_xml(path.read_bytes()[:_MAX_BYTES].decode("utf-8", "replace"))
+    except OSError:
         return None
-    for part in root.iter():
-        part.tag = part.tag.rpartition("}")[2] if isinstance(part.tag, str) else ""
-    return root
-
-
-def _text(part: ElementTree.Element, path: str) -> str:
-    return ((part.text if path == "." else part.findtext(path)) or "").strip()
 
 
 def _plain(url: str, environment: Mapping[str, str]) -> str:

@@ -9,15 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from caretbench.errors import DataError
-from caretbench.execution.execution_types import (
-    CapturedOutput,
-    FrozenModel,
-    Isolation,
-    Limits,
-    ResultFile,
-    Status,
-    bounded_by_reference,
-)
+from caretbench.execution.execution_types import FrozenModel, Limits, ResultFile, RunOutcome, bounded_by_reference
 from caretbench.execution.workspaces.runner_reports import TestCounts, TestOutcome
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.problem import ExpectedOutput
@@ -182,30 +174,14 @@ class WorkspaceRequest(FrozenModel):
         return bounded_by_reference(self.limits, self.reference_cpu_s)
 
 
-class WorkspaceResult(FrozenModel):
+class WorkspaceResult(RunOutcome):
     """Result of the command. ``files`` contains the requested files; ``tests`` those of its reports."""
 
-    id: str
-    status: Status
-    exit_code: int | None = None
-    signal: int | None = None
-    stdout: CapturedOutput = Field(default_factory=CapturedOutput)
-    stderr: CapturedOutput = Field(default_factory=CapturedOutput)
     files: tuple[ResultFile, ...] = ()
     tests: tuple[TestOutcome, ...] = ()
-    missing_module: str | None = None
     wall_s: float = 0.0
-    cpu_s: float = 0.0
-    memory_mb: float = 0.0
-    isolation: Isolation | None = None
     placed: PlacementMode = ""
     """Placement of the project in the sandbox: overlay or copy."""
-    attempt: int = 1
-    runs_alone: int = 0  # as in a program's result
-    cached: bool = False
-    reason: str = ""
-    limit: str = ""  # as in a program's result
-    limit_cpu_s: float = 0.0
     refusals: tuple[str, ...] = ()
     """Refused network accesses of a command that may reach package indexes."""
 

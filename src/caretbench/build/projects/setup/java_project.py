@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
-from xml.etree import ElementTree
 
 from caretbench.build.projects.setup.debian_packages import available_packages
+from caretbench.build.projects.setup.project_tables import child_text, parsed_xml
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.files import read_packaged_toml
 from caretbench.projects.settings import project_rules
@@ -199,35 +199,19 @@ class _Module(NamedTuple):
 
 def _maven_module(text: str) -> _Module:
     """Return a POM's own artefact and the dependencies that compiling and testing need; none if it is malformed."""
-    root = _parsed(text)
+    root = parsed_xml(text)
     if root is None:
         return _Module(None, ())
-    parent_group = _text(root, "parent/groupId")
-    group, name = _text(root, "groupId") or parent_group, _text(root, "artifactId")
+    parent_group = child_text(root, "parent/groupId")
+    group, name = child_text(root, "groupId") or parent_group, child_text(root, "artifactId")
     values = {part.tag: (part.text or "").strip() for part in root.find("properties") or ()}
     values |= {f"{prefix}groupId": group for prefix in ("project.", "pom.", "")}
     found = []
     for one in root.iterfind("dependencies/dependency"):
-        parts = (_filled(_text(one, part), values) for part in ("groupId", "artifactId"))
-        if _text(one, "scope") not in ("system", "import") and _text(one, "optional") != "ignored":
+        parts = (_filled(child_text(one, part), values) for part in ("groupId", "artifactId"))
+        if child_text(one, "scope") not in ("system", "import") and child_text(one, "optional") != "ignored":
             found.append(Artefact(*parts))
     return _Module(Artefact(group, name), tuple(one for one in found if one.group and one.name))
-
-
-def _parsed(text: str) -> ElementTree.Element | None:
-    if "<!DOCTYPE" in text or "<!ENTITY" in text:  # entities could grow without bound
-        return None
-    try:
-        root = ElementTree.fromstring(re.sub(r"^\s*<\?xml[^>]*\?>", "", text))  # noqa: S314  no entities
-    except ElementTree.ParseError:
-        return None
-    for part in root.iter():
-        part.tag = part.tag.rpartition("}")[2] if isinstance(part.tag, str) else ""
-    return root
-
-
-def _text(part: ElementTree.Element, path: str) -> str:
-    return (part.findtext(path) or "").strip()
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
@@ -256,16 +240,16 @@ def _collect(artefact: Artefact, jars: dict[Path, None], seen: set[Artefact]) ->
     if found.suffix == ".jar":
         jars[found.resolve()] = None
     pom = found.with_suffix(".pom")
-    root = _parsed(pom.read_text("utf-8", "replace")) if pom.is_file() else None
+    root = parsed_xml(pom.read_text("utf-8", "replace")) if pom.is_file() else None
     if root is None:
         return True
     moved = root.find("distributionManagement/relocation")
     if moved is not None:
-        parts = (_text(moved, "groupId") or artefact.group, _text(moved, "artifactId") or artefact.name)
+        parts = (child_text(moved, "groupId") or artefact.group, child_text(moved, "artifactId") or artefact.name)
         return _collect(Artefact(*parts), jars, seen)
     for one in root.iterfind("dependencies/dependency"):
-        if _text(one, "scope") in ("", "compile", "runtime") and _text(one, "optional") != "true":
-            _collect(Artefact(_text(one, "groupId"), _text(one, "artifactId")), jars, seen)
+        if child_text(one, "scope") in ("", "compile", "runtime") and child_text(one, "optional") != "true":
+            _collect(Artefact(child_text(one, "groupId"), child_text(one, "artifactId")), jars, seen)
     return True
 
 

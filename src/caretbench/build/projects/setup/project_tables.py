@@ -8,6 +8,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Final
+from xml.etree import ElementTree
 
 from packaging.requirements import InvalidRequirement, Requirement
 
@@ -130,3 +131,21 @@ def _is_pips(line: str, snapshot: Snapshot) -> bool:
     except InvalidRequirement:
         return any(path.startswith(f"{line.rstrip('/')}/") for path in snapshot.entries)
     return True
+
+
+def parsed_xml(text: str) -> ElementTree.Element | None:
+    """Return the root of an XML text, with tags without namespaces; None if it is malformed or declares entities."""
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:  # entities could grow without bound
+        return None
+    try:
+        root = ElementTree.fromstring(re.sub(r"^\s*<\?xml[^>]*\?>", "", text))  # noqa: S314  no entities
+    except ElementTree.ParseError:
+        return None
+    for part in root.iter():
+        part.tag = part.tag.rpartition("}")[2] if isinstance(part.tag, str) else ""
+    return root
+
+
+def child_text(part: ElementTree.Element, path: str) -> str:
+    """Return the text of the first child at a path, without white space around it; "" if there is none."""
+    return (part.findtext(path) or "").strip()
