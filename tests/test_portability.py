@@ -1,12 +1,19 @@
-"""Everything but execution on systems without the POSIX modules of the standard library."""
+"""What the package needs: systems without the POSIX modules of the standard library, and distributions."""
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterable
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 _ROOT = Path(__file__).parents[1]
 _IMPORTS = """
@@ -65,3 +72,45 @@ def test_names_exist_on_other_systems(platform: str, tmp_path: Path) -> None:
     assert done.returncode in (0, 1), done.stderr
     assert any(line.startswith("src/caretbench/execution/") for line in lines)  # execution is for Linux: all was read
     assert [line for line in lines if not line.startswith(_FOR_LINUX)] == []
+
+
+_EXTRAS_OF_ROOMS = {
+    "inspect": ("models", "local"), "local": ("local",), "execution/cluster": ("ray",), "people/review": ("review",),
+}  # fmt: skip
+
+
+def _with_what_they_need(requirements: Iterable[str]) -> set[str]:
+    """Return the names of distributions, with those that they need without an extra."""
+    found: set[str] = set()
+    waiting = [Requirement(text) for text in requirements]
+    while waiting:
+        one = waiting.pop()
+        name = canonicalize_name(one.name)
+        if name in found or (one.marker is not None and not one.marker.evaluate({"extra": ""})):
+            continue
+        found.add(name)
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            waiting += map(Requirement, metadata.requires(one.name) or ())
+    return found
+
+
+def test_what_the_package_imports_is_installed_with_it() -> None:
+    project = tomllib.loads((_ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    base = _with_what_they_need(project["dependencies"])
+    extras = project["optional-dependencies"]
+    further = {
+        room: _with_what_they_need(text for name in names for text in extras[name])
+        for room, names in _EXTRAS_OF_ROOMS.items()
+    }
+    distributions = metadata.packages_distributions()
+    source = _ROOT / "src" / "caretbench"
+    for path in source.rglob("*.py"):
+        place = path.relative_to(source).as_posix()
+        if {"samples", "starter", "starter_set", "harness", "inside"} & set(place.split("/")):
+            continue
+        tree = ast.parse(path.read_text("utf-8"))
+        names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        known = base.union(*(needed for room, needed in further.items() if place.startswith(f"{room}/")))
+        for top in {name.partition(".")[0] for name in names} - {"caretbench"} - sys.stdlib_module_names:
+            assert known & set(map(canonicalize_name, distributions.get(top, ()))), f"{place} imports {top}"
