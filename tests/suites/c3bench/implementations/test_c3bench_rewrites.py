@@ -101,6 +101,22 @@ def test_a_middle_is_at_most_a_share_of_its_context() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("f = 0\ndef f(): return [int(x) for x in input().split()]\n\n\nprint(f())\n", "def f():"),
+        ("def f(xs):\n    n = 1; return [x + n for x in xs]\n", "n = 1"),
+        ("def f(xs):\n    ys = [x for x in xs if x]; ys.sort()\n    return ys\n", "ys.sort()"),
+    ],
+)
+def test_what_else_is_in_a_line_stays(text: str, kept: str) -> None:
+    for context in equivalent_contexts(text, "f", 100):
+        for one in context.equivalents:
+            program = text[: context.start] + one.text + text[context.end :]
+            compile(program, "program", "exec")
+            assert kept in program
+
+
 @pytest.mark.long
 def test_behaviour_stays_on_tests_and_mutated_inputs() -> None:
     programs = {

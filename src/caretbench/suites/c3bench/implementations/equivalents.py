@@ -68,12 +68,23 @@ def _middles(text: str, module: ast.Module, entry_point: str) -> Iterator[tuple[
         for statements, is_body in _statement_lists(function):
             for first in range(len(statements)):
                 for last in range(first, len(statements)):
-                    start = position(statements[first].lineno, 0)
-                    end = text.find("\n", position(statements[last].end_lineno or 0, 0))
+                    start, end = _lines_of(text, position, statements[first], statements[last])
                     middle = PythonMiddle(
                         tuple(statements[first : last + 1]), function, module, is_body and last + 1 == len(statements)
                     )
-                    yield (start, len(text) if end < 0 else end + 1), middle
+                    if end > start:
+                        yield (start, end), middle
+
+
+def _lines_of(text: str, position: PythonPositions, first: ast.stmt, last: ast.stmt) -> tuple[int, int]:
+    """Return the span of the lines of statements; an empty one if something else is in them."""
+    # `def numbers(): return [...]`, `a = 1; b = [...]`: a middle of whole lines would take the header, or `a`, away.
+    start, begin = position(first.lineno, 0), position(first.lineno, first.col_offset)
+    behind = position(last.end_lineno or 0, last.end_col_offset or 0)
+    end = text.find("\n", behind)
+    end = len(text) if end < 0 else end + 1
+    rest = text[behind:end].strip()
+    return (start, start) if text[start:begin].strip() or (rest and not rest.startswith("#")) else (start, end)
 
 
 def _statement_lists(function: ast.FunctionDef) -> Iterator[tuple[Sequence[ast.stmt], bool]]:
