@@ -2,8 +2,8 @@
 
 Usage: python benchmarks/c3bench_starter.py FOLDER
 
-FOLDER keeps the build; the same command goes on after a stop. The sources are the starter's functions, and the starter
-programs of DevBench; all of them have tests.
+FOLDER keeps the build; the same command goes on after a stop. The sources are the starter's functions, contexts
+that people wrote, and the starter programs of DevBench; all of them have tests.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from caretbench.suites.c3bench.suite import starter_folder
 
 PACKAGE = Path(str(starter_folder())).parents[2]
 SOURCES = (starter_folder() / "functions", PACKAGE / "suites/devbench/starter")
-OPTIONS = {"max_share": 1.0, "max_scc": 230, "per_file": 4}
+WRITTEN = sorted(map(str, (starter_folder() / "written").glob("*.toml")))
+OPTIONS = {"max_share": 1.0, "max_scc": 230, "per_file": 4, "variants": WRITTEN}
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ from caretbench.runs.judging.ratings import HumanRating, read_ratings
 from caretbench.runs.keyed_scores import keyed_scores
 from caretbench.runs.run_folder import RunFolder
 from caretbench.runs.verdict import REFERENCE_PASSED, decided_outcome, deciding_scores, needs_execution
-from caretbench.suites import baselines_of_run
+from caretbench.suites import baselines_of_run, suite_of_run
 from caretbench.suites.answer_kinds import ERROR_KINDS_SCORER
 from caretbench.suites.validity import GATE_VERSION
 
@@ -129,7 +129,9 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> LoadedRun:
         raise DataError(f"{files.completions_path}: cannot be read (No such file or directory)")
     completions = list(files.stored_completions())
     verdicts_path = folder / "validity.jsonl"
-    verdicts, older, strengths = read_verdicts(verdicts_path) if verdicts_path.exists() else ({}, 0, {})
+    suite = suite_of_run(manifest.get("suite"))
+    version = suite.gate_version if suite else GATE_VERSION
+    verdicts, older, strengths = read_verdicts(verdicts_path, version) if verdicts_path.exists() else ({}, 0, {})
     frame = _frame(problems, keyed_scores(files.scores_path), verdicts)
     run = LoadedRun(folder.name, manifest, problems, completions, frame, list(files.missing()))
     return replace(
@@ -149,7 +151,7 @@ def missing_judgement_counts(folder: RunFolder) -> Counter[tuple[str, str, str]]
     return Counter((row.grader, row.parameters, row.criterion) for row in folder.missing_judgements())
 
 
-def read_verdicts(path: Path) -> tuple[dict[str, str], int, dict[str, str]]:
+def read_verdicts(path: Path, version: int = GATE_VERSION) -> tuple[dict[str, str], int, dict[str, str]]:
     """Return the gate's verdicts by problem, the number of outdated ones, and strengths of mutants by valid problem.
 
     Raises:
@@ -164,7 +166,7 @@ def read_verdicts(path: Path) -> tuple[dict[str, str], int, dict[str, str]]:
         gates[row["problem_id"]] = row.get("gate", 1)
         strengths[str(row["problem_id"])] = (row.get("details") or {}).get("strength", "")
     known = {name: found for name, found in strengths.items() if found and verdicts[name] == "valid"}
-    return verdicts, sum(gate != GATE_VERSION for gate in gates.values()), known
+    return verdicts, sum(gate != version for gate in gates.values()), known
 
 
 def score_table(folder: Path) -> pl.DataFrame:

@@ -30,6 +30,7 @@ from caretbench.suites.suite_types import (
     SuiteChart,
     Table,
 )
+from caretbench.suites.validity import GATE_VERSION
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,6 +69,8 @@ class Suite(ABC):
     criteria_folder: ClassVar[Traversable | None] = None
     """Folder of additional criteria for judges, one TOML file each."""
 
+    gate_version: ClassVar[int] = GATE_VERSION
+    """Version of the suite's gate."""
     reduction_scorer: ClassVar[str] = ""
     """Name and version of the scorer of reduced answers; empty if no answer is reduced."""
     reduction_values: ClassVar[tuple[str, ...]] = ()

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -51,6 +51,8 @@ def verdicts_path(suite_name: str, data_hash: str) -> Path:
 class ResumableGate(ABC):
     """Base class of gates: reuses stored verdicts, and decides the missing ones by :meth:`decide`."""
 
+    version: ClassVar[int] = GATE_VERSION
+    """Version of the rules; a suite's own gate may have a higher one than :data:`GATE_VERSION`."""
     progress: Callable[[int], None]
     """Called with the number of newly decided problems."""
 
@@ -71,11 +73,11 @@ class ResumableGate(ABC):
         """
         with RowAppender(path) as appender:
             stored = {row.problem_id: row for row in read_appended(path, Validity)}
-            known = {name: row for name, row in stored.items() if row.gate == GATE_VERSION}
+            known = {name: row for name, row in stored.items() if row.gate == self.version}
             waiting = [problem for problem in problems if problem.id not in known]
             self.progress(len(problems) - len(waiting))
             for decided in self.decide(waiting, problems):
-                verdict = decided.model_copy(update={"gate": GATE_VERSION})
+                verdict = decided.model_copy(update={"gate": self.version})
                 appender.append(verdict)
                 known[verdict.problem_id] = verdict
                 self.progress(1)

@@ -40,7 +40,6 @@ from caretbench.reports.tables import (
     title_field,
 )
 from caretbench.runs.judging.ratings import REQUIRED_COVERAGE
-from caretbench.suites.validity import GATE_VERSION
 
 
 def main_table(columns: Sequence[Column]) -> ReportTable:
@@ -153,7 +152,7 @@ def older_gate_warnings(run: LoadedRun) -> Iterator[str]:
     """Yield a warning if verdicts come from an older version of the gate."""
     if run.older_verdicts:
         yield (
-            f"{run.older_verdicts} problems were validated by an older version of the gate (current: {GATE_VERSION}). "
+            f"{run.older_verdicts} problems were validated by an older version of the gate. "
             f"Run `caretbench validate {run.manifest.get('suite')}`, then score the run again."
         )
 

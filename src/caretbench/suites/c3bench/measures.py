@@ -15,15 +15,18 @@ from pydantic import TypeAdapter
 from caretbench.errors import UsageError
 from caretbench.extraction.policies import policy
 from caretbench.metrics.similarity import similarities
-from caretbench.problem import CriterionCheck, InlineSplice, PredicateCheck, Problem, Profile
+from caretbench.problem import Caret, CriterionCheck, InlineSplice, PredicateCheck, Problem, Profile
 from caretbench.profiles import ProfileRule, ProfileRules, default_only
-from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures, features_of_text
+from caretbench.suites.c3bench.implementations.features import FeatureRule
 from caretbench.suites.c3bench.implementations.reduction import reduced_text
+from caretbench.suites.c3bench.implementations.tree_features import found_features
+from caretbench.suites.c3bench.implementations.tree_reduction import reduced_tree_text
 from caretbench.suites.c3bench.scale import ScaleSpecification, verify
 from caretbench.suites.c3bench.scale.blind_scale import blind_scale
 from caretbench.suites.c3bench.scale.scale_types import Level
 from caretbench.suites.c3bench.scale.verifier import lenient_texts, verify_published
 from caretbench.suites.suite_types import Measurement, Reduction
+from caretbench.suites.validity import GATE_VERSION
 
 SUITE = "c3bench"
 FEATURES_PREDICATE = "features"
@@ -32,6 +35,9 @@ JUDGED = CriterionCheck(name="c3-instruction", maximum=1.0)
 """Judged criterion of problems about the implementation, next to their predicates or in their place."""
 REDUCTION_SCORER: Final = "reduction@1"
 """Scorer of reduced answers."""
+C3_GATE_VERSION: Final = GATE_VERSION + 1
+"""Version of the gate for this suite. +1: references are reduced, in five languages; answers with the extent alone are
+tried."""
 BLIND_SCALE: Final = "blind-scale"
 """Name of the baseline that has the extent of an instruction about scale, and no sense."""
 OTHER_VARIANT = "other_variant"
@@ -85,7 +91,7 @@ def _followed(problem: Problem, text: str, profile: Profile) -> Iterator[Measure
     if not any(isinstance(check, PredicateCheck) for check in problem.checks):
         return
     about_scale = scale_specification(problem) is not None
-    name = "scale@3" if about_scale else "implementation@5"
+    name = "scale@3" if about_scale else "implementation@6"
     if not about_scale or C3BenchProfile(profile).whole_specification:
         faults = failed_predicates(problem, text)
         # Not named `passed`: a predicate that decided about passing would change pass@1, which is that of the tests.
@@ -156,20 +162,19 @@ def reduction(problem: Problem, text: str, profile: Profile) -> Reduction | None
 
 def _reduction(problem: Problem, rule: FeatureRule, text: str) -> Reduction:
     caret = problem.caret
-    left = yield from reduced_text(caret.prefix, text, caret.suffix)
+    if caret.language == "python":
+        left = yield from reduced_text(caret.prefix, text, caret.suffix)
+    else:
+        left = yield from reduced_tree_text(caret.prefix, text, caret.suffix, caret.language)
     if left is None:
         return Measurement(REDUCTION_SCORER, {NOT_REDUCED: 1.0})
-    whole, part = (_found(caret.prefix, one, caret.suffix) for one in (text, left))
+    whole, part = (found_features(caret.prefix, one, caret.suffix, caret.language) for one in (text, left))
     faults = rule.faults(whole.left_with(part)) if whole and part else ["the completed file does not parse"]
     return Measurement(REDUCTION_SCORER, {FOLLOWED_REDUCED: float(not faults)}, _details(faults))
 
 
 def _rule(check: PredicateCheck) -> FeatureRule:
     return FeatureRule(*(_NAMES.validate_python(check.arguments[name]) for name in ("requires", "forbids")))
-
-
-def _found(prefix: str, text: str, suffix: str) -> FoundFeatures | None:
-    return features_of_text(prefix + text + suffix, len(prefix), len(prefix) + len(text))
 
 
 def _fault(problem: Problem, check: PredicateCheck, text: str, level: Level) -> str:
@@ -181,13 +186,13 @@ def _fault(problem: Problem, check: PredicateCheck, text: str, level: Level) -> 
     if check.name != FEATURES_PREDICATE or not isinstance(problem.splice, InlineSplice):
         raise UsageError(f"{problem.id}: no predicate {check.name!r}")
     rule = _rule(check)
-    fault = _feature_fault(rule, caret.prefix, text, caret.suffix)
+    fault = _feature_fault(rule, caret, text)
     if fault and level == "lenient":
         for changed in lenient_texts(caret.prefix, text, caret.suffix, caret.language):
-            fault = fault and _feature_fault(rule, caret.prefix, changed, caret.suffix)
+            fault = fault and _feature_fault(rule, caret, changed)
     return fault
 
 
-def _feature_fault(rule: FeatureRule, prefix: str, text: str, suffix: str) -> str:
-    found = _found(prefix, text, suffix)
+def _feature_fault(rule: FeatureRule, caret: Caret, text: str) -> str:
+    found = found_features(caret.prefix, text, caret.suffix, caret.language)
     return "the completed file does not parse" if found is None else ", ".join(rule.faults(found))

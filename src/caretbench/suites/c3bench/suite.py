@@ -15,6 +15,7 @@ from caretbench.suites.base import Suite
 from caretbench.suites.baselines import BASELINES, BaselineFunction
 from caretbench.suites.c3bench.measures import (
     BLIND_SCALE,
+    C3_GATE_VERSION,
     FOLLOWED_REDUCED,
     NOT_REDUCED,
     OTHER_VARIANT,
@@ -68,7 +69,7 @@ class C3BenchSuite(Suite):
     title = "C3-Bench"
     about = "completion under an instruction: how to implement, checked by tests and predicates; how much to write"
     further_data = "caretbench build c3bench SOURCE"
-    strata = ("task", "category", "language", "extraction", "rewrite", "origin", "author")
+    strata = ("task", "category", "language", "extraction", "rewrite", "instruction_by", "author")
     stratification = Stratification(
         labels=("task", "category", "language", "extraction", "rewrite"),
         crossed=(("task", "category"), ("task", "language")),
@@ -77,6 +78,7 @@ class C3BenchSuite(Suite):
     )
     profile_rules = C3BenchProfile
     baselines = C3_BASELINES
+    gate_version = C3_GATE_VERSION
     reduction_scorer = REDUCTION_SCORER
     reduction_values = (FOLLOWED_REDUCED, NOT_REDUCED)
     criteria_folder = resources.files("caretbench.suites.c3bench").joinpath("criteria")

@@ -26,6 +26,7 @@ from caretbench.suites.c3bench.build.scale_middles import accepted_wrong_answers
 from caretbench.suites.c3bench.build.variants.model_roles import CHECKER_ROLE, GENERATOR_ROLE
 from caretbench.suites.c3bench.measures import (
     BLIND_SCALE,
+    C3_GATE_VERSION,
     FEATURES_PREDICATE,
     FOLLOWED_REDUCED,
     SUITE,
@@ -53,6 +54,7 @@ class CompletionGate(ResumableGate):
     Problems of one source repeat its text; a whole source that repeats an earlier one is a near-duplicate.
     """
 
+    version = C3_GATE_VERSION
     executor: Callable[[], Executor]
     policy: Policy
     request: Callable[[Problem, str], ExecutionRequest | None]

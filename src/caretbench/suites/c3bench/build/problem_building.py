@@ -132,7 +132,8 @@ def _problem(context: CodeContext, one: Variant, other: str) -> Problem:
         checks += (_features_check(one.rule),)
     checks += (JUDGED,)
     labels: dict[str, Label] = {
-        "task": "icc", "language": context.language, "category": one.category, "origin": one.origin,
+        "task": "icc", "language": context.language, "category": one.category,
+        "instruction_by": "people" if one.origin == "hand" else "model",
     }  # fmt: skip
     if one.author:
         labels["author"] = one.author

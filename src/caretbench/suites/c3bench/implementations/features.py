@@ -8,7 +8,10 @@ from typing import NamedTuple
 
 from caretbench.syntax.parser import PythonPositions, python_module
 
-_DISPLAYS: dict[type[ast.AST], str] = {ast.Dict: "dict", ast.DictComp: "dict", ast.List: "list", ast.Tuple: "tuple"}
+_DISPLAYS: dict[type[ast.AST], str] = {
+    ast.Dict: "dict", ast.DictComp: "dict", ast.List: "list", ast.ListComp: "list", ast.Tuple: "tuple", ast.Set: "set",
+    ast.SetComp: "set",
+}  # fmt: skip
 _CONTAINER_KINDS = ("dict", "list", "tuple", "deque", "set")
 _DICTIONARIES = ("fromkeys", "defaultdict", "Counter", "OrderedDict")
 _GROWING = ("append", "appendleft", "extend", "add", "update", "setdefault", "insert")
@@ -114,6 +117,8 @@ def _in_loop(loop: ast.For | ast.AsyncFor | ast.While) -> Iterator[str]:
                 yield from (f"updated_in_loop:{one.id}" for one in targets if isinstance(one, ast.Name))
             case ast.Call(func=function):
                 yield f"in_loop:call:{_last_name(function)}"
+            case ast.Delete():
+                yield "in_loop:delete"
             case ast.Return():
                 yield "in_loop:return"
         match node:
@@ -137,8 +142,12 @@ def _changed(node: ast.AST) -> Iterator[str]:
             yield name
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp(left=ast.Name(id=first))) if name == first:
             yield name
-        case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
-            yield name
+        case ast.Subscript(ctx=ast.Store() | ast.Del()):
+            # `table[i][j] = 0` fills `table`.
+            while isinstance(node, ast.Subscript):
+                node = node.value
+            if isinstance(node, ast.Name):
+                yield node.id
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in _GROWING:
             yield name
 
@@ -153,6 +162,9 @@ def _bound_containers(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, str]]:
                 pass
             case _:
                 continue
+        # `[1] + [0] * n` is a list.
+        while isinstance(value, ast.BinOp):
+            value = value.left if type(value.left) in (*_DISPLAYS, ast.BinOp) else value.right
         match value:
             case ast.Call(func=ast.Name(id=kind) | ast.Attribute(attr=kind)) if kind in _CONTAINER_KINDS:
                 yield name, kind
@@ -162,6 +174,10 @@ def _bound_containers(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, str]]:
                 yield name, _DISPLAYS[type(value)]
 
 
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.LShift: "<<",
+    ast.RShift: ">>", ast.BitAnd: "&", ast.BitOr: "bitor", ast.BitXor: "^",
+}  # fmt: skip
 _SIMPLE: dict[str, tuple[type[ast.AST], ...]] = {
     "for": (ast.For, ast.AsyncFor),
     "while": (ast.While,),
@@ -177,7 +193,10 @@ _SIMPLE: dict[str, tuple[type[ast.AST], ...]] = {
     "dict_literal": (ast.Dict,),
     "break": (ast.Break,),
     "continue": (ast.Continue,),
+    "set_comprehension": (ast.SetComp,),
+    "slice": (ast.Slice,),
     "yield": (ast.Yield, ast.YieldFrom),
+    "yield_from": (ast.YieldFrom,),
     "assignment_expression": (ast.NamedExpr,),
 }
 
@@ -185,6 +204,12 @@ _SIMPLE: dict[str, tuple[type[ast.AST], ...]] = {
 def _simple(node: ast.AST) -> Iterator[str]:
     yield from (name for name, types in _SIMPLE.items() if isinstance(node, types))
     match node:
+        case ast.BinOp(op=operator) | ast.AugAssign(op=operator) if type(operator) in _OPERATORS:
+            yield f"operator:{_OPERATORS[type(operator)]}"
+        case ast.Subscript(slice=ast.Constant() | ast.UnaryOp()):
+            yield f"subscript:{ast.unparse(node)}"
+        case ast.Lambda(body=ast.Tuple()):
+            yield "lambda_tuple"
         case ast.Compare(ops=operators) if any(isinstance(one, ast.In | ast.NotIn) for one in operators):
             yield "membership"
         # `[value for _ in [0]]` goes through nothing.
@@ -206,10 +231,13 @@ def features(statements: Sequence[ast.stmt], function: str | None = None) -> fro
     Simple features are the kinds of nodes in it: ``for``, ``while``, ``comprehension``, ``lambda``, ``try``, ``match``,
     ``if``, ``function``, ``membership`` and others. Others contain a name: ``call:NAME``, ``name:NAME`` (assigned),
     ``handler:NAME``, ``import:NAME``, ``keyword:NAME`` and ``keyword:NAME=VALUE`` (an argument of a call),
-    ``base:NAME`` (of a class), ``decorator:NAME``, and those of :func:`name_uses`.
+    ``call:NAME(CONSTANT)`` (its first argument), ``call:NAME/N`` (with N arguments), ``operator:SIGN`` (``bitor`` for
+    ``|``), ``subscript:TEXT`` (by a constant), ``base:NAME`` (of a class), ``decorator:NAME``, and those of
+    :func:`name_uses`.
     ``recursion`` is a call of a function by itself (``function`` is the enclosing one), ``returns:N`` the number of
     return statements (nested functions excluded), ``nesting:N`` the depth of nested ``if`` statements. ``else``,
-    ``early_return`` (an ``if`` that returns, without ``else``, before other statements), ``return_at_end``,
+    ``loop_depth:N`` is a loop in ``N - 1`` others, clauses of comprehensions among them, ``sorts:N`` at least N calls
+    that sort. ``early_return`` (an ``if`` that returns, without ``else``, before other statements), ``return_at_end``,
     ``branches_return`` (an ``if`` all of whose branches, ``else`` among them, return) and ``picks_smallest`` (a loop
     that compares, without changing an item, in a loop) are shapes.
     """
@@ -222,6 +250,11 @@ def features(statements: Sequence[ast.stmt], function: str | None = None) -> fro
     if _is_recursive(statements, function):
         found.add("recursion")
     found |= {name for name, holds in _SHAPES.items() if holds(statements)}
+    depth = max((_loop_depth(statement) for statement in statements), default=0)
+    found |= {f"loop_depth:{number}" for number in range(1, depth + 1)}
+    calls = (node for one in statements for node in ast.walk(one) if isinstance(node, ast.Call))
+    sorts = sum(_last_name(call.func) in ("sorted", "sort") for call in calls)
+    found |= {f"sorts:{number}" for number in range(1, sorts + 1)}
     found.add(f"returns:{sum(1 for node in _own_nodes(statements) if isinstance(node, ast.Return))}")
     found.add(f"nesting:{max((_nesting(statement) for statement in statements), default=0)}")
     return frozenset(found)
@@ -336,7 +369,9 @@ def _statements_in(
 
 def _named(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Call):
-        yield f"call:{_last_name(node.func)}"
+        name = f"call:{_last_name(node.func)}"
+        yield from (name, f"{name}/{len(node.args)}")
+        yield from (f"{name}({ast.unparse(one)})" for one in node.args[:1] if isinstance(one, ast.Constant))
         for keyword in node.keywords:
             yield from (f"keyword:{keyword.arg}", f"keyword:{keyword.arg}={ast.unparse(keyword.value)}")
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -383,6 +418,12 @@ def _own_nodes(statements: Sequence[ast.stmt]) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
             waiting.extend(ast.iter_child_nodes(node))
+
+
+def _loop_depth(node: ast.AST) -> int:
+    """Return the depth of nested loops; each clause of a comprehension is one."""
+    own = len(getattr(node, "generators", ())) or int(isinstance(node, _LOOP_NODES))
+    return own + max(map(_loop_depth, ast.iter_child_nodes(node)), default=0)
 
 
 def _nesting(node: ast.AST) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from caretbench.metrics.intervals import mean_interval
 from caretbench.metrics.skill import skill, skill_interval
-from caretbench.problem import Problem
+from caretbench.problem import PredicateCheck, Problem
 from caretbench.profiles import profile_named
 from caretbench.suites.c3bench.measures import (
     FOLLOWED,
@@ -50,6 +50,11 @@ def followed(row: Row) -> float | None:
         return None
     found = row.get(FOLLOWED) if row.get(FOLLOWED_REDUCED) is None else row[FOLLOWED_REDUCED]
     return None if found is None else float(found)
+
+
+def predicate_alone(row: Row) -> float | None:
+    """Return 1 if the answer as a whole satisfies its predicate, whether it passes or not; None without a predicate."""
+    return None if row.get(FOLLOWED) is None else float(row[FOLLOWED])
 
 
 def followed_lenient(row: Row) -> float | None:
@@ -164,6 +169,10 @@ def _model_results(results: pl.DataFrame, problems: Mapping[str, Problem], seed:
 
 SCALE_TESTED: Final = "scale_tested"
 """Column with 1 for an answer about scale that has its extent and passes its tests; null without a verdict."""
+PREDICATE: Final = "predicate"
+"""Column with 1 for an answer about the implementation that satisfies its predicate, whether or not its tests ran."""
+PREDICATE_TITLE: Final = "ICC predicate alone"
+"""Title of that column, which is shown where no answer ran (``--no-execute``): it is no IF."""
 JOINT_JUDGED: Final = "joint_judged"
 """Column with the judge's share of yes about an answer that passes, and 0 for one that does not."""
 
@@ -256,6 +265,9 @@ _HEADLINES: Final[Mapping[str, Headline]] = {
     "joint": Headline(
         "ICC IF", "Implementation-Control Completion: the answer passes the tests and follows its instruction"
     ),
+    PREDICATE: Headline(
+        PREDICATE_TITLE, "Implementation-Control Completion: the answer satisfies its predicate; its tests did not run"
+    ),
     SCALE_TESTED: Headline(
         "SCC extent and tests", "Scale-Control Completion: the answer has the requested extent and passes the tests"
     ),
@@ -291,9 +303,9 @@ EFFECT_MEASURES: Final = {
 
 
 def with_joint(results: pl.DataFrame) -> pl.DataFrame:
-    """Return the results with columns for instruction following: ``joint`` (ICC), ``scale``, ``scale_tested`` (SCC).
+    """Return the results with columns for instruction following: ``joint``, ``predicate``, ``scale``, ``scale_tested``.
 
-    With a judge also ``joint_judged`` (ICC).
+    The first two are ICC's, the others SCC's. With a judge also ``joint_judged`` (ICC).
     """
     import polars as pl
 
@@ -307,6 +319,7 @@ def with_joint(results: pl.DataFrame) -> pl.DataFrame:
     both = pl.when(pl.col("passed").is_not_null()).then(met * pl.col("passed").cast(pl.Float64))
     return with_joint_judged(results).with_columns(
         joint=pl.when(~is_scale).then(both),
+        predicate=pl.when(~is_scale).then(pl.col("followed")),
         scale=pl.when(is_scale).then(met),
         scale_tested=pl.when(is_scale).then(both),
     )
@@ -315,24 +328,33 @@ def with_joint(results: pl.DataFrame) -> pl.DataFrame:
 def headline_results(results: pl.DataFrame) -> tuple[pl.DataFrame, Mapping[str, Headline]]:
     """Return the results with instruction following of both tasks, and its titles; nothing where it is not measured.
 
-    The extent alone leads only where no answer about scale ran: an answer without sense has it.
+    Extent and predicate alone lead only where no answer ran: an answer without sense has the extent.
     """
     found = with_joint(results)
     names = [name for name in _HEADLINES if name in found.columns]
-    if SCALE_TESTED in names:
-        names.remove("scale" if found[SCALE_TESTED].is_not_null().any() else SCALE_TESTED)
+    for ran, alone in (("joint", PREDICATE), (SCALE_TESTED, "scale")):
+        if ran in names:
+            names.remove(alone if found[ran].is_not_null().any() else ran)
     return found, {name: _HEADLINES[name] for name in names}
 
 
 def _main_table(models: Sequence[ModelResults], profile: str, policy: str) -> Table:
     rows = [_main_row(model, profile) for model in models]
+    heads = tuple(dict.fromkeys(head for row in rows for head in row))
     left = [f"{model.title}: {count} answers not reduced, and in no IF." for model in models
             if (count := sum(bool(row.get(NOT_REDUCED)) for row in model.rows))]  # fmt: skip
+    lacking = [
+        one for one in (models[0].problems.values() if models else ())
+        if one.label("task") == "icc" and not any(isinstance(check, PredicateCheck) for check in one.checks)
+    ]  # fmt: skip
+    if lacking:
+        count = sum(one.label("task") == "icc" for one in models[0].problems.values())
+        left.append(f"ICC IF is about {count - len(lacking)} of {count} problems: the others have no predicate.")
     return Table(
         f"c3bench-results-{profile}-{policy}",
         f"C3-Bench, {profile} profile, policy {policy} (the paper's Table 2, in form)",
-        tuple(rows[0]),
-        tuple(tuple(row.values()) for row in rows),
+        heads,
+        tuple(tuple(row.get(head, NO_VALUE) for head in heads) for row in rows),
         (*_NOTES, *([_SENSE_NOTE] if _shows_sense(profile) else []), *left),
     )
 
@@ -355,6 +377,8 @@ def _main_row(model: ModelResults, profile: str) -> dict[str, str]:
         # With one task alone the mean would be printed under the same heading as the paper's.
         "Average IF": f"{100 * sum(known) / 2:.1f}" if len(known) == 2 else NO_VALUE,
     }  # fmt: skip
+    if _shows_sense(profile) and not icc.by_problem(passed) and (alone := icc.mean(predicate_alone)) is not None:
+        cells[PREDICATE_TITLE] = percentage(alone)
     if not _shows_sense(profile):
         del cells["SCC extent and tests"], cells["SCC skill"]
     return cells

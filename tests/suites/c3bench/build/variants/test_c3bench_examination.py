@@ -75,7 +75,7 @@ def test_predicates_are_read_from_instructions_and_true_of_one_version(executor:
             assert bool(failed_predicates(one, other.reference)) == (one is not other)
         assert failed_predicates(one, MIDDLE)
     assert problems[0].labels == {
-        "task": "icc", "language": "python", "category": "algorithmic", "origin": "model", "author": "m"
+        "task": "icc", "language": "python", "category": "algorithmic", "instruction_by": "model", "author": "m"
     }  # fmt: skip
     assert problems[0].caret.prefix == HEAD
 

@@ -128,14 +128,14 @@ def test_only_good_versions_stay_and_every_other_one_is_counted(tmp_path: Path) 
         kept = [Problem.model_validate(row) for row in rows(tmp_path / "c3", "problems.jsonl")]
         # In the first context, the checker reads the while loop otherwise; it reads what no rule can read.
         vague = REFUSED["instruction: says nothing"][0]
-        assert [(one.id.split("/")[1], one.reference) for one in kept if one.label("origin") == "model"] == [
+        assert [(one.id.split("/")[1], one.reference) for one in kept if one.label("instruction_by") == "model"] == [
             ("first", SUM[0]),
             ("first", RECURSION[0]),
             ("second", vague),
             ("second", SUM[0]),
             ("second", WHILE[0]),
         ]
-        assert [one.reference for one in kept if one.label("origin") == "hand"] == [MIDDLE] * 2
+        assert [one.reference for one in kept if one.label("instruction_by") == "people"] == [MIDDLE] * 2
         unchecked = [one.reference for one in kept if not any(check.kind == "predicate" for check in one.checks)]
         assert unchecked == [vague]
         details = {row["detail"] for row in rows(tmp_path / "c3") if row["verdict"] == "instruction"}

@@ -7,8 +7,9 @@ from typing import Literal, NamedTuple
 
 from caretbench.problem import CasesCheck, InlineSplice, ProgramCheck, Provenance, Row
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
-from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures, features_of_text
+from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures
 from caretbench.suites.c3bench.implementations.rewrite import Category
+from caretbench.suites.c3bench.implementations.tree_features import found_features
 
 Origin = Literal["hand", "model"]
 
@@ -76,10 +77,8 @@ class CodeContext:
         return self.before + self.prefix + middle + self.suffix
 
     def features(self, middle: str) -> FoundFeatures | None:
-        """Return the features of a middle in Python; None in other languages, or if the program does not parse."""
-        if self.language != "python":
-            return None
-        return features_of_text(self.shown_program(middle), len(self.prefix), len(self.prefix) + len(middle))
+        """Return the features of a middle; None if its program does not parse, or its language has none."""
+        return found_features(self.prefix, middle, self.suffix, self.language)
 
 
 def function_context(

@@ -17,6 +17,7 @@ from caretbench.problem import Provenance, Row
 from caretbench.suites.c3bench.build.variants.code_context import CodeContext, FunctionTest, Variant, function_tests
 from caretbench.suites.c3bench.implementations.features import FeatureRule
 from caretbench.suites.c3bench.implementations.rewrite import Category
+from caretbench.suites.c3bench.implementations.tree_features import has_features
 
 _TEXTS = re.compile(r'"""(?:\\.|[^\\])*?"""|' r"'''.*?'''|" r'"(?:\\.|[^"\\\n])*"|' r"'[^'\n]*'|" r"#[^\n]*", re.DOTALL)
 
@@ -36,7 +37,7 @@ class WrittenImplementation(Row):
         code: The middle.
         category: Category of the instruction.
         instruction: What the implementation does and others do not.
-        requires, forbids: Predicate on the features of a Python implementation; by default read from the instruction.
+        requires, forbids: Predicate on the features of an implementation; by default read from the instruction.
         author: Name of the person who wrote it.
     """
 
@@ -194,8 +195,8 @@ def _implementation(values: object, language: str) -> WrittenImplementation | st
         one = WrittenImplementation.model_validate(values)
     except ValidationError as error:
         return describe_validation_error(error)
-    if (one.requires or one.forbids) and language != "python":
-        return "requires and forbids are for Python"
+    if (one.requires or one.forbids) and not has_features(language):
+        return f"no features for requires and forbids in {language}"
     return one
 
 

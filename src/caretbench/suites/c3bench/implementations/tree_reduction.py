@@ -1,0 +1,184 @@
+"""Reduction of an answer by its syntax tree, in languages with features: see :mod:`.reduction` for Python's.
+
+Statements are deleted, blocks unwrapped, calls replaced by their arguments; a declaration without a use goes with its
+last use, since Go compiles nothing with one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Generator, Iterator
+
+import tree_sitter
+
+from caretbench.languages.node_kinds import NodeKinds, node_kinds
+from caretbench.suites.c3bench.implementations.tree_features import TreeParts, is_in, text_of_node, tree_parts
+from caretbench.syntax.parser import encode, parse
+
+_WORD = re.compile(r"\w+")
+_MAX_TEXT = 6000
+"""Maximum number of characters of an answer that is reduced."""
+
+_Edit = tuple[int, int, bytes]
+"""Span of bytes in a program, and what takes its place."""
+
+
+def reduced_tree_text(prefix: str, text: str, suffix: str, language: str) -> Generator[str, bool | None, str | None]:
+    """Yield shorter answers; each is sent whether it passes, or None to end.
+
+    Texts that do not parse, use a name that they no longer declare, or contain a new endless loop are not tried.
+
+    Returns:
+        The shortest answer that passed; None if it was ended, or if the text is too long.
+    """
+    if len(text) > _MAX_TEXT:
+        return None
+    program = _Program(prefix, suffix, language)
+    seen, waiting, place, passed, again = {text}, set[bytes](), 0, False, False
+    endless = program.endless(text)
+    while (edit := program.edit(text, place)) is not None or passed:
+        if edit is None:
+            # Where the last use of a name has gone, its declaration may go, too.
+            place, passed, again = 0, False, True
+            continue
+        place += 1
+        changed, part = program.changed(text, edit)
+        if changed in seen or (again and part not in waiting) or not program.is_sound(changed, endless):
+            continue
+        if program.unbound(text, changed):
+            waiting.add(part)
+            continue
+        seen.add(changed)
+        passes = yield changed
+        if passes is None:
+            return None
+        if passes:
+            text, passed, endless = changed, True, program.endless(changed)
+            place -= 1
+    return text
+
+
+class _Program:
+    """Text around an answer, with the edits of the answer."""
+
+    def __init__(self, prefix: str, suffix: str, language: str) -> None:
+        self.prefix, self.suffix, self.language = prefix, suffix, language
+        self.kinds: NodeKinds = node_kinds(language)
+        self.start = len(encode(prefix))
+
+    def parts(self, text: str) -> TreeParts:
+        """Return the captures of the program with a text."""
+        return tree_parts(self.prefix, text, self.suffix, self.language)
+
+    def root(self, text: str) -> tree_sitter.Node:
+        """Return the tree of the program with a text."""
+        return parse(self.prefix + text + self.suffix, self.language).root_node
+
+    def is_sound(self, text: str, endless: int) -> bool:
+        """Return whether a text contains something, parses in its place, and has no more endless loops."""
+        return bool(text.strip()) and not self.root(text).has_error and self.endless(text) <= endless
+
+    def edit(self, text: str, place: int) -> _Edit | None:
+        """Return an edit by its number; None if there are not so many."""
+        return next((one for number, one in enumerate(self._edits(text)) if number == place), None)
+
+    def changed(self, text: str, edit: _Edit) -> tuple[str, bytes]:
+        """Return a text after an edit, without the declarations that it leaves unused, and what was edited."""
+        own = encode(text)
+        start, end, new = edit[0] - self.start, edit[1] - self.start, edit[2]
+        shorter = (own[:start] + new + own[end:]).decode()
+        declared = set(_counts(self.parts(text).span.get("name.name", ())))
+        while (dead := self._dead_declaration(shorter, declared)) is not None:
+            left = encode(shorter)
+            shorter = (left[: dead[0] - self.start] + left[dead[1] - self.start :]).decode()
+        return shorter, own[start:end]
+
+    def unbound(self, text: str, changed: str) -> bool:
+        """Return whether a text uses a name that only its earlier form declared."""
+        names = "name.name", "function.name"
+        before, after = (
+            {text_of_node(node) for name in names for node in self.parts(one).whole.get(name, ())}
+            for one in (text, changed)
+        )
+        return not (before - after).isdisjoint(_WORD.findall(changed + self.suffix))
+
+    def endless(self, text: str) -> int:
+        """Return the number of loops that change no name of their condition, and are not left."""
+        parts = self.parts(text)
+        count = 0
+        for loop in parts.span.get("while", ()):
+            conditions = [one for one in parts.span.get("condition", ()) if is_in(one, loop)]
+            names = {name for one in conditions for name in _WORD.findall(text_of_node(one))}
+            changed = {text_of_node(one) for one in parts.span.get("updated.name", ()) if is_in(one, loop)}
+            count += not names & changed and not any(is_in(one, loop) for one in parts.span.get("exit", ()))
+        return count
+
+    def _dead_declaration(self, text: str, declared: set[str]) -> tuple[int, int] | None:
+        """Return the span of a statement that declares names without a use; None if there is none."""
+        words = Counter(_WORD.findall(text + self.suffix))
+        for node in self.parts(text).span.get("name.name", ()):
+            statement = self._statement(node)
+            if statement is None or statement.type in self.kinds.loops | self.kinds.branches:
+                continue
+            names = _counts(one for one in self.parts(text).span["name.name"] if is_in(one, statement))
+            if names.keys() <= declared and all(words[name] == count for name, count in names.items()):
+                return statement.start_byte, statement.end_byte
+        return None
+
+    def _statement(self, node: tree_sitter.Node) -> tree_sitter.Node | None:
+        """Return the innermost statement around a node."""
+        one: tree_sitter.Node | None = node
+        while one is not None and (one.parent is None or one.parent.type not in self.kinds.statement_lists):
+            one = one.parent
+        return one if one is not None and one.start_byte >= self.start else None
+
+    def _edits(self, text: str) -> Iterator[_Edit]:
+        """Yield the possible edits: outer statements first, since with one of them all in it goes."""
+        kinds, end = self.kinds, self.start + len(encode(text))
+        nodes = [one for one in _breadth_first(self.root(text)) if self.start <= one.start_byte < one.end_byte <= end]
+        # Without its `break` a search finds the same, and right answers would lose it.
+        statements = [
+            one for one in nodes
+            if one.is_named and one.parent is not None and one.parent.type in kinds.statement_lists
+            and one.type not in kinds.statement_lists | kinds.breaks | kinds.continues | kinds.comments
+        ]  # fmt: skip
+        yield from ((one.start_byte, one.end_byte, b"") for one in statements)
+        for one in statements:
+            if one.type in kinds.conditional:
+                yield from ((one.start_byte, one.end_byte, inner) for inner in self._bodies(one))
+        for one in nodes:
+            if one.type in kinds.calls | kinds.creations:
+                given = one.child_by_field_name("arguments")
+                parts = given.named_children if given else []
+            elif one.type in kinds.conditional_expressions:
+                parts = one.named_children[1:]
+            else:
+                continue
+            yield from (
+                (one.start_byte, one.end_byte, part.text or b"") for part in parts if part.type not in kinds.comments
+            )
+
+    def _bodies(self, statement: tree_sitter.Node) -> Iterator[bytes]:
+        """Yield the statements of each block of a statement, without those that leave a loop."""
+        kinds = self.kinds
+        for child in statement.children:
+            if child.type in kinds.else_clauses | kinds.handlers | kinds.finally_clauses:
+                yield from self._bodies(child)
+            elif child.type in kinds.statement_lists:
+                inner = child.named_children
+                while len(inner) == 1 and inner[0].type in kinds.statement_lists:
+                    inner = inner[0].named_children
+                left = kinds.breaks | kinds.continues if statement.type in kinds.loops else frozenset()
+                yield b"\n".join(one.text or b"" for one in inner if one.type not in left)
+
+
+def _counts(nodes: Iterator[tree_sitter.Node] | list[tree_sitter.Node] | tuple[()]) -> Counter[str]:
+    return Counter(text_of_node(node) for node in nodes)
+
+
+def _breadth_first(root: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    level = [root]
+    while level:
+        yield from level
+        level = [child for one in level for child in one.children]
