@@ -71,6 +71,8 @@ def test_verdicts_of_an_older_gate_are_decided_again(tmp_path: Path, make_proble
     assert read_verdicts(path) == ({"a": "valid", "b": "unverified"}, 1, {})
     gate.run([make_problem("a")], path)
     assert gate.asked == ["a"]
+    # A suite's gate may have a version of its own.
+    assert read_verdicts(path, GATE_VERSION + 1)[1] == 2
     run = LoadedRun("r", {"suite": "devbench"}, [], [], build_frame([], []), older_verdicts=1)
     [note] = older_gate_warnings(run)
     assert "1 problems were validated by an older version of the gate" in note

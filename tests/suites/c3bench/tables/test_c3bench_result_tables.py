@@ -72,9 +72,26 @@ def test_pass_at_1_and_instruction_following_are_columns_of_their_own() -> None:
 
 def test_without_a_run_nothing_is_known_about_implementations() -> None:
     rows = [{**one, "passed": None} for one in ROWS]
-    [main, *_] = result_tables(pl.DataFrame(rows, infer_schema_length=None), PROBLEMS, 0)
-    cells = dict(zip(main.columns, main.rows[0], strict=True))
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    [main, *_] = result_tables(frame, PROBLEMS, 0)
+    cells = dict(zip(main.columns, (cell.partition("\n")[0] for cell in main.rows[0]), strict=True))
     assert (cells["ICC Pass@1"], cells["ICC IF"], cells["Average IF"]) == ("–", "–", "–")
+    # Two of four satisfy the predicate, one of them without passing; this is no IF, and has a name of its own.
+    assert cells["ICC predicate alone"] == "50.0"
+    assert list(headline_results(frame)[1]) == ["predicate", "scale"]
+    assert (
+        "ICC predicate alone" not in result_tables(pl.DataFrame(ROWS, infer_schema_length=None), PROBLEMS, 0)[0].columns
+    )
+
+
+def test_problems_without_a_predicate_are_counted_in_a_note() -> None:
+    lacking = PROBLEMS["icc/3"].model_copy(update={"checks": (ProgramCheck(),)})
+    rows = pl.DataFrame(ROWS, infer_schema_length=None)
+    assert (
+        "ICC IF is about 3 of 4 problems: the others have no predicate."
+        in result_tables(rows, {**PROBLEMS, "icc/3": lacking}, 0)[0].notes
+    )
+    assert not any("no predicate." in note for note in result_tables(rows, PROBLEMS, 0)[0].notes)
 
 
 def test_extent_and_tests_lead_where_answers_about_scale_ran() -> None:

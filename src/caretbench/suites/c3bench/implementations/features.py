@@ -369,11 +369,7 @@ def _statements_in(
 
 def _named(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Call):
-        name = f"call:{_last_name(node.func)}"
-        yield from (name, f"{name}/{len(node.args)}")
-        yield from (f"{name}({ast.unparse(one)})" for one in node.args[:1] if isinstance(one, ast.Constant))
-        for keyword in node.keywords:
-            yield from (f"keyword:{keyword.arg}", f"keyword:{keyword.arg}={ast.unparse(keyword.value)}")
+        yield from _call_features(node)
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
         yield f"name:{node.id}"
     elif isinstance(node, ast.ExceptHandler):
@@ -388,6 +384,14 @@ def _named(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.ClassDef | ast.FunctionDef):
         yield from (f"decorator:{_last_name(one)}" for one in node.decorator_list)
         yield f"name:{node.name}"
+
+
+def _call_features(call: ast.Call) -> Iterator[str]:
+    name = f"call:{_last_name(call.func)}"
+    yield from (name, f"{name}/{len(call.args)}")
+    yield from (f"{name}({ast.unparse(one)})" for one in call.args[:1] if isinstance(one, ast.Constant))
+    for keyword in call.keywords:
+        yield from (f"keyword:{keyword.arg}", f"keyword:{keyword.arg}={ast.unparse(keyword.value)}")
 
 
 def _last_name(node: ast.expr) -> str:
