@@ -63,16 +63,21 @@ class Module:
 
 
 def wing(name: str) -> str:
-    """The wing of a module: ``run``, ``build`` or ``people``; ``above`` them are the verbs and the Python API."""
+    """The wing of a module: ``run``, ``build``, ``people`` or ``training``; verbs and the Python API are ``above``."""
     _, *parts = name.split(".")
     if not parts or parts[0] in ("cli", "api", "__main__"):
         return "above"
     if parts[0] == "build" or (parts[0] == "suites" and parts[2:3] == ["build"]):
         return "build"
-    return "people" if parts[0] == "people" else "run"
+    return parts[0] if parts[0] in ("people", "training") else "run"
 
 
-BELOW = {"run": ("run",), "build": ("build", "run"), "people": ("people", "build", "run")}
+BELOW = {
+    "run": ("run",),
+    "build": ("build", "run"),
+    "people": ("people", "build", "run"),
+    "training": ("training", "people", "build", "run"),
+}
 """Wings that the modules of a wing may import."""
 
 

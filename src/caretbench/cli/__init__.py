@@ -30,6 +30,7 @@ from caretbench.cli import (
     review,
     run,
     score,
+    sft,
     show,
     telemetry,
     validate,
@@ -72,7 +73,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name, cls=HelpCommand)(_command)
-for _group in (board, build, review, dataset, telemetry, models, deps, cache):
+for _group in (board, build, review, dataset, telemetry, sft, models, deps, cache):
     app.add_typer(_group.app, name=_group.__name__.rpartition(".")[2])
 
 

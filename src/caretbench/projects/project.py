@@ -171,7 +171,7 @@ def project_languages(project: StoredProject) -> tuple[str, ...]:
     counts = dict.fromkeys(project_tables(), 0)
     for path in project.files:
         name = language_of(path)
-        if name in counts and _place_fault(path, ()) is None:
+        if name in counts and place_fault(path) is None:
             counts[name] += 1
     return tuple(name for name in sorted(counts, key=lambda name: -counts[name]) if counts[name])
 
@@ -208,7 +208,7 @@ def analyse_project(
         language = language_of(path)
         if language not in languages:
             continue
-        reason = _place_fault(path, exclude)
+        reason = place_fault(path, exclude)
         source = None
         if reason is None:
             source, reason = _source(project.snapshot, path, max_lines or project_rules().files.max_lines)
@@ -239,7 +239,8 @@ def line_count(source: SourceFile) -> int:
     return len(source.line_starts) - (source.line_starts[-1] == len(source.data))
 
 
-def _place_fault(path: str, exclude: Collection[str]) -> str | None:
+def place_fault(path: str, exclude: Collection[str] = ()) -> str | None:
+    """Return the reason why a file at this path is not mined; None if it may be."""
     rules = project_rules().files
     parts = PurePosixPath(path).parts
     folder = next((part for part in parts[:-1] if part in rules.folders), None)

@@ -75,6 +75,7 @@ class RedistributionRule(Row):
 
     terms: str | None = None
     refused: str | None = None
+    permissive: bool = True
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
@@ -105,6 +106,17 @@ def redistribution_terms(expression: str) -> str:
         RedistributionError: they may not be passed on, or the expression is malformed.
     """
     return "; ".join(dict.fromkeys(_Expression(expression).terms()))
+
+
+def is_permissive(expression: str) -> bool:
+    """Return whether all licences of an SPDX expression bind nothing but copies of the text, alternatives too.
+
+    Licence files of one folder are read as alternatives, though one may be that of a part alone.
+    """
+    known = {spdx.lower(): rule for spdx, rule in redistribution_rules().items()}
+    names = [name for name in re.findall(r"[^\s(),]+", expression) if name.upper() not in ("OR", "AND", "WITH")]
+    rules = [known.get(_SUFFIX.sub("", name).lower()) for name in names if not _EXCEPTION.search(name)]
+    return bool(rules) and all(rule is not None and rule.terms is not None and rule.permissive for rule in rules)
 
 
 class _Expression:

@@ -1,0 +1,124 @@
+"""Folder of training pairs: rows and manifest; the paper's Figure 3 of its lengths."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean, median
+from typing import NamedTuple, get_args
+
+from caretbench.build.project_sources import folder_names
+from caretbench.build.sources.fetching.source_spec import parse_source
+from caretbench.errors import UsageError
+from caretbench.files import read_rows, row_to_json, sha256_file, write_atomically
+from caretbench.languages import language as language_named
+from caretbench.progress import Progress
+from caretbench.training.pair_making import DEFAULT_SHARES, PairMaker, PairOptions, SourceReport
+from caretbench.training.pairs import MANIFEST_FILE, PAIRS_FILE, Boundary, Pair
+from caretbench.versions import versions
+
+
+class PairSet(NamedTuple):
+    """A set of pairs: its folder, the number of pairs, and what each source gave."""
+
+    path: Path
+    pairs: int
+    sources: Sequence[SourceReport]
+
+
+class TokenTable(NamedTuple):
+    """A table of the terminal."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+def parse_shares(values: Iterable[str]) -> Mapping[Boundary, float]:
+    """Return the shares of ``BOUNDARY=SHARE``; the default ones without any.
+
+    Raises:
+        UsageError: a boundary is not known, or a share is no number above or equal to 0, or all are 0.
+    """
+    shares: dict[Boundary, float] = {}
+    for value in values:
+        name, _, number = value.partition("=")
+        if name not in DEFAULT_SHARES:
+            raise UsageError(f"--share {value}: expected {'|'.join(DEFAULT_SHARES)}=SHARE")
+        try:
+            share = float(number)
+        except ValueError:
+            share = -1.0
+        if not 0 <= share < float("inf"):
+            raise UsageError(f"--share {value}: the share is a number from 0")
+        shares[next(one for one in get_args(Boundary) if one == name)] = share
+    if shares and not any(shares.values()):
+        raise UsageError("--share: at least one share is above 0")
+    return shares or DEFAULT_SHARES
+
+
+def make_pair_set(
+    sources: Sequence[str],
+    output: Path,
+    *,
+    shares: Mapping[Boundary, float],
+    per_file: int,
+    context: int,
+    languages: Sequence[str],
+    seed: int,
+    progress: Progress,
+) -> PairSet:
+    """Make pairs of sources and write them to ``output``.
+
+    Raises:
+        UsageError: ``output`` has other pairs, or a language is not known.
+        DataError: a source is none of the forms.
+    """
+    if (output / PAIRS_FILE).exists():
+        raise UsageError(f"{output}: has pairs already; name another folder")
+    names = [language_named(name).name for name in languages]
+    specs = list(folder_names([parse_source(source) for source in sources]).values())
+    maker = PairMaker(PairOptions(per_file, shares, context, names, seed))
+    rows = [row_to_json(pair) + b"\n" for pair in maker.pairs(specs, progress)]
+    write_atomically(output / PAIRS_FILE, b"".join(rows))
+    manifest = {
+        "sources": [one._asdict() for one in maker.reports],
+        "options": {"per_file": per_file, "shares": shares, "context": context, "languages": names, "seed": seed},
+        "pairs": len(rows),
+        "sha256": sha256_file(output / PAIRS_FILE),
+        "versions": versions(),
+    }
+    write_atomically(output / MANIFEST_FILE, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+    return PairSet(output, len(rows), maker.reports)
+
+
+def token_tables(folder: Path, count: Callable[[str], int], unit: str) -> list[TokenTable]:
+    """Return Figure 3 of C3-Bench's paper for a set: lengths of context, middle and instruction, and shares.
+
+    ``count`` gives the length of a text in ``unit``.
+    """
+    lengths: dict[str, list[int]] = defaultdict(list)
+    boundaries: dict[str, int] = defaultdict(int)
+    languages: dict[str, int] = defaultdict(int)
+    for pair in read_rows(folder / PAIRS_FILE, Pair):
+        lengths["context"].append(count(pair.prefix) + count(pair.suffix))
+        lengths["middle"].append(count(pair.middle))
+        if pair.instruction is not None:
+            lengths["instruction"].append(count(pair.instruction))
+        boundaries[pair.boundary] += 1
+        languages[pair.language] += 1
+    total = sum(boundaries.values())
+    if not total:
+        return []
+    rows = [
+        (name, str(len(values)), f"{fmean(values):.0f}", f"{median(values):.0f}", str(max(values)))
+        for name, values in lengths.items()
+    ]
+    return [
+        TokenTable(("Part", "Pairs", f"Mean {unit}", "Median", "Maximum"), rows),
+        *(
+            TokenTable((head, "Pairs", "Share"), [(name, str(n), f"{n / total:.1%}") for name, n in counts.items()])
+            for head, counts in (("Boundary", boundaries), ("Language", languages))
+        ),
+    ]
