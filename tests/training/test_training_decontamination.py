@@ -14,7 +14,7 @@ from caretbench.problem import Problem
 from caretbench.progress import Progress
 from caretbench.suites import load_suite
 from caretbench.training.decontaminated_set import decontaminate_corpus, read_benchmark
-from caretbench.training.decontamination import Benchmark, BenchmarkIndex, problem_text
+from caretbench.training.decontamination import BenchmarkIndex, BenchmarkProblems, problem_text
 from caretbench.training.pairs import read_corpus
 
 SETS = ("devbench", "simcopilot", "efcb", "c3bench")
@@ -23,8 +23,8 @@ OWN = "\n".join(f"def step_{n}(first, second):\n    return first * {n} + second 
 
 
 @pytest.fixture(scope="module")
-def benchmarks() -> list[Benchmark]:
-    return [Benchmark(name, load_suite(name).load("starter").problems) for name in SETS]
+def benchmarks() -> list[BenchmarkProblems]:
+    return [BenchmarkProblems(name, load_suite(name).load("starter").problems) for name in SETS]
 
 
 def changed(text: str, draw: random.Random) -> list[str]:
@@ -39,7 +39,7 @@ def changed(text: str, draw: random.Random) -> list[str]:
 
 
 @pytest.mark.parametrize("rule", ["default", "paper"])
-def test_leaks_are_found_in_both_modes(benchmarks: list[Benchmark], rule: str) -> None:
+def test_leaks_are_found_in_both_modes(benchmarks: list[BenchmarkProblems], rule: str) -> None:
     """Two hundred leaks of four suites; files of which many problems ask have no gram of one problem alone."""
     index = BenchmarkIndex(benchmarks, "paper" if rule == "paper" else "default")
     draw = random.Random(1)  # noqa: S311 - reproducible
@@ -52,7 +52,7 @@ def test_leaks_are_found_in_both_modes(benchmarks: list[Benchmark], rule: str) -
             assert met.run >= 10
 
 
-def test_a_row_names_the_problem_that_it_met(benchmarks: list[Benchmark]) -> None:
+def test_a_row_names_the_problem_that_it_met(benchmarks: list[BenchmarkProblems]) -> None:
     index = BenchmarkIndex(benchmarks)
     problem = load_suite("devbench").load("starter").problems[7]
     met = index.match(3, "mine", problem_text(problem))
@@ -86,7 +86,7 @@ def program(identity: str, text: str) -> Problem:
     ],
 )
 def test_what_is_a_leak(known: str, row: str, by_default: bool, by_paper: bool) -> None:
-    problems = [Benchmark("own", [program("one", known)])]
+    problems = [BenchmarkProblems("own", [program("one", known)])]
     assert (BenchmarkIndex(problems).match(0, "row", row) is not None) is by_default
     assert (BenchmarkIndex(problems, "paper").match(0, "row", row) is not None) is by_paper
 
@@ -96,10 +96,10 @@ def test_what_three_problems_share_is_boilerplate() -> None:
     owns = [OWN[:700], OWN[900:1700], OWN[1800:2600]]
     problems = [program(f"p{number}", shared + own) for number, own in enumerate(owns)]
     row = shared + "print('hello')\n"
-    assert BenchmarkIndex([Benchmark("own", problems)]).match(0, "row", row) is None
-    assert BenchmarkIndex([Benchmark("own", problems[:2])]).match(0, "row", row) is not None
+    assert BenchmarkIndex([BenchmarkProblems("own", problems)]).match(0, "row", row) is None
+    assert BenchmarkIndex([BenchmarkProblems("own", problems[:2])]).match(0, "row", row) is not None
     # One function of HumanEval is in three benchmarks, and no boilerplate for that.
-    thrice = [Benchmark(name, problems[:1]) for name in ("a", "b", "c")]
+    thrice = [BenchmarkProblems(name, problems[:1]) for name in ("a", "b", "c")]
     assert BenchmarkIndex(thrice).match(0, "row", row) is not None
 
 

@@ -12,7 +12,7 @@ from caretbench.files import read_rows
 from caretbench.progress import Progress
 from caretbench.training.pair_making import DEFAULT_SHARES
 from caretbench.training.pair_set import PairSet, make_pair_set, parse_shares, token_tables
-from caretbench.training.pairs import Pair
+from caretbench.training.pairs import TrainingPair
 
 MIT = (
     "Permission is hereby granted, free of charge, to any person obtaining a copy of this software, to deal in it. "
@@ -63,7 +63,7 @@ def made(sources: list[Path], output: Path, shares: dict[str, float] | None = No
 def test_each_middle_stands_in_its_file(tmp_path: Path) -> None:
     folder = project(tmp_path / "mine")
     result = made([folder], tmp_path / "pairs")
-    pairs = list(read_rows(tmp_path / "pairs/pairs.jsonl", Pair))
+    pairs = list(read_rows(tmp_path / "pairs/pairs.jsonl", TrainingPair))
     assert len(pairs) == result.pairs > 80
     assert len({pair.id for pair in pairs}) == len(pairs)
     for pair in pairs:
@@ -83,7 +83,7 @@ def test_each_middle_stands_in_its_file(tmp_path: Path) -> None:
 def test_what_no_model_should_learn_is_passed_over(tmp_path: Path) -> None:
     source = made([project(tmp_path / "mine")], tmp_path / "pairs").sources[0]
     # The first of two equal files in the order of their names stays.
-    pairs = read_rows(tmp_path / "pairs/pairs.jsonl", Pair)
+    pairs = read_rows(tmp_path / "pairs/pairs.jsonl", TrainingPair)
     assert {pair.path for pair in pairs} == {"again.py", "steps.rs", "windows.py"}
     assert source.files == 3
     assert sum(source.passed_over.values()) == 5
@@ -108,7 +108,7 @@ def test_the_same_sources_give_the_same_bytes(tmp_path: Path) -> None:
 
 def test_a_long_file_is_cut_at_lines(tmp_path: Path) -> None:
     made([project(tmp_path / "mine")], tmp_path / "pairs", {"line": 1}, context=300)
-    for pair in read_rows(tmp_path / "pairs/pairs.jsonl", Pair):
+    for pair in read_rows(tmp_path / "pairs/pairs.jsonl", TrainingPair):
         assert len(pair.prefix) + len(pair.suffix) <= 300
         text = PYTHON if pair.path == "again.py" else None
         if text:
@@ -118,7 +118,7 @@ def test_a_long_file_is_cut_at_lines(tmp_path: Path) -> None:
 
 def test_middles_of_blocks_begin_and_end_lines(tmp_path: Path) -> None:
     made([project(tmp_path / "mine")], tmp_path / "pairs", {"block": 1})
-    pairs = list(read_rows(tmp_path / "pairs/pairs.jsonl", Pair))
+    pairs = list(read_rows(tmp_path / "pairs/pairs.jsonl", TrainingPair))
     assert {pair.language for pair in pairs} == {"python", "rust"}
     for pair in pairs:
         assert not pair.prefix.rpartition("\n")[2].strip()

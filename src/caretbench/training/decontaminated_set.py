@@ -13,7 +13,7 @@ from caretbench.files import read_rows, row_to_json, sha256_file, write_atomical
 from caretbench.problem import Problem
 from caretbench.progress import Progress
 from caretbench.suites import load_problems, load_suite, suite_names
-from caretbench.training.decontamination import Benchmark, BenchmarkIndex, Decontamination, Rule, decontaminate
+from caretbench.training.decontamination import BenchmarkIndex, BenchmarkProblems, Decontamination, Rule, decontaminate
 from caretbench.training.pairs import MANIFEST_FILE, PAIRS_FILE, CorpusRow, read_corpus
 
 REMOVED_FILE: Final = "removed.jsonl"
@@ -85,7 +85,7 @@ def _reported(rows: Iterator[CorpusRow], progress: Progress) -> Iterator[CorpusR
             progress("rows", _EVERY, None)
 
 
-def read_benchmark(text: str) -> Benchmark:
+def read_benchmark(text: str) -> BenchmarkProblems:
     """Return the problems of ``SUITE``, ``SUITE=DATA`` or a folder with ``problems.jsonl``.
 
     Raises:
@@ -94,9 +94,9 @@ def read_benchmark(text: str) -> Benchmark:
     """
     name, _, data = text.partition("=")
     if name in suite_names():
-        return Benchmark(text, load_problems(load_suite(name), data or "starter").problems)
+        return BenchmarkProblems(text, load_problems(load_suite(name), data or "starter").problems)
     path = Path(text)
     file = path / "problems.jsonl" if path.is_dir() else path
     if not file.is_file():
         raise UsageError(f"--against {text}: no suite ({', '.join(suite_names())}) and no folder with problems.jsonl")
-    return Benchmark(text, list(read_rows(file, Problem)))
+    return BenchmarkProblems(text, list(read_rows(file, Problem)))

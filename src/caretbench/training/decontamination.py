@@ -83,7 +83,7 @@ class Hasher:
         return _Text(tokens, (windows * _FACTORS[-windows.shape[1] :]).sum(axis=1, dtype=numpy.uint64))
 
 
-class Benchmark(NamedTuple):
+class BenchmarkProblems(NamedTuple):
     """Problems of one benchmark, by its name."""
 
     name: str
@@ -100,7 +100,7 @@ class BenchmarkIndex:
         min_run: Tokens of a run.
     """
 
-    def __init__(self, benchmarks: Iterable[Benchmark], rule: Rule = "default", min_run: int = MIN_RUN) -> None:
+    def __init__(self, benchmarks: Iterable[BenchmarkProblems], rule: Rule = "default", min_run: int = MIN_RUN) -> None:
         self._rule, self._min_run = rule, max(min_run, GRAM)
         self._hasher = Hasher()
         self._names: list[tuple[str, str]] = []

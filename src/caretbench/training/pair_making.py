@@ -10,10 +10,11 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
-from caretbench.build.sources.fetching.project_folders import ProjectFolder, ProjectFolders, RefusedSource
+from caretbench.build.sources.fetching.project_folders import ProjectFolder, ProjectFolders
 from caretbench.build.sources.fetching.source_spec import SourceSpec
 from caretbench.build.sources.licences import is_licence_file, is_permissive, repository_licence
 from caretbench.build.validation.private_texts import private_texts
+from caretbench.errors import DataError
 from caretbench.files import sha256_text
 from caretbench.problem import Provenance
 from caretbench.progress import Progress
@@ -26,7 +27,7 @@ from caretbench.suites.c3bench.build.sources import LANGUAGES as INSTRUCTED
 from caretbench.syntax.faults import fault_count
 from caretbench.syntax.parser import CharacterOffsets, parse
 from caretbench.syntax.source import language_of
-from caretbench.training.pairs import Boundary, Pair
+from caretbench.training.pairs import Boundary, TrainingPair
 
 DEFAULT_SHARES: Final[Mapping[Boundary, float]] = {
     "character": 0.1, "token": 0.1, "line": 0.25, "block": 0.25, "instruction": 0.3
@@ -39,6 +40,8 @@ _CHARACTERS: Final = range(200, 60_001)
 _LINES: Final = range(1, 9)
 _BLOCK_LINES: Final = range(2, 31)
 _LICENCE_BYTES: Final = 1 << 18
+_MAX_INSTRUCTED: Final = 20_000
+"""Characters of a file with instructions: each block is counted in the whole file, 30 CPU s for one of 60,000."""
 _MAX_TRIES: Final = 8
 """Draws for one middle: most lines of a table or a comment are no middle."""
 
@@ -57,7 +60,7 @@ class PairOptions(NamedTuple):
 
 
 class SourceReport(NamedTuple):
-    """What one source gave: files and pairs, or the reason why it was refused; files passed over by reason."""
+    """Yield of one source: files and pairs, or the reason why it was refused; files passed over by reason."""
 
     source: str
     licence: str | None
@@ -75,17 +78,20 @@ class PairMaker:
         self.reports: list[SourceReport] = []
         self._folders = folders or ProjectFolders()
 
-    def pairs(self, specs: Sequence[SourceSpec], progress: Progress) -> Iterator[Pair]:
+    def pairs(self, specs: Sequence[SourceSpec], progress: Progress) -> Iterator[TrainingPair]:
         """Yield the pairs of all sources, in order; the same sources give the same pairs."""
         seen = set[str]()
-        for found in self._folders.open_each(specs):
-            progress("sources", 1, len(specs), found.source)
-            if isinstance(found, RefusedSource):
-                self.reports.append(SourceReport(found.source, None, 0, 0, found.reason, {}))
-            else:
-                yield from self._of_source(found, seen)
+        for spec in specs:
+            progress("sources", 1, len(specs), spec.shown)
+            try:
+                folder = self._folders.open(spec)
+            except DataError as error:
+                reason = str(error).removeprefix(f"{spec.shown}: ")
+                self.reports.append(SourceReport(spec.shown, None, 0, 0, reason, {}))
+                continue
+            yield from self._of_source(folder, seen)
 
-    def _of_source(self, folder: ProjectFolder, seen: set[str]) -> Iterator[Pair]:
+    def _of_source(self, folder: ProjectFolder, seen: set[str]) -> Iterator[TrainingPair]:
         root = Path(folder.path)
         licence = folder.licence or _licence(root)
         if licence is None or not is_permissive(licence):
@@ -111,7 +117,7 @@ class PairMaker:
                 yield pair
         self.reports.append(SourceReport(folder.source, licence, files, pairs, None, dict(passed_over.most_common())))
 
-    def _of_file(self, text: str, language: str, source: str, path: str, licence: str) -> Iterator[Pair]:
+    def _of_file(self, text: str, language: str, source: str, path: str, licence: str) -> Iterator[TrainingPair]:
         draw = random.Random(f"{self.options.seed} {source} {path}")  # noqa: S311 - a reproducible draw, no secret
         drawers: Mapping[Boundary, Callable[[random.Random], _Middle | None]] = {
             "character": partial(_characters, text),
@@ -121,8 +127,8 @@ class PairMaker:
             "instruction": _Instructions(text, language, source, path, licence),
         }
         names = [name for name, share in self.options.shares.items() if share > 0]
-        if language not in INSTRUCTED and len(names) > 1:
-            # C3-Bench has instructions for four languages; in others plain middles take their place.
+        if (language not in INSTRUCTED or len(text) > _MAX_INSTRUCTED) and len(names) > 1:
+            # C3-Bench has instructions for four languages; elsewhere plain middles take their place.
             names = [name for name in names if name != "instruction"]
         weights = [self.options.shares[name] for name in names]
         taken = set[tuple[int, int]]()
@@ -136,7 +142,7 @@ class PairMaker:
                 yield self._pair(text, middle, boundary, (language, source, path, licence))
                 break
 
-    def _pair(self, text: str, middle: _Middle, boundary: Boundary, place: tuple[str, str, str, str]) -> Pair:
+    def _pair(self, text: str, middle: _Middle, boundary: Boundary, place: tuple[str, str, str, str]) -> TrainingPair:
         language, source, path, licence = place
         room = self.options.context
         before = min(middle.start, max(2 * room // 3, room - (len(text) - middle.end)))
@@ -144,7 +150,7 @@ class PairMaker:
         # Whole lines are shown, as by a prompt that is shortened.
         first = text.find("\n", first, middle.start) + 1 or middle.start if first else 0
         last = text.rfind("\n", middle.end, last) + 1 or middle.end if last < len(text) else last
-        return Pair(
+        return TrainingPair(
             id=f"{source}/{path}/{middle.start}-{middle.end}" + ("/asked" if middle.instruction else ""),
             language=language,
             source=source,

@@ -16,7 +16,7 @@ from caretbench.files import read_rows, row_to_json, sha256_file, write_atomical
 from caretbench.languages import language as language_named
 from caretbench.progress import Progress
 from caretbench.training.pair_making import DEFAULT_SHARES, PairMaker, PairOptions, SourceReport
-from caretbench.training.pairs import MANIFEST_FILE, PAIRS_FILE, Boundary, Pair
+from caretbench.training.pairs import MANIFEST_FILE, PAIRS_FILE, Boundary, TrainingPair
 from caretbench.versions import versions
 
 
@@ -101,7 +101,7 @@ def token_tables(folder: Path, count: Callable[[str], int], unit: str) -> list[T
     lengths: dict[str, list[int]] = defaultdict(list)
     boundaries: dict[str, int] = defaultdict(int)
     languages: dict[str, int] = defaultdict(int)
-    for pair in read_rows(folder / PAIRS_FILE, Pair):
+    for pair in read_rows(folder / PAIRS_FILE, TrainingPair):
         lengths["context"].append(count(pair.prefix) + count(pair.suffix))
         lengths["middle"].append(count(pair.middle))
         if pair.instruction is not None:

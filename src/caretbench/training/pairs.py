@@ -16,10 +16,10 @@ PAIRS_FILE: Final = "pairs.jsonl"
 MANIFEST_FILE: Final = "pairs.json"
 
 Boundary = Literal["character", "token", "line", "block", "instruction"]
-"""Where a middle begins and ends; ``instruction``: a middle of C3-Bench, with the instruction that asks for it."""
+"""Place where a middle begins and ends; ``instruction``: a middle of C3-Bench, with the instruction for it."""
 
 
-class Pair(Row):
+class TrainingPair(Row):
     """A row of training data: ``prefix``, ``middle`` and ``suffix`` joined are a file of ``source`` as it stands.
 
     ``id`` is made of source, path and place; ``licence`` is the SPDX expression of the source. ``cut`` is True where
