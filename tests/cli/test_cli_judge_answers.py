@@ -283,7 +283,7 @@ def test_people_rate_answers(tmp_path: Path) -> None:
     for section in done.sections().values():
         [people] = section["people"]
         assert (people["texts"], people["raters"]) == (6, 3)
-        assert section["validity"].startswith("validated against 3 people on 6 texts")
+        assert section["validity"].startswith("not validated against people: needs 10 items that a and others rated")
 
 
 @pytest.mark.parametrize(

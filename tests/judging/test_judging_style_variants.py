@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caretbench.files import write_rows
-from caretbench.judging.style_variants import HARMLESS_LINES, HARMLESS_TEXTS, LAID_OUT, STYLES, CodeText, style_variants
+from caretbench.judging.style_variants import HARMLESS_LINES, HARMLESS_TEXTS, STYLES, CodeText, style_variants
 from caretbench.problem import Completion, Problem
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import load_problems, load_suite
@@ -29,41 +29,12 @@ def code(text: str = TEXT, *, before: str = BEFORE, after: str = AFTER, language
     return CodeText(language, before, text, after)
 
 
-def test_only_variables_of_the_answer_get_other_names() -> None:
-    # `found` is used behind the answer, `limit` is a parameter and a keyword, `rows` a parameter.
-    renamed = TEXT.replace("row,", "name1,").replace("weight", "name2")
-    assert code().renamed() == renamed
-
-
-@pytest.mark.parametrize(
-    ("language", "before", "text", "after"),
-    [
-        ("python", "class A:\n", "    size = 1\n", "    def f(self):\n        return self.size\n"),
-        ("python", "def f():\n", "    global size\n    size = 2\n", "f()\n"),
-        ("python", "def f():\n", "    size = 2\n    print(f'{size}', 'size')\n", "f()\n"),
-        ("javascript", "const f = (a) => {\n", "  const { size } = a;\n  return { size };\n", "};\n"),
-        ("javascript", "", "export const size = 2;\n", ""),
-        ("java", "class A {\n", "  int size = 2;\n", "  int f() { return this.size; }\n}\n"),
-    ],
-)
-def test_names_that_others_can_use_stay(language: str, before: str, text: str, after: str) -> None:
-    renamed = code(text, before=before, after=after, language=language).renamed()
-    assert renamed is None or "size" in renamed
-
-
 def test_comments_go_with_their_lines_and_docstrings_where_they_can() -> None:
     assert code().without_comments() == TEXT.replace("    # add up\n", "").replace("  # all of them", "")
     with_docstring = 'def f():\n    """Says something."""\n    return 1  # one\n'
     assert code(with_docstring, before="", after="").without_comments() == "def f():\n    return 1\n"
     alone = 'def f():\n    """The whole body."""\n    # and this\n'
     assert code(alone, before="", after="").without_comments() == 'def f():\n    """The whole body."""\n'
-
-
-def test_lines_are_broken_in_brackets_only() -> None:
-    laid_out = code().laid_out()
-    assert laid_out is not None
-    assert "for row, weight in enumerate(rows,\n            start=1):" in laid_out
-    assert code("    a, b = 1, 2\n    found = a\n").laid_out() == "    a, b = 1, 2\n\n    found = a\n"
 
 
 def test_harmless_lines_are_comments_of_the_language() -> None:
@@ -75,15 +46,18 @@ def test_harmless_lines_are_comments_of_the_language() -> None:
     assert f"// {HARMLESS_TEXTS[0]}" in str(java.with_harmless_lines())
 
 
-def test_prose_is_wrapped_or_gets_a_sentence() -> None:
+def test_prose_gets_a_sentence() -> None:
     problem = question_problems()[0]
     text = "The change adds a clock, which counts seconds, to the server's log, and it removes the old one. " * 2
-    found = style_variants(problem, text)
-    assert set(found) == {LAID_OUT, HARMLESS_LINES}
-    assert found[LAID_OUT].split() == text.split()
-    assert found[HARMLESS_LINES].startswith(text.rstrip())
+    assert style_variants(problem, text)[HARMLESS_LINES].startswith(text.rstrip())
     assert style_variants(problem, "B") == {}
-    assert LAID_OUT not in style_variants(problem, "- one\n- two and three\n")
+
+
+def test_an_answer_that_stops_in_the_middle_has_variants() -> None:
+    """A parser makes up names that are missing; a study of 150 incomplete answers ended with a traceback."""
+    for problem in load_problems(load_suite("devbench"), "starter").problems:
+        for length in (3, len(problem.reference) // 2, len(problem.reference) - 2):
+            assert set(style_variants(problem, problem.reference[:length])) <= set(STYLES)
 
 
 PARTS = st.sampled_from([
@@ -100,7 +74,7 @@ def test_no_style_adds_errors(parts: list[str], cut: bool) -> None:
     text = text[:-3] if cut else text
     style = code(text)
     before = fault_count(parse(BEFORE + text + AFTER, "python"), "python")
-    for changed in (style.renamed(), style.without_comments(), style.laid_out(), style.with_harmless_lines()):
+    for changed in (style.without_comments(), style.with_harmless_lines()):
         if changed is not None:
             assert fault_count(parse(BEFORE + changed + AFTER, "python"), "python") <= before
     plain = style.without_comments()
@@ -120,7 +94,7 @@ def test_variants_of_references_pass_the_tests(tmp_path: Path) -> None:
     problems = list(load_problems(load_suite("devbench"), "starter").problems)
     rows = variants(problems)
     assert {row.model for row in rows} >= set(STYLES) - {"without-comments"}
-    assert len(rows) > 150
+    assert len(rows) > 100
     write_rows(tmp_path / "answers.jsonl", rows)
     caretbench(
         "score", "devbench", "--completions", str(tmp_path / "answers.jsonl"), "--policy", "raw", "--baseline", "none",

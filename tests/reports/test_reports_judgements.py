@@ -331,8 +331,19 @@ def test_people_take_the_place_of_the_note(run: LoadedRun) -> None:
     assert (people.texts, people.raters, people.alpha) == (60, 2, 1.0)
     assert people.spearman == pytest.approx(1.0)
     assert people.mean_difference > 0
-    assert judged.validity == "validated against 2 people on 60 texts, Spearman 1.00 [1.00 to 1.00]"
-    assert NOT_VALIDATED not in "".join(plain_lines(table) for table in caret_score_tables(judged))
+    assert judged.validity == f"{NOT_VALIDATED}: needs 3 people, found 2, Spearman 1.00 [1.00 to 1.00] on 60 texts"
+    assert not judged.validated
+    for factor, validated in ((1.0, True), (0.2, False)):
+        # The ranks are right both times; a judge that is far from three people who agree takes no one's place.
+        third = [row.model_copy(update={"rater": rater, "values": {name: min(5.0, value / 0.8 * factor)
+                                        for name, value in row.values.items() if value is not None}})
+                 for row in ratings for rater in ("ann", "ben", "cyd")]  # fmt: skip
+        judged = section(replace(run, ratings=third))
+        assert judged.validated == validated
+        start = "validated against 3 people on 60 texts, wins against 100% of 3 people, Spearman 1.00"
+        assert judged.validity.startswith(start) == validated
+        shown = "".join(plain_lines(table) for table in caret_score_tables(judged))
+        assert (NOT_VALIDATED in shown) != validated
     assert not section(replace(run, ratings=ratings[:4])).validated  # two texts say nothing
 
 

@@ -17,7 +17,6 @@ from caretbench.cli.common import (
     print_json,
     print_line,
     print_note,
-    print_table,
     selection,
 )
 from caretbench.cli.forecast import print_judging_forecast
@@ -212,7 +211,7 @@ def run_study(
     """Judge what people rated, and print how near the judges are to them. Several criteria are separated by commas."""
     from caretbench.models import without_sending
     from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
-    from caretbench.people.review.study.judge_study import JudgeStudy, study_lines, study_tables, write_study
+    from caretbench.people.review.study.judge_study import JudgeStudy, study_lines, write_study
 
     criteria = [name for name in (config.criterion or "").split(",") if name]
     with ReviewDatabase(review / DATABASE_NAME) as database:
@@ -235,8 +234,4 @@ def run_study(
         return
     for line in study_lines(result):
         print_line(line)
-    for table in study_tables(result):
-        print_line("")
-        print_line(table.title)
-        print_table(table.rows, table.columns)
-    print_note(f"results: {path}")
+    print_note(f"all numbers, by part, score, style and person: {path}")

@@ -52,21 +52,6 @@ class ItemEstimate(NamedTuple):
     items: int
 
 
-class ItemDifference(NamedTuple):
-    """Difference of two statistics over the same items, first minus second, with a two-sided p value."""
-
-    difference: float | None
-    low: float | None
-    high: float | None
-    p_value: float | None
-    items: int
-
-    @property
-    def distinguishable(self) -> bool:
-        """Return whether the interval excludes 0."""
-        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
-
-
 def item_estimate(
     statistic: ItemStatistic, *, seed: int = 0, resamples: int = ITEM_RESAMPLES, confidence: float = CONFIDENCE
 ) -> ItemEstimate:
@@ -83,39 +68,6 @@ def item_estimate(
         return ItemEstimate(value, None, None, statistic.items)
     low, high = _bca_bounds(drawn, value, _jackknifed(statistic), statistic.counts, confidence)
     return ItemEstimate(value, low, high, statistic.items)
-
-
-def item_difference(
-    first: ItemStatistic,
-    second: ItemStatistic,
-    *,
-    seed: int = 0,
-    resamples: int = ITEM_RESAMPLES,
-    confidence: float = CONFIDENCE,
-) -> ItemDifference:
-    """Return the difference of two statistics over the same columns, whose items are drawn together (percentiles).
-
-    The p value is twice the share of resamples on the other side of 0, and at least 2 / (resamples + 1).
-
-    Raises:
-        ValueError: the statistics have different columns.
-    """
-    if not np.array_equal(first.counts, second.counts):
-        raise ValueError("two statistics can be compared over the same items only")
-    values = first.estimate, second.estimate
-    items = first.items
-    if values[0] is None or values[1] is None or items < MINIMUM_ITEMS:
-        return ItemDifference(None, None, None, None, items)
-    difference = values[0] - values[1]
-    ours, theirs = _resampled([first, second], seed, resamples)
-    drawn = ours - theirs
-    drawn = drawn[np.isfinite(drawn)]
-    if len(drawn) < resamples / 2:
-        return ItemDifference(difference, None, None, None, items)
-    tail = (1 - confidence) / 2
-    low, high = (float(bound) for bound in np.quantile(drawn, (tail, 1 - tail)))
-    beyond = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
-    return ItemDifference(difference, low, high, min(1.0, 2 * (beyond + 1) / (len(drawn) + 1)), items)
 
 
 def _resampled(statistics: list[ItemStatistic], seed: int, resamples: int) -> list[Floats]:

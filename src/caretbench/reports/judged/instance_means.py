@@ -89,6 +89,8 @@ def grader_human_agreement(
                 grader=title, texts=found.texts, raters=found.raters, pearson=found.pearson.value,
                 spearman=found.spearman.value, mean_difference=found.mean_difference.value or 0.0, alpha=found.alpha,
                 spearman_interval=_bounds(found.spearman), simulated=found.simulated,
+                winning_rate=found.replacement.winning_rate, passes=found.replacement.passes,
+                reason=found.replacement.reason,
             )  # fmt: skip
 
 

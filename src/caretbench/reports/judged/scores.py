@@ -105,6 +105,29 @@ class GraderHumanAgreement(ReportValue):
     alpha: float | None
     spearman_interval: tuple[float, float] | None = None
     simulated: bool = False
+    winning_rate: float | None = None
+    """Share of the people against whom the grader wins in the alternative annotator test; None without a test."""
+    passes: bool | None = None
+    """True if the grader may take the place of a person, by that test of three people at least."""
+    reason: str = ""
+    """Reason for which there is no test."""
+
+    @property
+    def validated(self) -> bool:
+        """Return whether people, not a test's program, confirm the grader."""
+        return self.passes is True and not self.simulated
+
+    @property
+    def validity(self) -> str:
+        """State of validation with the grader's own figures."""
+        shown = "undefined" if self.spearman is None else f"{self.spearman:.2f}"
+        if self.spearman_interval is not None:
+            shown += " [{:.2f} to {:.2f}]".format(*self.spearman_interval)
+        who = "1 person" if self.raters == 1 else f"{self.raters} people"
+        wins = self.reason if self.winning_rate is None else f"wins against {self.winning_rate:.0%} of {who}"
+        if self.validated:
+            return f"validated against {who} on {self.texts} texts, {wins}, Spearman {shown}"
+        return f"{NOT_VALIDATED}: {wins}, Spearman {shown} on {self.texts} texts"
 
 
 class DecisionAgreement(ReportValue):
@@ -166,29 +189,21 @@ class JudgedCriterion(ReportValue):
     graders: tuple[GraderCounts, ...] = ()
 
     @property
-    def unvalidated(self) -> list[str]:
-        """Titles of the graders that were not compared with people."""
-        compared = {entry.grader for entry in self.people if not entry.simulated}
-        return [grader.title for grader in self.graders if grader.title not in compared]
-
-    @property
     def validated(self) -> bool:
-        """Return whether every grader was compared with people, by this criterion."""
-        return any(not entry.simulated for entry in self.people) and not self.unvalidated
+        """Return whether people confirm every grader, by this criterion."""
+        confirmed = {entry.grader for entry in self.people if entry.validated}
+        return bool(confirmed) and all(grader.title in confirmed for grader in self.graders)
 
     @property
     def validity(self) -> str:
-        """State of validation in a few words, shown next to the scores."""
-        people = [entry for entry in self.people if not entry.simulated]
+        """State of validation of each grader in a few words, shown next to the scores."""
+        people = {entry.grader: entry for entry in self.people if not entry.simulated}
         if not people:
             return SIMULATED if self.people else NOT_VALIDATED
-        least = min(people, key=lambda entry: -1.0 if entry.spearman is None else entry.spearman)
-        shown = "undefined" if least.spearman is None else f"{least.spearman:.2f}"
-        if least.spearman_interval is not None:
-            shown += " [{:.2f} to {:.2f}]".format(*least.spearman_interval)
-        who = "1 person" if least.raters == 1 else f"{least.raters} people"
-        found = f"validated against {who} on {least.texts} texts, Spearman {shown}"
-        return "; ".join((found, *(f"{title}: {NOT_VALIDATED}" for title in self.unvalidated)))
+        states = {name: entry.validity for name, entry in people.items()}
+        # A good judge next to one that guesses keeps its own figure.
+        states |= {grader.title: NOT_VALIDATED for grader in self.graders if grader.title not in people}
+        return "; ".join(f"{name}: {state}" if len(states) > 1 else state for name, state in states.items())
 
 
 class CaretScores(JudgedCriterion):

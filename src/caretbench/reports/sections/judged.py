@@ -8,7 +8,7 @@ from typing import Any
 from caretbench.reports.judged.answers import answer_scores_of, control_warnings, coverage_warnings
 from caretbench.reports.judged.decisions import decision_warnings
 from caretbench.reports.judged.score_tables import SOURCES, answer_score_tables, caret_score_tables
-from caretbench.reports.judged.scores import NOT_VALIDATED, SIMULATED, AnswerScores, CaretScores, DecisionAgreement
+from caretbench.reports.judged.scores import SIMULATED, AnswerScores, CaretScores, DecisionAgreement
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.section import Chart, Line, PageBlock, PagePart, PageSource, Section, SectionPositions
 from caretbench.reports.summary import Summary
@@ -87,10 +87,7 @@ def validation_warnings(judged: Sequence[CaretScores | AnswerScores]) -> Iterato
         if any(entry.simulated for entry in section.people):
             yield f"The scores by {section.criterion} were compared with {SIMULATED}; they say nothing about people."
         elif not section.validated:
-            yield (
-                f"The scores by {section.criterion} are {NOT_VALIDATED}: nobody has compared "
-                f"{', '.join(section.unvalidated)} with people. See docs/explanation/judging.md."
-            )
+            yield f"The scores by {section.criterion}: {section.validity}. See docs/explanation/judging.md."
         for grader in section.graders if isinstance(section, CaretScores) else ():
             if grader.in_order is False:
                 yield (

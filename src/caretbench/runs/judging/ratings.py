@@ -16,6 +16,7 @@ from caretbench.judging.criteria import Criterion
 from caretbench.judging.prompting import question_text
 from caretbench.metrics.agreement.coefficients import alpha_of_people
 from caretbench.metrics.agreement.item_statistic import MINIMUM_ITEMS, ItemEstimate, item_estimate
+from caretbench.metrics.agreement.replacement_test import ReplacementTest, replacement_test
 from caretbench.metrics.correlation import mean_difference_statistic, pearson_statistic, spearman_statistic
 from caretbench.problem import Caret, Problem, Row
 from caretbench.runs.request_stage import StageCounts
@@ -70,6 +71,8 @@ class HumanAgreement(NamedTuple):
     """Judge minus people."""
     alpha: float | None
     simulated: bool
+    replacement: ReplacementTest
+    """Whether the judge may take the place of one of the people."""
 
 
 def read_ratings(folder: RunFolder) -> list[HumanRating]:
@@ -130,6 +133,10 @@ def human_agreement(rows: Sequence[HumanRating], judged: Mapping[TextKey, float]
     texts = sorted(by_text)
     people = [math.fsum(by_text[text].values()) / len(by_text[text]) for text in texts]
     judge = [judged[text] for text in texts]
+    by_person: dict[str, dict[TextKey, float]] = defaultdict(dict)
+    for text, given in by_text.items():
+        for rater, total in given.items():
+            by_person[rater][text] = total
     return HumanAgreement(
         texts=len(texts),
         raters=len({rater for given in by_text.values() for rater in given}),
@@ -138,6 +145,7 @@ def human_agreement(rows: Sequence[HumanRating], judged: Mapping[TextKey, float]
         mean_difference=item_estimate(mean_difference_statistic(judge, people)),
         alpha=alpha_of_people(by_text),
         simulated=any(row.simulated for row in rows),
+        replacement=replacement_test({text: judged[text] for text in texts}, by_person),
     )
 
 

@@ -104,6 +104,7 @@ def test_a_study_asks_once_and_keeps_its_results(tmp_path: Path) -> None:
         assert len(server.requests) == asked
     assert first.startswith("simulated ratings (test only), 30 texts by devbench-quality@1")
     assert "validated" not in first
+    assert len(first.splitlines()) == 4, "a line for each judge; the rest is in the file"
     assert asked == 3 * row["distinct_texts"] == len(list(folder.judgements()))
     again = caretbench("judge", str(folder.path), "--study", str(place), "--json")
     assert StudyResult.model_validate_json((place / "study.json").read_text()).people == 3

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import statistics
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -13,17 +12,12 @@ import numpy as np
 from caretbench.judging.aggregation import TOTAL, TextKey
 from caretbench.judging.model_families import model_family
 from caretbench.metrics.agreement.coefficients import alpha_of_people, cohen_statistic
-from caretbench.metrics.agreement.item_statistic import (
-    MINIMUM_ITEMS,
-    ItemEstimate,
-    ItemStatistic,
-    item_difference,
-    item_estimate,
-)
+from caretbench.metrics.agreement.item_statistic import MINIMUM_ITEMS, ItemStatistic, item_estimate
+from caretbench.metrics.agreement.replacement_test import replacement_test
 from caretbench.metrics.correlation import mean_difference_statistic, pearson_statistic, spearman_statistic
+from caretbench.metrics.paired import Pair, compare_family
 from caretbench.metrics.resampling import Floats
 from caretbench.people.study_statistics.item_halves import item_halves
-from caretbench.people.study_statistics.replacement_test import replacement_test
 from caretbench.problem import Row
 
 Scores = Mapping[str, float]
@@ -45,13 +39,11 @@ class RatedText(NamedTuple):
 
 
 class StudyJudge(NamedTuple):
-    """Judge or ensemble in a study: its name, the criterion, and its scores by text, on the scale of people."""
+    """Judge in a study: its name, the criterion, and its scores by text, on the scale of people."""
 
     name: str
     criterion: str
     scores: Mapping[TextKey, Scores]
-    members: tuple[str, ...] = ()
-    """Names of the judges of an ensemble."""
 
 
 class StudyNumber(Row):
@@ -79,6 +71,16 @@ class JudgeComparison(Row):
     """Quadratic kappa of the scores, rounded to whole points."""
 
 
+class PersonReplacement(Row):
+    """Result of the test of a judge against one person: ``advantage`` is the share of texts at which it is as near."""
+
+    person: str
+    texts: int
+    advantage: float
+    p_value: float
+    wins: bool
+
+
 class JudgeReplacement(Row):
     """Result of the test of a judge against people (``alternative annotator test``)."""
 
@@ -89,6 +91,7 @@ class JudgeReplacement(Row):
     advantage: float | None
     passes: bool | None
     reason: str = ""
+    people: tuple[PersonReplacement, ...] = ()
 
 
 class CriterionChoice(Row):
@@ -100,25 +103,19 @@ class CriterionChoice(Row):
     chosen: bool
 
 
-class EnsembleGain(Row):
-    """Spearman correlation of an ensemble minus that of its best member, which the first half chose."""
-
-    ensemble: str
-    criterion: str
-    member: str
-    difference: StudyNumber
-    p_value: float | None
-
-
 class StyleGap(Row):
-    """Mean change of a judge's total when the same answer has another style, in points."""
+    """Mean change of a judge's total when the same answer has another style, in points.
+
+    ``p_value`` is for all judges and styles of the study together.
+    """
 
     judge: str
     criterion: str
     style: str
     texts: int
     gap: StudyNumber
-    verdict: Literal["higher", "lower", "not distinguishable"]
+    p_value: float
+    verdict: str
 
 
 class FamilyLeaning(Row):
@@ -135,7 +132,7 @@ class FamilyLeaning(Row):
 class StudyResult(Row):
     """Results of a study. With several criteria, all numbers are over the half that did not choose the criterion."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     criterion: str
     """Criterion that people rated by."""
     simulated: bool
@@ -147,40 +144,14 @@ class StudyResult(Row):
     comparisons: tuple[JudgeComparison, ...]
     replacements: tuple[JudgeReplacement, ...]
     criteria: tuple[CriterionChoice, ...] = ()
-    ensembles: tuple[EnsembleGain, ...] = ()
     styles: tuple[StyleGap, ...] = ()
     families: tuple[FamilyLeaning, ...] = ()
 
 
-def majority(values: Sequence[float]) -> float:
-    """Return the most frequent value, rounded to whole points; among equally frequent ones the middle one."""
-    counts = Counter(round(value) for value in values)
-    most = max(counts.values())
-    return float(statistics.median_low(sorted(value for value, count in counts.items() if count == most)))
-
-
-ENSEMBLES: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
-    "mean": lambda values: math.fsum(values) / len(values),
-    "median": statistics.median,
-    "majority": majority,
-}
-
-
-def ensembles(judges: Sequence[StudyJudge]) -> Iterator[StudyJudge]:
-    """Yield the ensembles of the judges of one criterion, over the texts that all of them judged."""
-    if len(judges) < 2:
-        return
-    shared = set.intersection(*(set(judge.scores) for judge in judges))
-    names = tuple(judge.name for judge in judges)
-    for title, fold in ENSEMBLES.items():
-        scores = {
-            text: {score: fold([judge.scores[text][score] for judge in judges]) for score in judges[0].scores[text]}
-            for text in sorted(shared)
-        }
-        yield StudyJudge(f"{title} of {len(judges)}", judges[0].criterion, scores, names)
-
-
 RESAMPLES = 1_000
+
+MINIMUM_PART: Final = 20
+"""Number of texts of a part below which its values have no interval: it would span most of the scale."""
 
 
 def study_result(
@@ -213,7 +184,6 @@ class _Study:
         for judge in judges:
             self._by_criterion[judge.criterion].append(judge)
         self._judges = list(judges)
-        self._ensembles = [one for group in self._by_criterion.values() for one in ensembles(group)]
         self._reported = self._halves[1] if len(self._by_criterion) > 1 else list(self._texts)
 
     def result(self, *, simulated: bool) -> StudyResult:
@@ -228,16 +198,11 @@ class _Study:
             reported_texts=len(self._reported),
             alpha=alpha_of_people(totals),
             comparisons=tuple(self._comparisons()),
-            replacements=tuple(self._replacement(judge) for judge in self._all),
+            replacements=tuple(self._replacement(judge) for judge in self._judges),
             criteria=tuple(self._criteria()),
-            ensembles=tuple(self._gains()),
             styles=tuple(self._style_gaps()),
             families=tuple(self._leanings()),
         )
-
-    @property
-    def _all(self) -> list[StudyJudge]:
-        return [*self._judges, *self._ensembles]
 
     def _people_mean(self, key: TextKey, score: str = TOTAL) -> float | None:
         given = [scores[score] for scores in self._texts[key].people.values() if score in scores]
@@ -254,13 +219,16 @@ class _Study:
         return ours, theirs
 
     def _estimate(self, statistic: ItemStatistic) -> StudyNumber:
-        return _number(item_estimate(statistic, seed=self._seed, resamples=RESAMPLES))
+        if statistic.items < MINIMUM_PART:
+            return StudyNumber(value=statistic.estimate)
+        found = item_estimate(statistic, seed=self._seed, resamples=RESAMPLES)
+        return StudyNumber(value=found.value, low=found.low, high=found.high)
 
     # --- judges and people ---
 
     def _comparisons(self) -> Iterator[JudgeComparison]:
         strata = sorted({text.stratum for text in self._texts.values()})
-        for judge in self._all:
+        for judge in self._judges:
             names = dict.fromkeys(name for scores in judge.scores.values() for name in scores)
             for score in sorted(names, key=lambda name: name != TOTAL):
                 for part in ("all", *(strata if len(strata) > 1 else ())):
@@ -293,33 +261,24 @@ class _Study:
         return JudgeReplacement(
             judge=judge.name, criterion=judge.criterion, texts=len(keys), winning_rate=found.winning_rate,
             advantage=found.advantage, passes=found.passes, reason=found.reason,
+            people=tuple(
+                PersonReplacement(person=one.person, texts=one.items, advantage=one.advantage, p_value=one.p_value,
+                                  wins=one.wins)
+                for one in found.people
+            ),
         )  # fmt: skip
 
-    # --- criteria and ensembles ---
+    # --- criteria ---
 
     def _criteria(self) -> Iterator[CriterionChoice]:
         if len(self._by_criterion) < 2:
             return
-        means = {name: next(ensembles(group), group[0]) for name, group in self._by_criterion.items()}
+        means = {name: _mean(group) for name, group in self._by_criterion.items()}
         first = {name: self._spearman(judge, self._halves[0]).estimate for name, judge in means.items()}
         best = max(first, key=lambda name: -2.0 if first[name] is None else float(first[name] or 0.0))
         for name, judge in means.items():
             second = self._estimate(self._spearman(judge, self._halves[1]))
             yield CriterionChoice(criterion=name, on_first_half=first[name], on_second_half=second, chosen=name == best)
-
-    def _gains(self) -> Iterator[EnsembleGain]:
-        """Yield each ensemble's gain on the second half; the first half chooses the best member."""
-        for ensemble in self._ensembles:
-            members = [judge for judge in self._by_criterion[ensemble.criterion] if judge.name in ensemble.members]
-            keys = [[key for key in half if key in ensemble.scores] for half in self._halves]
-            best = max(members, key=lambda judge: self._spearman(judge, keys[0]).estimate or -2.0)
-            found = item_difference(
-                self._spearman(ensemble, keys[1]), self._spearman(best, keys[1]), seed=self._seed, resamples=RESAMPLES
-            )
-            yield EnsembleGain(
-                ensemble=ensemble.name, criterion=ensemble.criterion, member=best.name, p_value=found.p_value,
-                difference=StudyNumber(value=found.difference, low=found.low, high=found.high),
-            )  # fmt: skip
 
     def _spearman(self, judge: StudyJudge, keys: Sequence[TextKey]) -> ItemStatistic:
         return spearman_statistic(*self._pairs(judge, keys))
@@ -327,20 +286,23 @@ class _Study:
     # --- style and family ---
 
     def _style_gaps(self) -> Iterator[StyleGap]:
-        for judge in self._judges:
-            found: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+        """Yield the gaps of all judges and styles, as one family of tests: with many, some would differ by chance."""
+        found: dict[tuple[int, str], list[tuple[float, float, str]]] = {}
+        for place, judge in enumerate(self._judges):
             for key in self._reported:
                 for style, variant in self._texts[key].variants.items():
                     if key in judge.scores and variant in judge.scores:
-                        found[style][0].append(judge.scores[variant][TOTAL])
-                        found[style][1].append(judge.scores[key][TOTAL])
-            for style, (changed, original) in sorted(found.items()):
-                gap = self._estimate(mean_difference_statistic(changed, original))
-                sign = int((gap.low or 0) > 0) - int((gap.high or 0) < 0)
-                yield StyleGap(
-                    judge=judge.name, criterion=judge.criterion, style=style, texts=len(changed), gap=gap,
-                    verdict="higher" if sign > 0 else "lower" if sign < 0 else "not distinguishable",
-                )  # fmt: skip
+                        scores = judge.scores[key][TOTAL], judge.scores[variant][TOTAL], key[0]
+                        found.setdefault((place, style), []).append(scores)
+        pairs = [Pair(*(list(column) for column in zip(*rows, strict=True))) for rows in found.values()]
+        for (place, style), gap in zip(found, compare_family(pairs, seed=self._seed), strict=True):
+            low, high = (None if math.isnan(bound) or gap.n < MINIMUM_PART else bound
+                         for bound in (gap.interval.low, gap.interval.high))  # fmt: skip
+            yield StyleGap(
+                judge=self._judges[place].name, criterion=self._judges[place].criterion, style=style, texts=gap.n,
+                gap=StudyNumber(value=gap.difference, low=low, high=high), p_value=gap.p_value,
+                verdict=gap.verdict("higher", "lower"),
+            )  # fmt: skip
 
     def _leanings(self) -> Iterator[FamilyLeaning]:
         for judge in self._judges:
@@ -374,8 +336,13 @@ def _difference_of_groups(values: Floats, is_own: Floats) -> ItemStatistic:
     return ItemStatistic(value, np.ones(len(values)))
 
 
-def _number(estimate: ItemEstimate) -> StudyNumber:
-    return StudyNumber(value=estimate.value, low=estimate.low, high=estimate.high)
+def _mean(judges: Sequence[StudyJudge]) -> StudyJudge:
+    """Return the mean of the judges of one criterion, over the texts that all of them judged."""
+    shared = set.intersection(*(set(judge.scores) for judge in judges))
+    totals = {
+        text: {TOTAL: math.fsum(judge.scores[text][TOTAL] for judge in judges) / len(judges)} for text in sorted(shared)
+    }
+    return StudyJudge("mean", judges[0].criterion, totals)
 
 
 def _name(key: TextKey) -> str:

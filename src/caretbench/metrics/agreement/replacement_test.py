@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
 from caretbench.metrics.agreement.coefficients import Rating
 from caretbench.metrics.resampling import Floats
+
+Item = TypeVar("Item", str, tuple[str, str])
+"""Key of an item."""
 
 EPSILON: Final = 0.15
 """Advantage that is granted to a judge, since it costs less than a person: the source's value for skilled people."""
@@ -48,7 +51,7 @@ class PersonTest(NamedTuple):
 
 
 class ReplacementTest(NamedTuple):
-    """result of the test of one judge."""
+    """Result of the test of one judge."""
 
     people: tuple[PersonTest, ...]
     winning_rate: float | None
@@ -65,7 +68,7 @@ class ReplacementTest(NamedTuple):
 
 
 def replacement_test(
-    judge: Mapping[str, Rating], people: Mapping[str, Mapping[str, Rating]], *, epsilon: float = EPSILON
+    judge: Mapping[Item, Rating], people: Mapping[str, Mapping[Item, Rating]], *, epsilon: float = EPSILON
 ) -> ReplacementTest:
     """Return the test of a judge against people.
 
@@ -97,7 +100,7 @@ def replacement_test(
     return ReplacementTest(tests, winning_rate, math.fsum(test.advantage for test in tests) / len(tests))
 
 
-def _gains(judge: Mapping[str, Rating], person: str, people: Mapping[str, Mapping[str, Rating]]) -> Floats:
+def _gains(judge: Mapping[Item, Rating], person: str, people: Mapping[str, Mapping[Item, Rating]]) -> Floats:
     """Return for each item whether the judge, and the person, is as near to the others as the other one (0 or 1)."""
     rows = []
     for item, own in sorted(people[person].items()):
