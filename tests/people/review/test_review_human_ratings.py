@@ -45,12 +45,12 @@ def folder(tmp_path: Path) -> RunFolder:
     rows = [
         Judgement(
             problem_id=problem.id, answer=answer_key(text), grader=grader, parameters="p",
-            criterion="devbench-quality@1", values={"relevance": score, "helpfulness": score}, text="",
+            criterion="devbench-quality@1", values={"relevance": relevance, "helpfulness": helpfulness}, text="",
         )
         for grader in ("judge-a", "judge-b")
         for problem in run.problems()
         if problem.id in answered
-        for text, score in ((problem.reference, 5.0), ("one\n", 1.0), ("two\n", 0.0))
+        for text, relevance, helpfulness in ((problem.reference, 4.0, 4.0), ("one\n", 1.0, 0.0), ("two\n", 1.0, 0.0))
     ]  # fmt: skip
     write_rows(run.judgements_path, rows)
     return run
@@ -71,7 +71,7 @@ def test_ratings_of_people_validate_a_criterion(folder: RunFolder, tmp_path: Pat
     assert len(rows) == 108  # 36 texts and three people; controls, warm-up and second decisions are no part
     assert {row.criterion for row in rows} == {"devbench-quality@1"}
     shown = caretbench("report", str(folder.path)).stdout
-    assert "validated against 3 people on 36 texts, Spearman 0." in " ".join(shown.split())
+    assert "judge-a: validated against 3 people on 36 texts, wins against" in " ".join(shown.split())
     assert "not validated" not in shown
 
 
