@@ -237,6 +237,19 @@ def test_an_erased_person_is_in_no_byte_of_the_review(database: ReviewDatabase) 
         database._connection.execute("UPDATE events SET row = ''")
 
 
+def test_a_backup_is_whole_and_nobody_elses(database: ReviewDatabase, tmp_path: Path) -> None:
+    state = ReviewState(database)
+    one, _ = disputed_item(state)
+    copy = tmp_path / "backup" / DATABASE_NAME
+    copy.parent.mkdir()
+    database.backup(copy)
+    assert [path.stat().st_mode & 0o777 for path in (copy, database.path)] == [0o600, 0o600]
+    with ReviewDatabase(copy) as found:
+        assert ReviewState(found).settled(one) == state.settled(one)
+    with pytest.raises(DataError, match="a file already"):
+        database.backup(copy)
+
+
 def test_a_review_of_the_first_version_is_read(database: ReviewDatabase) -> None:
     """Its roles become events, with the same ids in every copy."""
     state = ReviewState(database)

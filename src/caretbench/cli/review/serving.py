@@ -1,4 +1,4 @@
-"""``caretbench review invite``, ``remove``, ``serve`` and ``demo``: people, their links, and the server."""
+"""``caretbench review invite``, ``remove``, ``backup``, ``serve`` and ``demo``: people, their links, and the server."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 Host = Annotated[str, typer.Option(help="Address to listen on. Only this machine reaches 127.0.0.1.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")]
 
+PublicUrl = Annotated[
+    str | None,
+    typer.Option("--public-url", help="Address that people open, if a proxy with TLS stands before the server."),
+]
+
 _PORT = 8765
 
 
@@ -32,6 +37,7 @@ def invite(
     ] = False,
     host: Host = "127.0.0.1",
     port: Port = _PORT,
+    public_url: PublicUrl = None,
 ) -> None:
     """Print a link for each person. It works once; a new one ends the old one and the person's cookie, not the role.
 
@@ -40,6 +46,9 @@ def invite(
     """
     if not names and adjudicator is None:
         raise UsageError("nobody to invite; give names, or --adjudicator")
+    from caretbench.people.review.server.installation import public_origin
+
+    address = f"http://{host}:{port}" if public_url is None else public_origin(public_url)
     with open_review(folder) as database:
         roles = {person.name: person.role for person in database.people()}
         if adjudicator is not None and roles.get(adjudicator, "adjudicator") != "adjudicator" and not change_role:
@@ -50,7 +59,7 @@ def invite(
         if adjudicator is not None:
             invited.append((adjudicator, "adjudicator"))
         for name, role in invited:
-            print_line(f"{name}: http://{host}:{port}/join/{database.invite(name, role, change_role=change_role)}")
+            print_line(f"{name}: {address}/join/{database.invite(name, role, change_role=change_role)}")
             if roles.get(name, role) != role and not change_role:
                 print_note(f"{name} stays {roles[name]}; another role needs --change-role")
     print_note(f"next: caretbench review serve {folder}")
@@ -86,12 +95,27 @@ def remove(
             print_note("files that were exported or copied before keep the name; export again, and delete them")
 
 
+@app.command("backup", cls=HelpCommand)
+def backup(
+    folder: Folder, file: Annotated[Path, typer.Argument(help="New file for the copy.", metavar="FILE")]
+) -> None:
+    """Write a whole copy of a review to a new file, also while it is served.
+
+    Examples:
+      caretbench review backup reviews/mine monday.sqlite
+    """
+    with open_review(folder) as database:
+        database.backup(file)
+    print_line(f"{file}: a copy of the review; as review.sqlite in a folder of its own it is a review again")
+
+
 @app.command("serve", cls=HelpCommand)
-def serve(folder: Folder, host: Host = "127.0.0.1", port: Port = _PORT) -> None:
+def serve(folder: Folder, host: Host = "127.0.0.1", port: Port = _PORT, public_url: PublicUrl = None) -> None:
     """Serve a review until it is stopped (Ctrl-C), and print the owner's link.
 
     Examples:
       caretbench review serve reviews/mine
+      caretbench review serve reviews/mine --public-url https://review.example
     """
     from caretbench.people.review.records import OWNER
     from caretbench.people.review.server.installation import check_installed
@@ -105,7 +129,7 @@ def serve(folder: Folder, host: Host = "127.0.0.1", port: Port = _PORT) -> None:
 
     if host not in LOOPBACK:
         print_note(f"{host}: others in the network can reach this server, without encryption")
-    serve_review(folder, host, port, print_link)
+    serve_review(folder, host, port, print_link, public_url)
 
 
 @app.command("demo", cls=HelpCommand)

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import itertools
 import json
+import os
 import re
 import secrets
 import sqlite3
@@ -115,6 +116,8 @@ class ReviewDatabase:
         # A review that was killed while it was made would look like one with few items.
         partial = folder / f".{DATABASE_NAME}.partial"
         partial.unlink(missing_ok=True)
+        # Names, notes and the hashes of links are nobody else's on a shared machine.
+        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         new = cls(partial, create=True)
         try:
             about = {} if run is None else {"run": str(run.resolve())}
@@ -124,6 +127,19 @@ class ReviewDatabase:
             new.close()
         partial.replace(path)
         return cls(path)
+
+    def backup(self, path: Path) -> None:
+        """Write a whole copy to a new file, also while a server is at work.
+
+        Raises:
+            DataError: there is a file already.
+        """
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except FileExistsError:
+            raise DataError(f"{path}: there is a file already; choose another name") from None
+        with self._faults(), contextlib.closing(sqlite3.connect(path)) as copy:
+            self._connection.backup(copy)
 
     def close(self) -> None:
         """Close the file."""

@@ -346,11 +346,15 @@ class ReviewState:
         queue = self._queues.get(person)
         return queue.progress if queue is not None else QueueProgress(0, 0)
 
-    def last_decision(self, person: str) -> ReviewEvent | None:
-        """Return the last decision of a person that holds now, which undo takes back, or None."""
+    def own_decisions(self, person: str) -> list[ReviewEvent]:
+        """Return the decisions of a person that hold now, the last one first."""
         queue = self._queues.get(person)
         held = (self.decision(person, entry) for entry in (queue.decided if queue else ()))
-        return max((event for event in held if event is not None), key=lambda event: event.order, default=None)
+        return sorted((event for event in held if event is not None), key=lambda event: event.order, reverse=True)
+
+    def last_decision(self, person: str) -> ReviewEvent | None:
+        """Return the last decision of a person that holds now, which undo takes back, or None."""
+        return next(iter(self.own_decisions(person)), None)
 
     def _rebuild(self) -> None:
         share = self.protocol.mix.repeats

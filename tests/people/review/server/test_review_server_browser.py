@@ -19,6 +19,7 @@ from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
 from caretbench.people.review.protocol import ItemMix, load_protocol
 from caretbench.people.review.records import ReviewEvent
 from caretbench.people.review.state import ReviewState
+from tests.people.review.test_review_state import decided
 from tests.support.axe import axe_script, serious_findings
 from tests.support.report_browser import CHROMIUM, chromium, needs_browser
 from tests.support.review_pages import joined, open_item, press, ready, settled
@@ -148,6 +149,29 @@ def test_the_last_decision_before_a_reload_can_be_undone(browser: Browser, tmp_p
         page.context.close()
 
 
+def test_an_older_decision_has_a_way_back(browser: Browser, tmp_path: Path) -> None:
+    secrets = make_review(tmp_path, [made_item(number) for number in range(4)], PEOPLE)
+    with running_server(tmp_path) as server:
+        page = joined(browser, server, secrets["ann"])
+        first = open_item(page)
+        for keys in ("4321a", "1111a", "2222a"):
+            press(page, keys)
+        settled(page)
+        page.click("text=Your decisions")
+        page.wait_for_selector("h1:has-text('Your decisions')")
+        assert page.locator("tbody tr").count() == 3
+        page.locator("tbody tr").last.get_by_role("button", name="Decide again").click()
+        ready(page)
+        assert (open_item(page), checked(page)) == (first, ["4", "3", "2", "1", "accept"])
+        press(page, "5555a")
+        settled(page)
+        events = stored(tmp_path)
+        assert [event.kind for event in events] == ["decision"] * 3 + ["withdrawal", "decision"]
+        assert {f"{event.item}:0" for event in events[3:]} == {first}
+        assert page.faults == []  # type: ignore[attr-defined]
+        page.context.close()
+
+
 def test_the_page_of_a_first_person_sends_nothing_as_the_second(browser: Browser, tmp_path: Path) -> None:
     """Whoever tries two links in one browser has the first page still open; its decisions are its person's."""
     secrets = make_review(tmp_path, [made_item(number) for number in range(6)], PEOPLE)
@@ -227,6 +251,34 @@ def test_after_an_undo_digits_begin_at_the_first_question(browser: Browser, tmp_
         press(page, "a")
         settled(page)
         assert list(stored(tmp_path)[-1].answers.values()) == [2, 4, 4, 1, "accept"]
+        page.context.close()
+
+
+def test_the_adjudicator_compares_in_a_table(browser: Browser, tmp_path: Path) -> None:
+    """At 1366 × 768 the item's category and every scale are seen without scrolling the page."""
+    items = [made_item(number, before="a = 1\n" * 80, after="b = 2\n" * 80) for number in range(2)]
+    secrets = make_review(tmp_path, items, PEOPLE)
+    with ReviewDatabase(tmp_path / DATABASE_NAME) as database:
+        state = ReviewState(database)
+        for item in items:
+            for name, decision in (("ann", "accept"), ("bob", "reject")):
+                state.add(decided(name, item.id, decision))
+    with running_server(tmp_path) as server:
+        page = joined(browser, server, secrets["eve"], viewport={"width": 1366, "height": 768})
+        header = page.eval_on_selector("header", "(node) => node.getBoundingClientRect().bottom")
+        assert page.eval_on_selector(".labels", "(node) => node.getBoundingClientRect().top") >= header
+        page.keyboard.press("2")
+        page.keyboard.press("5")
+        page.wait_for_selector("fieldset.active[data-question=category_alignment]")
+        assert page.eval_on_selector_all("td[data-yours]", "(all) => all.map((cell) => cell.textContent)")[:2] == [
+            "2",
+            "5",
+        ]
+        assert page.locator("tr.differs").count() == 2
+        rows = page.eval_on_selector_all(
+            "fieldset[data-question=realism] label", "(all) => all.map((one) => one.getBoundingClientRect().top)"
+        )
+        assert len(set(rows)) == 5, "one number a row"
         page.context.close()
 
 

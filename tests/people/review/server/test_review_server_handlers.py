@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import uuid
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ pytest.importorskip("uvicorn")
 
 from starlette.testclient import TestClient
 
+from caretbench.errors import UsageError
 from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
 from caretbench.people.review.exchange import reopen_items
 from caretbench.people.review.records import HiddenItem, now
@@ -84,7 +86,15 @@ def test_a_link_works_once_and_looking_does_not_use_it(visitors: Visitors) -> No
 
 def test_strangers_see_nothing(visitors: Visitors) -> None:
     stranger = visitors.client()
-    for address in ("/", "/guidelines", "/owner", "/api/queue", "/api/last", f"/item/{visitors.items[0]}/text"):
+    for address in (
+        "/",
+        "/guidelines",
+        "/owner",
+        "/decisions",
+        "/api/queue",
+        "/api/last",
+        f"/item/{visitors.items[0]}/text",
+    ):
         response = stranger.get(address)
         assert response.status_code in {401, 403, 404}
         assert "b = " not in response.text
@@ -107,6 +117,36 @@ def test_requests_of_other_sites_are_refused(visitors: Visitors) -> None:
     assert ann.post("/decide", headers={"origin": "http://["}).status_code == 400
     assert ann.post("/api/events", content=b"x" * 4_000_001).status_code == 413
     assert list(visitors.database.events()) == []
+
+
+def test_a_proxy_with_tls_stands_before_the_server(visitors: Visitors) -> None:
+    """The proxy passes the public name or its own as the host; the browser's origin is the public address."""
+    app = review_application(visitors.database, {"127.0.0.1"}, "https://Review.example:8443/")
+    secret = visitors.database.invite("ann", "reviewer")
+    origin = {"origin": "https://review.example:8443", "sec-fetch-site": "same-origin"}
+    with TestClient(app, base_url="http://127.0.0.1:8765") as client:
+        joined = client.post(f"/join/{secret}", headers=origin, follow_redirects=False)
+        assert joined.status_code == 303
+        assert "Secure" in joined.headers["set-cookie"]
+        cookie = {"cookie": joined.headers["set-cookie"].split(";")[0]}
+        for host in ("review.example:8443", "review.example", "127.0.0.1:8765"):
+            event = decided(visitors.items[0], person="ann")
+            sent = client.post("/api/events", json=[event], headers=cookie | origin | {"host": host})
+            assert sent.json()["results"][0]["status"] == "stored"
+        for refused in ("https://evil.example", "http://review.example:8443", "https://review.example"):
+            headers = cookie | {"origin": refused, "host": "127.0.0.1:8765"}
+            assert client.post("/api/events", json=[], headers=headers).status_code == 403
+        assert client.get("/", headers=cookie | {"host": "evil.example"}).status_code == 421
+    plain = visitors.client().post(f"/join/{visitors.database.invite('bob', 'reviewer')}", follow_redirects=False)
+    assert "Secure" not in plain.headers["set-cookie"]
+
+
+@pytest.mark.parametrize(
+    "url", ["review.example", "ftp://a.example", "https://a.example/x", "https://a:b", "https://["]
+)
+def test_a_public_address_is_that_of_a_whole_server(visitors: Visitors, url: str) -> None:
+    with pytest.raises(UsageError, match="--public-url"):
+        review_application(visitors.database, {"testserver"}, url)
 
 
 def test_halves_of_characters_are_answered(visitors: Visitors) -> None:
@@ -190,6 +230,23 @@ def test_a_wrong_clock_decides_a_reopened_item(visitors: Visitors, hours: float)
     assert abs(float(first.offset_s or 0) + hours * 3600) < 60
 
 
+def test_own_decisions_are_listed_and_those_that_are_settled_stay(visitors: Visitors) -> None:
+    first, second = visitors.items[:2]
+    for name, item, decision in (("ann", first, "accept"), ("bob", first, "reject"), ("eve", first, "reject"),
+                                 ("ann", second, "accept")):  # fmt: skip
+        visitors.send(name, decided(item, decision, note=f"of {name}"))
+    page = visitors.by_name["ann"].get("/decisions").text
+    assert page.count("<td>of ann</td>") == 2
+    assert "of bob" not in page
+    assert page.count("settled by the adjudicator") == 1
+    form = {"person": "ann", "id": uuid.uuid4().hex, "item": second, "repeat": "0", "action": "back"}
+    back = visitors.by_name["ann"].post("/decide", data=form)
+    assert f'data-item="{second}"' in back.text
+    assert visitors.by_name["ann"].get("/decisions").text.count("<td>of ann</td>") == 1
+    refused = visitors.by_name["ann"].post("/decide", data=form | {"id": uuid.uuid4().hex, "item": first})
+    assert (refused.status_code, "settled this item" in refused.text) == (422, True)
+
+
 def test_a_time_that_cannot_be_is_that_of_arrival(visitors: Visitors) -> None:
     """A clock that is set back between two events puts none before the other."""
     ann = visitors.by_name["ann"]
@@ -267,6 +324,12 @@ def test_the_adjudicator_sees_both_without_names_and_may_ask_them_again(visitors
     assert "bob does not" in entry["html"]
     for name in ("ann", "bob"):
         assert f">{name}<" not in entry["html"]
+    rows = re.findall(
+        r'<tr( class="differs")?><th scope="row">(\d)[^<]*</th><td>([^<]*)</td><td>([^<]*)</td>', entry["html"]
+    )
+    assert [row[1] for row in rows] == ["1", "2", "3", "4", "5", "6"]
+    assert {row[2:] for row in rows if not row[0]} == {("4", "4")}
+    assert next(set(row[2:]) for row in rows if row[0]) == {"Accept", "Reject"}
     back = decided(item, kind="send_back", answers={}, note="look at line 2")
     assert visitors.send("eve", back).json()["results"][0]["status"] == "stored"
     assert visitors.by_name["eve"].get("/api/queue").json()["entries"] == []
@@ -280,7 +343,16 @@ def test_nobody_sees_what_is_hidden_before_items_are_settled(visitors: Visitors)
     """Marks in votes, notes, authors and scores occur in no byte for a role that may not see them."""
     for item in visitors.items:
         visitors.send("ann", decided(item, note="planted-note-of-ann"))
-    addresses = ["/", "/guidelines", "/owner", "/api/queue", "/api/last", "/assets/review.js", "/none-such"]
+    addresses = [
+        "/",
+        "/guidelines",
+        "/owner",
+        "/decisions",
+        "/api/queue",
+        "/api/last",
+        "/assets/review.js",
+        "/none-such",
+    ]
     addresses += [f"/api/entry/{item}" for item in visitors.items] + [f"/item/{item}/text" for item in visitors.items]
     addresses += [f"/api/entry/{item}?repeat=1" for item in visitors.items]
     allowed = {"ann": {"planted-note-of-ann"}, "bob": set(), "eve": set()}

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from caretbench.errors import MachineError
 from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
 from caretbench.people.review.server.handlers import ReviewHandlers
+from caretbench.people.review.server.installation import public_origin
 
 HEADERS: Final = {
     "content-security-policy": (
@@ -41,11 +42,13 @@ class Protection:
 
     A page of another site must not act for a reviewer: a request that changes something needs the origin of this
     server, or none, as programs send it. The host must be one of ``hosts``, so that a foreign name that leads to this
-    machine gets nothing; None allows all names of a server that listens on all addresses.
+    machine gets nothing; None allows all names of a server that listens on all addresses. ``origin`` is the one that
+    browsers see where a proxy stands before the server.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str] | None) -> None:
+    def __init__(self, app: ASGIApp, hosts: Collection[str] | None, origin: str = "") -> None:
         self._app = app
+        self._origin = origin.lower()
         self._hosts = None if hosts is None else frozenset(host.lower() for host in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -80,7 +83,8 @@ class Protection:
             return 411, "a request needs its length"
         if int(headers["content-length"]) > LARGEST_BODY:
             return 413, f"a request has at most {LARGEST_BODY} bytes"
-        foreign = origin is not None and place.lower() != host.lower()
+        # A proxy may pass its own name of the server on as the host; the origin is the browser's.
+        foreign = origin is not None and place.lower() != host.lower() and origin.lower() != (self._origin or None)
         if foreign or headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
             return 403, "requests of other sites are refused"
         return None
@@ -90,14 +94,26 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """Hosts that only this machine reaches."""
 
 
-def review_application(database: ReviewDatabase, hosts: Collection[str] | None = LOOPBACK) -> ASGIApp:
-    """Return the application that serves a review to people who reach it under one of the hosts; None: any."""
-    on = ReviewHandlers(database)
+def review_application(
+    database: ReviewDatabase, hosts: Collection[str] | None = LOOPBACK, public_url: str | None = None
+) -> ASGIApp:
+    """Return the application that serves a review.
+
+    Args:
+        database: The review.
+        hosts: Names under which people reach it; None: any.
+        public_url: Address that browsers see, if a proxy stands before the server. With HTTPS, cookies are secure.
+    """
+    origin = public_origin(public_url) if public_url is not None else ""
+    if hosts is not None and origin:
+        hosts = {*hosts, urlsplit(origin).hostname or ""}
+    on = ReviewHandlers(database, secure=origin.startswith("https:"))
     routes = [
         Route("/", on.review),
         Route("/join/{secret}", on.show_link),
         Route("/join/{secret}", on.use_link, methods=["POST"]),
         Route("/decide", on.decide, methods=["POST"]),
+        Route("/decisions", on.own_decisions),
         Route("/guidelines", on.guidelines),
         Route("/owner", on.owner),
         Route("/item/{item}/text", on.plain_text),
@@ -107,10 +123,12 @@ def review_application(database: ReviewDatabase, hosts: Collection[str] | None =
         Route("/api/events", on.events, methods=["POST"]),
         Route("/api/last", on.last),
     ]
-    return Protection(Starlette(routes=routes), hosts)
+    return Protection(Starlette(routes=routes), hosts, origin)
 
 
-def serve(folder: Path, host: str, port: int, listening: Callable[[str, ReviewDatabase], None]) -> None:
+def serve(
+    folder: Path, host: str, port: int, listening: Callable[[str, ReviewDatabase], None], public_url: str | None = None
+) -> None:
     """Serve a review until the process is stopped.
 
     Args:
@@ -118,11 +136,14 @@ def serve(folder: Path, host: str, port: int, listening: Callable[[str, ReviewDa
         host: Address to listen on.
         port: Port; 0 for a free one.
         listening: Called with the server's address and the database before the first request.
+        public_url: Address that browsers see, if a proxy stands before the server.
 
     Raises:
         DataError: there is no review in the folder.
         MachineError: the address is in use, or not of this machine.
+        UsageError: the public address is none.
     """
+    origin = public_origin(public_url) if public_url is not None else None
     with ReviewDatabase(folder / DATABASE_NAME) as database:
         try:
             listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
@@ -131,8 +152,8 @@ def serve(folder: Path, host: str, port: int, listening: Callable[[str, ReviewDa
             raise MachineError(f"{host}:{port}: {reason}; choose another --port or --host") from None
         with listener:
             shown = f"[{host}]" if ":" in host else host
-            listening(f"http://{shown}:{listener.getsockname()[1]}", database)
+            listening(origin or f"http://{shown}:{listener.getsockname()[1]}", database)
             listens_everywhere = host in {"0.0.0.0", "::"}  # noqa: S104  # compared
-            application = review_application(database, None if listens_everywhere else {host, *LOOPBACK})
+            application = review_application(database, None if listens_everywhere else {host, *LOOPBACK}, public_url)
             config = uvicorn.Config(application, log_level="warning", lifespan="off", server_header=False)
             uvicorn.Server(config).run(sockets=[listener])

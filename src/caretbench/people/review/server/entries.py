@@ -222,6 +222,23 @@ class ShownQuestion(NamedTuple):
     answer: str
 
 
+class SidesRow(NamedTuple):
+    """Row of the adjudicator's table: a question with the answers of A and B."""
+
+    number: int
+    name: str
+    text: str
+    answers: Sequence[str]
+    differs: bool
+
+
+class Sides(NamedTuple):
+    """Table of the adjudicator: letters of the people with their notes, and a row for each question."""
+
+    notes: Sequence[tuple[str, str]]
+    rows: Sequence[SidesRow]
+
+
 class EntryPages:
     """Renderer of the entries of a review. The HTML of items is cached; it is the same for all people."""
 
@@ -291,16 +308,20 @@ class EntryPages:
         event = self._state.sent_back(item)
         return event.note if event is not None and person.role == "reviewer" else None
 
-    def _sides(self, person: Person, item: str) -> list[tuple[str, list[tuple[str, str]], str]]:
+    def _sides(self, person: Person, item: str) -> Sides | None:
         """Return the decisions of the reviewers for the adjudicator: A and B, in an order that tells no name."""
-        if person.role != "adjudicator":
-            return []
-        decisions = self._state.decisions(item)
+        decisions = self._state.decisions(item) if person.role == "adjudicator" else {}
         order = sorted(decisions, key=lambda name: rank(self._state.seed, "sides", item, name))
-        return [
-            (letter, answer_texts(self._state.protocol, decisions[name]), decisions[name].note)
-            for letter, name in zip(LETTERS, order, strict=False)
-        ]
+        if not order:
+            return None
+        given = [answer_texts(self._state.protocol, decisions[name]) for name in order]
+        rows = []
+        for number, question in enumerate(self._state.protocol.questions, 1):
+            answers = [answer.get(question.name, "") for answer in given]
+            if any(answers):
+                rows.append(SidesRow(number, question.name, question.text, answers, len(set(answers)) > 1))
+        notes = [(letter, decisions[name].note) for letter, name in zip(LETTERS, order, strict=False)]
+        return Sides(notes, rows)
 
 
 def shown_questions(protocol: ReviewProtocol, answers: Mapping[str, Answer], choices: int) -> list[ShownQuestion]:
@@ -329,15 +350,15 @@ def _choices(question: ReviewQuestion, choices: int) -> list[Choice]:
     return [Choice(option.value, option.text, option.key, option.needs_note) for option in question.options]
 
 
-def answer_texts(protocol: ReviewProtocol, event: ReviewEvent) -> list[tuple[str, str]]:
-    """Return the answers of a decision as pairs of question and answer in words."""
-    found = []
+def answer_texts(protocol: ReviewProtocol, event: ReviewEvent) -> dict[str, str]:
+    """Return the answers of a decision in words, by question."""
+    found = {}
     for question in protocol.questions:
         if question.name in event.answers:
             value = event.answers[question.name]
             option = question.option(value)
             letter = LETTERS[int(value)] if question.kind == "problem_choice" else str(value)
-            found.append((question.text, option.text if option else letter))
+            found[question.name] = option.text if option else letter
     return found
 
 

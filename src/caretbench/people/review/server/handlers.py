@@ -21,7 +21,7 @@ from caretbench.people.review.database import Person, ReviewDatabase
 from caretbench.people.review.protocol import PAGE_KEYS, Answer
 from caretbench.people.review.queues import QueueEntry
 from caretbench.people.review.records import EventId, Note, ReviewEvent, Time, new_event_id, now
-from caretbench.people.review.server.entries import EntryPages, environment
+from caretbench.people.review.server.entries import EntryPages, answer_texts, environment, visible_html
 from caretbench.people.review.state import ReviewState
 from caretbench.people.review.status import status_tables
 from caretbench.problem import Row
@@ -163,8 +163,9 @@ _COOKIE_DAYS: Final = 90
 class ReviewHandlers:
     """Handlers with the database and the state that they share."""
 
-    def __init__(self, database: ReviewDatabase) -> None:
+    def __init__(self, database: ReviewDatabase, *, secure: bool = False) -> None:
         self.database = database
+        self._secure = secure
         self.state = ReviewState(database)
         self.pages = EntryPages(database, self.state)
         self.cookie = f"caretbench-review-{database.identity}"
@@ -191,7 +192,9 @@ class ReviewHandlers:
         self.state.refresh()
         response = RedirectResponse("/owner" if person.role == "owner" else "/", 303)
         age = _COOKIE_DAYS * 24 * 3600
-        response.set_cookie(self.cookie, cookie, max_age=age, path="/", httponly=True, samesite="strict")
+        response.set_cookie(
+            self.cookie, cookie, max_age=age, path="/", httponly=True, samesite="strict", secure=self._secure
+        )
         return response
 
     # --- pages ---
@@ -215,13 +218,13 @@ class ReviewHandlers:
         if form.get("person") != person.name:
             return _message("Another person", _foreign(form.get("person", "?"), person), 409)
         entry = QueueEntry(form.get("item", ""), int(form.get("repeat") == "1"))
-        if action == "undo":
+        if action == "undo":  # `back` takes back the item of the form instead
             last = self.state.last_decision(person.name)
             if last is None:
                 return RedirectResponse("/", 303)
             entry = QueueEntry(last.item, last.repeat)
         answers = self._form_answers(form)
-        kinds = {"undo": "withdrawal", "later": "later", "send_back": "send_back"}
+        kinds = {"undo": "withdrawal", "back": "withdrawal", "later": "later", "send_back": "send_back"}
         verdict = submit(
             self.database, self.state, person,
             {
@@ -232,7 +235,25 @@ class ReviewHandlers:
         )  # fmt: skip
         if verdict.status == "refused":
             return self._review_page(person, entry, answers, verdict.reason)
-        return RedirectResponse("/", 303)
+        return self._review_page(person, entry) if action == "back" else RedirectResponse("/", 303)
+
+    async def own_decisions(self, request: Request) -> Response:
+        """Show a person's own decisions, the last one first, each with a way back."""
+        person = self._person(request)
+        if person is None or person.role == "owner":
+            return PlainTextResponse("not invited", 401)
+        self.state.refresh()
+        protocol = self.state.protocol
+        rows = []
+        for event in self.state.own_decisions(person.name):
+            item = self.database.item(event.item)
+            fixed = person.role == "reviewer" and self.state.is_adjudicated(event.item)
+            if item is not None and event.item not in self.state.replaced:
+                answers = "; ".join(answer_texts(protocol, event).values())
+                # Controls and second decisions look like the others.
+                start = next((line.strip() for line in item.shown.span.splitlines() if line.strip()), "")
+                rows.append((event, visible_html(start[:80]), answers, fixed, new_event_id()))
+        return _page("decisions.html.j2", self, person=person, rows=rows)
 
     async def guidelines(self, request: Request) -> Response:
         """Show the guidelines of the protocol."""
@@ -289,7 +310,7 @@ class ReviewHandlers:
         entry = QueueEntry(request.path_params["item"], int(request.query_params.get("repeat") == "1"))
         if not self._may_see(person, entry.item):
             return JSONResponse({"error": "no such item in your queue"}, 404)
-        return JSONResponse(self.pages.entry(person, entry))
+        return JSONResponse(self._decided(person, entry))
 
     async def last(self, request: Request) -> Response:
         """Return the entry of the person's last decision with its answers, to undo it; an empty object without one."""
@@ -299,8 +320,7 @@ class ReviewHandlers:
         event = self.state.last_decision(person.name)
         if event is None:
             return JSONResponse({})
-        restored = {"answers": dict(event.answers), "note": event.note}
-        return JSONResponse(self.pages.entry(person, QueueEntry(event.item, event.repeat)) | {"restored": restored})
+        return JSONResponse(self._decided(person, QueueEntry(event.item, event.repeat)))
 
     async def events(self, request: Request) -> Response:
         """Store events of a browser; say of each what became of it."""
@@ -360,6 +380,12 @@ class ReviewHandlers:
         progress = self.state.progress(person.name)
         return {"done": progress.done, "total": progress.total}
 
+    def _decided(self, person: Person, entry: QueueEntry) -> dict[str, Any]:
+        """Return an entry with the person's answers so far."""
+        former = self.state.former_decision(person.name, entry)
+        restored = {"answers": dict(former.answers), "note": former.note} if former else None
+        return self.pages.entry(person, entry) | ({"restored": restored} if restored else {})
+
     def _review_page(
         self,
         person: Person,
@@ -376,7 +402,7 @@ class ReviewHandlers:
         protocol = self.state.protocol
         settings = {
             "person": person.name, "review": self.database.identity, "protocol": protocol.key,
-            "keys": {action: key for key, action in PAGE_KEYS.items()},
+            "keys": {action: key for key, action in PAGE_KEYS.items()}, "open": entry,
         }  # fmt: skip
         response = _page(
             "review.html.j2", self, person=person,

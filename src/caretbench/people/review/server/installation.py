@@ -1,10 +1,11 @@
-"""Check that the packages of the review's pages, which the extra ``review`` brings, are installed."""
+"""Checks of a server before it starts: its packages, which the extra ``review`` brings, and its public address."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
+from urllib.parse import urlsplit
 
-from caretbench.errors import MachineError
+from caretbench.errors import MachineError, UsageError
 
 _PACKAGES = ("starlette", "uvicorn", "pygments", "markdown_it")
 
@@ -16,3 +17,20 @@ def check_installed() -> None:
         raise MachineError(
             f"the pages of a review need {', '.join(missing)}, not installed here: pip install 'caretbench[review]'"
         )
+
+
+def public_origin(url: str) -> str:
+    """Return the origin of a public address, ``https://review.example:8443``.
+
+    Raises:
+        UsageError: it is no address of a whole server.
+    """
+    try:
+        parts = urlsplit(url)
+        # A wrong port raises a ValueError when it is read.
+        is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_whole = False
+    if not is_whole or parts.path not in {"", "/"} or parts.query or parts.fragment or parts.username:
+        raise UsageError(f"--public-url {url}: expected the address of a whole server, such as https://review.example")
+    return f"{parts.scheme}://{parts.netloc}".lower()

@@ -322,6 +322,12 @@ keys.show(document);
 const first = view.formOf(root);
 if (first) { keys.learn(first); refresh(); }
 await sync.send();
+if (settings.open) {
+  // An item that was taken back from the list of decisions comes first.
+  history.replaceState(null, "", "/");
+  entries = [{ restored: { answers: {}, note: "" }, ...await sync.entry(...settings.open) }];
+  draw();
+}
 await fill();
 setInterval(() => { if (entries.length < HELD / 2) fill(); }, 10000);
 document.documentElement.dataset.ready = "1";

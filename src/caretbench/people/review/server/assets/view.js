@@ -32,6 +32,10 @@ export const refreshQuestions = (form, name) => {
     field.classList.remove("active");
   }
   const shown = shownQuestions(form);
+  for (const cell of form.querySelectorAll("td[data-yours]")) {
+    const chosen = shown.find((field) => field.dataset.question === cell.dataset.yours)?.querySelector("input:checked");
+    cell.textContent = chosen ? (chosen.closest("fieldset").dataset.kind === "scale" ? chosen.value : chosen.getAttribute("aria-label")) : "";
+  }
   const open = shown.find((field) => !field.querySelector("input:checked")) || null;
   (shown.find((field) => field.dataset.question === name) || open || shown[0]).classList.add("active");
   return open;
