@@ -64,15 +64,15 @@ class IndexFile(NamedTuple):
     size: int = 0
 
 
-def file_url(project: str, file: str, *, index: str | None = None) -> str:
+def file_url(project: str, file: str) -> str:
     """Return the address of ``file`` of ``project``; the index may speak JSON (PEP 691) or HTML (PEP 503).
 
     Raises:
         DataError: no network, or the index does not have it.
     """
     local = f"give the file with --from FILE ({file}), or use any GGUF file of your own: -m gguf/PATH"
-    page = f"{index or index_url()}/{project}/"
-    for found in package_files(project, index=index, remedy=f"without a network {local}"):
+    page = f"{index_url()}/{project}/"
+    for found in package_files(project, remedy=f"without a network {local}"):
         if found.name == file:
             return found.url
     raise DataError(f"{without_password(page)}: the package index has no {file}; give the file with --from FILE")

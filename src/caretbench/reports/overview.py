@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TextIO
 from urllib.parse import quote
 
 from rich.console import Console
@@ -221,13 +220,13 @@ def _last_line(overview: Overview) -> str:
     return f"{today}: run {overview.run}; data, versions, policy and seed are in the report of each suite."
 
 
-def print_overview(overview: Overview, stream: TextIO | None = None) -> None:
+def print_overview(overview: Overview) -> None:
     """Print the answers of the suites, the table of models and suites, and the warnings."""
     warnings = [f"Warning: {text}" for text in _warnings(overview)]
-    framed = Console(file=stream).is_terminal  # then tables have their captions
+    framed = Console().is_terminal  # then tables have their captions
     tables = [*_number_tables(overview), rows_table(overview)]
-    print_tables([], [overview_title(overview), *_answers(overview), ""], stream)
-    print_tables(tables, [*([] if framed else [_about(overview)]), *warnings, _last_line(overview)], stream)
+    print_tables([], [overview_title(overview), *_answers(overview), ""])
+    print_tables(tables, [*([] if framed else [_about(overview)]), *warnings, _last_line(overview)])
 
 
 def overview_to_markdown(overview: Overview) -> str:

@@ -17,16 +17,16 @@ Shingles = NDArray[np.uint64]
 """Different hashes in ascending order."""
 
 
-def line_shingles(patch: str, size: int = SHINGLE_LINES) -> Shingles:
-    """Return hashes of all runs of ``size`` lines of a patch.
+def line_shingles(patch: str) -> Shingles:
+    """Return hashes of all runs of five lines of a patch.
 
     Headers of hunks, blank lines and trailing white space are ignored. A shorter text is one shingle.
     """
     lines = [text for line in patch.split("\n") if (text := line.rstrip())[1:] and not text.startswith("@@ ")]
     hashes = [int.from_bytes(blake2b(line.encode("utf-8", "replace"), digest_size=8).digest()) for line in lines]
-    runs = max(1, len(hashes) - size + 1) if hashes else 0
+    runs = max(1, len(hashes) - SHINGLE_LINES + 1) if hashes else 0
     # The hash of a tuple of integers is the same in every process, unlike that of strings.
-    return as_shingles(hash(tuple(hashes[start : start + size])) for start in range(runs))
+    return as_shingles(hash(tuple(hashes[start : start + SHINGLE_LINES])) for start in range(runs))
 
 
 def as_shingles(hashes: Iterable[int]) -> Shingles:

@@ -25,26 +25,24 @@ def shingles(text: str) -> frozenset[int]:
     return frozenset(hash(tuple(tokens[index : index + _SHINGLE])) for index in range(len(tokens) - _SHINGLE + 1))
 
 
-def near_duplicates(problems: Sequence[Problem], threshold: float = JACCARD_THRESHOLD) -> dict[str, str]:
+def near_duplicates(problems: Sequence[Problem]) -> dict[str, str]:
     """Return the near-duplicates of earlier problems in the same language: id → id of the earlier problem.
 
     Two problems are near-duplicates when the Jaccard index of their token 5-grams (prefix, reference and suffix
-    together) is at least ``threshold``.
+    together) is at least :data:`JACCARD_THRESHOLD`.
     """
     found: dict[str, str] = {}
     for group in _by_language(problems).values():
-        found.update(near_duplicate_texts(group, threshold))
+        found.update(near_duplicate_texts(group))
     return found
 
 
-def repeated_problems(
-    problems: Sequence[Problem], earlier: Sequence[Problem], threshold: float = JACCARD_THRESHOLD
-) -> dict[str, str]:
+def repeated_problems(problems: Sequence[Problem], earlier: Sequence[Problem]) -> dict[str, str]:
     """Return the problems that are near-duplicates of a problem of another set: id → id of that problem."""
     found: dict[str, str] = {}
     others = _by_language(earlier)
     for name, group in _by_language(problems).items():
-        index = _ShingleIndex(threshold)
+        index = _ShingleIndex(JACCARD_THRESHOLD)
         for identity, text in others.get(name, ()):
             index.add(identity, shingles(text))
         matches = ((identity, index.match(shingles(text))) for identity, text in group)

@@ -141,10 +141,9 @@ class BaseRuntime(ABC):
         return next(statuses, Status.RUNTIME_ERROR)
 
 
-def compile_limits(limits: Limits, program_count: int = 1) -> Limits:
-    """Return the limits of a compiler of ``program_count`` programs: 2 GB, and the request's wall time for each."""
-    seconds = limits.compile_wall_s * max(1, program_count)
-    # Compilers work for several programs and write larger files; only time grows with their number.
+def compile_limits(limits: Limits) -> Limits:
+    """Return the limits of a compiler: 2 GB, larger files than a program's, and the request's wall time."""
+    seconds = limits.compile_wall_s
     return Limits(
         wall_s=seconds, compile_wall_s=seconds, cpu_s=seconds, memory_mb=2048, pids=256, fsize_mb=256, tmp_mb=512,
         nofile=1024, output_kb=256, output_kill_mb=16,

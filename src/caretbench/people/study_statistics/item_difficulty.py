@@ -346,8 +346,8 @@ def rate_at(ability: float, difficulty: float, spread: float) -> float:
     return _rate_and_slopes(ability, difficulty, spread)[0]
 
 
-def rate_at_equal_difficulty(parts: Sequence[DifficultyModel], place: int, model: int = 0) -> Scaled:
-    """Return the rate that a model with its ability in one part has at the mean difficulty and spread of all parts.
+def rate_at_equal_difficulty(parts: Sequence[DifficultyModel], place: int) -> Scaled:
+    """Return the rate that the first model of a part has with its ability there, at the mean of all parts.
 
     The interval is that of the delta method on the log odds of the rate, over the errors of the ability, of all mean
     difficulties and of all spreads; parts share no clusters.
@@ -355,18 +355,17 @@ def rate_at_equal_difficulty(parts: Sequence[DifficultyModel], place: int, model
     Args:
         parts: Models of parts of the problems, fitted one by one.
         place: Place of the part whose ability counts.
-        model: Row of the model.
     """
     level = math.fsum(part.difficulty.value for part in parts) / len(parts)
     spread = math.fsum(part.whole_spread for part in parts) / len(parts)
-    rate, slopes = _rate_and_slopes(parts[place].abilities[model].value, level, spread)
+    rate, slopes = _rate_and_slopes(parts[place].abilities[0].value, level, spread)
     variance = 0.0
     for part in parts:
         slope = np.zeros(len(part.covariance))
         slope[-2:] = slopes[1] / len(parts), slopes[2] / len(parts)
         # Identity, not equality: two languages can have equal numbers.
         if part is parts[place]:
-            slope[model] = slopes[0]
+            slope[0] = slopes[0]
         variance += float(slope @ part.covariance @ slope)
     odds, error = math.log(rate / (1 - rate)), math.sqrt(max(variance, 0.0)) / (rate * (1 - rate))
     return Scaled(*(1 / (1 + math.exp(-one)) for one in _scaled(odds, error)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple, get_args
 
@@ -138,13 +137,13 @@ class EventCheck(NamedTuple):
     replaced: Counter[str]
 
 
-def check_events(path: Path, *, now: datetime | None = None, progress: Progress | None = None) -> EventCheck:
+def check_events(path: Path, *, progress: Progress | None = None) -> EventCheck:
     """Return the examination of a file of events.
 
     Raises:
         DataError: the file cannot be read, or has no event that can be used.
     """
-    reader = EventReader(path, now=now)
+    reader = EventReader(path)
     users: set[str] = set()
     outcomes: Counter[str] = Counter()
     replaced: Counter[str] = Counter()
@@ -176,9 +175,7 @@ class Extraction(NamedTuple):
     hashed_again: int
 
 
-def extract_events(
-    path: Path, folder: Path, salt: Path, *, now: datetime | None = None, progress: Progress | None = None
-) -> Extraction:
+def extract_events(path: Path, folder: Path, salt: Path, *, progress: Progress | None = None) -> Extraction:
     """Write the events of a file with features in place of texts, and with hashed identities, into a folder.
 
     Raises:
@@ -193,7 +190,7 @@ def extract_events(
             f"{salt}: the salt is in the folder that is given to others, who could find out the users by it; keep it "
             "in another place"
         )
-    reader = EventReader(path, now=now)
+    reader = EventReader(path)
     hashes, new_salt = salted_hashes(salt)
     replaced: Counter[str] = Counter()
     hashed_again = 0
@@ -223,13 +220,7 @@ class AnalysedEvents(NamedTuple):
 
 
 def analyse_events(
-    path: Path,
-    folder: Path,
-    *,
-    seed: int = 0,
-    now: datetime | None = None,
-    progress: Progress | None = None,
-    coded: Sequence[EventCodes] = (),
+    path: Path, folder: Path, *, seed: int = 0, progress: Progress | None = None, coded: Sequence[EventCodes] = ()
 ) -> AnalysedEvents:
     """Analyse the events of a file, and write scenarios, failures, weights and a summary into a folder.
 
@@ -237,7 +228,6 @@ def analyse_events(
         path: The file; events with texts are extracted in memory.
         folder: The folder.
         seed: Random seed of the intervals.
-        now: Time from which an event is in the future.
         progress: Receives the number of events.
         coded: Codes of some of the events by people.
 
@@ -246,7 +236,7 @@ def analyse_events(
             visible long enough.
     """
     _refuse_own_input(path, [folder / name for name in (*ROWS_NAMES, CODES_NAME, WEIGHTS_NAME)])
-    reader, table = EventReader(path, now=now), EventTable()
+    reader, table = EventReader(path), EventTable()
     coded_ids = {one.event for one in coded}
     places: dict[str, int] = {}
     users: dict[str, str] = {}

@@ -17,7 +17,6 @@ from caretbench.people.telemetry.events import (
     OTHER,
     CompletionEvent,
     EventFeatures,
-    TelemetryRules,
     counted_outcome,
     telemetry_rules,
 )
@@ -57,8 +56,8 @@ def number_class(value: int, bounds: Sequence[int]) -> str:
 class EventTable:
     """Columns of the events that were added, which must have features."""
 
-    def __init__(self, rules: TelemetryRules | None = None) -> None:
-        self._rules = rules or telemetry_rules()
+    def __init__(self) -> None:
+        self._rules = telemetry_rules()
         self._users: dict[str, int] = {}
         self._user_codes = array("I")
         self._outcomes = array("B")

@@ -281,19 +281,18 @@ class EventReader:
     Args:
         path: The file.
         now: Time from which an event is in the future.
-        rules: Rules, by default those of the package.
 
     Raises:
         DataError: on iteration, if the file cannot be read, or has no event that can be used.
     """
 
-    def __init__(self, path: Path, *, now: datetime | None = None, rules: TelemetryRules | None = None) -> None:
+    def __init__(self, path: Path, *, now: datetime | None = None) -> None:
         self.path = path
         self.read = 0
         self.refused: Counter[RefusalReason] = Counter()
         self.first: dict[RefusalReason, Refusal] = {}
         # Clocks of editors run ahead of the clock here: only what is later than the tolerance is a faulty time.
-        tolerance = timedelta(seconds=(rules or telemetry_rules()).future_tolerance_s)
+        tolerance = timedelta(seconds=telemetry_rules().future_tolerance_s)
         self._latest = (now or datetime.now(UTC)) + tolerance
         # Hashes in place of ids and rows: a million events keep two numbers each, not their texts (`check` takes 186 MB
         # for them).

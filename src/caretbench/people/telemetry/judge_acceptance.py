@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -36,11 +35,11 @@ RESAMPLES: Final = 2_000
 class UserDraws:
     """Draws of users: how often each user counts in each of them (rows)."""
 
-    def __init__(self, users: int, seed: int, resamples: int = RESAMPLES) -> None:
+    def __init__(self, users: int, seed: int) -> None:
         rng = np.random.default_rng(seed)
-        self.weights: Floats = np.zeros((resamples, 0))
+        self.weights: Floats = np.zeros((RESAMPLES, 0))
         if users:
-            self.weights = rng.multinomial(users, np.full(users, 1 / users), size=resamples).astype(np.float64)
+            self.weights = rng.multinomial(users, np.full(users, 1 / users), size=RESAMPLES).astype(np.float64)
 
 
 class PartialRanks:
@@ -381,20 +380,14 @@ def read_scores(path: Path) -> list[EventScore]:
 
 
 def study_acceptance(
-    path: Path,
-    scores: Sequence[EventScore],
-    folder: Path,
-    *,
-    seed: int = 0,
-    now: datetime | None = None,
-    progress: Progress | None = None,
+    path: Path, scores: Sequence[EventScore], folder: Path, *, seed: int = 0, progress: Progress | None = None
 ) -> StudiedEvents:
     """Compare scores with what users did, and write the results into a folder.
 
     Raises:
         DataError: the file of events cannot be used, or has no scored event whose outcome says something.
     """
-    reader, found = EventReader(path, now=now), []
+    reader, found = EventReader(path), []
     scored = {one.event for one in scores}
     for event in reader:
         if event.id not in scored:

@@ -226,7 +226,7 @@ class UsageAnalysis(NamedTuple):
     failures: Sequence[FailureRow]
 
 
-def analyse_usage(table: EventTable, *, seed: int = 0, rules: TelemetryRules | None = None) -> UsageAnalysis:
+def analyse_usage(table: EventTable, *, seed: int = 0) -> UsageAnalysis:
     """Return the usage that a table of events shows."""
     rates = UserRates(table.users, table.user_count, seed=seed)
     groups = _groups(table)
@@ -261,7 +261,7 @@ def analyse_usage(table: EventTable, *, seed: int = 0, rules: TelemetryRules | N
         # Models that were never examined would appear as models without failures.
         if value and found[shares[code]].events
     ]
-    return UsageAnalysis(_summary(table, seed), _ordered(scenarios, rules or telemetry_rules()), failures)
+    return UsageAnalysis(_summary(table, seed), _ordered(scenarios, telemetry_rules()), failures)
 
 
 def _add_scenarios(table: EventTable, groups: Sequence[_Group], rates: UserRates) -> list[list[list[int]]]:

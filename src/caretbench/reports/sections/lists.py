@@ -74,9 +74,9 @@ def excluded_table(summary: Summary) -> ReportTable | None:
     return table_of("Excluded problems, by cause", ("Cause", "Profile", "Problems", "Ids"), rows)
 
 
-def _ids(problems: Sequence[str], shown: int = 6) -> str:
-    more = f" and {len(problems) - shown} more" if len(problems) > shown else ""
-    return ", ".join(problems[:shown]) + more
+def _ids(problems: Sequence[str]) -> str:
+    more = f" and {len(problems) - 6} more" if len(problems) > 6 else ""
+    return ", ".join(problems[:6]) + more
 
 
 def _discordant_tables(summary: Summary) -> Iterator[ReportTable]:

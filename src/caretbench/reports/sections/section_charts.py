@@ -100,14 +100,14 @@ def multi_label_charts(columns: Sequence[Column], stratum: str) -> dict[str, Spe
     return found
 
 
-def policy_charts(columns: Sequence[Column], stratum: str, max_models: int = 6) -> dict[str, Spec]:
+def policy_charts(columns: Sequence[Column], stratum: str) -> dict[str, Spec]:
     """Yield pass@1 by the main labels of every model scored under several policies, a bar for each policy."""
     by_model: dict[tuple[str, str], list[Column]] = {}
     for column in pass_columns(columns):
         if not column.baseline:
             by_model.setdefault((column.profile, column.title), []).append(column)
     found = {}
-    for (profile, title), several in list(by_model.items())[:max_models]:
+    for (profile, title), several in list(by_model.items())[:6]:
         named = [column.model_copy(update={"title": column.policy}) for column in several]
         spec = rates_by_label(named, stratum) if len(several) > 1 else None
         if spec is not None:

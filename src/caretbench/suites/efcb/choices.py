@@ -25,12 +25,10 @@ WRONG_CHOICE_COUNT: Final = CHOICE_COUNT - 1
 T = TypeVar("T")
 
 
-def balanced_positions(
-    groups: Mapping[str, str], seed: int, purpose: str, value_count: int = CHOICE_COUNT
-) -> dict[str, int]:
-    """Return a value from 0 to ``value_count - 1`` for each item, with balanced counts overall and by group.
+def balanced_positions(groups: Mapping[str, str], seed: int, purpose: str) -> dict[str, int]:
+    """Return a value from 0 to 3 for each item, with balanced counts overall and by group.
 
-    Counts differ by at most 1. Items of a group are taken in the order of their keys; each block of ``value_count``
+    Counts differ by at most 1. Items of a group are taken in the order of their keys; each block of four
     items gets a permutation. Incomplete blocks of all groups share one cyclic permutation. Different purposes are
     independent.
     """
@@ -39,17 +37,17 @@ def balanced_positions(
         members[groups[key]].append(key)
     # A group of two questions has no full block. If each drew its own permutation, a letter could be right in as many
     # questions more than another as there are groups.
-    around = seeded_random(seed, purpose, "left over").sample(range(value_count), value_count)
+    around = seeded_random(seed, purpose, "left over").sample(range(CHOICE_COUNT), CHOICE_COUNT)
     taken = 0
     found: dict[str, int] = {}
     for group in sorted(members):
-        for start in range(0, len(members[group]), value_count):
-            block = members[group][start : start + value_count]
-            given = list(range(value_count))
-            if len(block) < value_count:
-                given = [around[(taken + index) % value_count] for index in range(len(block))]
+        for start in range(0, len(members[group]), CHOICE_COUNT):
+            block = members[group][start : start + CHOICE_COUNT]
+            given = list(range(CHOICE_COUNT))
+            if len(block) < CHOICE_COUNT:
+                given = [around[(taken + index) % CHOICE_COUNT] for index in range(len(block))]
                 taken += len(block)
-            seeded_random(seed, purpose, f"{group} block {start // value_count}").shuffle(given)
+            seeded_random(seed, purpose, f"{group} block {start // CHOICE_COUNT}").shuffle(given)
             found.update(zip(block, given, strict=True))
     return found
 

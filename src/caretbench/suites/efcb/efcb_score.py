@@ -132,12 +132,7 @@ def _corrected(
 
 
 def efcb_score(
-    outcomes: Iterable[ProblemOutcome],
-    *,
-    weighting: Weighting = "macro",
-    seed: int = 0,
-    resamples: int = RESAMPLES,
-    confidence: float = CONFIDENCE,
+    outcomes: Iterable[ProblemOutcome], *, weighting: Weighting = "macro", seed: int = 0, resamples: int = RESAMPLES
 ) -> EfcbScore:
     """Return means and scores with percentile bootstrap intervals by pull request, in any order of outcomes.
 
@@ -162,7 +157,7 @@ def efcb_score(
         if units:
             problems = int(sum(table.counts[:, index].sum() for table in tables))
             value = float(observed[0, index])
-            interval = _interval(value, resampled[:, index], units, confidence, share=task in BINARY_TASKS)
+            interval = _interval(value, resampled[:, index], units, share=task in BINARY_TASKS)
             tasks[task] = Estimate(value, interval, problems, units)
     floors = {
         task: float(value) / (1.0 if task in BINARY_TASKS else MAX_JUDGED_SCORE)
@@ -175,7 +170,7 @@ def efcb_score(
     five, draws = list(observed[0]), list(resampled.T)
 
     def estimate(value: float, values: Floats) -> Estimate:
-        return Estimate(value, _interval(value, values, sum(sizes), confidence), problems, sum(sizes))
+        return Estimate(value, _interval(value, values, sum(sizes)), problems, sum(sizes))
 
     published = estimate(float(_published(*five[: len(TASKS)])), _published(*draws[: len(TASKS)]))
     if found.answered_blind:
@@ -200,16 +195,16 @@ def _resampled(tables: Sequence[_Table], weighting: Weighting, seed: int, resamp
         yield _means(tables, drawn, weighting)
 
 
-def _interval(value: float, draws: Floats, units: int, confidence: float, *, share: bool = False) -> Interval:
+def _interval(value: float, draws: Floats, units: int, *, share: bool = False) -> Interval:
     if units < 2:
         return Interval(math.nan, math.nan, "undefined", "one pull request has no spread")
     warning = f"only {units} pull requests: the interval may be too narrow" if units < MIN_CLUSTERS else None
-    low, high = map(float, np.nanquantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2]))
+    low, high = map(float, np.nanquantile(draws, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]))
     # Draws of the same shares differ in the last digits of their sums.
     equal = high - low <= 1e-12
     if share and (units < MIN_CLUSTERS or (equal and value in (0.0, 1.0))):
         # Equal shares have no spread to resample, and few units too little: see intervals.bootstrap_mean.
-        return widened(Interval(low, high, "percentile", warning), wilson(value * units, units, confidence))
+        return widened(Interval(low, high, "percentile", warning), wilson(value * units, units))
     if equal:
         return Interval(value, value, "constant", "no draw differs: the interval has no width, not no error")
     return Interval(low, high, "percentile", warning)

@@ -210,8 +210,8 @@ def _switches(snapshot: Snapshot, path: str) -> str:
     return " ".join((*(f"-D{name}=ON" for name in names), *fetched_libraries_options(snapshot)))
 
 
-def _matching(snapshot: Snapshot, pattern: str, kind: str = "file") -> list[str]:
-    """Return the paths that match a pattern: ``*`` is within a folder, ``**/`` is any number of folders."""
+def _matching(snapshot: Snapshot, pattern: str) -> list[str]:
+    """Return the paths of files that match a pattern: ``*`` is within a folder, ``**/`` is any number of folders."""
     parts = [
         ".*" if part == "**/" else "[^/]*" if part == "*" else re.escape(part)
         for part in re.split(r"(\*\*/|\*)", pattern)
@@ -220,7 +220,7 @@ def _matching(snapshot: Snapshot, pattern: str, kind: str = "file") -> list[str]
     return sorted(
         path
         for path, entry in snapshot.entries.items()
-        if entry.kind == kind and compiled.fullmatch(path) and not _is_installed(path)
+        if entry.kind == "file" and compiled.fullmatch(path) and not _is_installed(path)
     )
 
 

@@ -15,7 +15,7 @@ from caretbench.suites.c3bench.build.variants.demands import demand_faults, dema
 from caretbench.suites.c3bench.build.variants.model_roles import CHECKER_ROLE, checked_readings
 from caretbench.suites.c3bench.build.variants.variant_trials import effect_in_text, reference_faults, trial_faults
 from caretbench.suites.c3bench.implementations.features import FeatureRule
-from caretbench.suites.c3bench.implementations.quality import DEFAULT_LIMITS, AgreementLimits, quality_reject
+from caretbench.suites.c3bench.implementations.quality import DEFAULT_LIMITS, quality_reject
 from caretbench.syntax.faults import is_well_formed_text
 from caretbench.syntax.parser import PythonPositions, python_module
 
@@ -33,11 +33,7 @@ Faults = dict[int, tuple[Verdict, str]]
 
 
 def examine(
-    contexts: Sequence[CodeContext],
-    variants: Sequence[Variant],
-    executor: Executor,
-    models: BuildModels,
-    limits: AgreementLimits = DEFAULT_LIMITS,
+    contexts: Sequence[CodeContext], variants: Sequence[Variant], executor: Executor, models: BuildModels
 ) -> Examination:
     """Return the verdicts on variants. Nothing that a variant contains runs outside of the sandbox.
 
@@ -46,7 +42,6 @@ def examine(
         variants: Variants of these contexts.
         executor: Runs the programs.
         models: Models of the build; the role ``checker`` reads the instructions of what passed.
-        limits: Bounds of the comparison with the reference.
 
     Raises:
         AnswersMissingError: the checker did not answer.
@@ -62,7 +57,7 @@ def examine(
         elif (fault := _static_fault(by_id[one.context], one)) is not None:
             faults[index] = fault
     tried = [index for index in range(len(variants)) if index not in faults]
-    found = trial_faults(by_id, [variants[index] for index in tried], executor, limits)
+    found = trial_faults(by_id, [variants[index] for index in tried], executor, DEFAULT_LIMITS)
     faults |= {tried[place]: (trial.reason, trial.detail) for place, trial in found.items()}
     # After the trials: a version that fails must not take the place of a right one that is like it.
     _drop_duplicates(by_id, variants, faults)
