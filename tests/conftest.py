@@ -33,11 +33,13 @@ MAX_SMOKE_FILES = 15
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by -m
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark a smoke test of each file of a room or a suite that has none: its first test that is not long.
+    """Mark a smoke test of each file of a room or a suite that has none: its first that is not long or dear.
 
-    Files in folders below are omitted (with them, it would be 450 tests), and so are those of a large folder above its
-    maximum: 54 files of `execution` cost half of the time, for paths that its marked tests take too. Files with long
-    tests run first: with several workers, none is left alone with one at the end.
+    12 tests of 334 took a third of the 227 s of CPU: what has no cheaper stand-in is marked ``dear``. Tests of the real
+    data are omitted too: a new contributor has none, and they would be skipped. Files in folders below are omitted
+    (with them, it would be 450 tests), and so are those of a large folder above its maximum: 54 files of `execution`
+    cost half of the time, for paths that its marked tests take too. Files with long tests run first: with several
+    workers, none is left alone with one at the end.
     """
     marked = {item.path for item in items if item.get_closest_marker("smoke")}
     long = {item.path for item in items if item.get_closest_marker("long")}
@@ -45,7 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         parts = item.nodeid.partition("::")[0].split("/")[:-1]
         of_room = len(parts) <= (3 if {"suites", "build", "people"} & {*parts[1:2]} else 2)
-        if of_room and item.path not in marked and not item.get_closest_marker("long"):
+        if of_room and item.path not in marked and not any(map(item.get_closest_marker, ("long", "dear", "data"))):
             folders.setdefault(item.path.parent, {}).setdefault(item.path, item)
     for folder, firsts in folders.items():
         most = MAX_SMOKE_FILES - sum(path.parent == folder for path in marked)

@@ -19,6 +19,10 @@ FILES = {
 import pytest
 @pytest.mark.long
 def test_far(): ...
+@pytest.mark.dear
+def test_costly(): ...
+@pytest.mark.data
+def test_released(): ...
 def test_near(): ...
 def test_next(): ...
 """,
@@ -51,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("sets")
     for name, text in FILES.items():
         (made / name).write_text(text)
-    (made / "pytest.ini").write_text("[pytest]\nmarkers =\n    long\n    smoke\n")
+    (made / "pytest.ini").write_text("[pytest]\nmarkers =\n    data\n    dear\n    long\n    smoke\n")
     return made
 
 
@@ -62,7 +66,7 @@ def ran(folder: Path, *arguments: str) -> str:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False).stdout
 
 
-def test_smoke_is_what_a_file_marks_or_its_first_test_that_is_not_long(folder: Path) -> None:
+def test_smoke_is_what_a_file_marks_or_its_first_test_that_is_neither_long_nor_dear(folder: Path) -> None:
     names = re.findall(r"::test_(\w+)", ran(folder, "-q", "--collect-only", "-m", "smoke"))
     assert names == ["near", "chosen", "registers", "sees"]
 
@@ -79,9 +83,9 @@ def test_a_large_folder_has_so_many_files_with_a_smoke_test(tmp_path: Path) -> N
 
 def test_a_file_leaves_no_suite_behind_and_the_summary_is_the_last_line(folder: Path) -> None:
     said = ran(folder, "-v", "-m", "not long")
-    names = ["near", "next", "first", "chosen", "registers", "sees"]
+    names = ["costly", "released", "near", "next", "first", "chosen", "registers", "sees"]
     assert re.findall(r"::test_(\w+) (\w+)", said) == [(name, "PASSED") for name in names]
-    assert re.search(r"=+ 6 passed, 1 deselected in [\d.]+s.* =+$", said.rstrip().splitlines()[-1])
+    assert re.search(r"=+ 8 passed, 1 deselected in [\d.]+s.* =+$", said.rstrip().splitlines()[-1])
 
 
 @pytest.mark.smoke

@@ -38,6 +38,7 @@ def test_help_and_version_work_everywhere() -> None:
             assert (version.returncode, version.stdout.split()[0]) == (0, "caretbench"), words
 
 
+@pytest.mark.smoke
 def test_both_options_for_help_are_the_same() -> None:
     """For one group and one command: they are declared in one place for all."""
     for words in ((), ("run",)):

@@ -22,6 +22,8 @@ from tests.support.efcb_changes import records
 from tests.support.model_server import ModelServer, Recorded
 from tests.support.rule_judges import constant, drawn, noisy, noisy_verdict, rating
 
+pytestmark = pytest.mark.dear
+
 JUDGED = {"mpr-gen": "efcb-masked@1", "reverse-qa": "efcb-description@1", "reverse-qa-hallu": "efcb-claims@1"}
 LONG = 60.0
 
@@ -144,7 +146,6 @@ def test_a_noisy_and_truthful_grader_passes(task: str, tasks: Path, tmp_path: Pa
     assert task == "reverse-qa-hallu" or grader["consistency"]["same"] < 0.9
 
 
-@pytest.mark.smoke
 def test_too_few_controls_are_said(tasks: Path, tmp_path: Path) -> None:
     code, section, err = judged(tasks, tmp_path / "run", TRUE, "reverse-qa", "--control-problems", "9")
     assert (code, section["graders"][0]["state"]) == (0, "too_few")

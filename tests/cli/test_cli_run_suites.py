@@ -57,6 +57,9 @@ class TwoSuites:
         return [sum(row.model == "toy" for row in folder.completions()) for folder in folders]
 
 
+pytestmark = pytest.mark.dear
+
+
 @pytest.fixture
 def two(tmp_path: Path) -> TwoSuites:
     return TwoSuites(tmp_path)

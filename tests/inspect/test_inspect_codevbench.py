@@ -14,6 +14,7 @@ from tests.support.inspect_runs import answering, numbers, run
 codevbench = inspect_task("codevbench")
 
 
+@pytest.mark.dear
 def test_the_deciding_tests_decide(tmp_path: Path) -> None:
     try:
         Sandbox().probe()

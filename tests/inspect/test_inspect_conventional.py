@@ -16,6 +16,7 @@ from tests.support.compiled_programs import need_toolchain
 from tests.support.inspect_runs import answering, numbers, run
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     ("name", "folder", "labels"),
     [

@@ -36,6 +36,7 @@ def test_a_task_asks_in_one_mode(tmp_path: Path) -> None:
         assert shown["comment"] == f"def total_0(values):\n    # {LOOP}\n"
 
 
+@pytest.mark.smoke
 def test_several_modes_and_problems_without_instruction_are_refused() -> None:
     with instructed_suite():
         with pytest.raises(ValueError, match="a task asks in one mode of instruction"):

@@ -28,7 +28,7 @@ from tests.support.report_runs import make_run
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = needs_browser
+pytestmark = [needs_browser, pytest.mark.dear]
 
 LIMITS: Mapping[str, int] = {"devbench": 24, "simcopilot": 24, "efcb": 600, "c3bench": 60, "codevbench": 24}
 """Suites, each with the number of starter problems of its report."""
@@ -139,7 +139,6 @@ def test_parts_are_closed_on_a_phone_only(browser: Browser, made_up: Path) -> No
         assert page.locator("details.part:not([open])").count() == closed
 
 
-@pytest.mark.smoke
 def test_without_scripts_all_parts_are_there(browser: Browser, made_up: Path) -> None:
     context = browser.new_context(java_script_enabled=False, viewport={"width": 400, "height": 900})
     try:

@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from caretbench.problem import Completion
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
 from tests.support.make_problem import MakeProblem
@@ -38,6 +40,7 @@ with folder.locked():
 TEXTS, KILLS = 40, 6
 
 
+@pytest.mark.dear
 def test_kills_lose_and_double_nothing(tmp_path: Path, make_problem: MakeProblem) -> None:
     folder, asked = RunFolder(tmp_path / "run"), tmp_path / "asked"
     folder.path.mkdir()
