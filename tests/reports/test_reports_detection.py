@@ -52,6 +52,14 @@ def test_without_a_stored_run_the_spread_and_the_groups_decide(tmp_path: Path) -
     assert detection_of(benchmark, 0.05, []).problems is None
 
 
+def test_problems_that_only_a_judge_decides_are_drawn_and_not_compared(tmp_path: Path) -> None:
+    benchmark = benchmark_of(tmp_path)
+    judged = [problem.model_copy(update={"checks": ()}) for problem in benchmark.problems[:36]]
+    half = benchmark._replace(problems=[*judged, *benchmark.problems[36:]])
+    assert detection_of(half, 0.15, []).problems == 64
+    assert detection_of(benchmark._replace(problems=judged), 0.15, []).problems is None
+
+
 def test_the_disagreement_of_stored_models_decides(tmp_path: Path) -> None:
     benchmark = benchmark_of(tmp_path)
     passes = {"a": set(range(36)), "b": set(range(3, 39))}

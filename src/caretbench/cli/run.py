@@ -127,7 +127,9 @@ def _with_limit(config: RunConfig, source: Path | None, points: float) -> RunCon
         basis = f"by {basis}"
     line = f"--detect {points:g}: "
     if limit is None:
-        line += f"all {len(benchmark.problems):,} problems are too few, {basis}"
+        further = benchmark.suite.further_data if benchmark.data.name == "starter" else ""
+        more = f" (more: {further})" if further else ""
+        line += f"all {len(benchmark.problems):,} problems are too few{more}, {basis}"
     else:
         config = config.model_copy(update={"suites": (config.suites[0].model_copy(update={"limit": limit}),)})
         line += f"--limit {limit}, of {len(benchmark.problems):,} problems, {basis}"

@@ -18,6 +18,7 @@ from caretbench.problem import Problem
 from caretbench.reports.frame import LoadedRun, load_run
 from caretbench.reports.results.paired_models import model_rates, paired_tests
 from caretbench.reports.results.run_settings import IncomparableError
+from caretbench.reports.strata import has_verdicts
 from caretbench.runs.plans.suite_settings import Benchmark
 from caretbench.runs.run_folder import RunFolder
 from caretbench.text_tables import counted
@@ -54,10 +55,15 @@ def detection_of(benchmark: Benchmark, difference: float, stored: Iterable[Path]
             problems = round(median(needed))
             basis = f"the rate of disagreement in {run.name}, {counted(len(needed), 'pair')} of models"
             return Detection(problems if problems <= available else None, basis)
-    sizes = group_sizes(benchmark.problems)
+    # What only a judge decides is drawn, too, and compared by no rate.
+    decided = [problem for problem in benchmark.problems if has_verdicts(problem)]
+    if not decided:
+        return Detection(None, "the checks: no problem has any")
+    sizes = group_sizes(decided)
     groups = counted(len(sizes), "independent group")
     basis = f"a standard deviation of {SPREAD:.2f} and the data's {groups}: no run of two models on them is stored"
-    return Detection(planned_problems(difference, sizes), basis)
+    planned = planned_problems(difference, sizes)
+    return Detection(planned and math.ceil(planned * available / len(decided)), basis)
 
 
 def begun_limit(benchmark: Benchmark) -> int | None:
