@@ -129,6 +129,20 @@ def test_runs_that_differ_are_refused_by_name_unless_aligned(name: str, changed:
     assert any(f"Aligned, {name}" in note for note in report.notes)
 
 
+def test_runs_of_two_suites_are_refused_whatever_is_aligned() -> None:
+    runs = [run_of("a", HALF, suite="devbench"), run_of("b", ALL, suite="efcb")]
+    with pytest.raises(IncomparableError, match="a is a run of devbench, b of efcb"):
+        compare_runs(runs, align=("data", "policy"))
+
+
+def test_tests_that_cannot_decide_are_not_counted() -> None:
+    both = [{"cluster": "c", "overlap_group": f"{place // 20}"} for place in range(len(PROBLEMS))]
+    few = [problem.model_copy(update=own) for problem, own in zip(PROBLEMS, both, strict=True)]
+    report = compare_runs([run_of("a", HALF, problems=few), run_of("b", ALL, problems=few)])
+    assert report.overall[0].verdict.startswith("cannot be decided")
+    assert not any("P values are adjusted" in note for note in report.notes)
+
+
 def test_other_data_is_aligned_on_the_problems_that_are_equal() -> None:
     changed = [problem.model_copy(update={"reference": "other"}) for problem in PROBLEMS[:5]] + PROBLEMS[5:]
     second = run_of("b", ALL, problems=changed, data={"hash": "d2"})

@@ -297,6 +297,11 @@ def test_the_way_to_more_problems_is_named() -> None:
         drawn = {"suite": "devbench", "data": data, "selections": [selection]}
         told = findings(only_part(joined(run_of("a", marks(20)), run_of("b", marks(21)), **drawn)))
         assert told[1].endswith(f"5 points need about 160 problems{way_on}.")
+    # More problems of the same sources are not more groups.
+    grouped = [problem.model_copy(update={"cluster": f"source {place // 2}"}) for place, problem in enumerate(PROBLEMS)]
+    drawn = {"suite": "devbench", "data": data, "selections": [{"limit": 60}]}
+    both = (run_of(name, marks(20 + place), problems=grouped) for place, name in enumerate("ab"))
+    assert "--limit" not in findings(only_part(joined(*both, **drawn)))[1]
 
 
 def test_models_that_pass_the_same_problems_have_no_rate_of_disagreement() -> None:

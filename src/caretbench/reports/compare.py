@@ -211,10 +211,9 @@ def _notes(
     runs: Sequence[LoadedRun], overall: Sequence[ComparisonRow], of_parts: Sequence[ComparisonRow]
 ) -> Iterator[str]:
     tests, more = (sum(row.decidable for row in rows) for rows in (overall, of_parts))
-    yield (
-        f"P values are adjusted for the number of tests in brackets (max-T): {tests} overall, and separately "
-        f"{more} of parts of the problems. Each 95% interval is for one row and not adjusted."
-    )
+    separately = f", and separately {more} of parts of the problems" if more else ""
+    adjusted = f"P values are adjusted for the number of tests in brackets (max-T): {tests} overall{separately}. "
+    yield f"{adjusted if tests else ''}Each 95% interval is for one row and not adjusted."
     versions: dict[str, set[str]] = {}
     for run in runs:
         toolchains: Mapping[str, Any] = run.manifest.get("toolchains") or {}

@@ -144,12 +144,18 @@ def check_comparable(runs: Sequence[LoadedRun], align: Collection[Alignable]) ->
     """Return the differences between runs that ``align`` allows.
 
     Raises:
-        IncomparableError: there are other differences.
+        IncomparableError: there are other differences, or the runs are of different suites.
     """
     first = identity_of(runs[0])
     refused: list[str] = []
     aligned: list[str] = []
     for run in runs[1:]:
+        suites = [str(one.manifest.get("suite")) for one in (runs[0], run)]
+        if suites[0] != suites[1]:
+            raise IncomparableError(
+                f"{runs[0].name} is a run of {suites[0]}, {run.name} of {suites[1]}: they have no problem in common. "
+                "`caretbench board` shows models on several suites"
+            )
         for name, value in identity_of(run).items():
             if value != first[name]:
                 difference = f"{name}: {runs[0].name} has {first[name][:_LONGEST]}, {run.name} has {value[:_LONGEST]}"
