@@ -194,7 +194,10 @@ def test_a_random_judge_fails_and_is_marked_in_every_table_and_export() -> None:
     lines = [row for row in csv.DictReader(io.StringIO(to_csv(summary))) if row["metric"] == f"{CRITERION}:total"]
     assert lines
     assert all(grader.reason in row["note"] for row in lines if not row["scope"].startswith("control"))
-    assert json.loads(to_json(summary))["judged"][0]["graders"][0]["state"] == "failed"
+    [written] = json.loads(to_json(summary))["judged"]
+    assert written["graders"][0]["state"] == "failed"
+    assert all(grader.reason in column["refused"] for column in written["columns"])
+    assert all("(!)" in json.dumps(chart) for chart in (overall_scores(judged), score_map(judged)))
 
     references = {problem.id: problem.reference for problem in run.problems}
 
@@ -203,6 +206,7 @@ def test_a_random_judge_fails_and_is_marked_in_every_table_and_export() -> None:
 
     good = section(judged_run({"k/judge": knowing}))
     assert good.graders[0].state == "accepted"
+    assert not any(column.refused for column in good.columns)
     assert not [*decision_failures([good])]
 
 
@@ -308,6 +312,7 @@ def test_printed_scores_stand_beside_ours(run: LoadedRun, tmp_path: Path) -> Non
         shown = summary_tables(summary, published=True)[-1]
         assert shown.title.startswith("Table 7: Programming language LLM-judge scores")
         assert shown.title.endswith(f"({NOT_VALIDATED})")
+        assert all("(!)" in row[-1].text for row in shown.rows)  # a judge of lengths fails its controls
         assert "Table 7: Programming" in render_html(summary, run, published=True, samples=0)
 
 

@@ -80,7 +80,7 @@ def test_a_run_in_two_modes_with_a_judge(tmp_path: Path, monkeypatch: pytest.Mon
     }
     assert effects["Pass@1"]["Verdict"] == "not distinguishable"
     assert (effects["ICC IF"]["Second"], effects["ICC IF"]["Verdict"]) == ("100.0%", "better: shown")
-    assert effects["ICC IF, judge"]["Verdict"] == "better: shown"
+    assert effects["ICC IF, judge (!)"]["Verdict"] == "better: shown"
     judged = next(table for name, table in tables.items() if name.startswith("c3bench-judged"))
     rates = {row[0]: (row[2].partition("\n")[0], row[3].partition("\n")[0]) for row in judged["rows"]}
     assert rates["m"] == ("100.0", "100.0 (!)")  # fewer controls than a grader must be asked about
@@ -89,6 +89,7 @@ def test_a_run_in_two_modes_with_a_judge(tmp_path: Path, monkeypatch: pytest.Mon
     assert by_predicate != "100.0"
     [scores] = summary["judged"]
     [grader] = scores["decisions"]
+    assert all(grader["reason"] in column["refused"] for column in scores["columns"])
     assert grader["known"]["agreement"] == grader["predicate"]["agreement"] == 1.0
     asked = {row.problem_id for row in folder.judgements()}
     assert all(identity.startswith("icc/") for identity in asked)

@@ -18,6 +18,8 @@ from caretbench.runs.runner import RunResult
 from caretbench.suites.efcb.efcb_score import ProblemOutcome, efcb_score
 from caretbench.suites.efcb.problem_metadata import HALLUCINATION_TASK, HARD_TASK, MASKED_TASK, TASKS
 from caretbench.suites.efcb.suite import Efcb
+from caretbench.suites.efcb.tables.choice_tables import blind_tables
+from caretbench.suites.efcb.tables.score_basis import ModelRows
 from tests.support.efcb_changes import build_tasks
 
 
@@ -127,3 +129,15 @@ def test_a_suite_without_such_questions_refuses_it(tmp_path: Path) -> None:
     )
     with pytest.raises(UsageError, match="--blind: the problems of devbench have no text that can be hidden"):
         run(config, models={"m": lambda _prompt: "A"})
+
+
+def test_values_of_a_judge_that_fails_its_controls_are_marked_above_blind_too() -> None:
+    line = {
+        "task": "mpr-gen", "tier": "", "query": "", "problem_id": "p", "cluster": "c", "passed": None, "judged": 5.0,
+        "withheld": "j by c@1: fails its controls",
+    }  # fmt: skip
+    model = ModelRows("m", (line,), ({**line, "judged": 2.0},))
+    [table] = blind_tables([model], "default", 0)
+    assert [cell.partition("\n")[0] for cell in table.rows[0][3:]] == ["0.500 (!)", "0.200 (!)", "0.375 (!)"]
+    [table] = blind_tables([ModelRows("m", ({**line, "withheld": None},), model.blind_rows)], "default", 0)
+    assert table.rows[0][3] == "0.500"

@@ -46,6 +46,7 @@ from caretbench.reports.judged.scores import (
     GraderPair,
     JudgedCell,
 )
+from caretbench.reports.judged.trust import Acceptance, rejection_line
 from caretbench.reports.results.run_settings import model_order, variant_titles
 from caretbench.runs.judging.ratings import HumanRating, ratings_of_criterion, read_ratings
 from caretbench.runs.run_folder import RunFolder
@@ -185,6 +186,13 @@ class _CriterionScores:
         titles = [self.titles[key] for key in self.graders]
         shared = mean_over_graders(list(self.graders.values())) if self.graders else {}
         grader = ALL_GRADERS if several else next(iter(titles), "")
+        graders, decisions = tuple(map(self._grader, self._keys())), tuple(self._decisions())
+        found: list[GraderNumbers | GraderDecisions] = [*graders, *decisions]
+        self.refused = {
+            one.title: rejection_line(one.title, self.criterion, Acceptance(one.state, one.reason))
+            for one in found
+            if one.state is not None and one.state != "accepted"
+        }
         return CaretScores(
             criterion=self.criterion,
             scores=self.scales,
@@ -199,7 +207,7 @@ class _CriterionScores:
                 for column in self._columns(self.titles[key], texts)
                 if several
             ),
-            graders=tuple(map(self._grader, self._keys())),
+            graders=graders,
             alpha=agreement.alpha if agreement else None,
             alpha_texts=agreement.texts if agreement else 0,
             pairs=tuple(
@@ -210,7 +218,7 @@ class _CriterionScores:
                 for pair in (agreement.pairs if agreement else ())
             ),
             people=tuple(self._people()),
-            decisions=tuple(self._decisions()),
+            decisions=decisions,
         )  # fmt: skip
 
     # --- models -------------------------------------------------------------------------------------------------
@@ -240,6 +248,7 @@ class _CriterionScores:
                 judged=judged,
                 overall=self._overall(scores, answers, texts),
                 strata=dict(self._strata(scores)),
+                refused="; ".join(line for title, line in self.refused.items() if grader in (title, ALL_GRADERS)),
             )
 
     def _overall(

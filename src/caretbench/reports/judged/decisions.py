@@ -211,7 +211,7 @@ def people_decisions(ratings: Iterable[HumanRating], names: Iterable[str]) -> di
     return {text: sum(totals) / len(totals) for text, totals in found.items()}
 
 
-_MARKED = f"scores are no accepted measure of quality; those of one that failed are marked {FAILED_CONTROLS_MARK}"
+_MARKED = f"scores are no accepted measure of quality, and are marked {FAILED_CONTROLS_MARK}"
 
 
 def decision_warnings(judged: Iterable[CaretScores]) -> Iterator[str]:

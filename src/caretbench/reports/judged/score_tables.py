@@ -42,6 +42,7 @@ _RULE = (
     "The score of an instance is the mean over samples, graders and repeats. Numbers are means over instances, with "
     "95% intervals."
 )
+MARK_NOTE = f"{FAILED_CONTROLS_MARK}: a grader did not pass its controls."
 _RELEASED_RULE = (
     "As in the released code: All is the unweighted mean of the means of the files (one for each language and "
     "category); its interval is over all instances."
@@ -88,14 +89,15 @@ def _by_stratum(
         rows.append(
             (
                 title_field(column.title, baseline=column.baseline),
-                _marked(score_field(column.overall.scores[TOTAL]), refused=bool(judged.refusal(column.grader))),
-                *(_marked(score_field(cells.get(one)), refused=bool(judged.refusal(column.grader))) for one in values),
+                marked_field(score_field(column.overall.scores[TOTAL]), column.refused),
+                *(marked_field(score_field(cells.get(one)), column.refused) for one in values),
                 share_field(column.judged / column.samples),
             )
         )
     heads = ("Model", "All", *(display_label(stratum, value) for value in values), "Judged")
     title = _caret_title(judged, f"Judge scores by {stratum}, 0 to {judged.maximum:g}{grader}")
-    return table_of(title, heads, rows, _RELEASED_RULE if judged.released else _RULE)
+    caption = _RELEASED_RULE if judged.released else _RULE
+    return table_of(title, heads, rows, f"{caption} {MARK_NOTE}" if any(one.refused for one in columns) else caption)
 
 
 def _parts_table(judged: CaretScores) -> ReportTable:
@@ -103,7 +105,7 @@ def _parts_table(judged: CaretScores) -> ReportTable:
         (
             title_field(column.title, baseline=column.baseline),
             *(
-                _marked(score_field(column.overall.scores.get(name)), refused=bool(judged.refusal(column.grader)))
+                marked_field(score_field(column.overall.scores.get(name)), column.refused)
                 for name in (*judged.scores, TOTAL)
             ),
             column.overall.scores[TOTAL].problems,
@@ -234,9 +236,9 @@ def _answer_scores_table(judged: AnswerScores) -> ReportTable:
         (
             column.model,
             column.grader,
-            _marked(score_field(column.value), refused=bool(column.refused)),
-            *(digits_field(column.parts.get(name)) for name in parts),
-            *((share_field(column.claim_rate), column.says_nothing) if counted else ()),
+            marked_field(score_field(column.value), column.refused),
+            *(marked_field(digits_field(column.parts.get(name)), column.refused) for name in parts),
+            *((marked_field(share_field(column.claim_rate), column.refused), column.says_nothing) if counted else ()),
             column.value.problems if column.value else 0,
             _coverage(column),
         )
@@ -255,12 +257,12 @@ def _answer_scores_table(judged: AnswerScores) -> ReportTable:
         (
             "Numbers are means over instances, with 95% intervals over pull requests. Answers that could not be judged "
             "are in no mean; below 98% judged the run has failed. An answer without a statement counts as a "
-            f"hallucination. {FAILED_CONTROLS_MARK}: the grader did not pass its controls."
+            f"hallucination. {MARK_NOTE}"
         ),
     )
 
 
-def _marked(field: TableField, *, refused: bool) -> TableField:
+def marked_field(field: TableField, refused: str) -> TableField:
     """Return the field, marked if the graders did not pass their controls."""
     if not refused or field.sort is None:
         return field
@@ -277,11 +279,8 @@ def _stratum_table(judged: AnswerScores, stratum: str) -> ReportTable:
     rows: list[FieldValues] = [
         (
             column.model,
-            _marked(score_field(column.value), refused=bool(column.refused)),
-            *(
-                _marked(score_field(column.strata[stratum].get(label)), refused=bool(column.refused))
-                for label in labels
-            ),
+            marked_field(score_field(column.value), column.refused),
+            *(marked_field(score_field(column.strata[stratum].get(label)), column.refused) for label in labels),
         )
         for column in judged.columns
     ]

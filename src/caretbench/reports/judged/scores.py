@@ -40,6 +40,8 @@ class CaretScoreColumn(ReportValue):
     """Number of these completions that have a score."""
     overall: JudgedCell
     strata: Mapping[str, tuple[JudgedCell, ...]]
+    refused: str = ""
+    """Reason for which the scores measure nothing; empty if the graders passed their controls, or had none."""
 
 
 class ControlNumbers(ReportValue):
@@ -232,11 +234,6 @@ class CaretScores(JudgedCriterion):
     def maximum(self) -> float:
         """Maximum sum."""
         return math.fsum(self.scores.values())
-
-    def refusal(self, grader: str) -> str:
-        """Return the reasons for which a grader, or those that a mean is over, failed the controls; else nothing."""
-        named = [entry for entry in self.graders if entry.title == grader] or self.graders
-        return "; ".join(entry.reason for entry in named if entry.state == "failed")
 
 
 class AnswerScoreColumn(ReportValue):

@@ -102,7 +102,7 @@ def _caret_lines(judged: CaretScores) -> Iterator[Line]:
         common = {
             "model": column.model, "parameters": column.parameters, "policy": judged.policy,
             "profile": judged.profile, "grader": column.grader,
-            "note": "; ".join(filter(None, (judged.validity, judged.refusal(column.grader)))),
+            "note": "; ".join(filter(None, (judged.validity, column.refused))),
         }  # fmt: skip
         cells = [("all", column.overall)]
         cells += [(stratum, cell) for stratum, found in column.strata.items() for cell in found]

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from caretbench.judging.aggregation import TOTAL
 from caretbench.profiles import PROFILES
 from caretbench.reports.estimates import ReportedNumber, ReportValue
+from caretbench.reports.judged.score_tables import MARK_NOTE, marked_field
 from caretbench.reports.judged.scores import JudgedCell
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.published_numbers import (
@@ -81,6 +82,8 @@ class PublishedJudgeScore(ReportValue):
     label: str
     printed: ReportedNumber
     ours: ReportedNumber
+    refused: str = ""
+    """Reason for which ours measures nothing; empty if the graders passed their controls."""
 
 
 def compare_with_published(summary: Summary) -> tuple[PublishedComparison, ...]:
@@ -153,6 +156,7 @@ def compare_judge_scores(summary: Summary) -> tuple[PublishedJudgeScore, ...]:
                 value=printed.value, low=printed.low, high=printed.high, problems=0, method="printed"
             ),
             ours=cell.scores[TOTAL],
+            refused=column.refused,
         )
         for judged in summary.judged
         for column in judged.columns
@@ -307,7 +311,14 @@ def _judged_table(rows: Sequence[PublishedJudgeScore]) -> ReportTable | None:
     if not rows:
         return None
     fields = [
-        (row.model, _part_title(row), row.criterion, row.grader, score_field(row.printed), score_field(row.ours))
+        (
+            row.model,
+            _part_title(row),
+            row.criterion,
+            row.grader,
+            score_field(row.printed),
+            marked_field(score_field(row.ours), row.refused),
+        )
         for row in rows
     ]
     return table_of(
@@ -316,6 +327,6 @@ def _judged_table(rows: Sequence[PublishedJudgeScore]) -> ReportTable | None:
         fields,
         (
             "Not a reproduction: the paper's judge was o3-mini with another prompt, and its judgements are not "
-            "published. Scores depend on grader and prompt."
+            f"published. Scores depend on grader and prompt. {MARK_NOTE}"
         ),
     )

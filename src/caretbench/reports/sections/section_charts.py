@@ -29,7 +29,7 @@ from caretbench.reports.charts import (
     tooltips,
 )
 from caretbench.reports.charts import heat_map as heat_map_of
-from caretbench.reports.judged.scores import CaretScores
+from caretbench.reports.judged.scores import CaretScoreColumn, CaretScores
 from caretbench.reports.results.errors import ErrorColumn, outcomes_present
 from caretbench.reports.results.paired_models import MIN_TESTED
 from caretbench.reports.summary import Column, RateCell
@@ -43,6 +43,7 @@ from caretbench.reports.tables import (
     ordered_names,
     pass_columns,
 )
+from caretbench.suites.suite_types import FAILED_CONTROLS_MARK
 
 _SPLIT = "split(datum.label, ' ')"
 """Expression that puts each word of a label on its own line."""
@@ -313,11 +314,15 @@ def _stacked(rows: Sequence[Mapping[str, Any]], outcomes: Sequence[str], axis: s
     return finished_spec(chart, {"step": 24}, description)
 
 
+def _scored_model(column: CaretScoreColumn) -> str:
+    return f"{column.title} {FAILED_CONTROLS_MARK}" if column.refused else column.title
+
+
 def overall_scores(judged: CaretScores) -> Spec | None:
     """Return every model's score with its 95 % interval, best first; None if no model was judged."""
     rows = [
         {
-            "model": column.title,
+            "model": _scored_model(column),
             "score": column.overall.scores[TOTAL].value,
             "low": column.overall.scores[TOTAL].low,
             "high": column.overall.scores[TOTAL].high,
@@ -345,7 +350,7 @@ def score_map(judged: CaretScores) -> Spec | None:
     rows = [
         {
             "part": " / ".join(display_label(name, value) for name, value in cell.labels.items()),
-            "model": column.title,
+            "model": _scored_model(column),
             "score": cell.scores[TOTAL].value,
             "share": cell.scores[TOTAL].value / judged.maximum,
             "low": cell.scores[TOTAL].low,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from caretbench.problem import Problem
 from caretbench.suites.c3bench.measures import CODE_TOKENS, COMMENTARY_TOKENS
 from caretbench.suites.c3bench.tables.result_tables import (
-    EFFECT_MEASURES,
     ModelResults,
     Row,
+    effect_measures,
     joint,
     model_results,
     scale_measure,
@@ -27,7 +27,7 @@ def result_charts(results: pl.DataFrame, problems: Mapping[str, Problem], seed: 
     """Return the charts of a run; see :class:`caretbench.suites.base.Suite.result_charts`."""
     models = model_results(results, problems, seed)
     found = []
-    effects = instruction_effects(with_joint(results), EFFECT_MEASURES, seed)
+    effects = instruction_effects(with_joint(results), effect_measures(results), seed)
     if effects:
         found.append(effect_chart(effects, "Effect of the instruction (Figure 6, in form)"))
     tokens = list(_token_values(models))

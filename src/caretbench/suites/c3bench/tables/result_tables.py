@@ -289,17 +289,23 @@ def result_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: 
         chosen = list(group)
         found += [_main_table(chosen, profile, policy), *judged_tables(chosen, profile, policy)]
         found += _label_tables(chosen, profile, policy)
-    effects = instruction_effects(with_joint(results), EFFECT_MEASURES, seed)
+    effects = instruction_effects(with_joint(results), effect_measures(results), seed)
     if effects:
         found.append(effect_table(effects, "c3bench-instruction", "Effect of the instruction (Figure 6, in form)"))
     return tuple(found)
 
 
-EFFECT_MEASURES: Final = {
+_EFFECT_MEASURES: Final = {
     "passed": "Pass@1", "joint": "ICC IF", JOINT_JUDGED: "ICC IF, judge", SCALE_TESTED: "SCC extent and tests",
     "scale": "SCC IF",
 }  # fmt: skip
-"""Titles of what the instruction changes, by column of :func:`with_joint`."""
+
+
+def effect_measures(results: pl.DataFrame) -> dict[str, str]:
+    """Return titles of what an instruction changes, by column of :func:`with_joint`; a refused judge's has a mark."""
+    refused = "withheld" in results.columns and not results["withheld"].is_null().all()
+    mark = f" {FAILED_CONTROLS_MARK}" if refused else ""
+    return {name: f"{title}{mark if name == JOINT_JUDGED else ''}" for name, title in _EFFECT_MEASURES.items()}
 
 
 def with_joint(results: pl.DataFrame) -> pl.DataFrame:

@@ -16,7 +16,7 @@ from caretbench.suites.efcb.efcb_score import MAX_BLIND, MAX_JUDGED_SCORE
 from caretbench.suites.efcb.floors import MIN_QUESTIONS, best_floor, floor_credits
 from caretbench.suites.efcb.problem_metadata import EASY_TASK, HARD_TASK, MASKED_TASK, TASK_TITLES
 from caretbench.suites.efcb.tables.score_basis import NO_VALUE, ModelRows, ResultRow, blind_values, format_mean
-from caretbench.suites.suite_types import Table
+from caretbench.suites.suite_types import FAILED_CONTROLS_MARK, Table
 
 QuestionGroup = tuple[str, str, str]
 """Task, tier and query variant."""
@@ -114,6 +114,7 @@ def blind_tables(models: Sequence[ModelRows], profile: Profile, seed: int) -> It
                 "Above blind: (value - blind) / (1 - blind) over the problems that were asked in both ways, with its "
                 "95 % interval: the headline of GMCQ-Hard and MPR-Gen. From a blind value of "
                 f"{MAX_BLIND} no skill is stated: the questions are answered without their text.",
+                f"{FAILED_CONTROLS_MARK}: a judge did not pass its controls.",
             ),
         )
 
@@ -136,14 +137,15 @@ def _blind_rows(model: ModelRows, seed: int) -> Iterator[tuple[str, ...]]:
             scores = [float(line[name]) / maximum for line in lines]
             floors = [blind[line["problem_id"]] / maximum for line in lines]
             value, floor = sum(scores) / len(scores), sum(floors) / len(floors)
+            mark = f" {FAILED_CONTROLS_MARK}" if name == "judged" and any(one.get("withheld") for one in lines) else ""
             interval = skill_interval(scores, floors, _clusters(lines), seed=seed)
             yield (
                 model.name,
                 f"{TASK_TITLES[part[0]]} {part[1]}".strip() + words,
                 str(len({line["problem_id"] for line in lines})),
-                f"{value:.3f}",
-                f"{floor:.3f}",
-                answered_blind(floor) if floor >= MAX_BLIND else _spread(_skill(value, floor), interval),
+                f"{value:.3f}{mark}",
+                f"{floor:.3f}{mark}",
+                answered_blind(floor) if floor >= MAX_BLIND else _spread(f"{_skill(value, floor)}{mark}", interval),
             )
 
 
