@@ -98,6 +98,8 @@ def _print_limit(limit: float | None, forecast: RunForecast) -> None:
     else:
         verdict = "does not cover the expected cost: the run would stop early"
     print_line(f"--max-cost ${limit:g}{before}: {verdict}")
+    if not forecast.worst_cost:
+        print_line("models on this machine count as free; give them a price in a file: --prices FILE")
 
 
 def print_judging_forecast(

@@ -77,8 +77,8 @@ class SamplingConfig(_Table):
     """Sampling settings; None: not set; ``none``: the field is not sent."""
 
     max_tokens: int | None = Field(default=None, ge=1)
-    temperature: float | Literal["none"] | None = None
-    top_p: float | Literal["none"] | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | Literal["none"] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | Literal["none"] | None = None
     seed: int | None = None
 
 

@@ -139,13 +139,21 @@ def options_to_tables(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return tables
 
 
+_MOST = {"temperature": 2, "top_p": 1}
+"""Largest values; no hosted provider takes more, and a server may answer with noise."""
+
+
 def _number(name: str, value: Any) -> float | Literal["none"]:
     if value == "none":
         return "none"
     try:
-        return float(value)
+        number = float(value)
+        if not 0 <= number <= _MOST[name]:
+            raise ValueError  # noqa: TRY301  one message for both
     except (TypeError, ValueError):
-        raise UsageError(f"--{name.replace('_', '-')} {value!r}: expected a number, or none") from None
+        expected = f"expected a number from 0 to {_MOST[name]}, or none"
+        raise UsageError(f"--{name.replace('_', '-')} {value!r}: {expected}") from None
+    return number
 
 
 def _names(text: str) -> list[str] | None:
