@@ -74,6 +74,8 @@ def program(identity: str, text: str) -> Problem:
         (f"{OWN}\na = b + c * d - e / f % g", "x = 1\na = b + c * d - e / f\n" + "y = 2\n" * 90, False, True),
         # A licence at the head of a file is no question of a benchmark.
         (HEADER + OWN, f"{HEADER}print('something else')", False, False),
+        # A line that is drawn.
+        (f"{OWN}\n# {'=' * 80}\n", f"x = 1\n# {'=' * 60}\ny = 2\n", False, False),
         # Half of a short problem, with other code behind it.
         (
             "total = sum(one.price * one.count for one in basket)",
