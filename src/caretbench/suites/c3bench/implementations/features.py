@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -249,6 +250,7 @@ def features(statements: Sequence[ast.stmt], function: str | None = None) -> fro
     found |= name_uses(statements)
     if _is_recursive(statements, function):
         found.add("recursion")
+    found |= _under_own_names(statements, found)
     found |= {name for name, holds in _SHAPES.items() if holds(statements)}
     depth = max((_loop_depth(statement) for statement in statements), default=0)
     found |= {f"loop_depth:{number}" for number in range(1, depth + 1)}
@@ -258,6 +260,17 @@ def features(statements: Sequence[ast.stmt], function: str | None = None) -> fro
     found.add(f"returns:{sum(1 for node in _own_nodes(statements) if isinstance(node, ast.Return))}")
     found.add(f"nesting:{max((_nesting(statement) for statement in statements), default=0)}")
     return frozenset(found)
+
+
+def _under_own_names(statements: Sequence[ast.stmt], found: set[str]) -> set[str]:
+    """Return the features of calls by another name: `from bisect import bisect_left as find`."""
+    imports = (node for one in statements for node in ast.walk(one) if isinstance(node, ast.ImportFrom))
+    aliases = {alias.asname: alias.name for node in imports for alias in node.names if alias.asname}
+    return {
+        re.sub(rf"call:{other}\b", f"call:{name}", feature)
+        for other, name in aliases.items()
+        for feature in found
+    }  # fmt: skip
 
 
 def _has_else(statements: Sequence[ast.stmt]) -> bool:
