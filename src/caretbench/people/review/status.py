@@ -282,6 +282,30 @@ def _known_answers(state: ReviewState, facts: Mapping[str, ItemFacts]) -> Status
     return StatusTable("Right answers", ("Person", "Answers", "Right", "95% interval", "Median seconds"), rows)
 
 
+OWNER_ITEMS = 500
+"""Number of items on the owner's page; one of 10,000 rows takes seconds to open."""
+
+
+def item_table(state: ReviewState, database: ReviewDatabase) -> StatusTable:
+    """Return the items that somebody has decided, with all answers and notes: disputed ones first, then noted ones."""
+    facts = {fact.item: fact for fact in database.item_facts()}
+    rows = []
+    for item in _result_items(state):
+        final, asked = state.final_decision(item), state.sent_back(item)
+        said = [*state.decisions(item).values(), *([final] if final is not None else [])]
+        if said:
+            answers = "; ".join(f"{one.person}: {', '.join(map(str, one.answers.values()))}" for one in said)
+            noted = [*said, *([asked] if asked is not None else [])]
+            notes = "; ".join(f"{one.person}: {one.note.strip()}" for one in noted if one.note.strip())
+            found = state.settled(item)
+            value = "" if found.value is None else str(found.value)
+            rows.append((item, facts[item].problem_id, found.state.replace("_", " "), value, answers, notes))
+    rows.sort(key=lambda row: (row[2] != "disputed", not row[5], row[0]))
+    shown = rows[:OWNER_ITEMS]
+    more = f", {len(shown)} of {len(rows)}" if len(rows) > len(shown) else ""
+    return StatusTable(f"Decided items{more}", ("Item", "Problem", "State", "Result", "Answers", "Notes"), shown)
+
+
 def _disputed(state: ReviewState, facts: Mapping[str, ItemFacts], agreement: PeopleAgreement, most: int) -> StatusTable:
     spreads = {item: agreement.spread(state.decisions(item).values()) for item in _result_items(state)}
     ordered = sorted((item for item in spreads if spreads[item] > 0), key=lambda item: (-spreads[item], item))

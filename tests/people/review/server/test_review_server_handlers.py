@@ -230,6 +230,25 @@ def test_a_wrong_clock_decides_a_reopened_item(visitors: Visitors, hours: float)
     assert abs(float(first.offset_s or 0) + hours * 3600) < 60
 
 
+def test_the_owner_reads_what_everybody_said(visitors: Visitors) -> None:
+    first, second, _ = visitors.items
+    visitors.send("ann", decided(first))
+    visitors.send("ann", decided(second, note="<b>odd</b>"))
+    visitors.send("bob", decided(second, "reject", note="too odd"))
+    visitors.send("eve", decided(second, kind="send_back", answers={}, note="how odd?"))
+    page = visitors.by_name["owner"].get("/owner").text
+    table = page[page.index("Decided items") :]
+    assert table.index(second) < table.index(first)
+    for said in (
+        "4, 4, 4, 4, reject, category",
+        "ann: &lt;b&gt;odd&lt;/b&gt;; bob: too odd; eve: how odd?",
+        "<td>disputed</td>",
+    ):
+        assert said in table
+    for name in ("ann", "eve"):
+        assert "too odd" not in visitors.by_name[name].get("/owner").text
+
+
 def test_own_decisions_are_listed_and_those_that_are_settled_stay(visitors: Visitors) -> None:
     first, second = visitors.items[:2]
     for name, item, decision in (("ann", first, "accept"), ("bob", first, "reject"), ("eve", first, "reject"),

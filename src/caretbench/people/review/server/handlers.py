@@ -23,7 +23,7 @@ from caretbench.people.review.queues import QueueEntry
 from caretbench.people.review.records import EventId, Note, ReviewEvent, Time, new_event_id, now
 from caretbench.people.review.server.entries import EntryPages, answer_texts, environment, visible_html
 from caretbench.people.review.state import ReviewState
-from caretbench.people.review.status import status_tables
+from caretbench.people.review.status import item_table, status_tables
 from caretbench.problem import Row
 
 _TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -262,12 +262,16 @@ class ReviewHandlers:
         return _message(self.state.protocol.title, self.guidelines_html, 200)
 
     async def owner(self, request: Request) -> Response:
-        """Show progress and agreement to the owner."""
+        """Show progress, agreement, and all that was said to the owner."""
         person = self._person(request)
         if person is None or person.role != "owner":
             return PlainTextResponse("only for the owner, with the link that `caretbench review serve` prints", 403)
         self.state.refresh()
-        return _page("owner.html.j2", self, tables=status_tables(self.state, self.database))
+        return _page(
+            "owner.html.j2",
+            self,
+            tables=[*status_tables(self.state, self.database), item_table(self.state, self.database)],
+        )
 
     async def plain_text(self, request: Request) -> Response:
         """Return an item's program as plain text, whole, to whom it is shown."""
