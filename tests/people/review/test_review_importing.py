@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from caretbench.files import DataError
 from caretbench.people.review.database import ReviewDatabase
-from caretbench.people.review.exchange import export_review, import_decisions
+from caretbench.people.review.exchange import export_review, import_decisions, import_labels
+from caretbench.people.review.protocol import load_protocol
 from caretbench.people.review.records import ReviewEvent
+from caretbench.people.review.review_items import own_items
 from caretbench.people.review.state import ReviewState
 from tests.people.review.test_review_state import decided
 from tests.support.review_server import made_item, make_review
@@ -146,3 +148,38 @@ def test_another_role_or_protocol_is_refused(tmp_path: Path) -> None:
     make_review(tmp_path / "c", ITEMS, PEOPLE, repeats=0.5)
     with pytest.raises(DataError, match="with other questions"):
         imported(other, tmp_path / "c" / "review.sqlite")
+
+
+def test_own_items_and_labels_from_elsewhere(tmp_path: Path) -> None:
+    protocol = load_protocol("devbench-instance")
+    rows = [{"id": f"o{number}", "text": f"x = {number}\n", "language": "python"} for number in range(3)]
+    items, labels = tmp_path / "items.jsonl", tmp_path / "labels.jsonl"
+    items.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    scales = dict.fromkeys(("usefulness", "realism", "category_alignment", "complexity_authenticity"), 4)
+    given = [{"id": "o0", "person": name, "answers": scales | {"decision": "accept"}} for name in ("ann", "dan")]
+    labels.write_text("".join(json.dumps(row) + "\n" for row in given))
+    with ReviewDatabase.create(tmp_path / "r", protocol, own_items(items, protocol), 0) as database:
+        database.invite("ann", "reviewer")
+        assert import_labels(database, labels) == (2, 0, ("dan",))
+        assert import_labels(database, labels) == (0, 2, ())
+        state = ReviewState(database)
+        assert [state.settled(item).state for item in state.kinds] == ["agreed", "open", "open"]
+        for change, complaint in (
+            ({"id": "none"}, ":2: id: this review has no item of none"),
+            ({"answers": scales}, ":2: answers: decision has no answer"),
+            ({"person": "ann"}, ":2: person: ann has two labels of o0"),
+            ({"person": "owner"}, ":2: person"),
+            ({"person": "a b"}, ":2: person"),
+        ):
+            labels.write_text(json.dumps(given[0]) + "\n" + json.dumps(given[1] | change) + "\n")
+            with pytest.raises(DataError) as caught:
+                import_labels(database, labels)
+            assert f"{labels}{complaint}" in str(caught.value)
+        assert len(list(database.events())) == 2
+    items.write_text(json.dumps(rows[0]) + "\n" + json.dumps(rows[0]) + "\n")
+    with pytest.raises(DataError, match=":2: id: o0 occurs twice"):
+        own_items(items, protocol)
+    with pytest.raises(DataError, match=":1: choices: 0"):
+        own_items(items, load_protocol("efcb-choice"))
+    with pytest.raises(DataError, match="questions from a criterion"):
+        own_items(items, load_protocol("efcb-answer"))

@@ -49,6 +49,12 @@ def new_review(
         Path | None,
         _answers_option(help="File of an editor's events with texts: people review completions that were not kept."),
     ] = None,
+    own: Annotated[
+        Path | None,
+        typer.Option(
+            "--items", help="JSONL file of items of your own: id, text, before, after.", rich_help_panel=PROBLEMS
+        ),
+    ] = None,
     criterion: Annotated[
         str | None, _answers_option(help="Criterion of judges that people's ratings validate (with --run).")
     ] = None,
@@ -64,22 +70,27 @@ def new_review(
     Examples:
       caretbench review new reviews/mine --protocol devbench-instance --data mine
       caretbench review new reviews/judges --protocol completion-quality --run runs/mine
+      caretbench review new reviews/own --protocol mine.toml --items items.jsonl
     """
     from caretbench.people.review.database import ReviewDatabase
     from caretbench.people.review.protocol import load_protocol
-    from caretbench.people.review.review_items import problem_items, run_items
+    from caretbench.people.review.review_items import own_items, problem_items, run_items
     from caretbench.runs.run_folder import RunFolder
     from caretbench.suites import load_problems, load_suite
 
     chosen = load_protocol(protocol)
-    if (run or events) is not None and (suite is not None or data != "starter"):
-        option = "--run" if run is not None else "--events"
-        raise UsageError(f"{option} brings its own items; --suite and --data are for reviews of problems")
-    if events is not None:
-        if run is not None or criterion is not None or disputed or selection(options) != selection({}):
-            raise UsageError(
-                "--events is about completions of an editor; the options of runs and problems are not for it"
-            )
+    sources = {"--run": run, "--events": events, "--items": own}
+    given = [name for name, path in sources.items() if path is not None]
+    if len(given) > 1:
+        raise UsageError(f"{given[0]} and {given[1]} are two sources of items; give one")
+    if given and (suite is not None or data != "starter"):
+        raise UsageError(f"{given[0]} brings its own items; --suite and --data are for reviews of problems")
+    is_file = events is not None or own is not None
+    if is_file and (criterion is not None or disputed or selection(options) != selection({})):
+        raise UsageError(f"{given[0]} brings its own items; the options of runs and problems are not for it")
+    if own is not None:
+        items = own_items(own, chosen)
+    elif events is not None:
         items = _event_items(events, chosen, texts, seed)
     elif run is not None:
         found = run_items(

@@ -10,6 +10,7 @@ import typer
 from caretbench.cli.command_help import HelpCommand
 from caretbench.cli.common import AsJson, print_json, print_line, print_note, print_table
 from caretbench.cli.review.group import Folder, app, open_review
+from caretbench.errors import UsageError
 
 
 @app.command("status", cls=HelpCommand)
@@ -76,20 +77,32 @@ def export(
 @app.command("import", cls=HelpCommand)
 def import_files(
     folder: Folder,
-    files: Annotated[list[Path], typer.Argument(help="decisions.jsonl of an export, or a copy's review.sqlite.")],
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(help="decisions.jsonl of an export, or a copy's review.sqlite.", metavar="[FILE…]"),
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="JSONL file of labels from elsewhere: id, person, answers, note.")
+    ] = None,
 ) -> None:
-    """Add the decisions of an export or of another copy of the review. What is known stays once.
+    """Add the decisions of an export, of another copy of the review, or of a file of labels. What is known stays once.
 
     Examples:
       caretbench review import reviews/mine laptop/review.sqlite
+      caretbench review import reviews/mine --labels earlier.jsonl
     """
-    from caretbench.people.review.exchange import import_decisions
+    from caretbench.people.review.exchange import import_decisions, import_labels
 
+    if not files and labels is None:
+        raise UsageError("nothing to import; give files, or --labels")
     with open_review(folder) as database:
-        found = import_decisions(database, files)
-    print_line(f"{folder}: {found.new} new rows, {found.known} known")
-    if found.people:
-        print_note(f"new people, without a link: {', '.join(found.people)}; caretbench review invite {folder} NAME")
+        results = [import_decisions(database, files)] if files else []
+        if labels is not None:
+            results.append(import_labels(database, labels))
+    for found in results:
+        print_line(f"{folder}: {found.new} new rows, {found.known} known")
+        if found.people:
+            print_note(f"new people, without a link: {', '.join(found.people)}; caretbench review invite {folder} NAME")
 
 
 @app.command("reopen", cls=HelpCommand)

@@ -11,17 +11,19 @@ from typing import Final, NamedTuple
 
 from caretbench.build.validation.reviewed import REJECTED, SETTLED_NAME, ReviewedProblem
 from caretbench.errors import check_folder_is_writable
-from caretbench.files import DataError, read_rows, write_atomically, write_rows
+from caretbench.files import DataError, read_rows, sha256_json, write_atomically, write_rows
 from caretbench.people.review.database import ReviewDatabase, invitation
-from caretbench.people.review.protocol import ReviewProtocol
+from caretbench.people.review.protocol import Answer, ReviewProtocol
 from caretbench.people.review.records import (
     OWN_KINDS,
     OWNER,
     PEOPLE_KINDS,
     EventKind,
+    Note,
     PersonRole,
     ReviewEvent,
     ReviewItem,
+    Time,
     checked_name,
     new_event_id,
     now,
@@ -188,6 +190,51 @@ def import_decisions(database: ReviewDatabase, paths: Iterable[Path]) -> Importe
     )
     added = {event.person for event in people.values() if event.kind == "invite"} - here
     return ImportedRows(new, len(events) - new, tuple(sorted(added)))
+
+
+class OwnLabel(Row):
+    """One row of a file of labels: a person's answers from elsewhere. ``id`` is that of the item's problem."""
+
+    id: str
+    person: str
+    answers: Mapping[str, Answer]
+    note: Note = ""
+    made_at: Time | None = None
+
+
+def import_labels(database: ReviewDatabase, path: Path) -> ImportedRows:
+    """Add the labels of a JSONL file to a review as decisions of their people, all or none; twice is once.
+
+    Raises:
+        DataError: the file cannot be read, a row is about no item or has a wrong answer, two rows are of one person
+            about one item, or a person is no reviewer. The message names the line.
+    """
+    protocol, state = database.protocol(), ReviewState(database)
+    items = _current_items(database, state)
+    by_problem = {item.problem_id: item_id for item_id, item in items.items()}
+    choices = {item_id: len(item.shown.choices) for item_id, item in items.items()}
+    events: dict[tuple[str, str], ReviewEvent] = {}
+    for line, row in enumerate(read_rows(path, OwnLabel), 1):
+        where = f"{path}:{line}"
+        if row.id not in by_problem:
+            raise DataError(f"{where}: id: this review has no item of {row.id}")
+        if row.person in state.people and state.people[row.person].role != "reviewer":
+            raise DataError(f"{where}: person: {row.person} is no reviewer")
+        item = by_problem[row.id]
+        event = ReviewEvent(
+            # The same row is the same event, however often it is imported.
+            id=sha256_json({"label": [item, row.model_dump(mode="json")]})[:32], kind="decision", person=row.person,
+            role="reviewer", item=item, protocol=protocol.key, answers=row.answers, note=row.note, received_at=now(),
+            made_at=row.made_at or database.fact("made_at") or now(),
+        )  # fmt: skip
+        _check(where, event, protocol, choices)
+        if (item, row.person) in events:
+            raise DataError(f"{where}: person: {row.person} has two labels of {row.id}")
+        events[item, row.person] = event
+    new_people = sorted({event.person for event in events.values()} - {one.person for one in database.people_events()})
+    invited = [invitation(name, "reviewer", protocol.key) for name in new_people]
+    new = database.merge(invited, [], list(events.values()))
+    return ImportedRows(new, len(events) - new, tuple(new_people))
 
 
 def _check_roles(path: Path, here: Sequence[ReviewEvent], theirs: Sequence[ReviewEvent]) -> None:

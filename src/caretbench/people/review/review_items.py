@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from caretbench.build.validation.reviewed import problem_hash
-from caretbench.files import DataError, describe_validation_error, replace_surrogates
+from caretbench.files import DataError, describe_validation_error, read_rows, replace_surrogates
 from caretbench.judging.aggregation import TextKey, scores_by_grader
 from caretbench.judging.answers import answer_key, answer_texts, inserted_texts
 from caretbench.judging.controls import balanced_sample, caret_controls, control_sample, problems_by_group
@@ -20,7 +20,7 @@ from caretbench.people.review.database import ReviewDatabase
 from caretbench.people.review.protocol import MAX_CHOICES, ControlRule, ReviewProtocol, ReviewQuestion, load_protocol
 from caretbench.people.review.queues import rank
 from caretbench.people.review.records import HiddenItem, ReviewItem, ShownItem
-from caretbench.problem import Caret, ChoiceCheck, InlineSplice, Problem, Question, TestsCheck
+from caretbench.problem import Caret, ChoiceCheck, InlineSplice, Problem, Question, Row, TestsCheck
 from caretbench.runs.judging.judge_requests import DistinctText, baseline_names
 from caretbench.runs.judging.plan import JudgingConfig, JudgingPlan
 from caretbench.runs.judging.ratings import rated_score_names
@@ -44,6 +44,53 @@ def problem_items(problems: Sequence[Problem], protocol: ReviewProtocol) -> list
     chosen = suited_problems(problems, protocol)
     items = [item_of_text(problem, problem.reference, protocol, _right_choice(problem, protocol)) for problem in chosen]
     return [*items, *control_items(chosen, protocol)]
+
+
+OWN_SUITE: Final = "own"
+"""Suite of the items of a file, which no suite loads."""
+
+
+class OwnItem(Row):
+    """One row of a file of items: ``text`` is the part to review, between ``before`` and ``after``."""
+
+    id: str = Field(min_length=1, max_length=200)
+    text: str
+    before: str = ""
+    after: str = ""
+    language: str = ""
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    instruction: str = ""
+    question: str = ""
+    choices: tuple[str, ...] = ()
+    reference: str | None = None
+    tests: str = ""
+
+
+def own_items(path: Path, protocol: ReviewProtocol) -> list[ReviewItem]:
+    """Return the items of a JSONL file, without controls: their right answers are not known.
+
+    Raises:
+        DataError: the file cannot be read or has no row, an id occurs twice, or the choices do not fit the protocol.
+    """
+    if protocol.questions_from_criterion:
+        raise DataError(f"the protocol {protocol.name} takes its questions from a criterion: give a run, --run RUN")
+    needs_choices = any(question.kind == "problem_choice" for question in protocol.questions)
+    items: dict[str, ReviewItem] = {}
+    for line, row in enumerate(read_rows(path, OwnItem), 1):
+        if row.id in items:
+            raise DataError(f"{path}:{line}: id: {row.id} occurs twice")
+        if needs_choices and not 2 <= len(row.choices) <= MAX_CHOICES:
+            raise DataError(f"{path}:{line}: choices: {len(row.choices)}; people choose one of 2 to {MAX_CHOICES}")
+        shown = row.model_dump(include={"before", "after", "instruction", "question", "choices"})
+        shown["reference"] = row.reference if "reference" in protocol.shows else None
+        shown["tests"] = row.tests if "tests" in protocol.shows else ""
+        items[row.id] = ReviewItem(
+            problem_id=row.id, suite=OWN_SUITE, language=row.language, labels=row.labels, answer=answer_key(row.text),
+            shown=ShownItem.model_validate(replace_surrogates(shown | {"span": row.text})),
+        )  # fmt: skip
+    if not items:
+        raise DataError(f"{path}: no item")
+    return list(items.values())
 
 
 def suited_problems(problems: Sequence[Problem], protocol: ReviewProtocol) -> list[Problem]:
