@@ -81,13 +81,12 @@ def new_review(
     chosen = load_protocol(protocol)
     sources = {"--run": run, "--events": events, "--items": own}
     given = [name for name, path in sources.items() if path is not None]
-    if len(given) > 1:
-        raise UsageError(f"{given[0]} and {given[1]} are two sources of items; give one")
     if given and (suite is not None or data != "starter"):
         raise UsageError(f"{given[0]} brings its own items; --suite and --data are for reviews of problems")
-    is_file = events is not None or own is not None
-    if is_file and (criterion is not None or disputed or selection(options) != selection({})):
-        raise UsageError(f"{given[0]} brings its own items; the options of runs and problems are not for it")
+    is_of_run = len(given) > 1 or criterion is not None or disputed or selection(options) != selection({})
+    if is_of_run and given[-1:] not in ([], ["--run"]):
+        about = "completions of an editor" if given[-1] == "--events" else "items of your own"
+        raise UsageError(f"{given[-1]} is about {about}; the options of runs and problems are not for it")
     if own is not None:
         items = own_items(own, chosen)
     elif events is not None:
