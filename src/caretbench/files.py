@@ -7,6 +7,7 @@ appends, so that every row is in the file exactly once.
 from __future__ import annotations
 
 import contextlib
+import csv
 import gzip
 import hashlib
 import json
@@ -61,6 +62,12 @@ def cache_folder() -> Path:
 def read_packaged_toml(package: str, name: str) -> dict[str, Any]:
     """Return the content of a TOML file of a package."""
     return tomllib.loads(resources.files(package).joinpath(name).read_text("utf-8"))
+
+
+def published_rows(suite: str) -> list[dict[str, str]]:
+    """Return the rows of a suite's table of numbers that its paper prints (``reports/published``)."""
+    text = resources.files("caretbench").joinpath("reports", "published", f"{suite}.csv").read_text("utf-8")
+    return list(csv.DictReader(text.splitlines()))
 
 
 def read_toml(path: Traversable | Path) -> dict[str, Any]:

@@ -218,7 +218,7 @@ class TestTally(FrozenModel):
 
 
 class RunOutcome(FrozenModel):
-    """What the outcomes of a program and of a command in a project share."""
+    """Outcome of a run, of a program or of a command in a project."""
 
     id: str
     status: Status

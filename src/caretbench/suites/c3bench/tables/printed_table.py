@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
-from importlib import resources
 from typing import Final, NamedTuple
 
+from caretbench.files import published_rows
 from caretbench.suites.c3bench.tables.result_tables import NO_VALUE
 from caretbench.suites.suite_types import Table
 
@@ -47,8 +46,7 @@ def printed_rows() -> tuple[PrintedRow, ...]:
     """Return the rows of Table 2 in printed order."""
     cells: dict[str, dict[tuple[str, str], str]] = {}
     fim: dict[str, str] = {}
-    file = resources.files("caretbench").joinpath("reports", "published", "c3bench.csv")
-    for row in csv.DictReader(file.read_text("utf-8").splitlines()):
+    for row in published_rows("c3bench"):
         if row["table"] == _TABLE and row["suite"] == "c3_bench":
             cells.setdefault(row["model"], {})[row["subset"].removeprefix("task="), row["metric"]] = row["value"]
             fim[row["model"]] = row["notes"].removeprefix("fim=").partition(";")[0]

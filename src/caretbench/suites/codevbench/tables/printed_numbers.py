@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib import resources
 from typing import Final, NamedTuple
 
+from caretbench.files import published_rows
 from caretbench.problem import Problem
 from caretbench.suites.codevbench.scenario_names import CLASSES, SCENARIOS, USAGE_GROUPS, label
 from caretbench.suites.codevbench.tables.result_rows import ProblemMeans, RateEstimate
@@ -61,8 +60,7 @@ def _is_rounded(printed: str, value: float) -> bool:
 
 @cache
 def _rows() -> tuple[Mapping[str, str], ...]:
-    file = resources.files("caretbench").joinpath("reports", "published", "codevbench.csv")
-    return tuple(csv.DictReader(file.read_text("utf-8").splitlines()))
+    return tuple(published_rows("codevbench"))
 
 
 def _subset(row: Mapping[str, str]) -> dict[str, str]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from importlib import resources
 from typing import TYPE_CHECKING, Final
 
+from caretbench.files import published_rows
 from caretbench.problem import Problem, Profile
 from caretbench.profiles import PROFILES
 from caretbench.suites.efcb.efcb_score import MIN_COVERAGE, VERSION, EfcbScore, Estimate, ProblemOutcome, efcb_score
@@ -55,7 +54,7 @@ def printed_numbers() -> Mapping[tuple[str, str, str], str]:
     """
     return {
         (row["model"], *_place(row["subset"])): row["value"]
-        for row in _rows()
+        for row in published_rows("efcb")
         # With the headings of Table 4 taken literally the published formula gives -0.896 and -0.838 for scores that are
         # printed as 0.482 and 0.584.
         if row["model"] and (row["table"] != "table_4" or _place(row["subset"])[0] == ALL)
@@ -65,7 +64,7 @@ def printed_numbers() -> Mapping[tuple[str, str, str], str]:
 @cache
 def printed_counts() -> Mapping[tuple[str, str], int]:
     """Return the questions of Table 3 by task and repository (:data:`ALL`: the sum)."""
-    return {_place(row["subset"]): int(row["value"]) for row in _rows() if row["metric"] == _COUNTS}
+    return {_place(row["subset"]): int(row["value"]) for row in published_rows("efcb") if row["metric"] == _COUNTS}
 
 
 @cache
@@ -130,11 +129,6 @@ def _place(subset: str) -> tuple[str, str]:
     parts = dict(part.split("=") for part in subset.split(";"))
     name = parts.get("task", "").replace("_", "-")
     return (name, parts.get("repo", ALL))
-
-
-def _rows() -> list[dict[str, str]]:
-    file = resources.files("caretbench").joinpath("reports", "published", "efcb.csv")
-    return list(csv.DictReader(file.read_text("utf-8").splitlines()))
 
 
 _NUMBERS: Final = {MASKED_TASK: 5, EASY_TASK: 6, HARD_TASK: 7, REVERSE_TASK: 8, HALLUCINATION_TASK: 9}
