@@ -108,7 +108,7 @@ class GraderHumanAgreement(ReportValue):
     spearman_interval: tuple[float, float] | None = None
     simulated: bool = False
     winning_rate: float | None = None
-    """Share of the people against whom the grader wins in the alternative annotator test; None without a test."""
+    """Share of the people against whom the grader wins in the alt-test; None without a test."""
     passes: bool | None = None
     """True if the grader may take the place of a person, by that test of three people at least."""
     reason: str = ""
