@@ -72,7 +72,7 @@ class HumanAgreement(NamedTuple):
     alpha: float | None
     simulated: bool
     replacement: ReplacementTest
-    """Return whether the judge may take the place of one of the people."""
+    """Test whether the judge may take the place of one of the people."""
 
 
 def read_ratings(folder: RunFolder) -> list[HumanRating]:
