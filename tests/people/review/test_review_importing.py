@@ -124,20 +124,24 @@ def test_a_broken_export_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_copy_from_before_a_change_of_role_is_taken(tmp_path: Path) -> None:
-    one = review(tmp_path / "a", [])
+    one = review(tmp_path / "a", [decided("zoe", ITEMS[1].id, "accept")], PEOPLE | {"zoe": "reviewer"})
+    with ReviewDatabase(one / "review.sqlite") as database:
+        database.remove("zoe")
     shutil.copytree(one, tmp_path / "laptop")
     with ReviewDatabase(tmp_path / "laptop" / "review.sqlite") as database:
         database.add_events([decided("bob", ITEMS[0].id, "accept")])
     with ReviewDatabase(one / "review.sqlite") as database:
         database.invite("bob", "adjudicator", change_role=True)
         database.remove("ann")
-    assert imported(one, tmp_path / "laptop" / "review.sqlite") == (1, 0, ())
+        database.erase("zoe")
+    assert imported(one, tmp_path / "laptop" / "review.sqlite") == (1, 1, ())
     with ReviewDatabase(one / "review.sqlite") as database:
         assert {person.name: person.role for person in database.people()} == {
             "bob": "adjudicator",
             "eve": "adjudicator",
         }
         assert set(ReviewState(database).decisions(ITEMS[0].id)) == {"bob"}
+        assert set(ReviewState(database).decisions(ITEMS[1].id)) == {"person-1"}
 
 
 def test_another_role_or_protocol_is_refused(tmp_path: Path) -> None:

@@ -173,13 +173,13 @@ def import_decisions(database: ReviewDatabase, paths: Iterable[Path]) -> Importe
     # Items of the copy first: a decision of it may be about one that only it has.
     choices |= {item.id: len(item.shown.choices) for source in sources for item in source.items}
     known = database.people_events()
-    here = {event.person for event in known}
+    here, ids = {event.person for event in known}, {event.id for event in known}
     people: dict[str, ReviewEvent] = {}
     for source in sources:
         _check_roles(database.path, known, source.people)
         for event in source.people:
             # Exports have no invitations: an unknown person gets one, a known person needs none.
-            if event.protocol or event.person not in here:
+            if event.id not in ids and (event.protocol or event.person not in here):
                 people[event.id] = event.model_copy(update={"protocol": protocol.key})
         known = [*known, *source.people]
         for where, event in source.events:
@@ -247,7 +247,7 @@ def _check_roles(path: Path, here: Sequence[ReviewEvent], theirs: Sequence[Revie
     for event in theirs:
         # A copy that shares the invitation has the same person; two people of one name were invited apart.
         if event.id in ids:
-            del had[event.person]
+            had.pop(event.person, None)
     for event in theirs:
         if event.role is not None and event.person in had and event.role not in had[event.person]:
             known = " and ".join(had[event.person])
