@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import time
 from functools import cache
 
 import pytest
@@ -151,3 +152,10 @@ def test_planted_kinds_are_found(kind: str) -> None:
     print(kind, sum(found), len(found))  # noqa: T201 - with -s
     assert len(found) > 40
     assert sum(found) >= 0.9 * len(found)
+
+
+def test_tokens_that_repeat_in_another_order_are_compared_in_time() -> None:
+    answer, reference = ("[" + "a, " * 900 + "]", "[" + "a, a + a, " * 250 + "]")
+    started = time.process_time()
+    edit_kinds(answer, reference, CaretPlace("x = ", "\n", "python"))
+    assert time.process_time() - started < 2
