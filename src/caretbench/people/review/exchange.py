@@ -173,14 +173,11 @@ def import_decisions(database: ReviewDatabase, paths: Iterable[Path]) -> Importe
     # Items of the copy first: a decision of it may be about one that only it has.
     choices |= {item.id: len(item.shown.choices) for source in sources for item in source.items}
     known = database.people_events()
-    here, ids = {event.person for event in known}, {event.id for event in known}
+    here = {event.person for event in known}
     people: dict[str, ReviewEvent] = {}
     for source in sources:
         _check_roles(database.path, known, source.people)
-        for event in source.people:
-            # Exports have no invitations: an unknown person gets one, a known person needs none.
-            if event.id not in ids and (event.protocol or event.person not in here):
-                people[event.id] = event.model_copy(update={"protocol": protocol.key})
+        people |= {event.id: event for event in _new_people(known, source.people, protocol)}
         known = [*known, *source.people]
         for where, event in source.events:
             _check(where, event, protocol, choices)
@@ -190,6 +187,17 @@ def import_decisions(database: ReviewDatabase, paths: Iterable[Path]) -> Importe
     )
     added = {event.person for event in people.values() if event.kind == "invite"} - here
     return ImportedRows(new, len(events) - new, tuple(sorted(added)))
+
+
+def _new_people(
+    known: Sequence[ReviewEvent], theirs: Sequence[ReviewEvent], protocol: ReviewProtocol
+) -> Iterator[ReviewEvent]:
+    """Yield the events about people that are new here."""
+    here, ids = {event.person for event in known}, {event.id for event in known}
+    for event in theirs:
+        # Exports have no invitations: an unknown person gets one, a known person needs none.
+        if event.id not in ids and (event.protocol or event.person not in here):
+            yield event.model_copy(update={"protocol": protocol.key})
 
 
 class OwnLabel(Row):
