@@ -78,7 +78,7 @@ def test_faults_of_toml_name_the_line_of_the_table(tmp_path: Path) -> None:
     text = """\
 [[contexts]]
 id = "one"
-language = "go"
+language = "cpp"
 prefix = '''
 [[contexts]]
 '''
@@ -101,7 +101,7 @@ id = "two"
     path.write_text(text)
     found = read_variants(path)
     assert [one.id for one in found.contexts] == ["one"]
-    assert found.faults[0] == f"{path}:14: implementation 2 of one: requires and forbids are for Python"
+    assert found.faults[0] == f"{path}:14: implementation 2 of one: no features for requires and forbids in cpp"
     assert found.faults[1].startswith(f"{path}:20: language: Field required")
     path.write_text("[[contexts]\n")
     assert read_variants(path).faults[0].startswith(f"{path}:1: not TOML (")
