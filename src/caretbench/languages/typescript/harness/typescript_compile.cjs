@@ -56,10 +56,18 @@ const current = new Uint8Array(new SharedArrayBuffer(64)); // the program's id
 
 // CPU time in microseconds of this process and of the native compiler's, which the kernel counts in hundredths of a second.
 // Throws where the native compiler has died (it stays a zombie, as nobody waits for it), and so ends this server.
+// At the level landlock no other process can be read: there the limits of the process alone bound the compiler.
 function usedCpu(pid) {
     const { user, system } = process.cpuUsage();
     if (!pid) return user + system;
-    const fields = fs.readFileSync(`/proc/${pid}/stat`, "latin1").split(") ").pop().split(" ");
+    let stat;
+    try {
+        stat = fs.readFileSync(`/proc/${pid}/stat`, "latin1");
+    } catch (error) {
+        if (error.code === "EACCES") return user + system;
+        throw error;
+    }
+    const fields = stat.split(") ").pop().split(" ");
     if (fields[0] === "Z") throw new Error("the native compiler has died");
     return user + system + (Number(fields[11]) + Number(fields[12])) * 1e4;
 }
@@ -303,7 +311,12 @@ function readHeader() {
 }
 
 function memoryMb(pid) {
-    const pages = pid ? Number(fs.readFileSync(`/proc/${pid}/statm`, "latin1").split(" ")[1]) : 0;
+    let pages = 0;
+    try {
+        if (pid) pages = Number(fs.readFileSync(`/proc/${pid}/statm`, "latin1").split(" ")[1]);
+    } catch (error) {
+        if (error.code !== "EACCES") throw error;
+    }
     return (process.memoryUsage.rss() + pages * 4096) / 1e6;
 }
 
