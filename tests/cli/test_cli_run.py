@@ -138,7 +138,7 @@ def test_two_models_stand_in_one_report_and_are_open_one_at_a_time(tmp_path: Pat
         (("devbench", "-m", "fake/a", "-m", "fake/a"), "two models are called 'fake/a'"),
         (("devbench", "-m", "reference=fake/a"), "is the name of a baseline"),
         (("devbench", "-m", "fake/a", "--temperature", "hot"), "--temperature 'hot': expected a number"),
-        (("devbench", "-m", "fake/a", "--temperature", "-1"), "--temperature: -1.0 is too small; give 0 or more"),
+        (("devbench", "-m", "fake/a", "--temperature", "-1"), "--temperature '-1': expected a number from 0 to 2"),
         (
             ("devbench", "-m", "fake/a", "--mode", "quick"),
             "--mode: 'quick' is not known; give 'reproducible' or 'fast'",

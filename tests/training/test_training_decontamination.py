@@ -38,10 +38,10 @@ def changed(text: str, draw: random.Random) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("rule", ["default", "paper"])
+@pytest.mark.parametrize("rule", ["default", "strict"])
 def test_leaks_are_found_in_both_modes(benchmarks: list[BenchmarkProblems], rule: str) -> None:
     """Two hundred leaks of four suites; files of which many problems ask have no gram of one problem alone."""
-    index = BenchmarkIndex(benchmarks, "paper" if rule == "paper" else "default")
+    index = BenchmarkIndex(benchmarks, "strict" if rule == "strict" else "default")
     draw = random.Random(1)  # noqa: S311 - reproducible
     problems = draw.sample([(one.name, problem) for one in benchmarks for problem in one.problems], 50)
     for name, problem in problems:
@@ -68,9 +68,9 @@ def program(identity: str, text: str) -> Problem:
 
 
 @pytest.mark.parametrize(
-    ("known", "row", "by_default", "by_paper"),
+    ("known", "row", "by_default", "by_strict"),
     [
-        # 12 common tokens of longer texts: chance, and a gram of the paper.
+        # 12 common tokens of longer texts: chance, and a gram of the strict rule.
         (f"{OWN}\na = b + c * d - e / f % g", "x = 1\na = b + c * d - e / f\n" + "y = 2\n" * 90, False, True),
         # A licence at the head of a file is no question of a benchmark.
         (HEADER + OWN, f"{HEADER}print('something else')", False, False),
@@ -87,10 +87,10 @@ def program(identity: str, text: str) -> Problem:
         (OWN, "", False, False),
     ],
 )
-def test_what_is_a_leak(known: str, row: str, by_default: bool, by_paper: bool) -> None:
+def test_what_is_a_leak(known: str, row: str, by_default: bool, by_strict: bool) -> None:
     problems = [BenchmarkProblems("own", [program("one", known)])]
     assert (BenchmarkIndex(problems).match(0, "row", row) is not None) is by_default
-    assert (BenchmarkIndex(problems, "paper").match(0, "row", row) is not None) is by_paper
+    assert (BenchmarkIndex(problems, "strict").match(0, "row", row) is not None) is by_strict
 
 
 def test_what_three_problems_share_is_boilerplate() -> None:

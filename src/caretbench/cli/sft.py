@@ -86,8 +86,8 @@ def decontaminate(
     ],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder of the rows that stay.")] = None,
     rule: Annotated[
-        Literal["default", "paper"],
-        typer.Option(help="default: long runs of common tokens, without boilerplate. paper: any common 10-gram."),
+        Literal["default", "strict"],
+        typer.Option(help="default: long runs of common tokens, without boilerplate. strict: any common 10-gram."),
     ] = "default",
     min_run: Annotated[int, typer.Option(min=10, metavar="N", help="Tokens of a run, under default.")] = 30,
     as_json: AsJson = False,

@@ -14,7 +14,7 @@ from caretbench.files import sha256_text
 from caretbench.problem import Caret, Problem, Row
 from caretbench.training.pairs import CorpusRow
 
-Rule = Literal["default", "paper"]
+Rule = Literal["default", "strict"]
 Hashes = NDArray[numpy.uint64]
 
 GRAM: Final = 10
@@ -97,8 +97,8 @@ class BenchmarkIndex:
 
     Args:
         benchmarks: The benchmarks.
-        rule: ``paper``: a row goes with any common gram. ``default``: with a run of ``min_run`` tokens or, for shorter
-            problems, with half of its grams; boilerplate does not count.
+        rule: ``strict``: a row goes with any common gram, as in the paper. ``default``: with a run of ``min_run``
+            tokens, nearly all grams of a problem, or half of a shorter one's; boilerplate does not count for runs.
         min_run: Tokens of a run.
     """
 
@@ -162,7 +162,7 @@ class BenchmarkIndex:
             return None
         places = numpy.minimum(numpy.searchsorted(self._grams, grams), len(self._grams) - 1)
         common = self._grams[places] == grams
-        own = common if self._rule == "paper" else common & ~self._boilerplate[places]
+        own = common if self._rule == "strict" else common & ~self._boilerplate[places]
         begin, run = _longest_run(own, len(tokens))
         if run >= (self._min_run if self._rule == "default" else 1):
             owner = int(self._owners[self._first[places[begin]]])

@@ -69,7 +69,6 @@ def new_review(
 
     Examples:
       caretbench review new reviews/mine --protocol devbench-instance --data mine
-      caretbench review new reviews/judges --protocol completion-quality --run runs/mine
       caretbench review new reviews/own --protocol mine.toml --items items.jsonl
     """
     from caretbench.people.review.database import ReviewDatabase
