@@ -94,7 +94,7 @@ def test_variants_of_references_pass_the_tests(tmp_path: Path) -> None:
     problems = list(load_problems(load_suite("devbench"), "starter").problems)
     rows = variants(problems)
     assert {row.model for row in rows} >= set(STYLES) - {"without-comments"}
-    assert len(rows) > 100
+    assert len(rows) > 60
     write_rows(tmp_path / "answers.jsonl", rows)
     caretbench(
         "score", "devbench", "--completions", str(tmp_path / "answers.jsonl"), "--policy", "raw", "--baseline", "none",

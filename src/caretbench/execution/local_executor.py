@@ -470,5 +470,8 @@ class _Programs(LocalRequestKind[ExecutionRequest, ExecutionResult]):
     def needs_rerun(self, job: Job[ExecutionRequest], result: ExecutionResult) -> bool:
         """Return whether the machine's load or a shared limit may have changed the result."""
         late = delayed_by_load(result.run_outcome, result.reason, result.signal, result.cpu_s)
-        short = hit_shared_limit(result.run_outcome, result.stderr.text)
-        return (result.was_run and (late or short)) or self._wall_timeout(job)
+        return (result.was_run and (late or self.lacked_shared_limit(result))) or self._wall_timeout(job)
+
+    def lacked_shared_limit(self, result: ExecutionResult) -> bool:
+        """Return whether the kernel counts what the program lacked for all programs of its user."""
+        return hit_shared_limit(result.run_outcome, result.stderr.text)

@@ -61,15 +61,24 @@ class LocalRequestKind(RequestKind[Request, Result]):
     def needs_rerun(self, job: Job[Request], result: Result) -> bool:
         """Return whether other programs may have changed the result, so that the job runs again alone."""
 
+    def lacked_shared_limit(self, result: Result) -> bool:
+        """Return whether a program may have lacked what all programs of a user share, waiting ones too."""
+        del result
+        return False
+
 
 @dataclass(frozen=True)
 class _LoneRun(Generic[Request, Result]):
-    """The next run of a job alone: its number, and the maximum number of such runs."""
+    """The next run of a job alone: its number, and the maximum number of such runs.
+
+    ``strict``: no other program may even wait.
+    """
 
     job: Job[Request]
     result: Result
     number: int
     most: int
+    strict: bool
 
 
 class LocalJobRunner(Generic[Request, Result]):
@@ -90,13 +99,14 @@ class LocalJobRunner(Generic[Request, Result]):
         self._slots = WorkSlots(workers, lambda: self._ended.put(None))
         self._compilers = ThreadPoolExecutor(compilers, thread_name_prefix="compiler")
         self._tasks = self._compiling = self._alone = 0
+        self._strict = False
         self._batches: dict[Hashable, list[Job[Request]]] = {}
         self._lone_runs: deque[_LoneRun[Request, Result]] = deque()
 
     def has_room(self, waiting: int) -> bool:
         """Return whether one more request may be taken: not while a job runs alone."""
         lone_run_works = self._alone > 0 and self._slots.working > 0
-        return waiting - self._slots.waiting < self._window and not lone_run_works
+        return waiting - self._slots.waiting < self._window and not lone_run_works and not self._strict
 
     def start(self, job: Job[Request]) -> None:
         """Run a job, or compile it with others once there are enough."""
@@ -123,7 +133,9 @@ class LocalJobRunner(Generic[Request, Result]):
         if all_started or not self._works():
             for group in tuple(self._batches):
                 self._start_batches(group)
-        if self._lone_runs and not self._works() and self._ended.empty():
+        idle = not self._works() and self._ended.empty() and not self._strict
+        # A program that holds all descriptors in transit and sleeps made another one fail that ran beside it.
+        if self._lone_runs and idle and not (self._lone_runs[0].strict and self._tasks):
             self._start_lone_run(self._lone_runs.popleft())
         if self._tasks:
             yield from self._next_results()
@@ -171,6 +183,7 @@ class LocalJobRunner(Generic[Request, Result]):
     def _start_lone_run(self, run: _LoneRun[Request, Result]) -> None:
         def collect(future: Future[Result]) -> list[tuple[Job[Request], Result]]:
             self._alone -= 1
+            self._strict = False
             result = future.result()
             # One pass is enough: the failure next to others was theirs.
             if result.status is Status.PASSED:
@@ -182,10 +195,11 @@ class LocalJobRunner(Generic[Request, Result]):
             if run.number >= most:
                 return [(run.job, result)]
             # First in the queue: a job's runs alone follow each other, while nothing else has started.
-            self._lone_runs.appendleft(_LoneRun(run.job, result, run.number + 1, most))
+            self._lone_runs.appendleft(_LoneRun(run.job, result, run.number + 1, most, run.strict))
             return []
 
         self._alone += 1
+        self._strict = run.strict
         self._watch(self._slots.submit(lambda: self._run(run.job, run.result.attempt + 1)), collect)
 
     def _ended_run(self, job: Job[Request], result: Result) -> list[tuple[Job[Request], Result]]:
@@ -193,7 +207,7 @@ class LocalJobRunner(Generic[Request, Result]):
         most = self._kind.lone_run_count(job, result)
         if not most:
             return [(job, result)]
-        self._lone_runs.append(_LoneRun(job, result, 1, most))
+        self._lone_runs.append(_LoneRun(job, result, 1, most, self._kind.lacked_shared_limit(result)))
         return []
 
     def _watch(self, future: Future[_T], collect: Callable[[Future[_T]], list[tuple[Job[Request], Result]]]) -> None:

@@ -143,7 +143,11 @@ class WorkspaceRequestKind(LocalRequestKind[WorkspaceRequest, WorkspaceResult]):
         """
         late = delayed_by_load(result.status, result.reason, result.signal, result.cpu_s)
         late |= job.request.limits.wall_s < _WALL_S and timed_out_by_clock(result.status, result.reason)
-        return late or hit_shared_limit(result.status, result.stderr.text)
+        return late or self.lacked_shared_limit(result)
+
+    def lacked_shared_limit(self, result: WorkspaceResult) -> bool:
+        """Return whether the kernel counts what the command lacked for all programs of its user."""
+        return hit_shared_limit(result.status, result.stderr.text)
 
 
 class BoundedExecutor(WorkspaceExecutor):
