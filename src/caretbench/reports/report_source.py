@@ -54,34 +54,11 @@ from caretbench.reports.strata import (
     strata_of,
     stratum_name,
 )
-from caretbench.reports.summary import Column, ColumnPart, RateCell, SuiteTable
+from caretbench.reports.summary import Column, ColumnPart, RateCell, SuiteTable, with_raw
 from caretbench.runs.user_metrics import USER_METRIC
 from caretbench.suites import suite_errors, suite_of_run
 from caretbench.suites.base import Suite
-from caretbench.suites.suite_types import (
-    DEFAULT_STRATIFICATION,
-    Headline,
-    PaperTable,
-    Stratification,
-    SuiteChart,
-    Table,
-)
-
-EVERY = ", all problems"
-"""End of the title of a suite's table that is over all problems where others are over those that lead."""
-
-
-def with_raw(every: Sequence[Table], leading: Sequence[Table], notes: Sequence[str]) -> Iterator[SuiteTable]:
-    """Yield a suite's tables over all problems, or those over leading ones with them where both differ."""
-    found = {table.name: table for table in leading if table.rows}
-    for table in every:
-        raw, lead = SuiteTable(**table._asdict()), found.get(table.name)
-        if lead is None:
-            yield raw.model_copy(update={"title": f"{table.title}{EVERY}"})
-        elif lead.rows == table.rows:
-            yield raw
-        else:
-            yield SuiteTable(**lead._replace(notes=(*lead.notes, *notes))._asdict(), raw=raw)
+from caretbench.suites.suite_types import DEFAULT_STRATIFICATION, Headline, PaperTable, Stratification, SuiteChart
 
 
 def paper_tables_in(
@@ -374,9 +351,8 @@ class ReportSource:
         """Charts that the suite computes itself, over the problems that lead."""
         if self.suite is None:
             return ()
-        whole = ~pl.col("profile").is_in(list(self._leading))
         with suite_errors(self.suite, "result_charts"):
-            results = self._results.filter(self._leads | whole)
+            results = self._results.filter(self._leads_or_all)
             return tuple(self.suite.result_charts(results, self._problems, self.seed))
 
     @cached_property
@@ -404,6 +380,11 @@ class ReportSource:
             for profile, one in self._leading.items()
         ]
         return pl.any_horizontal(pl.lit(value=False), *rows)
+
+    @property
+    def _leads_or_all(self) -> pl.Expr:
+        """True for the rows about problems that lead, and for all rows of profiles where all problems lead."""
+        return self._leads | ~pl.col("profile").is_in(list(self._leading))
 
     @cached_property
     def headlines(self) -> tuple[tuple[Headline, pl.DataFrame], ...]:
@@ -443,8 +424,7 @@ class ReportSource:
     @cached_property
     def _results(self) -> pl.DataFrame:
         """Rows of answers with judged values: the best model first, baselines last, as suites show them."""
-        leads = self._leads | ~pl.col("profile").is_in(list(self._leading))
-        passes = pl.when(leads).then(pl.col("passed").cast(pl.Float64))
+        passes = pl.when(self._leads_or_all).then(pl.col("passed").cast(pl.Float64))
         rank = passes.mean().over("model", "parameters").fill_null(0.0)
         names = [*self.run.baselines]
         place = (

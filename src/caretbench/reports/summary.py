@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pydantic import Field, JsonValue
 
@@ -16,6 +16,7 @@ from caretbench.reports.results.post_processing import BestOfThree
 from caretbench.reports.results.problem_lists import LEAD_TITLES, DiscordantCase, ExcludedProblems, FlaggedAnswers, Lead
 from caretbench.reports.results.published_numbers import ComparedPart
 from caretbench.reports.results.strengths import GeneratorBias, ModelStrengths
+from caretbench.suites.suite_types import Table
 
 
 class RateCell(ReportValue):
@@ -170,3 +171,20 @@ class Summary(ReportValue):
     def baselines(self) -> frozenset[str]:
         """Names of the baselines."""
         return frozenset(column.model for column in self.columns if column.baseline)
+
+
+EVERY = ", all problems"
+"""End of the title of a suite's table that is over all problems where others are over those that lead."""
+
+
+def with_raw(every: Sequence[Table], leading: Sequence[Table], notes: Sequence[str]) -> Iterator[SuiteTable]:
+    """Yield a suite's tables over all problems, or those over leading ones with them where both differ."""
+    found = {table.name: table for table in leading if table.rows}
+    for table in every:
+        raw, lead = SuiteTable(**table._asdict()), found.get(table.name)
+        if lead is None:
+            yield raw.model_copy(update={"title": f"{table.title}{EVERY}"})
+        elif lead.rows == table.rows:
+            yield raw
+        else:
+            yield SuiteTable(**lead._replace(notes=(*lead.notes, *notes))._asdict(), raw=raw)

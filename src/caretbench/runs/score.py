@@ -377,11 +377,8 @@ class ScoringStage:
         if not scorer:
             return
         scorer_key = (self._execution, self.policy.key, self.profile)
-        passing = {
-            row.key[:4]
-            for row in self.folder.scores()
-            if (row.scorer, row.policy, row.profile) == scorer_key and row.values.get("passed") == 1.0
-        }
+        passed = (row for row in self.folder.scores() if row.values.get("passed") == 1.0)
+        passing = {row.key[:4] for row in passed if (row.scorer, row.policy, row.profile) == scorer_key}
         answers: dict[str, ReducedAnswer | None] = {}
         completions: dict[str, list[AnyCompletion]] = {}
         texts: dict[str, str] = {}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from caretbench.files import sha256_text
 from caretbench.problem import Caret, Problem, Row
-from caretbench.training.pairs import CorpusRow
+from caretbench.training.pairs import TOKEN, CorpusRow
 
 Rule = Literal["default", "strict"]
 Hashes = NDArray[numpy.uint64]
@@ -32,8 +32,6 @@ _MIN_COVERED: Final = 0.8
 _COMMON: Final = 2
 """A gram in problems of more clusters than this is boilerplate: with it 95 of 250 DevBench problems hold another's."""
 
-# Blanks and line ends are no tokens, so that a leak with other ones is found.
-_TOKEN: Final = re.compile(r"\w+|[^\w\s]")
 # A line of `=====` is one token: it made a problem of 55 tokens of two tests that have such a line.
 _RULE: Final = re.compile(r"([^\w\s])\1{3,}")
 # Licence texts at the head of a file are everywhere, and no benchmark asks for them.
@@ -73,7 +71,7 @@ class Hasher:
 
     def read(self, text: str) -> _Text:
         """Return tokens and grams of a text; one of fewer than ten tokens is one gram, an empty one has none."""
-        tokens = _TOKEN.findall(_RULE.sub(r"\1", text))
+        tokens = TOKEN.findall(_RULE.sub(r"\1", text))
         if not tokens:
             return _Text([], numpy.empty(0, numpy.uint64))
         known = self._numbers

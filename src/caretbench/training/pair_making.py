@@ -27,14 +27,13 @@ from caretbench.suites.c3bench.build.sources import LANGUAGES as INSTRUCTED
 from caretbench.syntax.faults import fault_count
 from caretbench.syntax.parser import CharacterOffsets, parse
 from caretbench.syntax.source import language_of
-from caretbench.training.pairs import Boundary, TrainingPair
+from caretbench.training.pairs import TOKEN, Boundary, TrainingPair
 
 DEFAULT_SHARES: Final[Mapping[Boundary, float]] = {
     "character": 0.1, "token": 0.1, "line": 0.25, "block": 0.25, "instruction": 0.3
 }  # fmt: skip
 """Share of the pairs of each boundary."""
 
-_TOKEN: Final = re.compile(r"\w+|[^\w\s]")
 _CHARACTERS: Final = range(200, 60_001)
 """Length of a file: a shorter one has no context, a longer one is data or made by a tool."""
 _LINES: Final = range(1, 9)
@@ -223,7 +222,7 @@ def _characters(text: str, draw: random.Random) -> _Middle | None:
 def _tokens(text: str, draw: random.Random) -> _Middle | None:
     """Return a middle of 1 to 12 tokens of one line."""
     line = draw.choice(list(re.finditer(r"[^\n]+", text)))
-    tokens = list(_TOKEN.finditer(line[0]))
+    tokens = list(TOKEN.finditer(line[0]))
     if not tokens:
         return None
     first = draw.randrange(len(tokens))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -17,6 +18,10 @@ MANIFEST_FILE: Final = "pairs.json"
 
 Boundary = Literal["character", "token", "line", "block", "instruction"]
 """Place where a middle begins and ends; ``instruction``: a middle of C3-Bench, with the instruction for it."""
+
+
+TOKEN: Final = re.compile(r"\w+|[^\w\s]")
+"""A word, or one sign. Blanks and line ends are no tokens."""
 
 
 class TrainingPair(Row):

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from caretbench.reports.charts import finished_spec
-from caretbench.reports.report_source import EVERY, ReportSource
+from caretbench.reports.report_source import ReportSource
 from caretbench.reports.section import Chart, PageBlock, PagePart, PageSource, Section, SectionPositions
-from caretbench.reports.summary import SuiteTable, Summary
+from caretbench.reports.summary import EVERY, SuiteTable, Summary
 from caretbench.reports.tables import NO_TEXTS, ReportTable, TableField, number_field, without_empty_columns
 from caretbench.suites import suite_of_run
 
