@@ -23,6 +23,7 @@ TOOLS_FOLDER: Final = ".caretbench-tools"
 SELECTED_TESTS: Final = f"{TOOLS_FOLDER}/tests.json"
 _EXCLUDED: Final = f"{TOOLS_FOLDER}/excluded.json"
 _PYTEST: Final = "caretbench_tests"
+OPTIONS_PLUGIN: Final = "caretbench_options"
 UNITTEST_PLUGIN: Final = "sitecustomize"
 STARTS_PYTEST = re.compile(r"(?:^|[\s/;&])(?:pytest|py\.test)(?=$|[\s;&])")
 _STARTS_PYTHON = re.compile(r"(?:^|[\s/;&])python[\d.]*(?=\s)")
@@ -34,11 +35,12 @@ def runs_pytest(command: Sequence[str]) -> bool:
 
 
 def without_shuffling(request: WorkspaceRequest) -> WorkspaceRequest:
-    """Return the request with pytest's random order plugin disabled."""
+    """Return the request with pytest's random order plugin disabled, and with the plugin for options if it names it."""
     if not runs_pytest(request.command):
         return request
     options = _and_option(request, "-p no:randomly")
-    return request.model_copy(update={"environment": {**request.environment, "PYTEST_ADDOPTS": options}})
+    request = request.model_copy(update={"environment": {**request.environment, "PYTEST_ADDOPTS": options}})
+    return with_tools(request, OPTIONS_PLUGIN, {}, {}) if OPTIONS_PLUGIN in " ".join(request.command) else request
 
 
 def with_selected_tests(request: WorkspaceRequest, tests: Sequence[str]) -> WorkspaceRequest:

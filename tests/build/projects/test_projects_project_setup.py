@@ -13,7 +13,7 @@ from caretbench.build.projects.setup import command_detection, python_packages
 from caretbench.build.projects.setup.command_detection import detect_command, project_checks
 from caretbench.build.projects.setup.package_json import test_script as script_of
 from caretbench.build.projects.setup.project_setup import resolve_setup, setup_command, with_setup_hint
-from caretbench.build.projects.setup.pytest_settings import pytest_options
+from caretbench.build.projects.setup.pytest_settings import missing_test_folders, pytest_options
 from caretbench.build.projects.setup.python_packages import (
     import_folders,
     installed_packages,
@@ -220,27 +220,38 @@ def test_python_finds_sources_and_what_was_set_up(tmp_path: Path) -> None:
     assert import_folders(snapshot(tmp_path / "flat", {"src/__init__.py": "", "src/a.py": "", "b.py": ""})) == ()
 
 
+IGNORING = " -p caretbench_options --no-cov -n0"
+
+
 @pytest.mark.parametrize(
     ("files", "option"),
     [
-        ({"setup.cfg": "[tool:pytest]\naddopts = -ra --cov=pack -n auto --dist loadfile --doctest-modules\n"},
-         " -o 'addopts=-ra --doctest-modules'"),
-        ({"pyproject.toml": "[tool.pytest.ini_options]\naddopts = ['-ra', '--cov-report', 'xml', '-m', 'not slow']\n"},
-         ' -o \'addopts=-ra -m \'"\'"\'not slow\'"\'"\'\''),
-        ({"pytest.ini": "[pytest]\naddopts = -ra -nope\n"}, ""),
-        ({".pytest.ini": "[pytest]\naddopts = --cov=x\n"}, " -o addopts="),
-        ({"pytest.toml": "[pytest]\naddopts = ['-ra', '--cov=x']\n", "pytest.ini": "[pytest]\naddopts = -v\n"},
-         " -o addopts=-ra"),
+        ({"setup.cfg": "[tool:pytest]\naddopts = -ra --cov=pack -n auto\n"}, IGNORING),
+        ({"pytest.ini": "[pytest]\naddopts = -ra -nope\n"}, IGNORING),
+        ({"pytest.toml": "[pytest]\naddopts = ['-ra', '--cov=x']\n", "pytest.ini": "[pytest]\n"}, IGNORING),
         ({".pytest.toml": "[pytest]\naddopts = ['--strict-config']\nrequired_plugins = ['pytest-cov']\n"},
-         " -o addopts= -o required_plugins="),
-        ({"pyproject.toml": "[tool.pytest]\naddopts = ['--cov=x']\n"}, " -o addopts="),
-        ({"tox.ini": "[pytest]\naddopts = --maxschedchunk=1\n", "setup.cfg": "[tool:pytest]\n"}, " -o addopts="),
+         f"{IGNORING} -o required_plugins="),
+        ({"pyproject.toml": "[tool.pytest]\naddopts = ['--cov=x']\nstrict = true\n"},
+         f"{IGNORING} -o strict_config=false"),
+        ({"tox.ini": "[pytest]\naddopts = --maxschedchunk=1\n", "setup.cfg": "[tool:pytest]\n"}, IGNORING),
         ({"pytest.ini": "", "tox.ini": "[pytest]\naddopts = --cov=x\n"}, ""),
         ({}, ""),
     ],
 )  # fmt: skip
-def test_options_of_plugins_that_measure_are_left_out(files: dict[str, str], option: str, tmp_path: Path) -> None:
+def test_settings_with_options_get_the_plugin_that_ignores_unknown_ones(
+    files: dict[str, str], option: str, tmp_path: Path
+) -> None:
     assert pytest_options(snapshot(tmp_path, {"a.py": "", **files})) == option
+
+
+def test_folders_of_tests_that_an_archive_lacks_are_named_with_the_repository(tmp_path: Path) -> None:
+    files = {"pack/a.py": "", "pytest.ini": "[pytest]\ntestpaths = pack tests/unit docs/*\n",
+             "PKG-INFO": "Name: pack\nProject-URL: Repository, https://github.com/o/pack\n\n"}  # fmt: skip
+    project = snapshot(tmp_path, files)
+    assert missing_test_folders(project) == ("tests/unit",)
+    message = with_setup_hint({"pytest": "tests_fail: x"}, project, ["python"], (), None)
+    assert "tests/unit" in message
+    assert "build from o/pack" in message
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def failure_reason(result: WorkspaceResult) -> str:
         verb = "is" if len(names) == 1 else "are"
         return f"missing_dependency: {', '.join(names[:_MISSING])} {verb} not installed; build a bundle with it"
     if runs_no_test(result):
-        return "no_tests: the command runs no test"
+        return f"no_tests: the command runs no test{_printed(tail)}"
     if result.status is Status.COMPILE_ERROR:
         first = " / ".join([line for line in lines if _ERROR.search(line)][:_TAIL_LINES])
         return f"does_not_compile: {first or tail}"
@@ -151,5 +151,10 @@ def runs_no_test(result: WorkspaceResult) -> bool:
 def no_tests_reason(result: WorkspaceResult) -> str:
     """Return the reason why a command that succeeds, but runs no test, is refused."""
     message = _MAKE_DOES_NOTHING.search(f"{result.stdout.text}\n{result.stderr.text}")
-    why = f" ({message[0]})" if message else ""
+    tail = " / ".join(telling_lines(f"{result.stderr.text}\n{result.stdout.text}")[-_TAIL_LINES:])
+    why = f" ({message[0]})" if message else _printed(tail)
     return f"no_tests: the command succeeds, but runs no test{why}; name the one that runs them"
+
+
+def _printed(tail: str) -> str:
+    return f", and prints: {tail[-_MAX_CHARACTERS:]}" if tail else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -68,7 +69,7 @@ def run_checks(
         if found.flaky_tests:
             flaky[entry.name] = found.flaky_tests
         if found.fault:
-            dropped[entry.name] = entry.with_hint(found.fault)
+            dropped[entry.name] = f"{entry.with_hint(found.fault)}; the command: `{command_line(entry.check.command)}`"
         else:
             changes = {
                 "excluded_tests": (*entry.check.excluded_tests, *found.excluded_tests),
@@ -84,6 +85,11 @@ def run_checks(
                 order[entry.name] = failure
         progress(1)
     return ReferenceRuns(tuple(kept), dropped, flaky, failing, order, projects)
+
+
+def command_line(command: Sequence[str]) -> str:
+    """Return a command as a user types it: without the shell that runs it."""
+    return command[2] if len(command) == 3 and command[1] == "-c" else shlex.join(command)
 
 
 def _in_another_order(engine: WorkspaceEngine, request: WorkspaceRequest) -> str:

@@ -17,6 +17,7 @@ from caretbench.build.projects.setup import cmake_project, java_project, package
 from caretbench.build.projects.setup.command_detection import NamedCheck, detect_command, known_commands
 from caretbench.build.projects.setup.debian_packages import cpp_packages_message
 from caretbench.build.projects.setup.project_tables import read_text
+from caretbench.build.projects.setup.pytest_settings import missing_test_folders
 from caretbench.build.projects.setup.python.declared_packages import python_fault
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import Status
@@ -244,6 +245,9 @@ def _other_tests(message: str, snapshot: Snapshot, languages: Collection[str]) -
     """Return what may test a project in which no test is found, or whose command runs none."""
     if _NO_TESTS_FOUND in message and _LACKS_TOOL not in message:
         return [offered_tests(snapshot, languages), offered_repository(snapshot)]
+    absent = missing_test_folders(snapshot) if "python" in languages else ()
+    if absent:
+        return [f"pytest's testpaths names {', '.join(absent)}, which is not here", offered_repository(snapshot)]
     return [offered_repository(snapshot)] if _RUNS_NO_TEST in message else []
 
 

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from caretbench.build.projects.setup.project_tables import read_ini, read_toml, strings, sub_table
 from caretbench.execution.sandbox.program_sandbox import WORK
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.execution.workspaces.warm.warm_python import PACKAGES_FOLDER
-from caretbench.projects.runner_options import runs_pytest
+from caretbench.projects.runner_options import OPTIONS_PLUGIN, runs_pytest
 
-_UNWANTED: Final = re.compile(
-    r"--cov\b|--cov[-=]|--no-cov|--numprocesses|--dist\b|-n(?:\d|auto|=|$)"
-    r"|--(?:flake8|flakes|pylint|black|mypy|isort|ruff|pep8|pycodestyle|pydocstyle|bandit)\b"
-    r"|--max(?:schedchunk|processes|-worker-restart)\b|--strict-config$"
-)
-"""Pytest options of plugins for coverage, parallel runs and lint, and one that refuses their settings: pytest fails on
-them if the plugin is missing."""
-_TAKES_VALUE: Final = frozenset(
-    {"-n", "--numprocesses", "--dist", "--cov-report", "--cov-config", "--maxschedchunk", "--maxprocesses"}
-)
 _OWN_FILES: Final = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini")
 """Files that are pytest's alone, and so count even if they are empty, in pytest's order."""
 _SHARED_FILES: Final = (("tox.ini", "pytest"), ("setup.cfg", "tool:pytest"))
@@ -50,31 +40,25 @@ def _section(snapshot: Snapshot, path: str, section: str) -> Mapping[str, object
 
 
 def pytest_options(snapshot: Snapshot) -> str:
-    """Return options that remove those of missing plugins from the project's settings; "" if there are none.
+    """Return options that make up for missing plugins of the project's settings, coverage and parallel runs; or "".
 
     A version before 7 also does not rewrite assertions.
     """
     settings = pytest_settings(snapshot)
-    given = settings.get("addopts")
     options = " --assert=plain" if any(map(_OLD_PYTEST.fullmatch, snapshot.entries)) else ""
     options += " -o required_plugins=" if settings.get("required_plugins") else ""
-    try:
-        words = strings(given) if isinstance(given, list) else shlex.split(str(given or ""))
-    except ValueError:
-        return options
-    kept = list(_without_plugins(words))
-    return options if kept == words else f" -o {shlex.quote(f'addopts={shlex.join(kept)}')}{options}"
+    options += " -o strict_config=false" if settings.get("strict") or settings.get("strict_config") else ""
+    return f" -p {OPTIONS_PLUGIN} --no-cov -n0{options}" if settings.get("addopts") else options
 
 
-def _without_plugins(words: list[str]) -> Iterator[str]:
-    passing = False
-    for word in words:
-        if passing and not word.startswith("-"):
-            passing = False
-            continue
-        passing = word in _TAKES_VALUE
-        if not _UNWANTED.match(word):
-            yield word
+def missing_test_folders(snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the folders of pytest's setting ``testpaths`` that a project does not have."""
+    given = pytest_settings(snapshot).get("testpaths")
+    named = strings(given) if isinstance(given, list) else str(given or "").split()
+    paths = (path.strip("/").removeprefix("./") for path in named if not set("*?[") & set(path))
+    return tuple(
+        path for path in paths if path != "." and not any(f"{one}/".startswith(f"{path}/") for one in snapshot.entries)
+    )
 
 
 def without_installed_tests(snapshot: Snapshot, command: str, environment: Mapping[str, str]) -> Mapping[str, str]:
