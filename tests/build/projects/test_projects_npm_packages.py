@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.build.projects.setup.package_json import install_command, npm_failure, smaller_install_command
-from caretbench.build.projects.setup.project_setup import run_setup
+from caretbench.build.projects.setup.package_json import (
+    install_command,
+    npm_failure,
+    npm_packages,
+    smaller_install_command,
+)
+from caretbench.build.projects.setup.project_setup import next_setup, run_setup
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import CapturedOutput, ResultFile, Status
 from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
@@ -129,3 +134,38 @@ def test_a_setup_that_is_too_large_names_a_smaller_one(tmp_path: Path) -> None:
     ):
         with pytest.raises(DataError, match=told):
             run_setup(Engine(), StoredProject(project, frozenset()), command)  # type: ignore[arg-type]
+
+
+def test_a_setup_that_fails_is_tried_again_in_the_next_cheaper_way(tmp_path: Path) -> None:
+    files = {**package({"kept": "1", "gone": "^1.0.0"}, {"eslint": "9"}), "a.js": "require('kept')"}
+    project = snapshot(tmp_path / "unused", files)
+    first = next_setup((), project, ["javascript"])
+    assert first is not None
+    failed = [first._replace(fault=f"setup \"npm 'x'\": runtime_error: {npm_failure(MISSING, project)}")]
+    second = next_setup(failed, project, ["javascript"])
+    assert second is not None
+    assert "without gone" in second.name
+    assert "eslint" not in str(first.command).partition("npm install")[2]
+    third = next_setup([*failed, second._replace(fault="setup 'npm': timeout")], project, ["javascript"])
+    assert third is not None
+    assert "devDependencies[eslint]" not in str(third.command)
+    last = next_setup([*failed, second, third._replace(fault="setup 'npm': timeout")], project, ["javascript"])
+    assert last is not None
+    assert last.command is None
+    # A package that a source imports is not left out, and where tests fail, nothing less is installed.
+    named = snapshot(tmp_path / "named", {**files, "b.mjs": "import x from 'gone/x'"})
+    after = next_setup(failed, named, ["javascript"])
+    assert after is not None
+    assert "all packages" in after.name
+    failing = [first._replace(fault="tests_fail: sh: 1: rollup: not found")]
+    again = next_setup(failing, project, ["javascript"])
+    assert again is not None
+    assert "all packages" in again.name
+    assert next_setup([*failing, again], project, ["javascript"]) is None
+
+
+def test_packages_that_npm_installed_are_recorded_with_their_hashes(tmp_path: Path) -> None:
+    listed = {"packages": {"node_modules/@a/b": {"version": "1.2.0", "integrity": "sha512-x"},
+                           "node_modules/c/node_modules/d": {"version": "2.0.0"}}}  # fmt: skip
+    project = snapshot(tmp_path, {"node_modules/.package-lock.json": json.dumps(listed)})
+    assert npm_packages(project) == ("@a/b@1.2.0 sha512-x", "d@2.0.0")

@@ -12,7 +12,7 @@ import pytest
 from caretbench.build.projects.setup import command_detection, python_packages
 from caretbench.build.projects.setup.command_detection import detect_command, project_checks
 from caretbench.build.projects.setup.package_json import test_script as script_of
-from caretbench.build.projects.setup.project_setup import resolve_setup, setup_command, with_setup_hint
+from caretbench.build.projects.setup.project_setup import next_setup, resolve_setup, setup_command, with_setup_hint
 from caretbench.build.projects.setup.pytest_settings import missing_test_folders, pytest_options
 from caretbench.build.projects.setup.python_packages import (
     import_folders,
@@ -265,6 +265,17 @@ def test_unittest_begins_where_it_finds_tests(path: str, command: str, tmp_path:
     found, _ = detect_command(snapshot(tmp_path, {path: "import unittest\n"}), ["python"])
     assert found is not None
     assert found.command == command
+
+
+def test_lines_that_pip_cannot_read_and_git_addresses_are_left_out_by_the_second_try(tmp_path: Path) -> None:
+    lines = "-e ./missing\nhelper==1  # pinned\nown @ git+https://example.org/own\n"
+    project = snapshot(tmp_path, {"requirements-test.txt": lines, "tests/test_a.py": "import unittest\n"})
+    first = next_setup((), project, ["python"])
+    assert first is not None
+    assert "-r requirements-test.txt" in str(first.command)
+    second = next_setup([first._replace(fault="setup 'pip': x")], project, ["python"])
+    assert second is not None
+    assert str(second.command).endswith(".deps helper==1")
 
 
 # --- package.json ------------------------------------------------------------------------------------------------

@@ -71,6 +71,15 @@ def test_a_project_becomes_tasks_and_does_not_change(engine: WorkspaceExecutor, 
         built(engine, root, tmp_path / "tasks", SimCopilotOptions(sampling=TaskSampling(limit=4, seed=1)))
 
 
+def test_a_set_up_that_fails_is_tried_again_and_recorded(engine: WorkspaceExecutor, tmp_path: Path) -> None:
+    root = written(tmp_path / "shop", {**FILES, "requirements-test.txt": "-e ./missing\n"})
+    options = SimCopilotOptions(sampling=TaskSampling(limit=1), setup="auto")
+    found = built(engine, root, tmp_path / "tasks", options, decide=False).manifest
+    assert list(found.setup_steps) == ["the packages that its files name", "no set-up"]
+    assert found.setup_steps["the packages that its files name"].startswith("setup 'python3 -m pip install ")
+    assert (found.setup, found.setup_steps["no set-up"]) == (None, "used")
+
+
 def test_a_build_into_the_project_itself_is_resumed(
     engine: WorkspaceExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import math
 import shutil
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from caretbench.build.project_tasks.block_miner import ProjectOptions
@@ -21,7 +22,11 @@ from caretbench.build.projects.reach.measurement import measure_reach
 from caretbench.build.projects.reference_runs import NO_RUNS, ReferenceRuns, run_checks
 from caretbench.build.projects.setup.command_detection import NamedCheck, detect_command, project_checks
 from caretbench.build.projects.setup.project_setup import (
+    AUTO,
     SetupError,
+    SetupStep,
+    may_help,
+    next_setup,
     reaches_nothing_message,
     resolve_setup,
     run_setup,
@@ -102,6 +107,8 @@ class PreparedProject(NamedTuple):
     project: StoredProject
     command: str | None
     runs: ReferenceRuns
+    setup_steps: Mapping[str, str] = MappingProxyType({})
+    """Ways to set it up that were tried, by name: the fault, or ``used``."""
 
 
 @dataclass(frozen=True)
@@ -181,21 +188,40 @@ class ProjectPreparation:
         )
 
     def _by_files(self, project: StoredProject) -> PreparedProject:
+        """Return the project set up by the user's command, or by its files: the next way as long as one fails."""
         requested = self.options.setup or self.settings.setup
-        command = resolve_setup(requested, project.snapshot, self.languages, self._stated)
-        if command:
-            self.progress("setup", 0, 1)
-            inputs = (project.snapshot.id, command, self._bundle or "")
-            # A command that the user wrote has to install something; one that was derived may find nothing to do.
-            creates = command == requested
-            snapshot = self.steps.set_up(
-                self._store,
-                inputs,
-                lambda: run_setup(self.engine, project, command, self._bundle, creates_files=creates).snapshot,
-            )
-            self.progress("setup", 1, None)
-            project = StoredProject(snapshot, project.files, project.excluded)
-        return self._tested(project, command or None, self.options.check, self.settings.checks)
+        if requested is None or requested.strip() != AUTO:
+            done = self._set_up(project, requested, creates_files=True) if requested else project
+            return self._tested(done, requested or None, self.options.check, self.settings.checks)
+        tried: list[SetupStep] = []
+        errors: list[SetupError] = []
+        while (step := next_setup(tried, project.snapshot, self.languages, self._stated)) is not None:
+            if errors:
+                self.progress(f"setup again: {step.name}", 0, None)
+            try:
+                # A command that was derived may find nothing to do.
+                done = self._set_up(project, step.command, creates_files=False) if step.command else project
+                prepared = self._tested(done, step.command, self.options.check, self.settings.checks)
+                return prepared._replace(setup_steps={one.name: one.fault or "used" for one in (*tried, step)})
+            except SetupError as error:
+                errors.append(error)
+                tried.append(step._replace(fault=str(error)))
+                if not may_help(str(error)):
+                    break
+        # The first way is the one that a user would repair; the others say no more than that they failed as well.
+        errors[0].args = (f"{errors[0]}{''.join(f'; also failed: {step.name}' for step in tried[1:])}",)
+        raise errors[0]
+
+    def _set_up(self, project: StoredProject, command: str, *, creates_files: bool) -> StoredProject:
+        self.progress("setup", 0, 1)
+        inputs = (project.snapshot.id, command, self._bundle or "")
+        snapshot = self.steps.set_up(
+            self._store,
+            inputs,
+            lambda: run_setup(self.engine, project, command, self._bundle, creates_files=creates_files).snapshot,
+        )
+        self.progress("setup", 1, None)
+        return StoredProject(snapshot, project.files, project.excluded)
 
     def _by_recipe(self, project: StoredProject, recipe: Recipe) -> PreparedProject:
         self.progress("recipes", 0, None)

@@ -33,6 +33,7 @@ from caretbench.build.projects.reach.measurement import measure_reach
 from caretbench.build.projects.reach.statement_reach import StatementReach
 from caretbench.build.projects.reference_runs import without_slow_tests
 from caretbench.build.projects.setup.command_detection import NamedCheck
+from caretbench.build.projects.setup.package_json import npm_packages
 from caretbench.build.projects.setup.project_setup import reaches_nothing_message
 from caretbench.build.projects.setup.python_packages import installed_packages
 from caretbench.build.projects.test_outcomes import has_selected_tests, unknown_tests
@@ -190,7 +191,7 @@ class TaskBuilder:
         )  # fmt: skip
         blocks = self._found(options.miner(analysed.analysis), mined_paths)
         tested = self._tested(preparation, project, analysed, blocks.miner, folder)
-        project, command, runs = tested.prepared
+        project, command, runs, setup_steps = tested.prepared
         snapshot = project.snapshot
         self._known |= runs.project_checks
         name = settings.name or root.resolve().name
@@ -211,7 +212,8 @@ class TaskBuilder:
             languages=languages,
             command=runs.checks[0].check.command,
             setup=command,
-            packages=installed_packages(snapshot),
+            setup_steps=setup_steps,
+            packages=(*installed_packages(snapshot), *npm_packages(snapshot)),
             options=stored_options,
             seed=options.seed,
             versions=versions(),
@@ -263,7 +265,7 @@ class TaskBuilder:
         budget_s: float,
     ) -> _Mined:
         miner, rejected, paths = found
-        project, _, runs = tested.prepared
+        project, _, runs, _ = tested.prepared
         problems: list[Problem] = []
         lines = dict.fromkeys(analysed.mined, 0)
         unknown: dict[str, str] = {}

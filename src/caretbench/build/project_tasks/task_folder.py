@@ -59,8 +59,10 @@ class BuildManifest(Row):
     """Checks whose tests did not pass three times on the unchanged project, or execute no mined line, with reasons."""
     setup: str | None = None
     """Setup command that ran."""
+    setup_steps: Mapping[str, str] = Field(default_factory=dict)
+    """Ways of ``--setup auto`` that were tried, in order: the fault of each, or ``used``."""
     packages: tuple[str, ...] = ()
-    """Python packages that it installed into the snapshot, with versions: ``pytest==9.0.1``."""
+    """Packages that it installed into the snapshot, with versions: ``pytest==9.0.1``; npm's with their hashes."""
     flaky_tests: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
     """Flaky tests by check; they are excluded."""
     failing_tests: Mapping[str, Mapping[str, str]] = Field(default_factory=dict)

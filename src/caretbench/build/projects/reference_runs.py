@@ -19,6 +19,7 @@ from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.problem import Problem, TestsCheck
 from caretbench.projects.answer_requests import check_key, check_request, file_splice, tests_check
+from caretbench.projects.runner_options import SEARCH_PATH
 
 _NAMED = 5
 _MIN_CPU_S: Final = 2.0
@@ -89,7 +90,8 @@ def run_checks(
 
 def command_line(command: Sequence[str]) -> str:
     """Return a command as a user types it: without the shell that runs it."""
-    return command[2] if len(command) == 3 and command[1] == "-c" else shlex.join(command)
+    line = command[2] if len(command) == 3 and command[1] == "-c" else shlex.join(command)
+    return line.removeprefix(SEARCH_PATH)
 
 
 def _in_another_order(engine: WorkspaceEngine, request: WorkspaceRequest) -> str:

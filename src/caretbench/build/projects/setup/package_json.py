@@ -227,6 +227,9 @@ _TAG: Final = re.compile(r"^(?:\d{3}|notarget|notsup|network|syscall|errno|enoen
 _MISSING: Final = re.compile(
     r"'(@?[^'@\s]+)@[^']*' (?:is not in this registry|could not be found)|No matching version found for (@?[^@\s]+)@"
 )
+_INSTALLED: Final = "node_modules/.package-lock.json"
+"""List of what npm installed."""
+_ABSENT: Final = re.compile(r"; where no test needs ([^:;]+): ")
 _REPOSITORY: Final = re.compile(r"\bls-remote \S*?[:/]([\w.-]+/[\w.-]+?)(?:\.git)?$")
 _MAX_LINES: Final = 3
 _PACKAGE_WORD: Final = re.compile(r"(?:@[\w.-]+/)?[\w.-]*\w")
@@ -234,10 +237,11 @@ _OF_COMPILERS: Final = re.compile(r"typescript|tslib|@types/.*|@babel/.*|core-js
 _SOURCES: Final = frozenset({".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx"})
 
 
-def install_command(snapshot: Snapshot, excluded: Collection[str] = ()) -> str | None:
+def install_command(snapshot: Snapshot, excluded: Collection[str] = (), *, unneeded: bool = False) -> str | None:
     """Return the command that installs the packages of a project's tests without ``excluded``; None if there are none.
 
-    Packages that no test needs would take most of the space: they are removed from ``package.json`` for the
+    With ``unneeded``, linters and tools for releases are installed too: some builds need one (superstruct). Else
+    packages that no test needs would take most of the space: they are removed from ``package.json`` for the
     installation, and the file is restored afterwards. Packages of the same repository come from the index.
     """
     deleted: list[str] = []
@@ -246,7 +250,7 @@ def install_command(snapshot: Snapshot, excluded: Collection[str] = ()) -> str |
     for field, name, version in _dependencies(snapshot):
         foreign = _RANGE.match(version)
         # Linters and tools for releases take most of the space of many projects, and tests say nothing about them.
-        if name in excluded or _is_unneeded(field, name, version):
+        if name in excluded or (_is_unneeded(field, name, version) and not (unneeded and _is_of_index(version))):
             deleted.append(f"{field}[{name}]")
             continue
         kept += 1
@@ -259,6 +263,15 @@ def install_command(snapshot: Snapshot, excluded: Collection[str] = ()) -> str |
     if not steps:
         return _FETCH
     return " && ".join([f"cp {PACKAGE_JSON} /tmp/", *steps, _FETCH, f"cp /tmp/{PACKAGE_JSON} ."])
+
+
+def npm_packages(snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the packages that npm installed, sorted, each as ``NAME@VERSION HASH``."""
+    if _INSTALLED not in snapshot.entries:
+        return ()
+    listed = json.loads(snapshot.read(_INSTALLED))["packages"]
+    named = ((path.rpartition("node_modules/")[2], one) for path, one in listed.items())
+    return tuple(sorted(f"{name}@{one.get('version')} {one.get('integrity', '')}".strip() for name, one in named))
 
 
 def smaller_install_command(snapshot: Snapshot) -> str | None:
@@ -306,6 +319,23 @@ def _is_unneeded(field: str, name: str, version: str) -> bool:
     if version.startswith("workspace:") and field == "devDependencies":
         patterns = (*patterns, *rules.unpublished_packages)
     return any(re.fullmatch(pattern, name) for pattern in patterns)
+
+
+def _is_of_index(version: str) -> bool:
+    return not version.startswith(("link:", "portal:", "workspace:", "file:"))
+
+
+def unused_missing_packages(message: str, snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the packages that npm's message says are missing, and that no source imports (cookie's ``top-sites``)."""
+    found = _ABSENT.search(message)
+    missing = set(found[1].split(", ")) if found else set()
+    texts = (
+        snapshot.read(path).decode("utf-8", "replace")
+        for path in snapshot.entries
+        if missing and PurePosixPath(path).suffix in _SOURCES and _names_packages(path, snapshot)
+    )
+    imported = {name for text in texts for name in missing if re.search(rf"['\"]{re.escape(name)}['\"/]", text)}
+    return tuple(sorted(missing - imported))
 
 
 def npm_failure(output: str, snapshot: Snapshot) -> str:

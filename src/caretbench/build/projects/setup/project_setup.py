@@ -10,7 +10,7 @@ import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Final, NamedTuple
 
 from caretbench.build.projects.failure_reasons import telling_lines
 from caretbench.build.projects.setup import cmake_project, java_project, package_json, python_packages
@@ -138,7 +138,7 @@ _JAVASCRIPT = frozenset({"javascript", "typescript"})
 _LACKS = re.compile(
     r"missing_dependency|command_not_found|No module named|ModuleNotFoundError|PackageNotFoundError"
     r"|[Cc]annot find (?:module|package)|Cannot resolve|Failed to (?:resolve|load)|ERR_MODULE_NOT_FOUND|: not found"
-    r"|fixture '\w+' not found|[Uu]nrecognized arguments|node_modules"
+    r"|fixture '\w+' not found|[Uu]nrecognized arguments|not in node_modules"
 )
 
 
@@ -151,6 +151,10 @@ _RUNS_NO_TEST = "no_tests: "
 _LACKS_TOOL = " would be the command, but "
 """A missing tool: a script of the project would need it, too."""
 _NO_FILE = re.compile(r"\bENOENT\b|No such file or directory|FileNotFoundError")
+_SETUP_FAULT = ("setup '", 'setup "')
+"""Beginnings of the message about a set-up command that fails: Python quotes a command with quotes by others."""
+_TOO_LARGE = "its files take more than"
+_CRATES = re.compile(r"^\[(?:.*\.)?(?:dev-)?dependencies[.\]]", re.MULTILINE)
 _RUNNER = re.compile(r"No module named '?(pytest)\b")
 """Missing test runner that has its own bundle."""
 
@@ -163,19 +167,86 @@ class SetupError(DataError):
         self.log = log
 
 
+class SetupStep(NamedTuple):
+    """One way to set a project up: its name, its command (None: no set-up), and the reason why it failed."""
+
+    name: str
+    command: str | None
+    fault: str = ""
+
+
+_NO_SETUP: Final = SetupStep("no set-up", None)
+
+
 def setup_command(snapshot: Snapshot, languages: Collection[str], checks: Sequence[CheckSettings] = ()) -> str | None:
     """Return the command that installs the packages that a project's files name; None if they name none."""
+    return " && ".join(_parts(snapshot, languages, checks)) or None
+
+
+def _parts(snapshot: Snapshot, languages: Collection[str], checks: Sequence[CheckSettings]) -> list[str]:
+    """Return the installing command of each language that names packages."""
     parts = []
     if "python" in languages:
-        found = () if checks else (detect_command(snapshot, ["python"])[0],)
-        commands = [check.command for check in (*checks, *found) if check is not None]
-        runner = "pytest" if any(runs_pytest([command]) for command in commands) else None
-        parts.append(python_packages.install_command(snapshot, runner))
+        parts.append(python_packages.install_command(snapshot, _python_runner(snapshot, checks)))
     if _JAVASCRIPT & set(languages):
         parts.append(package_json.install_command(snapshot))
     if "java" in languages:
         parts.append(java_project.install_command(snapshot))
-    return " && ".join(part for part in parts if part) or None
+    if "rust" in languages:
+        parts.append(_cargo_command(snapshot))
+    return [part for part in parts if part]
+
+
+def _python_runner(snapshot: Snapshot, checks: Sequence[CheckSettings]) -> str | None:
+    found = () if checks else (detect_command(snapshot, ["python"])[0],)
+    commands = [check.command for check in (*checks, *found) if check is not None]
+    return "pytest" if any(runs_pytest([command]) for command in commands) else None
+
+
+def _cargo_command(snapshot: Snapshot) -> str | None:
+    """Return the command that puts the crates of a project into it; None if it names none, or has them."""
+    named = _CRATES.search(read_text(snapshot, "Cargo.toml") or "")
+    has = any(path.startswith("vendor/") for path in snapshot.entries)
+    return "mkdir -p .cargo && cargo vendor --quiet >> .cargo/config.toml" if named and not has else None
+
+
+def next_setup(
+    tried: Sequence[SetupStep], snapshot: Snapshot, languages: Collection[str], checks: Sequence[CheckSettings] = ()
+) -> SetupStep | None:
+    """Return the next way to set a project up after those that failed, cheapest first; None if there is no other."""
+    fault = tried[-1].fault if tried else ""
+    named = setup_command(snapshot, languages, checks)
+    steps = [SetupStep("the packages that its files name", named)] if named or tried else [_NO_SETUP]
+    if tried and _JAVASCRIPT & set(languages):
+        steps += _npm_steps(fault, snapshot)
+    fails = fault.startswith(_SETUP_FAULT)
+    if fails and "python" in languages:
+        plain = python_packages.plain_install_command(snapshot, _python_runner(snapshot, checks))
+        steps.append(SetupStep("without git addresses and lines that name no package", plain))
+    parts = _parts(snapshot, languages, checks) if fails else []
+    if len(parts) > 1:
+        steps.append(SetupStep("each language alone", "; ".join((*(f"( {part} )" for part in parts), "true"))))
+    if fails:
+        steps.append(_NO_SETUP)
+    known = {step.command for step in tried}
+    return next((one for one in steps if one.command not in known and (one.command or one == _NO_SETUP)), None)
+
+
+def _npm_steps(fault: str, snapshot: Snapshot) -> Iterator[SetupStep]:
+    unused = package_json.unused_missing_packages(fault, snapshot)
+    if unused:
+        name = f"without {', '.join(unused)}, which no index has and no source imports"
+        yield SetupStep(name, package_json.install_command(snapshot, unused))
+    if _TOO_LARGE in fault:
+        name = "without packages that neither the test script nor a source names"
+        yield SetupStep(name, package_json.smaller_install_command(snapshot))
+    every = package_json.install_command(snapshot, unused, unneeded=True)
+    yield SetupStep("all packages, those for style and releases too", every)
+
+
+def may_help(fault: str) -> bool:
+    """Return whether another set-up may remove a fault: the set-up's own, or one of packages that tests lack."""
+    return fault.startswith(_SETUP_FAULT) or _LACKS.search(fault) is not None or "does_not_compile: " in fault
 
 
 def resolve_setup(
@@ -337,7 +408,7 @@ def _check(result: WorkspaceResult, command: str, snapshot: Snapshot) -> None:
     if problem or len(result.files) > MAX_PARTS:
         most = PART_MB * MAX_PARTS
         raise SetupError(
-            f"setup {command!r}: its files take more than {most} MB packed; {_less(command, snapshot)}build a bundle "
+            f"setup {command!r}: {_TOO_LARGE} {most} MB packed; {_less(command, snapshot)}build a bundle "
             f"instead, or name a --setup that installs less ({problem})"
         )
 

@@ -10,7 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from caretbench.build.projects.setup.project_tables import expanded_requirements, read_text, requirement_files
+from caretbench.build.projects.setup.project_tables import (
+    expanded_requirements,
+    plain_requirements,
+    read_text,
+    requirement_files,
+)
 from caretbench.build.projects.setup.python.declared_packages import (
     declared_packages,
     named_groups,
@@ -162,6 +167,12 @@ def install_command(snapshot: Snapshot, runner: str | None = None) -> str | None
         # One package that cannot be built would take those with it that tests need.
         packages = f"{{ {packages} || {_installation(needed.named) or 'true'}; }}"
     return " && ".join(filter(None, (packages, _own_installation(snapshot)))) or None
+
+
+def plain_install_command(snapshot: Snapshot, runner: str | None = None) -> str | None:
+    """Return the command that installs packages of the index alone, without git addresses and lines pip cannot read."""
+    found = plain_requirements(snapshot, requirements(snapshot, runner))
+    return " && ".join(filter(None, (_installation(found), _own_installation(snapshot)))) or None
 
 
 def _installation(needed: Sequence[str]) -> str:
