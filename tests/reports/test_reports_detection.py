@@ -13,10 +13,11 @@ from caretbench.files import write_rows
 from caretbench.metrics.paired import Pair
 from caretbench.metrics.power import power_of
 from caretbench.problem import Score
-from caretbench.reports.results.detection import Detection, begun_limit, detection_of, group_sizes
+from caretbench.reports.results.detection import Detection, detection_of
 from caretbench.runs.plans.config import SuiteConfig
 from caretbench.runs.plans.suite_settings import Benchmark
 from caretbench.runs.run_folder import ModelInfo, RunFolder
+from caretbench.runs.suite_budgets import begun_limit, group_sizes
 
 
 def benchmark_of(root: Path, **settings: object) -> Benchmark:

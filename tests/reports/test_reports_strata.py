@@ -13,8 +13,9 @@ from caretbench.reports.run_summary import summarise
 from caretbench.reports.sections import section_charts
 from caretbench.reports.sections.rates import stratum_table
 from caretbench.reports.sections.section_charts import rates_by_label
-from caretbench.reports.strata import has_verdicts, strata_of
+from caretbench.reports.strata import strata_of
 from caretbench.reports.summary import Summary
+from caretbench.runs.verdict import has_verdicts
 from caretbench.suites.suite_types import DEFAULT_STRATIFICATION, Stratification
 from tests.support.questions import question_problems
 from tests.support.report_runs import make_problem

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 def print_forecast(plan: ResolvedRun, forecast: RunForecast, *, as_json: bool) -> None:
     """Print the forecast of a run: number of requests, tokens and cost."""
     from caretbench.runs.runner import one_line
+    from caretbench.runs.suite_budgets import undivided
 
     if as_json:
         print_json(
             {
                 "spent": forecast.spent,
                 "max_cost": plan.config.max_cost,
+                "absent": forecast.absent,
                 "models": [asdict(row) for row in forecast.models],
                 "graders": [
                     {"grader": one.grader, "folder": one.folder} | one.row._asdict() for one in forecast.judges
@@ -45,6 +47,10 @@ def print_forecast(plan: ResolvedRun, forecast: RunForecast, *, as_json: bool) -
     print_line("expected: each answer as long as the reference; at most: --max-tokens for every answer")
     _print_judges(forecast.judges)
     _print_limit(plan.config.max_cost, forecast)
+    if undivided(plan):
+        print_line("time and money are divided over the suites by the rate of their first problems: this is the most")
+    for line in forecast.absent:
+        print_note(one_line(line))
     for row in forecast.models:
         if row.findings:
             print_note(f"{row.model}: {one_line(row.findings)}")

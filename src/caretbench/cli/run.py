@@ -33,7 +33,7 @@ def run(
     command_line: typer.Context,
     target: Annotated[
         str,
-        typer.Argument(help="Name of the suite, devbench for example; or a run file, FILE.toml.", metavar="SUITE|FILE"),
+        typer.Argument(help="Name of the suite; all: every suite; or a run file, FILE.toml.", metavar="SUITE|all|FILE"),
     ],
     model: Annotated[
         list[str] | None,
@@ -84,11 +84,12 @@ def run(
     Examples:
       caretbench run devbench -m gguf/smollm2 --limit 12
       caretbench run codevbench --project ~/code/project -m gguf/smollm2
+      caretbench run all -m server/MODEL@URL --minutes 20
     """
     source = Path(target) if target.endswith(".toml") else None
     if project is not None:
-        if source or options["data"]:
-            raise UsageError("--project: give it without --data, and with the name of a suite")
+        if source or options["data"] or target == "all":
+            raise UsageError("--project: give it without --data, and with the name of one suite")
         options["data"] = str(_build_project(target, project, quiet=as_json))
     config = (
         _config_from_file(source, model, grader_base_url, options, command_line)
@@ -112,10 +113,14 @@ def _with_limit(config: RunConfig, source: Path | None, points: float) -> RunCon
         UsageError: the number of problems is set elsewhere.
     """
     from caretbench.models import without_sending
-    from caretbench.reports.results.detection import begun_limit, detection_of
+    from caretbench.reports.results.detection import detection_of
     from caretbench.runs.forecast import forecast_run
+    from caretbench.runs.plans.config import ALL_SUITES
     from caretbench.runs.plans.plan import ResolvedRun
+    from caretbench.runs.suite_budgets import begun_limit
 
+    if len(config.suites) != 1 or config.suites[0].name == ALL_SUITES:
+        raise UsageError("--detect: give it with the name of one suite; --minutes N chooses for several")
     if source is not None or config.suites[0].limit is not None or config.suites[0].per_cell is not None:
         where = f"{source}, where limit is set" if source else "--limit or --per-cell"
         raise UsageError(f"--detect chooses the number of problems: it cannot be combined with {where}")
@@ -160,7 +165,7 @@ def _run(config: RunConfig, source: Path | None, *, html: bool, as_json: bool) -
         result = run_plan(plan, open_client, steps, _probe)
     complaints = [*result.complaints]
     if config.score:
-        complaints += _show(result, config, several=len(plan.benchmarks) > 1, html=html, as_json=as_json)
+        complaints += _show(result, config, several=plan.is_tolerant, html=html, as_json=as_json)
     exit_on_complaints(complaints)
 
 
@@ -230,11 +235,12 @@ def _config_from_options(
     Raises:
         UsageError: there is no such suite; an option is wrong.
     """
-    from caretbench.runs.plans.config import config_from_options
+    from caretbench.runs.plans.config import ALL_SUITES, config_from_options
     from caretbench.runs.plans.roles import GRADER_ROLE, group_by_role
     from caretbench.suites import load_suite
 
-    load_suite(suite)  # a misspelled name is reported before a missing key
+    if suite != ALL_SUITES:
+        load_suite(suite)  # a misspelled name is reported before a missing key
     named = group_by_role(models or (), [GRADER_ROLE])
     graders = named.get(GRADER_ROLE, [])
     if grader_base_url and not graders:

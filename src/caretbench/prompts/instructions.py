@@ -113,7 +113,8 @@ def instruction_fault(
         return None
     what = strategy.name if not strategy.takes_instructions else f"{client.name}, asked by {strategy.name},"
     return (
-        f"{what} has no place for an instruction, and {count} of {len(problems)} problems have one; ask without it "
+        f"{what} has no place for an instruction, and {count} of {len(problems)} problems have one; ask "
+        f"{'in a conversation (--prompt chat), ' if 'chat' in client.accepts else ''}without it "
         "(--instruction none), with it as a comment at the end of the prefix (--instruction comment), or both "
         "(--instruction none,comment)"
     )

@@ -23,7 +23,7 @@ from caretbench.reports.results.run_settings import (
     identity_of,
     selection_notes,
 )
-from caretbench.reports.strata import Stratum, has_verdicts, strata_of
+from caretbench.reports.strata import Stratum, strata_of
 from caretbench.reports.tables import (
     ReportTable,
     TableField,
@@ -33,6 +33,7 @@ from caretbench.reports.tables import (
     table_of,
     text_field,
 )
+from caretbench.runs.verdict import has_verdicts
 from caretbench.suites.base import Suite
 from caretbench.suites.suite_types import DEFAULT_STRATIFICATION, Stratification
 from caretbench.text_tables import counted, p_text

@@ -27,7 +27,7 @@ from caretbench.reports.tables import (
     text_field,
     title_field,
 )
-from caretbench.runs.run_folder import RunFolder
+from caretbench.runs.run_folder import RunFolder, absent_suites
 from caretbench.suites import suite_of_run
 
 
@@ -60,6 +60,8 @@ class Overview(ReportValue):
     suites: tuple[OverviewSuite, ...]
     unscored: tuple[str, ...] = ()
     """Names of the run folders without scores, which are in no table."""
+    absent: Mapping[str, str] = {}
+    """Reasons of the suites that could not be run, by name."""
 
     @property
     def baselines(self) -> list[str]:
@@ -96,6 +98,7 @@ def overview_of(root: Path, summaries: Mapping[Path, Summary], page: Path | None
             for name, folder in zip(names, folders, strict=True)
         ),
         unscored=tuple(folder.name for folder in _all_folders(root) if not RunFolder(folder).scores_path.exists()),
+        absent=absent_suites(root),
     )
 
 
@@ -211,7 +214,8 @@ def _answers(overview: Overview) -> list[str]:
 
 
 def _warnings(overview: Overview) -> list[str]:
-    missing = [f"{folder}: no answer is scored, so it is in no table." for folder in overview.unscored]
+    missing = [f"{name}: not run: {reason}" for name, reason in overview.absent.items()]
+    missing += [f"{folder}: no answer is scored, so it is in no table." for folder in overview.unscored]
     return missing + [f"{suite.title}: {text}" for suite in overview.suites for text in suite.warnings]
 
 

@@ -45,17 +45,10 @@ from caretbench.reports.results.problem_lists import (
     needed_problems,
 )
 from caretbench.reports.results.run_settings import model_order, model_variants, variant_titles
-from caretbench.reports.strata import (
-    SEPARATOR,
-    HeadlinePart,
-    Stratum,
-    has_verdicts,
-    headline_parts,
-    strata_of,
-    stratum_name,
-)
+from caretbench.reports.strata import SEPARATOR, HeadlinePart, Stratum, headline_parts, strata_of, stratum_name
 from caretbench.reports.summary import Column, ColumnPart, RateCell, SuiteTable, with_raw
 from caretbench.runs.user_metrics import USER_METRIC
+from caretbench.runs.verdict import has_verdicts
 from caretbench.suites import suite_errors, suite_of_run
 from caretbench.suites.base import Suite
 from caretbench.suites.suite_types import DEFAULT_STRATIFICATION, Headline, PaperTable, Stratification, SuiteChart

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from caretbench.languages import languages
 from caretbench.metrics.binning import bin_index, bin_title, quantile_bounds
-from caretbench.problem import Caret, CriterionCheck, PredicateCheck, Problem
+from caretbench.problem import Caret, Problem
 from caretbench.profiles import profile_named, rules_of
+from caretbench.runs.verdict import has_verdicts
 from caretbench.suites.suite_types import Stratification
 
 EVERY_LANGUAGE = "*"
@@ -88,14 +89,6 @@ def label_title(name: str) -> str:
 def stratum_name(names: Sequence[str]) -> str:
     """Return the name of a stratum: the titles of its labels."""
     return SEPARATOR.join(map(label_title, names))
-
-
-def has_verdicts(problem: Problem) -> bool:
-    """Return whether answers get a verdict; a problem that is only judged or measured does not count in coverage."""
-    return any(
-        check.counts if isinstance(check, PredicateCheck) else not isinstance(check, CriterionCheck)
-        for check in problem.checks
-    )
 
 
 def strata_of(problems: Sequence[Problem], profile: str, stratification: Stratification) -> tuple[Stratum, ...]:

@@ -67,6 +67,8 @@ class RunForecast:
     spent: float
     models: list[ModelForecast] = field(default_factory=list)
     judges: list[JudgeForecast] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)
+    """Suites that cannot be run or asked about, with the reasons."""
 
     @property
     def worst_cost(self) -> float:
@@ -92,6 +94,9 @@ def forecast_run(plan: ResolvedRun, opener: ClientOpener) -> RunForecast:
     found = RunForecast(plan_budget(plan).spent)
     with Clients(plan, opener) as clients:
         clients.check()
+        names = [benchmark.suite.name for benchmark in plan.benchmarks]
+        found.absent = [f"{name}: {reason}" for name, reason in plan.absent.items()]
+        found.absent += [f"{names[place]}: {reason}" for (_, place), reason in clients.refused.items()]
         coming: list[list[Problem]] = [[] for _ in plan.benchmarks]
         for part in (part for model in plan.models for part in clients.parts(model)):
             with clients.open_part(part) as tested_models:

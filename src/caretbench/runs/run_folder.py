@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -13,7 +14,15 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from caretbench.execution.execution_types import RunCosts
 from caretbench.file_locks import locked_folder
-from caretbench.files import DataError, describe_validation_error, read_appended, read_rows, write_document, write_rows
+from caretbench.files import (
+    DataError,
+    describe_validation_error,
+    read_appended,
+    read_rows,
+    write_atomically,
+    write_document,
+    write_rows,
+)
 from caretbench.problem import (
     SCHEMA_VERSION,
     Completion,
@@ -28,6 +37,7 @@ from caretbench.problem import (
 from caretbench.runs.keyed_scores import stored_completions
 from caretbench.suites.selection import Selection
 
+_ABSENT = "absent_suites.json"
 _NAMED_RUNS = 3
 """Maximum number of runs that an error names."""
 
@@ -130,6 +140,20 @@ class MissingJudgement(Row):
     def key(self) -> JudgementKey:
         """Key of the missing judgement."""
         return (self.problem_id, self.answer, self.grader, self.parameters, self.criterion, self.repeat)
+
+
+def absent_suites(root: Path) -> dict[str, str]:
+    """Return the reasons of the suites that the latest run of several in ``root`` could not run, by name."""
+    path = root / _ABSENT
+    return {str(name): str(reason) for name, reason in json.loads(path.read_bytes()).items()} if path.exists() else {}
+
+
+def write_absent(root: Path, reasons: Mapping[str, str]) -> None:
+    """Store the reasons of the suites that a run of several could not run; remove the file if there is none."""
+    if reasons:
+        write_atomically(root / _ABSENT, json.dumps(reasons, indent=2) + "\n")
+    else:
+        (root / _ABSENT).unlink(missing_ok=True)
 
 
 class RunFolder:

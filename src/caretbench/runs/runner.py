@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from caretbench.errors import UsageError, check_folder_is_writable
+from caretbench.errors import CaretBenchError, UsageError, check_folder_is_writable
 from caretbench.execution.cache.cache_folders import check_cache_is_writable
 from caretbench.execution.dispatcher import Dispatcher, open_executor
 from caretbench.judging.criteria import CriterionProblems
@@ -21,8 +24,9 @@ from caretbench.runs.plans.plan import ResolvedRun
 from caretbench.runs.plans.prices import CostBudget
 from caretbench.runs.plans.suite_settings import Benchmark
 from caretbench.runs.request_stage import StageCounts
-from caretbench.runs.run_folder import ModelInfo, RunFolder
+from caretbench.runs.run_folder import ModelInfo, RunFolder, write_absent
 from caretbench.runs.session import Clients, RunSession
+from caretbench.runs.suite_budgets import MEASURED, SuiteCost, divided, undivided, with_limits
 
 Probe = Callable[[ModelUnderTest], None]
 """Asks a model some short things before the run, and refuses one that does not answer."""
@@ -34,6 +38,8 @@ class RunResult:
 
     folders: list[RunFolder] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
+    seconds: dict[Path, float] = field(default_factory=dict)
+    """Time of each folder's answers, judgements and scores in this command, by the clock."""
 
 
 def run(
@@ -52,6 +58,42 @@ def run(
             "baselines alone need none: caretbench score SUITE"
         )
     progress = progress or Progress()
+    begun = undivided(plan)
+    if not begun or all((limit or 0) > MEASURED for limit in begun.values()):
+        return _run(with_limits(plan, {place: limit or 0 for place, limit in begun.items()}), opener, progress, probe)
+    return _run_within_budget(plan, begun, (opener, progress, probe))
+
+
+def _run_within_budget(
+    plan: ResolvedRun, begun: Mapping[int, int | None], tools: tuple[ClientOpener, Progress, Probe | None]
+) -> RunResult:
+    """Run some problems of each suite, divide what is left of time and money by their rate, and run the others."""
+    opener, progress, probe = tools
+    start = time.monotonic()
+    # After a stop the stored problems cost no time: further ones are measured.
+    tried = {place: (limit or 0) + MEASURED for place, limit in begun.items()}
+    result = _run(with_limits(plan, tried), opener, FolderProgress(progress, "measured"), probe)
+    folders = {benchmark.folder.path: place for place, benchmark in enumerate(plan.benchmarks)}
+    costs = {
+        folders[folder.path]: SuiteCost(result.seconds[folder.path] / MEASURED, stored_cost(folder) / tried[place])
+        for folder in result.folders
+        if (place := folders[folder.path]) in tried
+    }
+    config = plan.config
+    used = time.monotonic() - start - sum(result.seconds.values())  # what comes once
+    seconds = math.inf if config.minutes is None else config.minutes * 60 - used
+    dollars = math.inf if config.max_cost is None else config.max_cost
+    limits, difference = divided(plan, costs, seconds, dollars)
+    found = (
+        "all problems" if difference is None else f"a difference of {difference:.0%} is found in 8 of 10 comparisons"
+    )
+    for place, limit in limits.items():
+        name, count = plan.benchmarks[place].suite.name, len(plan.benchmarks[place].problems)
+        progress.note(f"{name}: {limit:,} of {count:,} problems, {costs[place].seconds:.2f} s each; {found}")
+    return _run(with_limits(plan, {**tried, **limits}), opener, progress, None)
+
+
+def _run(plan: ResolvedRun, opener: ClientOpener, progress: Progress, probe: Probe | None) -> RunResult:
     config = plan.config
     with ExitStack() as stack:
         clients = stack.enter_context(Clients(plan, opener))
@@ -63,21 +105,43 @@ def run(
         infos = clients.check()
         if config.probe and probe is not None:
             _probe(plan, clients, probe)
-        sessions = [
-            stack.enter_context(
-                RunSession(benchmark, executor if benchmark.execute else None, _progress_of(plan, benchmark, progress))
-            )
-            for benchmark in plan.benchmarks
-        ]
+        sessions = {}
+        for place, benchmark in enumerate(plan.benchmarks):
+            if infos[place]:
+                with _tolerating(plan, clients.refused, place):
+                    sessions[place] = stack.enter_context(
+                        RunSession(
+                            benchmark, executor if benchmark.execute else None, _progress_of(plan, benchmark, progress)
+                        )
+                    )
         baselines = [ModelInfo(model=name, source="baseline") for name in plan.baselines if config.score]
-        for session, asked in zip(sessions, infos, strict=True):
-            session.begin([*asked, *baselines])
+        for place, session in sessions.items():
+            session.begin([*infos[place], *baselines])
         budget = plan_budget(plan)
         result = RunResult(complaints=_generate(plan, clients, sessions, budget, progress))
-        answered = [session for session in sessions if _answered(session, plan.models)]
+        answered = {place: one for place, one in sessions.items() if _answered(one, plan.models)}
         result.complaints += _judge_and_score(plan, clients, answered, budget)
-        result.folders = [session.folder for session in answered]
+        refused = {
+            f"{plan.benchmarks[place].folder.path.name}{f', {title}' if title else ''}": reason
+            for (title, place), reason in clients.refused.items()
+        }
+        result.complaints += [f"{name}: {reason}" for name, reason in refused.items()]
+        result.folders = [one.folder for place, one in answered.items() if ("", place) not in clients.refused]
+        result.seconds = {one.folder.path: one.seconds for one in sessions.values()}
+        if plan.is_tolerant:
+            write_absent(config.root, {**plan.absent, **refused})
     return result
+
+
+@contextmanager
+def _tolerating(plan: ResolvedRun, refused: dict[tuple[str, int], str], place: int) -> Iterator[None]:
+    """Store an error about one of several suites; the others go on."""
+    try:
+        yield
+    except (CaretBenchError, OSError) as error:
+        if not plan.is_tolerant:
+            raise
+        refused["", place] = str(error)
 
 
 def _progress_of(plan: ResolvedRun, benchmark: Benchmark, progress: Progress) -> Progress:
@@ -96,8 +160,9 @@ def _executor(plan: ResolvedRun) -> Dispatcher | None:
 def _probe(plan: ResolvedRun, clients: Clients, probe: Probe) -> None:
     for model in plan.models:
         # The first part has the places in programs, if there are any: the probe is about a caret.
-        with clients.open_part(clients.parts(model)[0]) as tested_models:
-            probe(tested_models[0])
+        for part in clients.parts(model)[:1]:
+            with clients.open_part(part) as tested_models:
+                probe(tested_models[0])
 
 
 def plan_budget(plan: ResolvedRun) -> CostBudget:
@@ -114,7 +179,7 @@ def _answered(session: RunSession, models: Sequence[ModelPlan]) -> bool:
 
 
 def _generate(
-    plan: ResolvedRun, clients: Clients, sessions: Sequence[RunSession], budget: CostBudget, progress: Progress
+    plan: ResolvedRun, clients: Clients, sessions: Mapping[int, RunSession], budget: CostBudget, progress: Progress
 ) -> list[str]:
     """Generate the completions of each model in turn; return complaints."""
     complaints: list[str] = []
@@ -124,6 +189,8 @@ def _generate(
             if findings := getattr(client, "findings", None):
                 progress.note(f"{part.model.name}: {one_line(findings)}")
             for settings, tested_model in zip(part.suites, tested_models, strict=True):
+                if settings.place not in sessions:
+                    continue
                 title = part.model.name if settings.instruction is None else part.model.title
                 complaints += _generate_suite(title, tested_model, sessions[settings.place], budget)
             for line in getattr(client, "notices", ()):
@@ -145,7 +212,8 @@ def _generate_suite(title: str, tested_model: ModelUnderTest, session: RunSessio
     def report(added: int, tally: StageCounts) -> None:
         session.progress(f"answers of {title}", added, tally.requested, format_counts(tally))
 
-    tally = GenerationStage(session.benchmark.problems, session.folder, report).run(tested_model, budget)
+    with session.timed():
+        tally = GenerationStage(session.benchmark.problems, session.folder, report).run(tested_model, budget)
     return [*_missing(session, title, tally)]
 
 
@@ -191,9 +259,10 @@ def one_line(text: str, max_length: int = 300) -> str:
 
 
 def _judge_and_score(
-    plan: ResolvedRun, clients: Clients, sessions: Sequence[RunSession], budget: CostBudget
+    plan: ResolvedRun, clients: Clients, answered: Mapping[int, RunSession], budget: CostBudget
 ) -> list[str]:
     """Judge all answers, score, then judge by criteria that apply only to passed answers; return complaints."""
+    sessions = answered.values()
     parts = {session: plan.criterion_batches(session.benchmark) for session in sessions if plan.judges}
     last = {session: [part for part in found if part.criterion.only] for session, found in parts.items()}
     first = {session: [part for part in parts[session] if part not in last[session]] for session in parts}
@@ -201,9 +270,12 @@ def _judge_and_score(
     first = {session: found for session, found in first.items() if found or not last[session]}
     last = {session: found for session, found in last.items() if found}
     complaints = _judge(plan, clients, first, budget)
-    for session in sessions if plan.config.score else ():
-        session.add_baselines(plan.baselines)
-        session.score()
+    for place, session in answered.items() if plan.config.score else ():
+        with _tolerating(plan, clients.refused, place), session.timed():
+            session.add_baselines(plan.baselines)
+            session.score()
+    failed = [answered[place] for _, place in clients.refused if place in answered]
+    last = {session: found for session, found in last.items() if session not in failed}
     return complaints + _judge(plan, clients, last, budget)
 
 
@@ -222,7 +294,8 @@ def _judge(
                         prices={judge.name: plan.price(judge)}, budget=budget, report=session.progress,
                         controls=benchmark.suite.caret_controls,
                     )  # fmt: skip
-                    results = judge_parts(session.folder, ours, [(judge.name, client)], settings)
+                    with session.timed():
+                        results = judge_parts(session.folder, ours, [(judge.name, client)], settings)
                 except NothingToJudgeError as error:
                     session.progress.note(f"{judge.name}: {error}")
                     continue

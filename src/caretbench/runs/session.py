@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -9,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import NamedTuple, Self
 
-from caretbench.errors import UsageError
+from caretbench.errors import DataError, UsageError
 from caretbench.execution.costs import CostMeter
 from caretbench.execution.dispatcher import AnyExecutor, Dispatcher
 from caretbench.execution.execution_types import RunCosts
@@ -21,7 +22,7 @@ from caretbench.files import write_atomically
 from caretbench.models import ClientOpener, ModelClient
 from caretbench.problem import Problem
 from caretbench.progress import Progress
-from caretbench.prompts import choose, preprocessor
+from caretbench.prompts import AUTO, choose, preprocessor
 from caretbench.prompts.instructions import BLIND, instruction_fault, instruction_placement
 from caretbench.runs.generate import ModelUnderTest
 from caretbench.runs.plans.model_plan import JudgePlan, ModelPlan
@@ -46,6 +47,17 @@ class RunSession:
         self.folder = benchmark.folder
         self._executor = executor
         self.progress = progress
+        self.seconds = 0.0
+        """Time of this command's answers, judgements and scores, by the clock."""
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Add the time of the block to :attr:`seconds`."""
+        begin = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds += time.monotonic() - begin
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -226,6 +238,8 @@ class Clients:
         self._opener = opener
         self._stack = ExitStack()
         self._held: dict[str, ModelClient] = {}
+        self.refused: dict[tuple[str, int], str] = {}
+        """Reasons of the suites, by place, that a model (by title; empty: any model) cannot be asked about."""
 
     def __enter__(self) -> Clients:
         return self
@@ -258,7 +272,11 @@ class Clients:
         Raises:
             UsageError: some problems of a suite are questions, and others are not.
         """
-        settings = [*suite_settings(model, self._plan.models, self._plan.benchmarks)]
+        settings = [
+            one
+            for one in suite_settings(model, self._plan.models, self._plan.benchmarks)
+            if not {("", one.place), (model.title, one.place)} & self.refused.keys()
+        ]
         chosen = {kind: tuple(one for one in settings if one.questions is kind) for kind in (False, True)}
         uncut = replace(model, options=model.options.model_copy(update={"uncut": True}))
         return [ModelPart(uncut if kind else model, suites) for kind, suites in chosen.items() if suites]
@@ -280,7 +298,11 @@ class Clients:
             strategy = choose(client, settings.prompt, questions=settings.questions)
         except UsageError as error:
             raise UsageError(f"{where}: {error}" if where else str(error)) from None
-        if fault := instruction_fault(strategy, client, settings.instruction, benchmark.problems):
+        fault = instruction_fault(strategy, client, settings.instruction, benchmark.problems)
+        if fault and settings.prompt in (None, AUTO) and "chat" in client.accepts:
+            # The instruction is what such a suite is about, and only a conversation has a place for it.
+            strategy, fault = choose(client, "chat"), None
+        if fault:
             raise UsageError(f"{where or model.name}: {fault}")
         return ModelUnderTest(
             name=model.name,
@@ -296,22 +318,38 @@ class Clients:
             price=self._plan.price(model),
         )
 
+    @contextmanager
+    def _refusing(self, title: str, place: int) -> Iterator[None]:
+        """Store an error about a suite of several in :attr:`refused`; a prompt that the suite names must be right."""
+        try:
+            yield
+        except (UsageError, DataError) as error:
+            if not self._plan.is_tolerant or self._plan.benchmarks[place].prompt is not None:
+                raise
+            self.refused[title, place] = str(error)
+
     def check(self) -> list[list[ModelInfo]]:
         """Open every model and judge once; return the manifest entries of the models, a list for each suite.
+
+        In a run of several suites, what does not fit is stored in :attr:`refused`.
 
         Raises:
             UsageError: client and settings do not fit together, or a folder contains another run.
         """
-        for benchmark in self._plan.benchmarks:
-            manifest_of_session(benchmark)
+        for place, benchmark in enumerate(self._plan.benchmarks):
+            with self._refusing("", place):
+                manifest_of_session(benchmark)
         everybody: list[ModelPlan | JudgePlan] = [*self._plan.models, *self._plan.judges]
         for model_or_judge in everybody:
             self._plan.price(model_or_judge)
         infos: list[list[ModelInfo]] = [[] for _ in self._plan.benchmarks]
         for part in (part for model in self._plan.models for part in self.parts(model)):
-            with self.open_part(part) as tested_models:
-                for settings, tested_model in zip(part.suites, tested_models, strict=True):
-                    infos[settings.place].append(tested_model.info)
+            with self.open_client(part.model) as client:
+                for settings in part.suites:
+                    with self._refusing(part.model.title, settings.place):
+                        infos[settings.place].append(self._model_under_test(part.model, client, settings).info)
+        if self.refused and not any(infos):
+            raise UsageError("; ".join(self.refused.values()))
         for judge in self._plan.judges:
             with self.open_client(judge) as client:
                 if "chat" not in client.accepts:

@@ -13,7 +13,16 @@ from caretbench.execution.scan.dead_checks import program_flags
 from caretbench.execution.scan.tamper import SCAN_VERSION, tamper_flags
 from caretbench.execution.toolchain_tables import toolchain_table
 from caretbench.extraction.policies import MAX_RAW_CHARACTERS, TOO_SLOW, Policy, length_refusal
-from caretbench.problem import Caret, CompletionKey, InlineSplice, Problem, Profile, Score
+from caretbench.problem import (
+    Caret,
+    CompletionKey,
+    CriterionCheck,
+    InlineSplice,
+    PredicateCheck,
+    Problem,
+    Profile,
+    Score,
+)
 from caretbench.profiles import ProfileRules, rules_of
 
 # Rows are read by people, and a compiler can print megabytes for each of 9,000 answers.
@@ -116,6 +125,14 @@ class CountedResult(NamedTuple):
 def needs_execution(problem: Problem) -> bool:
     """Return whether a program must run to check an answer to the problem (predicates need none)."""
     return any(check.kind in ("program", "cases", "tests") for check in problem.checks)
+
+
+def has_verdicts(problem: Problem) -> bool:
+    """Return whether answers get a verdict; a problem that is only judged or measured does not count in coverage."""
+    return any(
+        check.counts if isinstance(check, PredicateCheck) else not isinstance(check, CriterionCheck)
+        for check in problem.checks
+    )
 
 
 def inserted_text(text: str | None, problem: Problem, policy: Policy) -> str | None:

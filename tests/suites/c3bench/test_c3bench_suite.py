@@ -11,7 +11,7 @@ import pytest
 from benchmarks.chat_noise import Case, noises
 from caretbench.build import load_builder
 from caretbench.problem import PredicateCheck, Problem
-from caretbench.reports.strata import has_verdicts
+from caretbench.runs.verdict import has_verdicts
 from caretbench.suites import load_suite
 from caretbench.suites.baselines import baseline_completions
 from caretbench.suites.c3bench.build.builder import repeated_sources

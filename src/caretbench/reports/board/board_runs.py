@@ -20,8 +20,8 @@ from caretbench.reports.results.answer_counts import model_usage
 from caretbench.reports.results.problem_lists import excluded_ids, find_excluded_problems
 from caretbench.reports.results.run_settings import ModelKey, identity_of, selection_options, variant_titles
 from caretbench.reports.run_summary import load_run_folder
-from caretbench.reports.strata import has_verdicts
 from caretbench.runs.run_folder import RunFolder
+from caretbench.runs.verdict import has_verdicts
 
 RECORDED = "recorded"
 """Kind of prompt of answers that were not asked for here."""

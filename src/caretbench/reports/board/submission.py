@@ -23,11 +23,11 @@ from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.answer_counts import incomplete_warnings
 from caretbench.reports.results.problem_lists import excluded_ids, find_excluded_problems
 from caretbench.reports.run_summary import load_run_folder
-from caretbench.reports.strata import has_verdicts
 from caretbench.runs.plans.config import RunConfig, SuiteConfig
 from caretbench.runs.plans.plan import ResolvedRun
 from caretbench.runs.recorded import score_recorded
 from caretbench.runs.run_folder import Manifest, RunFolder
+from caretbench.runs.verdict import has_verdicts
 from caretbench.suites import load_problems, load_suite
 from caretbench.suites.validity import verdicts_path
 

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import combinations, islice
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from caretbench.errors import DataError
 from caretbench.metrics.paired import is_decidable
 from caretbench.metrics.power import SPREAD, planned_problems, power_of
 from caretbench.metrics.resampling import units_of
-from caretbench.problem import Problem
 from caretbench.reports.frame import LoadedRun, load_run
 from caretbench.reports.results.paired_models import model_rates, paired_tests
 from caretbench.reports.results.run_settings import IncomparableError
-from caretbench.reports.strata import has_verdicts
 from caretbench.runs.plans.suite_settings import Benchmark
 from caretbench.runs.run_folder import RunFolder
+from caretbench.runs.suite_budgets import group_sizes, stored_manifest
+from caretbench.runs.verdict import has_verdicts
 from caretbench.text_tables import counted
 
 _MAX_PAIRS = 10
@@ -66,39 +65,10 @@ def detection_of(benchmark: Benchmark, difference: float, stored: Iterable[Path]
     return Detection(planned and math.ceil(planned * available / len(decided)), basis)
 
 
-def begun_limit(benchmark: Benchmark) -> int | None:
-    """Return the limit with which the benchmark's own folder was begun on these data; None if there is none."""
-    wanted = benchmark.selection.select, benchmark.selection.seed
-    manifest = _manifest(benchmark, benchmark.folder.path) or {}
-    limits = [
-        one.get("limit")
-        for one in manifest.get("selections") or []
-        if (one.get("select"), one.get("seed", 0)) == wanted
-    ]
-    return limits[-1] if limits else None
-
-
-def group_sizes(problems: Sequence[Problem]) -> list[int]:
-    """Return the numbers of problems of the independent groups, as comparisons form them."""
-    clusters = [problem.cluster for problem in problems]
-    overlaps = [problem.overlap_group or problem.id for problem in problems]
-    return [round(size) for size in units_of([0.0] * len(problems), clusters, overlaps).sizes]
-
-
-def _manifest(benchmark: Benchmark, folder: Path) -> dict[str, Any] | None:
-    """Return the manifest of a run on the same suite and data; None for others, and what cannot be read."""
-    try:
-        manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_bytes())
-        same = (manifest["suite"], manifest["data"]["hash"]) == (benchmark.suite.name, benchmark.data.hash)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return manifest if same else None
-
-
 def _same_data(benchmark: Benchmark, stored: Iterable[Path]) -> Iterator[LoadedRun]:
     """Yield the readable runs of the same suite, data and profile; what cannot be read is another command's matter."""
     for folder in sorted(stored):
-        if _manifest(benchmark, folder) is None:
+        if stored_manifest(benchmark, folder) is None:
             continue
         try:
             run = load_run(folder, RunFolder(folder).problems())

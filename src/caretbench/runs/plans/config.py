@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
@@ -68,6 +68,9 @@ InstructionModes = Annotated[tuple[InstructionMode, ...], BeforeValidator(_modes
 
 MetricFunction = Callable[[str, Problem], float]
 """Metric of a user: a function of the inserted text and the problem, with a result from 0 to 1."""
+
+ALL_SUITES: Final = "all"
+"""Name of an entry of ``suites`` that stands for every suite whose problems are on this machine."""
 
 Spec = Annotated[str, AfterValidator(_model_name)]
 """PROVIDER/MODEL."""
@@ -144,6 +147,7 @@ class SuiteConfig(_Table):
 class RunConfig(_Table):
     """Configuration of one run. ``max_cost`` is in US dollars, over all models, judges and folders.
 
+    ``minutes``, or ``max_cost`` with several suites, is divided over the suites that have no number of problems.
     Without ``output``, a run file writes below ``runs/STEM``, and other runs to ``runs/SUITE-DATA-PROFILE``. With one
     suite and no ``folder`` of its own, ``output`` is the run's folder unless ``together`` makes it hold folders.
     """
@@ -157,6 +161,7 @@ class RunConfig(_Table):
     criterion: str | None = None
     prices: Path | dict[str, Price] | None = None
     max_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    minutes: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     output: Path | None = None
     together: bool = False
     """True if ``output`` is a folder of run folders."""
@@ -174,7 +179,8 @@ class RunConfig(_Table):
     @property
     def root(self) -> Path:
         """Folder that contains the folders of several suites."""
-        return self.output or Path("runs")
+        everything = any(entry.name == ALL_SUITES for entry in self.suites)
+        return self.output or Path("runs", *([ALL_SUITES] if everything else []))
 
     @classmethod
     def load(cls, path: Path, **changes: Any) -> RunConfig:

@@ -86,7 +86,10 @@ OPTIONS: Final = (
     Option("criterion", str, "Criterion of the judges: a name or a TOML file. Default: the one of the suite and "
            "profile.", "run", help_group=JUDGING),
     Option("max_cost", float, "Maximum cost of the whole run in US dollars; stops before a request that could exceed "
-           "it. Default: no limit.", "run", minimum=0, help_group=COST),
+           "it. Divided over several suites, as --minutes. Default: no limit.", "run", minimum=0, help_group=COST),
+    Option("minutes", float, "Time of the whole run. The rate of 8 problems of each suite gives the number of its "
+           "problems, so that all suites find the same difference. Default: no limit.", "run", metavar="N",
+           help_group=COST),
     Option("baseline", str, "Baselines next to the models: reference,empty for example, or none. Default: all of the "
            "suite.", "run", field="baselines", metavar="NAMES", help_group=SCORING),
     Option("local_only", bool, "Refuse every model that is not on this machine.", "run", flags=("--local-only",),

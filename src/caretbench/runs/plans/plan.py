@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
-from caretbench.errors import DataError, UsageError
+from caretbench.errors import CaretBenchError, DataError, UsageError
 from caretbench.files import read_packaged_toml
 from caretbench.judging.criteria import CriterionProblems, problems_by_criterion
 from caretbench.judging.criteria import criterion as find_criterion
@@ -18,6 +18,7 @@ from caretbench.models import AccessCheck, ClientOptions, Sampling, unchecked
 from caretbench.prompts.instructions import BLIND, AskingMode
 from caretbench.redaction import redact
 from caretbench.runs.plans.config import (
+    ALL_SUITES,
     TESTED_MODEL_OPTIONS,
     JudgeConfig,
     ModelConfig,
@@ -31,7 +32,10 @@ from caretbench.runs.plans.model_plan import JudgePlan, ModelPlan
 from caretbench.runs.plans.prices import Price, Prices
 from caretbench.runs.plans.roles import RESERVED_ROLES, refuse_remote
 from caretbench.runs.plans.suite_settings import Benchmark, baseline_names, check_model, check_suite_prompt
-from caretbench.suites import baselines_of_run
+from caretbench.suites import baselines_of_run, suite_names
+
+ALL_LIMIT: Final = 100
+"""Number of problems of each suite in a run of all of them, where nothing else bounds it: SAFIM alone has 17,000."""
 
 
 class SamplingPreset(NamedTuple):
@@ -75,6 +79,13 @@ class ResolvedRun:
     judges: Sequence[JudgePlan]
     prices: Prices
     baselines: Sequence[str]
+    absent: Mapping[str, str] = field(default_factory=dict)
+    """Suites that ``all`` names and that cannot run here, each with the reason and the command that helps."""
+
+    @property
+    def is_tolerant(self) -> bool:
+        """Return whether the run goes on where one of its suites fails."""
+        return len(self.benchmarks) + len(self.absent) > 1
 
     @classmethod
     def from_config(
@@ -97,11 +108,18 @@ class ResolvedRun:
         # Access first: loading data takes seconds, and a missing key ends the run anyway.
         for one in everybody:
             check_access(one.spec, one.options)
-        alone = len(config.suites) == 1 and not config.together
-        benchmarks = [
-            places.of(f"suites.{number}", lambda entry=entry: _benchmark(config, entry, alone=alone))
-            for number, entry in enumerate(config.suites)
-        ]
+        everything = any(entry.name == ALL_SUITES for entry in config.suites)
+        alone = len(config.suites) == 1 and not config.together and not everything
+        benchmarks: list[Benchmark] = []
+        absent: dict[str, str] = {}
+        for number, entry in enumerate(config.suites):
+            if entry.name == ALL_SUITES:
+                found, absent = _every_benchmark(config, entry)
+                benchmarks += found
+            else:
+                benchmarks.append(
+                    places.of(f"suites.{number}", lambda entry=entry: _benchmark(config, entry, alone=alone))
+                )
         for number, benchmark in enumerate(benchmarks):
             places.of(f"suites.{number}.prompt", lambda benchmark=benchmark: check_suite_prompt(benchmark))
         plan = cls(
@@ -111,6 +129,7 @@ class ResolvedRun:
             judges,
             _prices(config.prices),
             baseline_names(config.baselines, [benchmark.suite for benchmark in benchmarks]),
+            absent,
         )
         plan._check()
         return plan
@@ -224,6 +243,26 @@ def _benchmark(config: RunConfig, entry: SuiteConfig, *, alone: bool) -> Benchma
     output = root / entry.folder if entry.folder else config.output if alone else None
     benchmark = Benchmark.from_config(entry, execute=config.execute, output=output, root=root)
     return benchmark._replace(adds=config.add)
+
+
+def _every_benchmark(config: RunConfig, entry: SuiteConfig) -> tuple[list[Benchmark], dict[str, str]]:
+    """Return the benchmarks of all suites with these settings, and the reasons of those that cannot run here.
+
+    Raises:
+        UsageError: none can.
+    """
+    bounded = entry.limit or entry.per_cell or config.minutes or config.max_cost is not None
+    limit = entry.limit if bounded else ALL_LIMIT
+    found, absent = [], {}
+    for name in suite_names():
+        own = entry.model_copy(update={"name": name, "limit": limit, "folder": None})
+        try:
+            found.append(_benchmark(config, own, alone=False))
+        except CaretBenchError as error:
+            absent[name] = str(error).removeprefix(f"{name}: ")
+    if not found:
+        raise UsageError(f"no suite can run: {'; '.join(dict.fromkeys(absent.values()))}")
+    return found, absent
 
 
 def _model(places: _Places, number: int, entry: ModelConfig, defaults: RequestConfig) -> ModelPlan:
