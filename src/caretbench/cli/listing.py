@@ -99,9 +99,18 @@ def _data_tables(suite_name: str, data: str) -> Sequence[Table]:
 
 def _print_suites(suites: Sequence[Suite], *, as_json: bool) -> None:
     if as_json:
-        print_json([{"suite": one.name, "about": one.about, "labels": list(one.strata)} for one in suites])
+        print_json(
+            [
+                {"suite": one.name, "about": one.about, "needs": one.needs, "cpu_minutes": one.cpu_minutes}
+                | {"labels": list(one.strata)}
+                for one in suites
+            ]
+        )
         return
-    print_table([[one.name, one.about] for one in suites], ("suite", "measures"))
+    rows = [
+        [one.name, one.about, one.needs, "" if one.cpu_minutes is None else f"{one.cpu_minutes:g}"] for one in suites
+    ]
+    print_table(rows, ("suite", "measures", "needs", "CPU minutes, 100 problems"))
 
 
 def _counts(problems: Sequence[Problem], label: str) -> Counter[str]:

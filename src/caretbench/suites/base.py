@@ -52,6 +52,10 @@ class Suite(ABC):
     """Printed name."""
     about: ClassVar[str]
     """One-line description."""
+    needs: ClassVar[str] = ""
+    """Requirements of a run other than a model, in a few words."""
+    cpu_minutes: ClassVar[float | None] = None
+    """CPU minutes of 100 problems for one model and the baselines, without the model; None: not measured."""
     strata: ClassVar[tuple[str, ...]]
     """Labels that break results down and that ``--select`` accepts; the main one first."""
 

@@ -68,6 +68,8 @@ class C3BenchSuite(Suite):
     name = SUITE
     title = "C3-Bench"
     about = "completion under an instruction: how to implement, checked by tests and predicates; how much to write"
+    needs = "Python, Java, JavaScript, TypeScript, Go"
+    cpu_minutes = 0.7
     further_data = "caretbench build c3bench SOURCE"
     strata = ("task", "category", "language", "extraction", "rewrite", "instruction_by", "author")
     stratification = Stratification(

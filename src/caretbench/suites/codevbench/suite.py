@@ -64,6 +64,8 @@ class CodevBench(Suite):
     name = "codevbench"
     title = "Codev-Bench"
     about = "blocks of repositories that unit tests execute, in four scenarios of a developer"
+    needs = "Python"
+    cpu_minutes = 0.1
     further_data = "caretbench build codevbench SOURCE"
     strata = ("scenario", "block", "cut", "answer", "block_class", "line", "language", "project", "tests_by", "age",
               "call_depth")  # fmt: skip

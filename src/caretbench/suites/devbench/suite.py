@@ -64,6 +64,8 @@ class DevBench(Suite):
     name = "devbench"
     title = "DevBench"
     about = "six developer-derived categories in six languages, checked by execution and similarity"
+    needs = "compilers of six languages"
+    cpu_minutes = 0.7
     further_data = "--data released"
     profile_rules = DevBenchProfile
     strata = ("language", "category", "mode", "boundary", "direction", "kind", "band", "generator", "generator_family",

@@ -47,6 +47,8 @@ class Efcb(Suite):
     name = NAME
     title = "EFCB"
     about = "questions about merged changes: which patch, which lines, which description; nothing is run"
+    needs = "nothing; a judge for texts"
+    cpu_minutes = 0.1
     further_data = "caretbench build efcb SOURCE"
     strata = ("task", "tier", "repository", "language", "query", "rotation")
     stratification = Stratification(

@@ -189,6 +189,7 @@ def _suite_class(name: str) -> type[FimSuite]:
             "name": name,
             "title": about.title,
             "about": about.about,
+            "needs": f"caretbench pull {name}" if about.url else "its data: --data PATH",
             "strata": labels,
             "about_data": about,
             "profile_rules": type(f"{class_name}Profile", (FimProfile,), {"policy": _policy_rule(about.paper_policy)}),

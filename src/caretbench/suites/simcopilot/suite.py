@@ -52,6 +52,8 @@ class SimCopilot(Suite):
     name = "simcopilot"
     title = "SimCopilot"
     about = "infill and completion inside real programs, stratified by construct and distance"
+    needs = "Python and Java"
+    cpu_minutes = 1.2
     further_data = "--data released"
     strata = ("language", "mode", "constructs", "block", "project")
     stratification = Stratification(
