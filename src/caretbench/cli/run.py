@@ -83,7 +83,6 @@ def run(
 
     Examples:
       caretbench run devbench -m gguf/smollm2 --limit 12
-      caretbench run codevbench --project ~/code/project -m gguf/smollm2
       caretbench run all -m server/MODEL@URL --minutes 20
     """
     source = Path(target) if target.endswith(".toml") else None

@@ -42,7 +42,9 @@ def undivided(plan: ResolvedRun) -> dict[int, int | None]:
     return {
         place: begun_limit(benchmark)
         for place, benchmark in enumerate(plan.benchmarks)
-        if benchmark.selection.limit is None and benchmark.selection.per_cell is None
+        if benchmark.selection.limit is None
+        and benchmark.selection.per_cell is None
+        and len(benchmark.problems) > MEASURED
     }
 
 
