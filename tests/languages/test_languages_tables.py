@@ -93,7 +93,7 @@ def test_a_table_goes_on_from_another_one() -> None:
 
 def test_what_is_not_there_is_none() -> None:
     assert language_file("cobol", "language.toml") is None
-    assert read_table("go", "projects", ProjectTable) is None
+    assert read_table("go", "versions", ProjectTable) is None
     assert folder_node_kinds("cobol") == NodeKinds()
 
 

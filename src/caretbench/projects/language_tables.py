@@ -19,7 +19,7 @@ class InstrumentationTable(LanguageTable):
     the log file. ``definition_position``: at the head or foot of the file, or before its first statement.
     ``excluded_nodes`` get no call; nor do nodes after one of ``attached_nodes``. ``leading_strings``: strings at the
     head of a block are docstrings or directives, and stay first. ``constant_header`` matches the header of functions
-    evaluated at compile time, which get no calls.
+    evaluated at compile time, which get no calls. ``imports`` are those of the definition, behind the file's package.
     """
 
     call: str
@@ -29,6 +29,7 @@ class InstrumentationTable(LanguageTable):
     attached_nodes: frozenset[str] = frozenset()
     leading_strings: bool = False
     constant_header: str | None = None
+    imports: str = ""
 
 
 class TestCommand(LanguageTable):

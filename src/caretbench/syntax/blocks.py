@@ -38,6 +38,7 @@ def statement_lists(root: tree_sitter.Node, language: str) -> list[StatementList
     kinds = node_kinds(language)
     no_statements = kinds.comments | kinds.directives | kinds.case_labels | {"ERROR"}
     skipped = {node.id for node in found.get("not_statement", [])}
+    inner = {node.id for node in found.get("inner", [])}
     lists = []
     for node in found.get("statements", []):
         spans = [
@@ -45,7 +46,8 @@ def statement_lists(root: tree_sitter.Node, language: str) -> list[StatementList
             for child in node.named_children
             if child.type not in no_statements and child.id not in skipped and child.end_byte > child.start_byte
         ]
-        lists.append(StatementList(Span(node.start_byte, node.end_byte), tuple(spans)))
+        around = node.parent if node.id in inner and node.parent is not None else node
+        lists.append(StatementList(Span(around.start_byte, around.end_byte), tuple(spans)))
     return sorted(lists, key=lambda one: (one.span.start, -one.span.end))
 
 

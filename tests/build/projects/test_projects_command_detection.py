@@ -45,6 +45,7 @@ KINDS = {
     "make test": ({"Makefile": "all:\n\ntest: all\n\ttrue\n"}, "cpp", "make test"),
     "make check": ({"GNUmakefile": "check:\n\ttrue\n"}, "java", "make check"),
     "dotnet": ({"shop/shop.csproj": ""}, "csharp", "dotnet test"),
+    "go": ({"go.mod": "", "a.go": "", "a_test.go": ""}, "go", "go test"),
     "cargo": ({"Cargo.toml": "", "src/lib.rs": "", "Makefile": "test:\n"}, "rust", "cargo test"),
 }
 

@@ -162,6 +162,28 @@ public class Prices {
 }
 """
 
+GO = """\
+// package shop sells.
+package shop
+
+type Prices struct{ Rate int }
+
+func (p *Prices) Of(x int) (int, error) {
+	y := p.Rate
+	switch {
+	case x == 0:
+		y = 1
+	default:
+		y += x
+	}
+	if x < 0 {
+		return 0, nil
+	} else if add := func(z int) int { return z + 1 }; x > 1 {
+		return add(y), nil
+	}
+	return y, nil
+}
+"""
 RUST = """\
 //! Prices.
 #![allow(dead_code)]
@@ -192,7 +214,7 @@ fn never(mut x: i64) -> i64 {
 
 SOURCES = {
     "a.py": PYTHON, "shop/Prices.java": JAVA, "a.js": JAVASCRIPT, "a.ts": TYPESCRIPT, "a.hpp": CPP, "A.cs": CSHARP,
-    "src/lib.rs": RUST,
+    "src/lib.rs": RUST, "shop.go": GO,
 }  # fmt: skip
 
 
@@ -204,7 +226,7 @@ def test_files_with_marks_are_well_formed_and_lose_nothing(path: str) -> None:
     text = marked.content.decode()
     table = instrumentation_table(source.language)
     assert table is not None
-    definition = (table.definition.splitlines() or [""])[-1][:20].replace("@file", "7")
+    definition = (table.definition.splitlines() or [""])[-1].replace("@file", "7")[:20]
     assert definition in text or source.language == "cpp"
     assert len(marked.spans) >= 3
     starts = [span.start for span in marked.spans]
@@ -346,7 +368,16 @@ CPP_TEST = '#include "a.hpp"\nint main() { return used(2) == 6 && twice(2) == 4 
 CARGO = '[package]\nname = "shop"\nversion = "0.1.0"\nedition = "2021"\n'
 RUST_TEST = "#[test]\nfn prices() { assert_eq!(shop::Prices { rate: 3 }.of(2), 9); }\n"
 
+GO_TEST = (
+    'package shop\n\nimport "testing"\n\nfunc TestOf(t *testing.T) {\n'
+    "\tif y, _ := (&Prices{Rate: 3}).Of(2); y != 6 {\n\t\tt.Fatal(y)\n\t}\n}\n"
+)
+
 PROJECTS = {
+    "shop.go": (
+        "go", {"go.mod": "module shop\n", "shop_test.go": GO_TEST}, ("sh", "-c", "GOCACHE=/tmp/go go test -vet=off ."),
+        ("y := p", "y += x", "return add", "return z"), ("y = 1", "return 0", "return y, nil"),
+    ),
     "src/lib.rs": (
         "cargo", {"Cargo.toml": CARGO, "tests/prices.rs": RUST_TEST},
         ("sh", "-c", "cargo test --offline --quiet --tests"),

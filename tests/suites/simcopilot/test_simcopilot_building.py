@@ -293,6 +293,35 @@ mod tests {
     }
 }
 """
+_GO = """\
+package shop
+
+import "strings"
+
+// Total is the sum of all orders, of which the large ones are a tenth cheaper.
+func Total(orders []int, limit int) int {
+	found := 0
+	for _, order := range orders {
+		if order > limit {
+			found += order * 9 / 10
+		} else {
+			found += order
+		}
+	}
+	return found + len(strings.TrimSpace(" "))
+}
+"""
+_GO_TEST = """\
+package shop
+
+import "testing"
+
+func TestTotal(t *testing.T) {
+	if Total([]int{10, 200, 30}, 100) != 220 {
+		t.Fatal("a wrong sum")
+	}
+}
+"""
 _CSHARP = """\
 public static class Shop {
     public static int Total(int[] orders, int limit) {
@@ -332,6 +361,11 @@ _RUN = {
     "cargo test": (
         {"Cargo.toml": '[package]\nname = "shop"\nversion = "0.1.0"\nedition = "2021"\n', "src/lib.rs": _RUST},
         ("cargo", "rustc"),
+        1,
+    ),
+    "go test": (
+        {"go.mod": "module example.org/shop\n\ngo 1.18\n", "shop.go": _GO, "shop_test.go": _GO_TEST},
+        ("go",),
         1,
     ),
     "node --test": ({"shop.js": JS, "shop.test.js": JS_TEST}, ("node",), 1),

@@ -40,11 +40,11 @@ _CTEST_ENDS = re.compile(r"^ *\d+/\d+ Test +#(\d+): ", re.MULTILINE)
 _MIN_BEGINNING = 6
 _MIN_WORD = 4
 _FAILED = re.compile(
-    r"^(?:not ok \d+ (?:- )?|✖ (?!failing tests)|\s*✘ \[fail\]: |\s*FAIL\s+)"
+    r"^(?:not ok \d+ (?:- )?|\s*--- FAIL: |✖ (?!failing tests)|\s*✘ \[fail\]: |\s*FAIL\s+)"
     r"(?!.*# (?:TODO|SKIP)\b)(\S.*?)(?: [#(].*)?$",
     re.MULTILINE | re.IGNORECASE,
 )
-"""Failed tests in the output of runners: TAP, node, ava, uvu, and vitest on standard error."""
+"""Failed tests in the output of runners: TAP, go test, node, ava, uvu, and vitest on standard error."""
 _MOCHA = re.compile(r"^ +\d+ failing\n(?P<list>.*)", re.MULTILINE | re.DOTALL)
 _MOCHA_TEST = re.compile(r"^  \d+\) ((?:.*\n){0,20}?.*?):$", re.MULTILINE)
 """Failed tests at the end of mocha's output: the titles of suites and test on lines of their own, then a colon."""

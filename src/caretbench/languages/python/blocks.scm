@@ -1,5 +1,6 @@
 ; Candidates for holes, and constructs around them. `.first` and `.last` end a span at two nodes; @statements
-; are lists of statements; @bodied marks what stands around a body and owns its closing token.
+; are lists of statements, @inner those whose brackets are the node's around them; @bodied marks what stands around a
+; body and owns its closing token.
 (function_definition body: (block) @function_body)
 (if_statement condition: (_) @if_condition)
 (if_statement consequence: (block) @if_body)

@@ -6,6 +6,7 @@ the walk, when every declaration is known.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from typing import Final, Literal, get_args
@@ -73,6 +74,8 @@ def scoping_rules_of(language: str) -> ScopingRules:
     """
     return _read(language_named(language).name)
 
+
+_VERSION: Final = re.compile(r"/v\d+$|\.v\d+$")
 
 # Below this depth, which only generated text reaches, a subtree is read as a flat list of names.
 MAX_DEPTH = 300
@@ -316,6 +319,8 @@ class FileSymbols(ControlFlow):
         if self.rules.separate_methods and binding in {"function", "method"}:
             site.key = f"{site.name}()"
         target = target or self.imported.get(node.id)
+        if target is not None and "/" in site.name:  # an import of Go binds the last part, without the version
+            site.name = site.key = _VERSION.sub("", site.name).rpartition("/")[2]
         self.written.append((site, self.scope, part, self._types, target))
         self.flow.add(site)
 

@@ -165,6 +165,15 @@ def test_the_choice_hangs_on_the_seed_alone() -> None:
     assert len(first) == 12
 
 
+def test_groups_that_overlap_are_drawn_from_in_turn() -> None:
+    groups = [0, 0, 0, 0, 0, 0, 1, 2, 3]
+    cells = (("infill", "statement", "none"), ("suffix_hidden", "statement", "none"))
+    drawable = [SampledCandidate(str(n), "f", (cells[n % 2],), group) for n, group in enumerate(groups)]
+    for seed in range(8):
+        names = balanced_sample(drawable, limit=4, seed=seed)
+        assert {groups[int(name)] for name in names} == {0, 1, 2, 3}
+
+
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz")), min_size=1, max_size=60), st.integers())
 def test_every_cell_is_filled(rows: list[tuple[str, str]], seed: int) -> None:

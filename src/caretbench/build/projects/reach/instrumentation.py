@@ -148,6 +148,11 @@ def instrument(source: SourceFile, number: int) -> InstrumentedFile:
     definition = _filled(table.definition, numbers)
     parts = [definition] if nodes and table.definition_position == "head" else []
     position = 0
+    if nodes and table.imports:
+        position = max(
+            node.end_byte for node in captures(parse_file(source).root_node, source.grammar, "imports")["package"]
+        )
+        parts += [source.text((0, position)), table.imports]
     for n, node in enumerate(nodes):
         parts.append(source.text((position, node.start_byte)))
         call = _filled(table.call, {**numbers, "@n": str(n)})
@@ -184,14 +189,13 @@ def _is_compound(node: tree_sitter.Node) -> bool:
 
 def _statements(root: tree_sitter.Node, source: SourceFile, table: InstrumentationTable) -> Iterator[tree_sitter.Node]:
     """Yield the statements that get a call."""
-    allowed = {one.span: set(one.statements) for one in statement_lists(root, source.grammar)}
+    allowed = {span for one in statement_lists(root, source.grammar) for span in one.statements}
     # A call in a constexpr function does not compile.
     constant = _constant_bodies(root, source, table.constant_header) if table.constant_header else []
     for node in captures(root, source.grammar, "blocks").get("statements", []):
         if _is_class_body(node):
             continue
-        spans = allowed.get(Span(node.start_byte, node.end_byte), set())
-        children = [child for child in node.named_children if Span(child.start_byte, child.end_byte) in spans]
+        children = [child for child in node.named_children if Span(child.start_byte, child.end_byte) in allowed]
         head = _head(children, table)
         for child in children[head:]:
             inside = any(span.start <= child.start_byte < span.end for span in constant)

@@ -154,7 +154,8 @@ _NO_FILE = re.compile(r"\bENOENT\b|No such file or directory|FileNotFoundError")
 _SETUP_FAULT = ("setup '", 'setup "')
 """Beginnings of the message about a set-up command that fails: Python quotes a command with quotes by others."""
 _TOO_LARGE = "its files take more than"
-_CRATES = re.compile(r"^\[(?:.*\.)?(?:dev-)?dependencies[.\]]", re.MULTILINE)
+_GO_MODULES = "GOMODCACHE=$PWD/.deps/go GOFLAGS=-modcacherw GOTOOLCHAIN=local go mod download"
+_MODULES = re.compile(r"^\s*require\b", re.MULTILINE)
 _RUNNER = re.compile(r"No module named '?(pytest)\b")
 """Missing test runner that has its own bundle."""
 
@@ -185,15 +186,15 @@ def setup_command(snapshot: Snapshot, languages: Collection[str], checks: Sequen
 
 def _parts(snapshot: Snapshot, languages: Collection[str], checks: Sequence[CheckSettings]) -> list[str]:
     """Return the installing command of each language that names packages."""
-    parts = []
+    parts: list[str | None] = []
     if "python" in languages:
         parts.append(python_packages.install_command(snapshot, _python_runner(snapshot, checks)))
     if _JAVASCRIPT & set(languages):
         parts.append(package_json.install_command(snapshot))
     if "java" in languages:
         parts.append(java_project.install_command(snapshot))
-    if "rust" in languages:
-        parts.append(_cargo_command(snapshot))
+    if "go" in languages and _MODULES.search(read_text(snapshot, "go.mod") or ""):
+        parts.append(None if "vendor/modules.txt" in snapshot.entries else _GO_MODULES)
     return [part for part in parts if part]
 
 
@@ -201,13 +202,6 @@ def _python_runner(snapshot: Snapshot, checks: Sequence[CheckSettings]) -> str |
     found = () if checks else (detect_command(snapshot, ["python"])[0],)
     commands = [check.command for check in (*checks, *found) if check is not None]
     return "pytest" if any(runs_pytest([command]) for command in commands) else None
-
-
-def _cargo_command(snapshot: Snapshot) -> str | None:
-    """Return the command that puts the crates of a project into it; None if it names none, or has them."""
-    named = _CRATES.search(read_text(snapshot, "Cargo.toml") or "")
-    has = any(path.startswith("vendor/") for path in snapshot.entries)
-    return "mkdir -p .cargo && cargo vendor --quiet >> .cargo/config.toml" if named and not has else None
 
 
 def next_setup(

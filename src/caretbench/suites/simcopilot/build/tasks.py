@@ -19,14 +19,17 @@ from caretbench.suites.simcopilot.rules import Mode, mining_rules, paper_rules
 from caretbench.syntax import Block, FileAnalysis, ProjectAnalysis, Reference, Span
 
 Cell = tuple[str, str, str]
+Group = tuple[str, int]
+"""File, and number of an overlap group."""
 
 
 class SampledCandidate(NamedTuple):
-    """A candidate for sampling: its unique name, its file, and its cells."""
+    """A candidate for sampling: its unique name, its file, its cells, and the number of its overlap group."""
 
     name: str
     path: str
     cells: tuple[Cell, ...]
+    group: int = 0
 
 
 def balanced_sample(
@@ -34,8 +37,9 @@ def balanced_sample(
 ) -> list[str]:
     """Return the names of the sampled candidates, in the order of sampling.
 
-    ``limit`` and ``per_file`` are maximum numbers in total and per file. Rare cells are filled first. Names must be
-    unique, and each candidate must have a cell.
+    ``limit`` and ``per_file`` are maximum numbers in total and per file. Rare cells are filled first, and within a cell
+    the overlap groups and files with the fewest tasks: of 66 tasks that were drawn without regard to groups, 34 were
+    independent. Names must be unique, and each candidate must have a cell.
     """
     by_cell: dict[Cell, list[SampledCandidate]] = defaultdict(list)
     for candidate in candidates:
@@ -45,6 +49,7 @@ def balanced_sample(
     chosen: list[str] = []
     taken: set[str] = set()
     in_file: Counter[str] = Counter()
+    in_group: Counter[Group] = Counter()
     in_cell: Counter[Cell] = Counter()
     rarity = {cell: len(members) for cell, members in by_cell.items()}
     queue = [(0, rarity[cell], cell) for cell in by_cell]
@@ -55,45 +60,50 @@ def balanced_sample(
         if count < in_cell[cell]:  # candidates of other cells are in this one too
             heapq.heappush(queue, (in_cell[cell], rare, cell))
             continue
-        found = waiting[cell].next(taken, in_file, per_file)
+        found = waiting[cell].next(taken, in_group, in_file, per_file)
         if found is None:
             continue
         chosen.append(found.name)
         taken.add(found.name)
         in_file[found.path] += 1
+        in_group[found.path, found.group] += 1
         in_cell.update(found.cells)
         heapq.heappush(queue, (in_cell[cell], rare, cell))
     return chosen
 
 
 class _Waiting:
-    """Queue of a cell's candidates, grouped by file."""
+    """Queue of a cell's candidates, by overlap group."""
 
     def __init__(self, members: Sequence[SampledCandidate], rank: Mapping[str, str]) -> None:
-        self._files: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        self._groups: dict[Group, list[tuple[str, str]]] = defaultdict(list)
         for one in members:
-            self._files[one.path].append((rank[one.name], one.name))
-        for names in self._files.values():
+            self._groups[one.path, one.group].append((rank[one.name], one.name))
+        for names in self._groups.values():
             names.sort(reverse=True)
         self._members = {one.name: one for one in members}
-        self._queue = [(0, names[-1], path) for path, names in self._files.items()]
+        self._queue = [(0, 0, names[-1], group) for group, names in self._groups.items()]
         heapq.heapify(self._queue)
 
-    def next(self, taken: set[str], in_file: Counter[str], per_file: int | None) -> SampledCandidate | None:
-        """Remove and return the first candidate that is not taken, of the file with the fewest tasks."""
+    def next(
+        self, taken: set[str], in_group: Counter[Group], in_file: Counter[str], per_file: int | None
+    ) -> SampledCandidate | None:
+        """Remove and return the first candidate that is not taken, of the group and file with the fewest tasks."""
         while self._queue:
-            count, first, path = heapq.heappop(self._queue)
-            names = self._files[path]
+            *place, group = heapq.heappop(self._queue)
+            names, path = self._groups[group], group[0]
             while names and names[-1][1] in taken:
                 names.pop()
             if not names or (per_file is not None and in_file[path] >= per_file):
                 continue
-            if (count, first) == (in_file[path], names[-1]):
-                found = self._members[names.pop()[1]]
+            found = names[-1]
+            current = (in_group[group], in_file[path], found)
+            if tuple(place) == current:
+                names.pop()
                 if names:
-                    heapq.heappush(self._queue, (in_file[path], names[-1], path))
-                return found
-            heapq.heappush(self._queue, (in_file[path], names[-1], path))
+                    heapq.heappush(self._queue, (*current[:2], names[-1], group))
+                return self._members[found[1]]
+            heapq.heappush(self._queue, (*current, group))
         return None
 
 
@@ -260,7 +270,11 @@ class ProjectMiner:
             for candidate in mined.candidates.get(path, ())
             if candidate.mode in sampling.modes
         }
-        pool = [SampledCandidate(name, one.path, tuple(self._cells(one))) for name, one in by_name.items()]
+        groups = overlap_groups([(one.path, *one.span) for one in by_name.values()])
+        pool = [
+            SampledCandidate(name, one.path, tuple(self._cells(one)), group)
+            for (name, one), group in zip(by_name.items(), groups, strict=True)
+        ]
         names = balanced_sample(pool, limit=sampling.limit, per_file=sampling.per_file, seed=sampling.seed)
         return sorted((by_name[name] for name in names), key=lambda one: (one.path, one.span, one.mode))
 
