@@ -203,7 +203,7 @@ _BEFORE: Final = (
     Option("exclude", StringList, "Pattern of paths that are not mined; may be repeated.", "build", metavar="PATTERN",
            help_group=_PROJECT),
     Option("setup", str, "Command that installs dependencies, run once with access to package indexes. auto: from the "
-           "project's files (Python, JavaScript, TypeScript, Java).", "build", help_group=_PROJECT),
+           "project's files (Python, JavaScript, TypeScript, Java, Go).", "build", help_group=_PROJECT),
     Option("index", StringList, "Package index for --setup: a variable (PIP_INDEX_URL, npm_config_registry, …) or a "
            "host; may be repeated.", "build", metavar="[NAME=]ADDRESS", help_group=_PROJECT),
     Option("tests", Path, "Folder of further tests, which is laid next to the project's own.", "build",

@@ -24,7 +24,6 @@ _IMPORTING = re.compile(r"(?:_statement|_declaration|_directive|preproc_include)
 _IMPORT_LINE = re.compile(r"^\s*(?:import|from|#\s*include|using|package|\"[\w./-]+\"$)|\brequire\(")
 _ALWAYS_USED = frozenset({"_", "*", "__future__", "annotations"})
 _OPENS = re.compile(r"using\s+namespace\b|from\s+__future__\b")
-_ALIAS = re.compile(r"(?!import\b)(?<![\w.])([\w.]+)[ \t]+\Z")
 _MAJOR_VERSION = re.compile(r"[/.]v\d+$")
 
 
@@ -78,21 +77,12 @@ def _in_other_text(view: ProgramView, name: str, statement: tree_sitter.Node) ->
 
 def _bound_names(view: ProgramView) -> Iterator[tuple[str, tree_sitter.Node]]:
     """Yield the names that imports bind, with their nodes."""
-    found = matches(view.tree.root_node, view.language, "imports")
-    for match in found:
+    for match in matches(view.tree.root_node, view.language, "imports"):
         if "name" in match and "package" not in match:
-            yield text_of(match["name"][-1]), match["name"][-1]
-    if found:
-        return
-    for one in view.declarations:
-        if one.role == "import":
-            node = view.tree.root_node.descendant_for_byte_range(one.start, one.start + 1)
-            if node is None:
-                continue
-            # Of Go: an alias, `_` for the effect alone, `.` for all names; a path may end in the major version.
-            alias = _ALIAS.search(view.code[: one.start].decode("utf-8", "surrogatepass"))
-            path = _MAJOR_VERSION.sub("", one.name.strip("\"'`"))
-            yield alias[1] if alias else re.split(r"[/.]", path)[-1], node
+            text = text_of(match["name"][-1])
+            # A path of Go may end in the major version.
+            name = re.split(r"[/.]", _MAJOR_VERSION.sub("", text))[-1] if "/" in text else text
+            yield name, match["name"][-1]
 
 
 def _statement(node: tree_sitter.Node) -> tree_sitter.Node:
