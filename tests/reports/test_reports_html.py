@@ -12,7 +12,6 @@ import vl_convert
 
 from caretbench.execution.execution_types import Status
 from caretbench.metrics.error_kinds.kind_table import error_kind_names
-from caretbench.people.strengths.printed_strengths import printed_strengths, printed_strengths_page
 from caretbench.reports import charts
 from caretbench.reports.compare import compare_runs
 from caretbench.reports.frame import LoadedRun
@@ -27,7 +26,7 @@ from caretbench.reports.output.page import (
 )
 from caretbench.reports.output.page_parts import with_legend
 from caretbench.reports.run_summary import summarise
-from caretbench.reports.section import Chart
+from caretbench.reports.section import Chart, PageBlock, PagePart
 from caretbench.reports.sections import section_charts
 from caretbench.reports.sections.section_charts import NOT_THE_MODELS
 from caretbench.reports.summary import Summary
@@ -216,7 +215,9 @@ def test_nothing_is_cut_at_any_width(page, width: int, scheme: str) -> None:
 @needs_browser
 def test_on_a_phone_parts_are_closed_unless_there_is_one_alone(page, tmp_path: Path) -> None:
     alone = tmp_path / "alone.html"
-    alone.write_text(render_page("Strengths", [printed_strengths_page(printed_strengths("DeepSeek-V3"))]), "utf-8")
+    alone.write_text(
+        render_page("Strengths", [PagePart("alone", "Alone", "Alone", blocks=[PageBlock(notes=["text"])])]), "utf-8"
+    )
     context = page.context.browser.new_context(offline=True, viewport={"width": 400, "height": 900})
     try:
         view = context.new_page()

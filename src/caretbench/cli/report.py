@@ -22,10 +22,7 @@ _FORMATS = ("terminal", "json", "csv", "markdown")
 
 # Long: a command is declared by its options.
 def report(
-    run: Annotated[
-        Path | None,
-        typer.Argument(metavar="RUN", help="Folder of the run, or of several suites: OUTPUT of a run file."),
-    ] = None,
+    run: Annotated[Path, typer.Argument(help="Folder of the run, or of several suites: OUTPUT of a run file.")],
     form: Annotated[str, typer.Option("--format", help="Output format: terminal, json, csv or markdown.")] = "terminal",
     published: Annotated[bool, typer.Option(help="Also print the numbers of the paper.")] = False,
     html: Annotated[bool, typer.Option(help="Write the HTML page, or leave it out.")] = True,
@@ -51,11 +48,7 @@ def report(
         ),
     ] = None,
     strengths: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Also print strengths and weaknesses of this model. Without RUN: by the tables of DevBench's paper.",
-        ),
+        str | None, typer.Option(metavar="MODEL", help="Also print strengths and weaknesses of this model.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -63,7 +56,7 @@ def report(
 
     Examples:
       caretbench report runs/devbench-starter-default
-      caretbench report --strengths DeepSeek-V3
+      caretbench report runs/devbench-starter-default --strengths my-model
     """
     from caretbench.errors import check_file_is_writable
     from caretbench.people.strengths.report_sections import whole_summary
@@ -75,9 +68,6 @@ def report(
     if html and output is not None:
         check_file_is_writable(output)
     form = "json" if as_json else form
-    if run is None:
-        _report_printed(None if by or published or weights else strengths, form=form, page=output if html else None)
-        return
     if folders := run_folders(run):
         _refuse_options(
             folders[0], {"--by": by, "--published": published, "--weights": weights, "--strengths": strengths}
@@ -109,32 +99,6 @@ def _refuse_options(folder: Path, options: Mapping[str, object]) -> None:
     for option, value in options.items():
         if value:
             raise UsageError(f"{option}: give it with the folder of one suite, {folder} for example")
-
-
-def _report_printed(model: str | None, *, form: str, page: Path | None) -> None:
-    """Print the strengths of a model by the printed tables of DevBench's paper; write the page if ``page`` names it."""
-    from caretbench.files import write_atomically
-    from caretbench.people.strengths import printed_strengths
-    from caretbench.reports.output.page import render_page
-    from caretbench.reports.output.text_output import print_tables, table_to_markdown
-
-    if model is None:
-        raise UsageError("RUN is missing: name the folder of a run, or only --strengths MODEL for printed tables")
-    if form == "csv":
-        raise UsageError("--format csv: printed strengths have terminal, json and markdown")
-    found = printed_strengths.printed_strengths(model)
-    tables = printed_strengths.printed_strengths_tables(found)
-    if form == "json":
-        sys.stdout.write(found.model_dump_json(indent=2) + "\n")
-    elif form == "markdown":
-        sys.stdout.write("\n\n".join(map(table_to_markdown, tables)) + "\n")
-    else:
-        print_tables(tables)
-    if page is not None:
-        title = f"{found.model} by printed tables"
-        write_atomically(page, render_page(title, [printed_strengths.printed_strengths_page(found)]))
-        if form == "terminal":
-            print_line(f"report: {page}")
 
 
 def print_summary(summary: Summary, *, form: str, published: bool = False) -> None:

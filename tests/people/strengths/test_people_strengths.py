@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.people.strengths import strength_tests
 from caretbench.people.strengths.strength_sentences import strength_sentences
 from caretbench.people.strengths.strength_tests import rates_of
 from caretbench.problem import Completion, Problem, Score
@@ -161,8 +158,8 @@ def test_a_strength_that_is_smaller_than_elsewhere_is_not_above_all() -> None:
         else test
         for test in found.passes
     ]
-    tested = strength_tests.TestedStrengths(found.field, found.overall, tuple(passes))
-    [keep] = [text for text in strength_sentences("patterns", tested) if text.startswith("To keep")]
+    tested = found.model_copy(update={"passes": tuple(passes), "similarity": (), "answers": ()})
+    [keep] = [text for text in strength_sentences(tested) if text.startswith("To keep")]
     assert keep.startswith("To keep in patterns: above all category pattern matching; in all, ")
     assert "category low context (by less than elsewhere)" in keep
     assert "category pattern matching (by" not in keep
@@ -174,13 +171,13 @@ def test_nearly_all_problems_are_no_advice_and_sentences_agree_with_the_rows() -
     [part] = [test for test in found.passes if test.title == "category pattern matching"]
     for problems, advised in ((whole * 4 // 5 + 1, False), (whole * 4 // 5, True)):
         large = part.model_copy(update={"row": part.row.model_copy(update={"problems": problems})})
-        tested = strength_tests.TestedStrengths(found.field, found.overall, (large,))
-        told = list(strength_sentences("patterns", tested))
+        tested = found.model_copy(update={"passes": (large,), "similarity": (), "answers": ()})
+        told = list(strength_sentences(tested))
         assert any(text.startswith("To keep") for text in told) == advised
         # Its row tells the models apart all the same, and so does the contrast alone.
         assert not any(text.startswith("No part tells") for text in told)
     equal = part.model_copy(update={"row": part.row.model_copy(update={"distinguishable": False})})
-    told = list(strength_sentences("patterns", strength_tests.TestedStrengths(found.field, found.overall, (equal,))))
+    told = list(strength_sentences(found.model_copy(update={"passes": (equal,), "similarity": (), "answers": ()})))
     assert any("higher than on all other problems" in text for text in told)
     assert not any(text.startswith("No part tells") or "not listed above" in text for text in told)
 
@@ -340,32 +337,6 @@ def test_every_form_has_the_sentences() -> None:
 def report(*arguments: str) -> tuple[int, str, str]:
     done = in_this_process("report", *arguments)
     return done.returncode, done.stdout, done.stderr
-
-
-def test_the_command_prints_them(tmp_path: Path) -> None:
-    code, printed, _ = report("--strengths", "DeepSeek-V3", "-o", str(tmp_path / "page.html"))
-    assert code == 0
-    assert "DeepSeek-V3 by the printed tables" in printed
-    assert "Sentences of the paper that the numbers cannot bear" in (tmp_path / "page.html").read_text("utf-8")
-    code, printed, _ = report("--strengths", "deepseek-v3", "--json")
-    assert json.loads(printed)["model"] == "DeepSeek-V3"
-    assert "| Section | Sentence |" in report("--strengths", "GPT-4o", "--format", "markdown")[1]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((), "RUN is missing"),
-        (("--strengths", "GPT-4o", "--published"), "RUN is missing"),
-        (("--strengths", "nobody"), "the printed tables have no such model"),
-        (("--strengths", "GPT-4o", "--format", "csv"), "printed strengths have terminal"),
-    ],
-)
-def test_bad_options_end_with_one_line(arguments: tuple[str, ...], message: str) -> None:
-    code, _, error = report(*arguments)
-    assert code == 2
-    [line] = [line for line in error.splitlines() if line.strip()]
-    assert message in line
 
 
 def test_without_similarities_of_models_there_are_only_passes() -> None:

@@ -1,23 +1,13 @@
 """Texts of numbers in sentences."""
 
-import pytest
-
 from caretbench.people.strengths.strength_sentences import (
     capitalised,
     number_range,
     p_words,
-    place_word,
     points_interval,
     points_range,
     size_interval,
 )
-
-
-@pytest.mark.parametrize(
-    ("place", "word"), [(1, "first"), (10, "tenth"), (11, "number 11"), (21, "number 21"), (0, "number 0")]
-)
-def test_places(place: int, word: str) -> None:
-    assert place_word(place) == word
 
 
 def test_intervals() -> None:

@@ -170,20 +170,14 @@ class StrengthsSection(Section):
         # On request only: the tests of one model are a family, and a report of nine models would have nine.
         if source.strengths is None:
             return {}
-        tested = tested_strengths(source, source.strengths)
-        found = ModelStrengths(
-            model=source.strengths,
-            field=tested.field,
-            overall=tested.overall,
-            passes=tested.passes,
-            similarity=tested.similarity,
-            answers=tested.answers,
-            languages=language_numbers(source, source.strengths),
-            sentences=tuple(strength_sentences(source.strengths, tested)),
-        )
+        found = tested_strengths(source, source.strengths)
         rule = leading_in(source.run, identity_of(source.run)["profile"]).rule
-        notes = (_adjusted(found), *filter(None, (lead_note(rule),)))
-        return {"strengths": found.model_copy(update={"notes": notes} if found.tests else {})}
+        values = {
+            "languages": language_numbers(source, source.strengths),
+            "sentences": tuple(strength_sentences(found)),
+            "notes": (_adjusted(found), *filter(None, (lead_note(rule),))) if found.tests else (),
+        }
+        return {"strengths": found.model_copy(update=values)}
 
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return the sentences and the tables of tests."""

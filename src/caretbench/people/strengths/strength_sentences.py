@@ -6,12 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from caretbench.metrics.paired import NOT_DISTINGUISHABLE, without_difference
-from caretbench.people.strengths.strength_tests import TestedStrengths, field_title
-from caretbench.reports.results.strengths import PASSES, SIMILARITY, PartContrast, StrengthTest
+from caretbench.people.strengths.strength_tests import field_title
+from caretbench.reports.results.strengths import PASSES, SIMILARITY, ModelStrengths, PartContrast, StrengthTest
 from caretbench.text_tables import p_text
-
-_PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
 def points_range(low: float | None, high: float | None) -> str:
@@ -49,16 +46,6 @@ def p_words(value: float, tests: int = 1) -> str:
     return words if tests == 1 else f"{words} for {tests} tests"
 
 
-def place_word(place: int) -> str:
-    """Return a place in words: ``seventh``; in digits from the eleventh on: ``number 21``."""
-    return _PLACES[place - 1] if 1 <= place <= len(_PLACES) else f"number {place}"
-
-
-def count_word(number: int) -> str:
-    """Return a number in words up to ten."""
-    return _WORDS[number] if 0 <= number < len(_WORDS) else str(number)
-
-
 def capitalised(text: str) -> str:
     """Return a text with a capital at its beginning; the rest stays."""
     return text[:1].upper() + text[1:]
@@ -70,8 +57,9 @@ def joined_names(names: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def strength_sentences(model: str, tested: TestedStrengths) -> Iterator[str]:
+def strength_sentences(tested: ModelStrengths) -> Iterator[str]:
     """Yield the sentences: overall, stronger and weaker parts, contrasts, similarity, answers, and the conclusion."""
+    model = tested.model
     if not tested.field:
         yield f"A strength needs a second model: this run has no other one to compare {model} with."
         return
@@ -145,7 +133,7 @@ def contrast_side(contrast: PartContrast) -> str:
     return "higher" if contrast.difference > 0 else "lower"
 
 
-def _disagreements(model: str, tested: TestedStrengths) -> Iterator[str]:
+def _disagreements(model: str, tested: ModelStrengths) -> Iterator[str]:
     """Yield the parts in which a model is more similar and passes fewer, or is less similar and passes more."""
     passes = {
         (test.row.scope, test.row.label): test for test in (*tested.overall, *tested.passes) if test.measure == PASSES
@@ -173,7 +161,7 @@ def _answers(model: str, field: str, test: StrengthTest) -> str:
     )
 
 
-def _conclusion(model: str, field: str, tested: TestedStrengths) -> Iterator[str]:
+def _conclusion(model: str, field: str, tested: ModelStrengths) -> Iterator[str]:
     told = [differing(tested.passes, above=above) for above in (True, False)]
     for verb, tests in zip(("keep", "improve"), told, strict=True):
         advised = [test for test in tests if not _is_nearly_all(test, tested.overall)]

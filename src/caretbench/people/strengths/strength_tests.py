@@ -31,7 +31,7 @@ from caretbench.reports.results.paired_models import (
 )
 from caretbench.reports.results.problem_lists import DISSIMILAR, SIMILAR, leading_in
 from caretbench.reports.results.run_settings import identity_of
-from caretbench.reports.results.strengths import PASSES, SIMILARITY, PartContrast, StrengthTest
+from caretbench.reports.results.strengths import PASSES, SIMILARITY, ModelStrengths, PartContrast, StrengthTest
 from caretbench.reports.strata import SEPARATOR, Stratum, strata_of
 from caretbench.reports.tables import display_label, display_stratum
 
@@ -151,16 +151,6 @@ SUBTYPE_LABELS = ("kind", "band")
 """Labels of built problems by which strengths are tested, in addition to those of the suite."""
 
 
-class TestedStrengths(NamedTuple):
-    """Tests of a model against the field, in groups."""
-
-    field: tuple[str, ...]
-    overall: tuple[StrengthTest, ...] = ()
-    passes: tuple[StrengthTest, ...] = ()
-    similarity: tuple[StrengthTest, ...] = ()
-    answers: tuple[StrengthTest, ...] = ()
-
-
 class _Contrast(NamedTuple):
     """Difference to the field in a part minus that elsewhere, before adjustment."""
 
@@ -178,7 +168,7 @@ class _Test(NamedTuple):
     contrast: _Contrast | None = None
 
 
-def tested_strengths(source: ReportSource, model: str) -> TestedStrengths:
+def tested_strengths(source: ReportSource, model: str) -> ModelStrengths:
     """Return all tests of a model against the other models of its run.
 
     Raises:
@@ -200,7 +190,7 @@ def tested_strengths(source: ReportSource, model: str) -> TestedStrengths:
     groups: dict[str, list[StrengthTest]] = {}
     for one, result in zip(tests, _results(tests, source.seed), strict=True):
         groups.setdefault(one.group, []).append(result)
-    return TestedStrengths(names, **{group: tuple(found) for group, found in groups.items()})
+    return ModelStrengths(model=model, field=names, **{group: tuple(found) for group, found in groups.items()})
 
 
 def tested_strata(source: ReportSource) -> tuple[Stratum, ...]:

@@ -149,48 +149,6 @@ def smallest_effect(error: float, power: float = 0.8) -> float:
     return (_NORMAL.inv_cdf(0.5 + CONFIDENCE / 2) + _NORMAL.inv_cdf(power)) * error
 
 
-class KnownRate(NamedTuple):
-    """Rate over a known number of problems, rounded by at most ``rounding``."""
-
-    rate: float
-    problems: int
-    rounding: float = 0.0
-
-    @property
-    def error(self) -> float:
-        """Maximum standard error: all samples of a problem count as one, since they may all be the same."""
-        return math.sqrt(self.rate * (1 - self.rate) / self.problems)
-
-
-def unpaired(first: KnownRate, second: KnownRate) -> Comparison:
-    """Return the second rate minus the first, with the interval of independent samples.
-
-    The same problems make two rates move together, which is not in the numbers: a paired test finds smaller
-    differences. So "not distinguishable" here says that the numbers alone do not bear the difference.
-    """
-    # A printed 76.8 can be 76.75 or 76.85: rounding is added in full, since it is no random error.
-    error = math.hypot(first.error, second.error) + first.rounding + second.rounding
-    number = min(first.problems, second.problems)
-    return normal_comparison(second.rate - first.rate, error, n=number, groups=number)
-
-
-def against_mean(rate: KnownRate, others: Sequence[KnownRate]) -> Comparison:
-    """Return a rate minus the mean of others on the same problems.
-
-    The others count as if they moved together, which is the widest that their mean can spread.
-
-    Raises:
-        UsageError: there are no others.
-    """
-    if not others:
-        raise UsageError("a mean needs a rate")
-    mean = math.fsum(other.rate for other in others) / len(others)
-    # The others answered the same problems, so their errors do not average out.
-    spread = math.fsum(other.error for other in others) / len(others)
-    error = math.hypot(rate.error, spread) + rate.rounding + max(other.rounding for other in others)
-    return normal_comparison(rate.rate - mean, error, n=rate.problems, groups=rate.problems)
-
-
 _Z = 1.959963984540054
 
 
