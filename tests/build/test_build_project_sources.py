@@ -1,23 +1,20 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from caretbench.build.project_sources import SOURCE_OPTIONS, NamedSources, find_sources, folder_names
-from caretbench.build.sources.fetching.source_spec import SourceSpec, parse_source
+from caretbench.build.sources.fetching.source_spec import parse_source
 from caretbench.errors import DataError
-from caretbench.progress import Progress
-from tests.support.github_search_server import SearchServer, hosted
 
 DEFAULTS = {option.name: option.default for option in SOURCE_OPTIONS}
 
 
-def found(output: Path, *sources: str, languages: tuple[str, ...] = (), **options: Any) -> NamedSources:
-    return find_sources(sources, output, DEFAULTS | options, languages, Progress())
+def found(*sources: str, **options: Any) -> NamedSources:
+    return find_sources(sources, DEFAULTS | options)
 
 
 @pytest.mark.parametrize(
@@ -52,52 +49,21 @@ def test_names_that_clash_get_a_number_and_a_source_comes_once() -> None:
 def test_sources_come_from_arguments_and_a_file(tmp_path: Path) -> None:
     listed = tmp_path / "sources.txt"
     listed.write_text("# two\ntoolz==1.2.0\nowner/name\n")
-    one = found(tmp_path / "out", "owner/name")
+    one = found("owner/name")
     assert (list(one.specs), one.several) == (["owner+name"], False)
-    both = found(tmp_path / "out", "owner/name", source_file=listed)
+    both = found("owner/name", source_file=listed)
     assert (list(both.specs), both.several) == (["owner+name", "toolz-1.2.0"], True)
     listed.write_text("owner/name\n")
-    assert found(tmp_path / "out", source_file=listed).several, "a file of one source is a list, too"
-    assert not (tmp_path / "out").exists()
+    assert found(source_file=listed).several, "a file of one source is a list, too"
 
 
 @pytest.mark.parametrize(
     ("options", "error", "cause"),
     [
         ({}, ValueError, "no project; name a folder"),
-        ({"max_repositories": 3}, ValueError, "--max-repositories needs --crawl"),
-        ({"heavy_needs": True}, ValueError, "--heavy-needs needs --crawl"),
-        ({"crawl_only": True}, ValueError, "--crawl-only needs --crawl"),
-        ({"licence": ["MIT"]}, ValueError, "--licence needs --crawl"),
         ({"source_file": Path("none.txt")}, DataError, "none.txt: cannot be read"),
-        ({"crawl": True, "languages": ("cobol",)}, ValueError, "--language cobol: no language of a crawl"),
     ],
 )
-def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, Any], error: type[Exception], cause: str) -> None:
+def test_wrong_options_are_refused(options: dict[str, Any], error: type[Exception], cause: str) -> None:
     with pytest.raises(error, match=re.escape(cause)):
-        found(tmp_path, **options)
-
-
-def test_a_crawl_adds_its_repositories_and_counts_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    today = datetime.now(UTC).strftime("%Y-%m-%dT00:00:00Z")
-    repositories = [
-        hosted("o/one", today), hosted("o/two", today, licence=None), hosted("o/three", today, readme="Needs CUDA."),
-        hosted("o/four", today, readme="Needs ROCm."), hosted("o/five", today, stars=40),
-    ]  # fmt: skip
-    monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "cache"))
-    with SearchServer(repositories) as server:
-        monkeypatch.setenv("GITHUB_API_URL", server.url)
-        crawled = found(tmp_path / "a", "toolz==1.2.0", crawl=True)
-        assert [spec.text for spec in crawled.specs.values()] == ["toolz==1.2.0", f"o/one@{0:040x}"]
-        assert (crawled.several, dict(crawled.refused)) == (
-            True, {"needs a graphics card": 2, "no licence that GitHub recognises": 1},
-        )  # fmt: skip
-        wide = found(
-            tmp_path / "b", crawl=True, heavy_needs=True, unlicensed=True, more_stars_than=39, max_repositories=4,
-            languages=("py",),
-        )  # fmt: skip
-        assert set(wide.specs) == {"o+one", "o+two", "o+three", "o+four"}
-        asked = len(server.asked)
-        assert found(tmp_path / "a", "toolz==1.2.0", crawl=True) == crawled
-        assert len(server.asked) == asked
-    assert isinstance(crawled.specs["o+one"], SourceSpec)
+        found(**options)

@@ -1,4 +1,4 @@
-"""Builds of several projects with real sandboxes, from a list and from a crawl of a local GitHub."""
+"""Builds of several projects with real sandboxes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from caretbench.errors import DataError
 from caretbench.execution.sandbox import bubblewrap
 from caretbench.suites import load_suite
 from tests.support.git_repository import History
-from tests.support.github_search_server import SearchServer, hosted
 from tests.support.shop_project import FILES, written
 
 pytestmark = pytest.mark.skipif(bubblewrap.find_bubblewrap() is None, reason="bubblewrap is not installed")
@@ -28,34 +26,30 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.long
-def test_a_crawl_becomes_one_benchmark_with_a_reason_for_each_other_repository(
+def test_several_projects_become_one_benchmark_with_a_reason_for_each_other_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    today = datetime.now(UTC).strftime("%Y-%m-%dT00:00:00Z")
-    hub, repositories = tmp_path / "hub", []
-    for number, (name, files) in enumerate({"one": FILES, "two": FILES, "bad": FAILING}.items()):
+    hub, commits, lines = tmp_path / "hub", {}, ["shop  # a folder"]
+    for name, files in {"one": FILES, "two": FILES, "bad": FAILING}.items():
         history = History(hub / f"o/{name}.git")
         history.commit("First", files)
-        (commit,) = history.write()
-        repositories.append(hosted(f"o/{name}", today, files=files, commit=commit, stars=900 - number))
+        (commits[name],) = history.write()
+        lines.append(f"o/{name}@{commits[name]}")
     monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("GITHUB_SERVER_URL", f"file://{hub}")
     listed = tmp_path / "sources.txt"
-    listed.write_text("shop  # a folder\n")
+    listed.write_text("\n".join([*lines, "o/gone"]))
     written(tmp_path / "shop", FILES)
-    options = {"crawl": True, "source_file": listed, "max_candidates": 2, "jobs": 1}
-    with SearchServer([*repositories, hosted("o/gone", today, stars=60)]) as server:
-        monkeypatch.setenv("GITHUB_API_URL", server.url)
-        result = api.build_problems("simcopilot", [], tmp_path / "dev", **options)
-        asked, first = len(server.asked), contents(tmp_path / "dev")
-        again = api.build_problems("simcopilot", [], tmp_path / "dev", **options)
-        assert len(server.asked) == asked
+    options = {"source_file": listed, "max_candidates": 2, "jobs": 1}
+    result = api.build_problems("simcopilot", [], tmp_path / "dev", **options)
+    first = contents(tmp_path / "dev")
+    again = api.build_problems("simcopilot", [], tmp_path / "dev", **options)
     assert contents(tmp_path / "dev") == first
     rows = {row["folder"]: row for row in result.numbers["sources"]}  # type: ignore[union-attr, call-overload, index]
     assert list(rows) == ["shop", "o+one", "o+two", "o+bad", "o+gone"]
     assert all(rows[name]["problems"] >= 1 for name in ("shop", "o+one", "o+two"))
     assert "its tests do not pass three times" in rows["o+bad"]["reason"]
-    assert rows["o+gone"]["reason"].startswith("git fetch: ")
+    assert "git" in rows["o+gone"]["reason"]
     assert again.numbers["tasks"] == result.numbers["tasks"]
     suite = load_suite("simcopilot")
     loaded = suite.load(str(tmp_path / "dev"))
@@ -63,7 +57,7 @@ def test_a_crawl_becomes_one_benchmark_with_a_reason_for_each_other_repository(
     assert len(loaded.problems) == result.numbers["tasks"]
     provenance = next(p for p in loaded.problems if p.cluster == "o+one").provenance
     assert provenance is not None
-    assert (provenance.source, provenance.revision) == (f"file://{hub}/o/one.git", repositories[0].commit)
+    assert (provenance.source, provenance.revision) == (f"file://{hub}/o/one.git", commits["one"])
     with pytest.raises(DataError, match="not empty, and no folder of tasks"):
         api.build_problems("simcopilot", [str(tmp_path / "shop")], tmp_path / "dev", jobs=1)
 
@@ -101,17 +95,6 @@ def test_a_build_of_several_that_is_killed_goes_on(tmp_path: Path, moment: str) 
     assert (tmp_path / "killed" / moment).exists()
     subprocess.run([*command, "-o", "killed"], cwd=tmp_path, env=environment, check=True, capture_output=True)
     assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
-
-
-def test_a_crawl_alone_builds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    today = datetime.now(UTC).strftime("%Y-%m-%dT00:00:00Z")
-    monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "cache"))
-    with SearchServer([hosted("o/one", today), hosted("o/two", today, licence=None)]) as server:
-        monkeypatch.setenv("GITHUB_API_URL", server.url)
-        result = api.build_problems("simcopilot", [], tmp_path / "dev", crawl=True, crawl_only=True)
-    assert result.numbers["sources"] == [f"o/one@{0:040x}"]
-    assert result.lines[1] == "\nrefused repositories: 1 no licence that GitHub recognises"
-    assert sorted(path.name for path in (tmp_path / "dev").iterdir()) == ["crawl.json", "crawl.jsonl"]
 
 
 def test_a_folder_of_one_project_does_not_become_one_of_several(tmp_path: Path) -> None:

@@ -13,8 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import JsonValue
-
 from caretbench.build.build_models import NO_MODELS, AnswersMissingError, BuildModels
 from caretbench.build.package_index.configured_indexes import configured_index_policy
 from caretbench.build.package_index.index_policy import IndexPolicy
@@ -145,14 +143,13 @@ def _build(
     return outcome.model_copy(update={"problems": problems, "reason": "" if problems else "no valid task"})
 
 
-def sources_result(suite: str, built: SourceBuilds, output: Path, refused: Mapping[str, int]) -> BuildResult:
+def sources_result(suite: str, built: SourceBuilds, output: Path) -> BuildResult:
     """Return the printed result of a build of several sources; not usable if there is no problem."""
     total = sum(one.problems for one in built.outcomes)
     good = sum(bool(one.problems) for one in built.outcomes)
     return BuildResult(
         lines=(
             *_table(built),
-            *crawl_lines(refused),
             f"\n{output}: {total} tasks of {good} of {len(built.outcomes)} sources; "
             f"caretbench run {suite} --data {shlex.quote(str(output))} -m …",
         ),
@@ -163,7 +160,6 @@ def sources_result(suite: str, built: SourceBuilds, output: Path, refused: Mappi
                 | {"wall_s": round(wall_s, 1), "cpu_s": round(cpu_s, 1)}
                 for one, wall_s, cpu_s in zip(*built, strict=True)
             ],
-            "refused_repositories": dict(refused),
         },
         usable=bool(total),
     )
@@ -177,24 +173,6 @@ def _table(built: SourceBuilds) -> Iterator[str]:
     yield from align_columns(rows, ("source", "tasks", "minutes", "CPU minutes", "reason"))
 
 
-def crawl_lines(refused: Mapping[str, int]) -> Sequence[str]:
-    """Return one line about the repositories that a crawl refused; none if there are none."""
-    if not refused:
-        return ()
-    return ("\nrefused repositories: " + ", ".join(f"{count} {reason}" for reason, count in refused.items()),)
-
-
-def crawl_result(specs: Mapping[str, SourceSpec], output: Path, refused: Mapping[str, int]) -> BuildResult:
-    """Return the printed result of a build that stops after the crawl."""
-    sources: list[JsonValue] = [spec.shown for spec in specs.values()]
-    last = f"\n{output}: {len(specs)} sources; the same command without --crawl-only builds them"
-    return BuildResult(
-        lines=(*(spec.shown for spec in specs.values()), *crawl_lines(refused), last),
-        numbers={"sources": sources, "refused_repositories": dict(refused)},
-        usable=bool(specs),
-    )
-
-
 def build_projects(
     sources: Sequence[str],
     output: Path,
@@ -206,7 +184,7 @@ def build_projects(
     """Build a folder of tasks from one project, or a folder of such folders from several, or resume a build.
 
     Args:
-        sources: Projects, in addition to those of a file or a crawl.
+        sources: Projects, in addition to those of a file.
         output: The folder of tasks, or of such folders.
         values: Values of the command's options by name.
         options: The build's options.
@@ -217,9 +195,7 @@ def build_projects(
         ValueError: an option is wrong, or there is no project.
         DataError: the project or the folder cannot be used; of several projects that is a row.
     """
-    found = find_sources(sources, output, values, options.languages, progress)
-    if values["crawl_only"]:
-        return crawl_result(found.specs, output, found.refused)
+    found = find_sources(sources, values)
     folders = ProjectFolders(limits=source_limits(values))
     candidates_only = values["candidates_only"]
 
@@ -242,7 +218,7 @@ def build_projects(
         raise DataError(f"{output}: contains the tasks of one project; give another folder with -o")
     with folder_lock(output):
         several = build_sources(found.specs, output, folders, build_one, progress, max_s=60 * values["source_minutes"])
-    return sources_result(options.suite, several, output, found.refused)
+    return sources_result(options.suite, several, output)
 
 
 def _build_project(

@@ -76,7 +76,7 @@ def _decide_rate_limit(
     status: int, headers: httpx.Headers, text: str, attempt: int, now: float, generator: random.Random
 ) -> RetryDecision:
     words = text.lower()
-    # One blocked repository (403, terms of service) must not end a crawl of others.
+    # One blocked repository (403, terms of service) must not end the mining of others.
     if "access blocked" in words:
         return RetryDecision("skip", f"blocked by GitHub (status {status})")
     after, left = _number(headers.get("retry-after")), _number(headers.get("x-ratelimit-remaining"))
@@ -152,7 +152,7 @@ DIFF_MEDIA_TYPE: Final = "application/vnd.github.diff"
 RAW_MEDIA_TYPE: Final = "application/vnd.github.raw+json"
 API_ENVIRONMENT_VARIABLE: Final = "GITHUB_API_URL"
 TOKEN_ENVIRONMENT_VARIABLE: Final = "GITHUB_TOKEN"  # noqa: S105  # the name of a variable
-# Without a version GitHub returns the newest form, which may change under a running crawl.
+# Without a version GitHub returns the newest form, which may change while mining runs.
 _VERSION: Final = "2022-11-28"
 _TIMEOUT_S: Final = 60.0
 # Diffs of whole imports reach hundreds of MB; they are no pull requests to ask questions about.
