@@ -9,7 +9,7 @@ import pytest
 
 from caretbench.suites.usage_weights import read_weights
 from tests.support.command_run import in_this_process as caretbench
-from tests.support.made_events import FEATURES, event_row, hashed, write_lines
+from tests.support.made_events import FEATURES, event_row, write_lines
 from tests.support.synthetic_events import write_events
 
 
@@ -150,33 +150,3 @@ def test_the_salt_is_not_given_away(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "the salt is in the folder" in done.stderr
     assert not (tmp_path / "given").exists()
-
-
-def test_scores_of_a_judge_are_compared_with_what_users_did(tmp_path: Path) -> None:
-    outcomes = ("accepted", "rejected", "ignored")
-    rows = [
-        event_row(number, user=hashed(f"u{number % 7}"), outcome=outcomes[number % 3], features=FEATURES | {
-            "characters": 10 + number % 5, "kept_30s": 1.0, "kept_5min": 1.0,
-        } if number % 3 == 0 else FEATURES)
-        for number in range(120)
-    ]  # fmt: skip
-    events = str(write_lines(tmp_path / "events.jsonl", *rows))
-    scores = [
-        {"event": row["id"], "criterion": "fit", "score": 5 - number % 3 + 0.01 * (number % 11)}
-        for number, row in enumerate(rows)
-    ]
-    given = str(write_lines(tmp_path / "scores.jsonl", *scores, {"event": "other", "criterion": "fit", "score": 1}))
-    done = caretbench("telemetry", "judge", events, "--scores", given, "-o", str(tmp_path / "usage"))
-    assert done.returncode == 0, done.stderr
-    assert "80 scored events of 7 users; 41 scores of other events" in done.stdout
-    [whole] = [line.split() for line in done.stdout.splitlines() if line.split()[:3] == ["fit", "all", "all"]]
-    assert whole[3:5] == ["80", "7"]
-    assert float(whole[5]) > 0.8
-    stored = json.loads((tmp_path / "usage/acceptance.json").read_text())
-    as_json = caretbench("telemetry", "judge", events, "--scores", given, "-o", str(tmp_path / "usage"), "--json")
-    assert json.loads(as_json.stdout) == stored
-    nothing = str(write_lines(tmp_path / "none.jsonl", {"event": "other", "criterion": "fit", "score": 1}))
-    done = caretbench("telemetry", "judge", events, "--scores", nothing, "-o", str(tmp_path / "usage"))
-    assert (done.returncode, "none of the 1 scored events is here" in done.stderr) == (2, True)
-    done = caretbench("telemetry", "judge", events, "-o", str(tmp_path / "usage"))
-    assert (done.returncode, "give the scores once" in done.stderr) == (2, True)

@@ -9,11 +9,9 @@ import typer
 
 from caretbench.cli.command_help import HelpCommand, HelpGroup
 from caretbench.cli.common import AsJson, StepProgress, join_counts, print_json, print_line, print_note, print_table
-from caretbench.errors import UsageError
 
 if TYPE_CHECKING:
     from caretbench.people.telemetry.events import EventReader
-    from caretbench.people.telemetry.judge_acceptance import EventScore
     from caretbench.people.telemetry.people_codes import EventCodes
     from caretbench.people.telemetry.usage_tables import TelemetryTable
 
@@ -129,66 +127,6 @@ def analyze(
         print_note(note)
     for path in found.written:
         print_line(f"{path}")
-
-
-@app.command("to-run", cls=HelpCommand)
-def to_run(
-    events: Events,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the run, a new one.")],
-    texts: Annotated[int, typer.Option(min=1, help="Largest number of completions.")] = 10_000,
-    seed: Annotated[int, typer.Option(help="Random seed of the sample.")] = 0,
-) -> None:
-    """Write a run of completions that users kept, edited or rejected; a judge rates it with caretbench judge.
-
-    Examples:
-      caretbench telemetry to-run events.jsonl --texts 2000 -o runs/events
-    """
-    from caretbench.people.telemetry.event_run import write_event_run
-
-    found = write_event_run(events, output, texts=texts, seed=seed)
-    print_line(f"{output}: {found.completions} of {found.suited} completions that users kept, edited or rejected")
-    print_note(f"next: caretbench judge {output} -m grader=SPEC; the judge is sent the code of the users")
-
-
-@app.command("judge", cls=HelpCommand)
-def judge(
-    events: Events,
-    output: Output,
-    scores: Annotated[
-        Path | None, typer.Option(help="File of scores by event and criterion (JSONL). Default: those of --run.")
-    ] = None,
-    run: Annotated[Path | None, typer.Option(help="Folder of a run by to-run, which judges have rated.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the halves of users and of the intervals.")] = 0,
-    as_json: AsJson = False,
-) -> None:
-    """Compare scores of judges with what users did: kept above edited above not accepted.
-
-    Examples:
-      caretbench telemetry judge events.jsonl --run runs/events -o usage
-    """
-    from caretbench.people.telemetry.judge_acceptance import read_scores, study_acceptance
-    from caretbench.people.telemetry.usage_tables import acceptance_tables
-
-    if (scores is None) == (run is None):
-        raise UsageError("give the scores once: --scores FILE, or --run RUN")
-    found_scores = read_scores(scores) if scores is not None else _run_scores(run) if run is not None else []
-    with StepProgress(quiet=as_json) as steps:
-        found = study_acceptance(events, found_scores, output, seed=seed, progress=steps)
-    if as_json:
-        print_json(found.study.model_dump(mode="json"))
-        return
-    study = found.study
-    print_line(f"{study.events} scored events of {study.users} users; {study.unmatched_scores} scores of other events")
-    for table in acceptance_tables(study):
-        _print(table)
-    print_line(f"{found.path}")
-
-
-def _run_scores(folder: Path) -> list[EventScore]:
-    from caretbench.people.telemetry.event_run import event_scores
-    from caretbench.runs.run_folder import RunFolder
-
-    return list(event_scores(RunFolder(folder)))
 
 
 def _codes(folder: Path) -> list[EventCodes]:

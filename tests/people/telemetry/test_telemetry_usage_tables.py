@@ -2,25 +2,9 @@
 
 from __future__ import annotations
 
-from caretbench.people.telemetry.judge_acceptance import AcceptanceStudy, CriterionAcceptance, CriterionDifference
 from caretbench.people.telemetry.people_codes import CodeAgreement, CodeAnalysis, CodeShare, SampleLikeness, Saturation
 from caretbench.people.telemetry.usage_analysis import StoredRate
-from caretbench.people.telemetry.usage_tables import acceptance_tables, code_tables, rate_text
-
-ROW = CriterionAcceptance(
-    criterion="fit", users="all", dimension="all", value="all", events=90, user_count=12, spearman=0.4125,
-    partial=0.35, low=0.2, high=0.5,
-)  # fmt: skip
-DIFFERENCE = CriterionDifference(
-    chosen="fit", other="style", events=45, difference=0.125, low=0.05, high=0.2, p_value=0.0104, distinguishable=True
-)
-
-
-def acceptance(chosen: str | None, *differences: CriterionDifference) -> AcceptanceStudy:
-    part = ROW.model_copy(update={"dimension": "language", "value": "go", "spearman": None, "partial": None})
-    return AcceptanceStudy(
-        events=90, users=12, unmatched_scores=0, chosen=chosen, rows=(ROW, part), differences=differences
-    )
+from caretbench.people.telemetry.usage_tables import code_tables, rate_text
 
 
 def test_rates() -> None:
@@ -28,24 +12,6 @@ def test_rates() -> None:
     assert rate_text(rate) == "25.0% [20.0 to 30.5]"
     for name in ("value", "low", "high"):
         assert rate_text(rate.model_copy(update={name: None})) == "–"
-
-
-def test_acceptance() -> None:
-    unclear = DIFFERENCE.model_copy(
-        update={"other": "use", "difference": None, "p_value": None, "low": None, "distinguishable": False}
-    )
-    rows, differences = acceptance_tables(acceptance("fit", DIFFERENCE, unclear))
-    assert rows.rows == [
-        ("fit", "all", "all", "90", "12", "0.412", "0.350 [0.20 to 0.50]"),
-        ("fit", "all", "language go", "90", "12", "–", "–"),
-    ]
-    assert differences.title.startswith("fit: best on the first half")
-    assert differences.rows == [
-        ("style", "45", "+0.125 [0.05 to 0.20]", "0.010", "differs"),
-        ("use", "45", "–", "–", "not distinguishable"),
-    ]
-    assert len(list(acceptance_tables(acceptance("fit")))) == 1
-    assert len(list(acceptance_tables(acceptance(None, DIFFERENCE)))) == 1
 
 
 def test_codes() -> None:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from caretbench.metrics.error_kinds.kind_table import error_kind_title
 from caretbench.metrics.resampling import MIN_CLUSTERS
 from caretbench.people.telemetry.events import REFUSAL_REASONS, EventReader
-from caretbench.people.telemetry.judge_acceptance import AcceptanceStudy
 from caretbench.people.telemetry.people_codes import CodeAnalysis
 from caretbench.people.telemetry.usage_analysis import ALL, FailureRow, ScenarioRow, StoredRate, are_few
 
@@ -108,34 +107,6 @@ def code_tables(codes: CodeAnalysis) -> Iterator[TelemetryTable]:
     ]
     columns = ("Property", "Distance", "p (Holm)", "Sample and whole")
     yield TelemetryTable("Likeness of the sample", columns, likeness)
-
-
-def acceptance_tables(study: AcceptanceStudy) -> Iterator[TelemetryTable]:
-    """Yield the correlations of criteria with acceptance, and the differences of the chosen one and the others."""
-    rows = [
-        (
-            one.criterion, one.users, one.value if one.dimension == ALL else f"{one.dimension} {one.value}",
-            str(one.events), str(one.user_count), "–" if one.spearman is None else f"{one.spearman:.3f}",
-            "–" if one.partial is None else f"{one.partial:.3f} {_bounds(one.low, one.high)}",
-        )
-        for one in study.rows
-    ]  # fmt: skip
-    columns = ("Criterion", "Users", "Part", "Events", "Users of them", "Spearman", "Length and latency held fixed")
-    yield TelemetryTable("Scores and what users did", columns, rows)
-    if study.chosen is None or not study.differences:
-        return
-    differences = [
-        (
-            one.other,
-            str(one.events),
-            "–" if one.difference is None else f"{one.difference:+.3f} {_bounds(one.low, one.high)}",
-            "–" if one.p_value is None else f"{one.p_value:.3f}",
-            "differs" if one.distinguishable else "not distinguishable",
-        )
-        for one in study.differences
-    ]
-    title = f"{study.chosen}: best on the first half of the users; compared with the others on the second half"
-    yield TelemetryTable(title, ("Other criterion", "Events", "Difference", "p (Holm)", "Result"), differences)
 
 
 def _bounds(low: float | None, high: float | None, factor: float = 1) -> str:
