@@ -163,7 +163,7 @@ def _rated_texts(
             variants[style] = (problem.id, answer_key(text))
             chosen.setdefault(variants[style], DistinctText(problem, text, variants[style][1]))
         stratum = item.language if isinstance(problem.shown, Caret) else item.labels.get("task", item.suite)
-        rated.append(RatedText(key, stratum, item.hidden.models, people, variants))
+        rated.append(RatedText(key, stratum, people, variants))
     return rated, list(chosen.values())
 
 
@@ -175,9 +175,6 @@ def study_lines(result: StudyResult) -> Iterator[str]:
     who = SIMULATED if result.simulated else "1 person" if result.people == 1 else f"{result.people} people"
     alpha = "undefined" if result.alpha is None else f"{result.alpha:.2f}"
     yield f"{who}, {result.texts} texts by {result.criterion}; Krippendorff's alpha among people: {alpha}"
-    if len({one.criterion for one in result.comparisons}) > 1:
-        best = next((one.criterion for one in result.criteria if one.chosen), "none")
-        yield f"{best} is nearest to people on one half; numbers are of the other one, {result.reported_texts} texts"
     for one in result.replacements:
         same = [found for found in result.comparisons if (found.judge, found.criterion) == (one.judge, one.criterion)]
         total = next((found for found in same if (found.part, found.score) == ("all", TOTAL)), None)

@@ -7,17 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
-import numpy as np
-
 from caretbench.judging.aggregation import TOTAL, TextKey
-from caretbench.judging.model_families import model_family
 from caretbench.metrics.agreement.coefficients import alpha_of_people, cohen_statistic
 from caretbench.metrics.agreement.item_statistic import MINIMUM_ITEMS, ItemStatistic, item_estimate
 from caretbench.metrics.agreement.replacement_test import replacement_test
 from caretbench.metrics.correlation import mean_difference_statistic, pearson_statistic, spearman_statistic
 from caretbench.metrics.paired import Pair, compare_family
-from caretbench.metrics.resampling import Floats
-from caretbench.people.study_statistics.item_halves import item_halves
 from caretbench.problem import Row
 
 Scores = Mapping[str, float]
@@ -33,7 +28,6 @@ class RatedText(NamedTuple):
 
     key: TextKey
     stratum: str
-    authors: tuple[str, ...]
     people: Mapping[str, Scores]
     variants: Mapping[str, TextKey]
 
@@ -94,15 +88,6 @@ class JudgeReplacement(Row):
     people: tuple[PersonReplacement, ...] = ()
 
 
-class CriterionChoice(Row):
-    """Spearman correlation of a criterion's judges (their mean) on the half for choosing, and on the other half."""
-
-    criterion: str
-    on_first_half: float | None
-    on_second_half: StudyNumber
-    chosen: bool
-
-
 class StyleGap(Row):
     """Mean change of a judge's total when the same answer has another style, in points.
 
@@ -118,34 +103,20 @@ class StyleGap(Row):
     verdict: str
 
 
-class FamilyLeaning(Row):
-    """Judge minus people on answers of the judge's own family of models, minus the same on the others, in points."""
-
-    judge: str
-    criterion: str
-    family: str
-    own_texts: int
-    other_texts: int
-    leaning: StudyNumber
-
-
 class StudyResult(Row):
-    """Results of a study. With several criteria, all numbers are over the half that did not choose the criterion."""
+    """Results of a study."""
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
     criterion: str
     """Criterion that people rated by."""
     simulated: bool
     people: int
     texts: int
-    reported_texts: int
     alpha: float | None
     """Krippendorff's alpha (ordinal) of people's totals."""
     comparisons: tuple[JudgeComparison, ...]
     replacements: tuple[JudgeReplacement, ...]
-    criteria: tuple[CriterionChoice, ...] = ()
     styles: tuple[StyleGap, ...] = ()
-    families: tuple[FamilyLeaning, ...] = ()
 
 
 RESAMPLES = 1_000
@@ -164,7 +135,7 @@ def study_result(
         judges: Scores of each judge by each criterion, of the texts and of their variants.
         criterion: Criterion that people rated by.
         simulated: The ratings were made by a program.
-        seed: Seed of the halves and of the intervals.
+        seed: Seed of the intervals.
     """
     return _Study(texts, judges, criterion, seed).result(simulated=simulated)
 
@@ -174,17 +145,7 @@ class _Study:
         self._texts = {text.key: text for text in texts}
         self._criterion = criterion
         self._seed = seed
-        halves = item_halves({_name(text.key): text.stratum for text in texts}, seed=seed)
-        chosen = set(halves.chosen)
-        self._halves = (
-            [text.key for text in texts if _name(text.key) in chosen],
-            [text.key for text in texts if _name(text.key) not in chosen],
-        )
-        self._by_criterion: dict[str, list[StudyJudge]] = defaultdict(list)
-        for judge in judges:
-            self._by_criterion[judge.criterion].append(judge)
         self._judges = list(judges)
-        self._reported = self._halves[1] if len(self._by_criterion) > 1 else list(self._texts)
 
     def result(self, *, simulated: bool) -> StudyResult:
         totals = {
@@ -195,13 +156,10 @@ class _Study:
             simulated=simulated,
             people=len({person for given in totals.values() for person in given}),
             texts=len(self._texts),
-            reported_texts=len(self._reported),
             alpha=alpha_of_people(totals),
             comparisons=tuple(self._comparisons()),
             replacements=tuple(self._replacement(judge) for judge in self._judges),
-            criteria=tuple(self._criteria()),
             styles=tuple(self._style_gaps()),
-            families=tuple(self._leanings()),
         )
 
     def _people_mean(self, key: TextKey, score: str = TOTAL) -> float | None:
@@ -232,7 +190,7 @@ class _Study:
             names = dict.fromkeys(name for scores in judge.scores.values() for name in scores)
             for score in sorted(names, key=lambda name: name != TOTAL):
                 for part in ("all", *(strata if len(strata) > 1 else ())):
-                    keys = [key for key in self._reported if part in {"all", self._texts[key].stratum}]
+                    keys = [key for key in self._texts if part in {"all", self._texts[key].stratum}]
                     ours, theirs = self._pairs(judge, keys, score)
                     if len(ours) < MINIMUM_ITEMS:
                         continue
@@ -252,7 +210,7 @@ class _Study:
                     )
 
     def _replacement(self, judge: StudyJudge) -> JudgeReplacement:
-        keys = [key for key in self._reported if TOTAL in judge.scores.get(key, {})]
+        keys = [key for key in self._texts if TOTAL in judge.scores.get(key, {})]
         people: dict[str, dict[str, float | str]] = defaultdict(dict)
         for key in keys:
             for person, scores in self._texts[key].people.items():
@@ -268,28 +226,11 @@ class _Study:
             ),
         )  # fmt: skip
 
-    # --- criteria ---
-
-    def _criteria(self) -> Iterator[CriterionChoice]:
-        if len(self._by_criterion) < 2:
-            return
-        means = {name: _mean(group) for name, group in self._by_criterion.items()}
-        first = {name: self._spearman(judge, self._halves[0]).estimate for name, judge in means.items()}
-        best = max(first, key=lambda name: -2.0 if first[name] is None else float(first[name] or 0.0))
-        for name, judge in means.items():
-            second = self._estimate(self._spearman(judge, self._halves[1]))
-            yield CriterionChoice(criterion=name, on_first_half=first[name], on_second_half=second, chosen=name == best)
-
-    def _spearman(self, judge: StudyJudge, keys: Sequence[TextKey]) -> ItemStatistic:
-        return spearman_statistic(*self._pairs(judge, keys))
-
-    # --- style and family ---
-
     def _style_gaps(self) -> Iterator[StyleGap]:
         """Yield the gaps of all judges and styles, as one family of tests: with many, some would differ by chance."""
         found: dict[tuple[int, str], list[tuple[float, float, str]]] = {}
         for place, judge in enumerate(self._judges):
-            for key in self._reported:
+            for key in self._texts:
                 for style, variant in self._texts[key].variants.items():
                     if key in judge.scores and variant in judge.scores:
                         scores = judge.scores[key][TOTAL], judge.scores[variant][TOTAL], key[0]
@@ -303,46 +244,6 @@ class _Study:
                 gap=StudyNumber(value=gap.difference, low=low, high=high), p_value=gap.p_value,
                 verdict=gap.verdict("higher", "lower"),
             )  # fmt: skip
-
-    def _leanings(self) -> Iterator[FamilyLeaning]:
-        for judge in self._judges:
-            family = model_family(judge.name)
-            errors: list[float] = []
-            own: list[float] = []
-            for key in self._reported:
-                families = {model_family(author) for author in self._texts[key].authors}
-                mean = self._people_mean(key)
-                if key in judge.scores and mean is not None and None not in families and families:
-                    errors.append(judge.scores[key][TOTAL] - mean)
-                    own.append(float(family in families))
-            count = round(sum(own))
-            if family is not None and min(count, len(own) - count) >= MINIMUM_ITEMS:
-                yield FamilyLeaning(
-                    judge=judge.name, criterion=judge.criterion, family=family, own_texts=count,
-                    other_texts=len(own) - count,
-                    leaning=self._estimate(_difference_of_groups(np.asarray(errors), np.asarray(own))),
-                )  # fmt: skip
-
-
-def _difference_of_groups(values: Floats, is_own: Floats) -> ItemStatistic:
-    """Return the mean of one group minus that of the other, as a function of the items."""
-
-    def value(weights: Floats) -> Floats:
-        own, other = weights @ is_own, weights @ (1 - is_own)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found: Floats = weights @ (values * is_own) / own - weights @ (values * (1 - is_own)) / other
-        return found
-
-    return ItemStatistic(value, np.ones(len(values)))
-
-
-def _mean(judges: Sequence[StudyJudge]) -> StudyJudge:
-    """Return the mean of the judges of one criterion, over the texts that all of them judged."""
-    shared = set.intersection(*(set(judge.scores) for judge in judges))
-    totals = {
-        text: {TOTAL: math.fsum(judge.scores[text][TOTAL] for judge in judges) / len(judges)} for text in sorted(shared)
-    }
-    return StudyJudge("mean", judges[0].criterion, totals)
 
 
 def _name(key: TextKey) -> str:
