@@ -33,7 +33,6 @@ from caretbench.execution.sandbox.host.program_users import leased_user, program
 from caretbench.execution.sandbox.isolation_levels import accepted_levels
 from caretbench.execution.sandbox.kernel.seccomp import seccomp_filter
 from caretbench.execution.sandbox.kernel.watchdog import descendants
-from caretbench.execution.sandbox.persistent_sandbox import PersistentSandbox
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
@@ -183,13 +182,8 @@ def test_bubblewrap_in_a_closed_folder(packages: Path) -> None:
         sandbox.close()
 
 
-def test_commands_of_lasting_sandboxes_and_workspaces_are_nobody(packages: Path, tmp_path: Path) -> None:
+def test_commands_of_workspaces_are_nobody(packages: Path, tmp_path: Path) -> None:
     marker = "look-at-me-4"
-    with PersistentSandbox(SMALL, read_only={"/packages": str(packages)}) as lasting:
-        seen = _seen_while(lambda: lasting.run(_program(marker)), marker)
-        assert seen
-        assert 0 not in seen
-        assert lasting.run(["/bin/cat", "/packages/closed"]).stdout.text == "read me"
     project = tmp_path / "project"
     project.mkdir()
     (project / "file").write_text("a project\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Iterator
@@ -17,7 +16,6 @@ from caretbench.execution.execution_types import ExecutionRequest, ExecutionResu
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox import launcher, warm_sandbox
-from caretbench.execution.sandbox.persistent_sandbox import PersistentSandbox
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxResult, SandboxUnavailable
 from caretbench.execution.sandbox.warm_sandbox import WarmWorker, WarmWorkerKey, WarmWorkerPool
 from caretbench.execution.toolchains.python import ENVIRONMENT
@@ -74,17 +72,13 @@ time.sleep(1)
 """
 
 
-@pytest.mark.parametrize("way", ["cold", "warm", "lasting"])
+@pytest.mark.parametrize("way", ["cold", "warm"])
 def test_each_program_has_terminals_of_its_own(box: Sandbox, way: str) -> None:
     """Two at a time: neither sees the other's, each has as many as it may, and neither leaves the other without."""
     argv = [PYTHON, "-I", "-c", TERMINALS]
-    with contextlib.ExitStack() as stack, ThreadPoolExecutor(2) as pool:
-        if way == "lasting":
-            lasting = stack.enter_context(PersistentSandbox(LIMITS))
-            runs = [pool.submit(lasting.run, argv) for _ in range(2)]
-        else:
-            kind = WarmSettings() if way == "warm" else None
-            runs = [pool.submit(box.run, Invocation(argv, limits=LIMITS, warm=kind)) for _ in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        kind = WarmSettings() if way == "warm" else None
+        runs = [pool.submit(box.run, Invocation(argv, limits=LIMITS, warm=kind)) for _ in range(2)]
         results = [run.result() for run in runs]
     for result in results:
         assert result.ok, (result.error, result.stderr.text)

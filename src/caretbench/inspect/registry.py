@@ -1,4 +1,4 @@
-"""Target of the entry point ``inspect_ai``: its import registers our providers, tasks and sandbox."""
+"""Target of the entry point ``inspect_ai``: its import registers our providers and tasks."""
 
 from __future__ import annotations
 
@@ -8,26 +8,13 @@ from inspect_ai import Task
 from inspect_ai import eval as inspect_eval
 from inspect_ai.log import EvalLog
 from inspect_ai.model import Model, ModelAPI, modelapi
-from inspect_ai.util import SandboxEnvironment, sandboxenv
 
 from caretbench.inspect.tasks.scorer import caret, numbers
 from caretbench.inspect.tasks.solver import ask
 from caretbench.inspect.tasks.suite_tasks import inspect_task
 from caretbench.suites import suite_names
 
-__all__ = [
-    "TASKS",
-    "ask",
-    "caret",
-    "caretbench",
-    "checkpoint",
-    "command",
-    "evaluate",
-    "fim",
-    "gguf",
-    "numbers",
-    "server",
-]
+__all__ = ["TASKS", "ask", "caret", "checkpoint", "command", "evaluate", "fim", "gguf", "numbers", "server"]
 
 
 TASKS = {name: inspect_task(name) for name in suite_names()}
@@ -72,14 +59,6 @@ def checkpoint() -> type[ModelAPI]:
     from caretbench.inspect.providers.checkpoint import CheckpointAPI
 
     return CheckpointAPI
-
-
-@sandboxenv(name="caretbench")
-def caretbench() -> type[SandboxEnvironment]:
-    """Return ``sandbox="caretbench"``: our sandbox for the tools of any task."""
-    from caretbench.inspect.tasks.sandbox_provider import CaretbenchSandbox
-
-    return CaretbenchSandbox
 
 
 def evaluate(tasks: str | Task, model: str | Model, **options: Any) -> EvalLog:

@@ -128,14 +128,6 @@ def mount_overlay(tmpfs_options: str) -> None:
     mount(b"tmpfs", SNAPSHOT, b"tmpfs", NO_SUID | NO_DEVICES | READ_ONLY, b"size=4k,mode=0555")
 
 
-def mount_shared_tmp(tmpfs_options: str) -> None:
-    """Mount a /tmp in the fork server itself, which all programs of this sandbox share."""
-    user, group = os.getuid(), os.getgid()
-    launcher.check(libc.unshare(NEW_USER | NEW_MOUNTS), "unshare")
-    map_user(user, group)
-    launcher.mount_files(tmpfs_options)
-
-
 def attach_mounts(mounts_with_targets: list[tuple[int, str]], *, below_tmp: bool) -> None:
     """Attach mounts at their targets; root opened them for the user that the program runs as."""
     for descriptor, target in mounts_with_targets:
@@ -156,8 +148,7 @@ def mount_job_files(job: dict[str, Any], mounts: list[int]) -> None:
     mount(b"tmpfs", ARTEFACTS, b"tmpfs", NO_SUID | NO_DEVICES | READ_ONLY, b"size=4k,mode=0555")
     launcher.mount_memory(launcher.SHARED, job["memory"])
     launcher.mount_terminals()
-    if not job.get("lasting"):
-        launcher.mount_files(job["memory"])
+    launcher.mount_files(job["memory"])
     tree = job.get("tree") or {}
     if tree.get("overlay"):
         mount_overlay(job["memory"])
@@ -293,7 +284,7 @@ def main() -> None:
     """Serve.
 
     Arguments: descriptors of the control socket and the filter, the launcher, the source of packages and the folder of
-    modules (``WarmSettings``), the mount options of the ``/tmp`` that programs share or nothing, the folder of the
+    modules (``WarmSettings``), the folder of the
     covers, what is kept of /proc (with commas), modules.
     """
     control = socket.socket(fileno=int(sys.argv[1]))
@@ -304,7 +295,7 @@ def main() -> None:
         if int(name) > 2 and int(name) != control.fileno():
             with contextlib.suppress(OSError):
                 os.close(int(name))
-    path, packages, module_folder, shared_tmp, covers, kept, *modules = sys.argv[3:]
+    path, packages, module_folder, covers, kept, *modules = sys.argv[3:]
     with open(path, "rb") as stream:
         exec(compile(stream.read(), path, "exec", dont_inherit=True), launcher.__dict__)
     if packages == "bundled":
@@ -313,8 +304,6 @@ def main() -> None:
         import_from(module_folder, modules)
     else:
         import_modules(modules)
-    if shared_tmp:
-        mount_shared_tmp(shared_tmp)
     # A collection in a program would write to all objects that it shares with this process, and so copy their pages.
     gc.freeze()
     control.send(b"r")

@@ -74,14 +74,12 @@ class WarmWorkerKey(NamedTuple):
     package_source: str
     user: int | None
     """User id that root starts it as; None if an ordinary user starts it."""
-    shared_tmp: str = ""
-    """Mount options of a ``/tmp`` that all programs share; empty: each gets one of its own."""
     module_folder: str = ""
 
     @property
     def separate_users(self) -> bool:
         """Return whether each of its programs runs as a different user of the host."""
-        return self.user is not None and not self.shared_tmp
+        return self.user is not None
 
 
 class WarmJob(NamedTuple):
@@ -179,7 +177,7 @@ class WarmWorker:
         options += maps.arguments if maps is not None else []
         words = [
             interpreter, *flags, _ZYGOTE, str(theirs.fileno()), str(held(filter_program)), LAUNCHER, key.package_source,
-            key.module_folder, key.shared_tmp, COVERS, ",".join(KEPT_OF_PROC), *key.preloaded_modules,
+            key.module_folder, COVERS, ",".join(KEPT_OF_PROC), *key.preloaded_modules,
         ]  # fmt: skip
         process = reachable.start(
             ["--args", str(held(b"".join(word.encode() + b"\0" for word in options))), "--", *words],
