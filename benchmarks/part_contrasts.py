@@ -1,7 +1,7 @@
 """Power and false claims of contrasts of a part with the rest, on simulated models.
 
 Six languages differ in the difficulty of their problems, as those of DevBench do for the recorded models. The first
-model has the same lead in all of them, or an additional strength in one. Chances follow the item-difficulty model.
+model has the same lead in all of them, or an additional strength in one. Chances follow abilities and difficulties.
 
     python benchmarks/part_contrasts.py --runs 200
 """

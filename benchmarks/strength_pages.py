@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from caretbench.people.strengths.strength_tests import TestedStrengths, tested_strengths
+from caretbench.people.strengths.strength_tests import tested_strengths
 from caretbench.problem import Caret, Completion, InlineSplice, Problem, ProgramCheck, Provenance, Score
 from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.report_source import ReportSource
+from caretbench.reports.results.strengths import ModelStrengths
 from caretbench.suites.suite_types import DEFAULT_STRATIFICATION
 
 LANGUAGES = ("python", "java", "go")
@@ -65,7 +66,7 @@ def simulated(generator: np.random.Generator, models: int, samples: int, strengt
     return LoadedRun("simulated", manifest, problems, completions, build_frame(problems, scores))
 
 
-def claims(found: TestedStrengths) -> Mapping[str, bool]:
+def claims(found: ModelStrengths) -> Mapping[str, bool]:
     """Return whether a report has any claim, and whether it has the planted contrast."""
     tests = (*found.overall, *found.passes, *found.similarity, *found.answers)
     contrasts = {test.title: test.contrast for test in found.passes if test.contrast is not None}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -233,74 +232,21 @@ def test_subtypes_of_built_problems_are_parts() -> None:
     assert {"kind even", "kind odd", "language Java", "language Python"} <= titles
 
 
-def test_harder_problems_of_a_language_are_told_from_a_weaker_model() -> None:
-    """All models pass less in Java, by as much: the raw rates differ, those at equal difficulty do not."""
+def test_the_skill_of_a_language_is_above_its_empty_answer() -> None:
     chances = {"a": {EASY: 0.8, HARD: 0.8}, "b": {EASY: 0.75, HARD: 0.75}, "empty": {EASY: 0.05, HARD: 0.05}}
     java, python = strengths_of(planted_run(chances, shift=0.25), "a").languages
     assert (java.language, python.language) == ("java", "python")
     assert java.rate.value < python.rate.value - 0.2
-    assert java.difficulty is not None
-    assert python.difficulty is not None
-    assert java.difficulty.value > python.difficulty.value + 1
-    assert java.at_equal_difficulty is not None
-    assert python.at_equal_difficulty is not None
-    assert java.at_equal_difficulty.value == pytest.approx(python.at_equal_difficulty.value, abs=0.1)
     assert java.empty is not None
     assert java.skill is not None
     assert java.skill.value == pytest.approx((java.rate.value - java.empty) / (1 - java.empty))
-
-
-def sampled_run(samples: int, *, copies: bool = False) -> LoadedRun:
-    """A run of two models 1.5 log odds apart on Python problems whose difficulties have the spread 2."""
-    rng = random.Random(5)  # noqa: S311  # made-up data
-    problems = [one for one in PROBLEMS if one.label("language") == "python"]
-    scores, completions = [], []
-    for problem in problems:
-        difficulty = rng.gauss(-0.7, 2)
-        for model, ability in (("a", 0.75), ("b", -0.75)):
-            chances = [rng.random() for _ in range(5)]
-            for sample in range(samples):
-                passed = chances[0 if copies else sample] < 1 / (1 + math.exp(difficulty - ability))
-                common = {"problem_id": problem.id, "model": model, "sample": sample, "policy": "syntax"}
-                outcome = {"outcome": "passed" if passed else "failed", "values": {"passed": float(passed)}}
-                scores.append(Score.model_validate(common | {"profile": "default", "scorer": "execution@1"} | outcome))
-                completions.append(Completion(problem_id=problem.id, model=model, sample=sample, text="x = 1\n"))
-    manifest = {"suite": "devbench", "policy": "syntax", "profile": "default", "seed": 0, "models": []}
-    return LoadedRun("planted", manifest, problems, completions, build_frame(problems, scores))
-
-
-def test_all_samples_of_a_problem_tell_the_ability() -> None:
-    [python] = strengths_of(sampled_run(5), "a").languages
-    assert python.ability is not None
-    assert python.ability.low is not None
-    assert python.ability.high is not None
-    assert python.ability.low < 0.75 < python.ability.high
-    assert python.at_equal_difficulty is not None
-    assert python.at_equal_difficulty.value == pytest.approx(python.rate.value, abs=0.02)
-
-
-def test_samples_that_are_copies_count_as_one() -> None:
-    [once], [copied] = (strengths_of(sampled_run(number, copies=True), "a").languages for number in (1, 5))
-    assert copied.ability == once.ability
-    assert copied.difficulty == once.difficulty
-    assert copied.at_equal_difficulty == once.at_equal_difficulty
-    assert once.ability is not None
-    assert once.ability.value > 0
-
-
-def test_few_sources_have_no_difficulty() -> None:
-    """19 sources of four problems each: their spread is not known well enough."""
-    problems = [one.model_copy(update={"cluster": str(place % 19)}) for place, one in enumerate(PROBLEMS)]
-    few, many = (strengths_of(planted_run(CHANCES, problems=chosen), "patterns") for chosen in (problems, PROBLEMS))
-    assert all(one.difficulty is None and one.skill is not None for one in few.languages)
-    assert all(one.difficulty is not None for one in many.languages)
 
 
 def test_one_model_alone_has_no_field() -> None:
     found = strengths_of(planted_run({"alone": {EASY: 0.5, HARD: 0.5}}), "alone")
     assert found.sentences == ("A strength needs a second model: this run has no other one to compare alone with.",)
     assert found.notes == ()
-    assert [one.difficulty for one in found.languages] == [None, None]
+    assert [one.skill for one in found.languages] == [None, None]
 
 
 def test_a_variant_is_named_by_its_own_name_or_by_its_model_if_it_is_alone() -> None:
@@ -328,7 +274,7 @@ def test_every_form_has_the_sentences() -> None:
         assert sentence in markdown
         assert escape(sentence, quote=False) in page
     assert 'id="strengths"' in page
-    assert "Languages made comparable" in page
+    assert "Skill above empty" in page
     assert Summary.model_validate_json(to_json(summary)) == summary
     assert summarise(run).strengths is None
     assert 'id="strengths"' not in render_html(summarise(run), run, samples=0)

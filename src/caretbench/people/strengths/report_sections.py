@@ -4,30 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import polars as pl
 
-from caretbench.metrics.intervals import Interval
 from caretbench.metrics.paired import NOT_DISTINGUISHABLE
-from caretbench.metrics.resampling import MIN_CLUSTERS, Floats
 from caretbench.metrics.skill import skill, skill_interval
 from caretbench.people.strengths.bias_section import GeneratorBiasSection
 from caretbench.people.strengths.strength_sentences import contrast_side, number_range, points_range, strength_sentences
 from caretbench.people.strengths.strength_tests import field_title, rates_of, tested_strengths
-from caretbench.people.study_statistics.item_difficulty import (
-    DifficultyModel,
-    Scaled,
-    are_copies,
-    fit_difficulties,
-    majorities,
-    rate_at_equal_difficulty,
-)
 from caretbench.reports.estimates import ReportedNumber, mean_estimate
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.report_source import ReportSource
-from caretbench.reports.results.paired_models import MIN_TESTED, ModelRates, model_rates
+from caretbench.reports.results.paired_models import MIN_TESTED, model_rates
 from caretbench.reports.results.problem_lists import lead_note, leading_in
 from caretbench.reports.results.run_settings import identity_of
 from caretbench.reports.results.strengths import PASSES, LanguageNumbers, ModelStrengths, StrengthTest
@@ -43,7 +32,6 @@ from caretbench.reports.tables import (
     display_label,
     number_field,
     rate_field,
-    score_field,
     share_field,
     table_of,
     text_field,
@@ -54,103 +42,39 @@ EMPTY = "empty"
 """Baseline whose rate is the floor of a language."""
 
 
-class _LanguageAnswers(NamedTuple):
-    """Passes on the problems of one language that all models have: the model's own first, then the others'.
-
-    ``passes`` and ``samples`` have one row a model, one column a problem.
-    """
-
-    language: str
-    problems: pl.DataFrame
-    passes: Floats
-    samples: Floats
-    empty: pl.DataFrame
-
-
-def language_numbers(source: ReportSource, model: str) -> tuple[LanguageNumbers, ...]:
-    """Return the numbers of a model by language, of languages with at least 20 problems that all models have.
+def language_numbers(source: ReportSource, model: str) -> Iterator[LanguageNumbers]:
+    """Yield the numbers of a model by language, of languages with at least 20 problems.
 
     Raises:
         DataError: there is no such model, or several variants have its name.
     """
-    rates = list(model_rates(source.run))
-    own = rates_of(rates, model)
-    ordered = [own, *(one for one in rates if one is not own)]
+    rates = rates_of(list(model_rates(source.run)), model).rates
     # A run without the baseline `empty` has no floor: its skill is unknown, not zero.
     baselines = [EMPTY] if EMPTY in source.run.baselines else []
     empty = next(iter(model_rates(source.run, baselines)), None) if baselines else None
-    parts = _answers(list(_parts(ordered, empty)))
-    # Difficulty and ability of one model cannot be told apart.
-    fits = {part.language: _fit(part) for part in parts} if len(ordered) > 1 else {}
-    scale = {language: fit for language, fit in fits.items() if fit is not None}
-    equal = {language: rate_at_equal_difficulty(list(scale.values()), place) for place, language in enumerate(scale)}
-    return tuple(_numbers(part, scale.get(part.language), equal.get(part.language), source.seed) for part in parts)
-
-
-def _parts(ordered: Sequence[ModelRates], empty: ModelRates | None) -> Iterator[_LanguageAnswers]:
-    table = ordered[0].rates.rename({"total": "total_0", "samples": "samples_0"})
-    for place, entry in enumerate(ordered[1:], start=1):
-        names = {"total": f"total_{place}", "samples": f"samples_{place}"}
-        table = table.join(entry.rates.select("problem_id", *names).rename(names), on="problem_id")
-    columns = [[f"{name}_{place}" for place in range(len(ordered))] for name in ("total", "samples")]
-    for language in table["language"].drop_nulls().unique().sort():
-        rows = table.filter(pl.col("language") == language).sort("problem_id")
+    for language in rates["language"].drop_nulls().unique().sort():
+        rows = rates.filter(pl.col("language") == language).sort("problem_id")
         # A language with a handful of problems has an interval over the whole scale.
         if rows.height >= MIN_TESTED:
-            floor = rows.join(
-                empty.rates.select("problem_id", pl.col("rate").alias("floor")), on="problem_id"
-            ) if empty is not None else rows.clear()  # fmt: skip
-            passes, samples = (rows.select(chosen).to_numpy().T.astype(np.float64) for chosen in columns)
-            yield _LanguageAnswers(str(language), rows, passes, samples, floor)
+            floor = None if empty is None else empty.rates.select("problem_id", pl.col("rate").alias("floor"))
+            yield _numbers(
+                str(language), rows, rows.clear() if floor is None else rows.join(floor, on="problem_id"), source.seed
+            )
 
 
-def _answers(parts: Sequence[_LanguageAnswers]) -> list[_LanguageAnswers]:
-    """Return the parts; with one answer a problem in all of them, on one scale, if samples are nearly copies."""
-    if not parts:
-        return []
-    passes = np.concatenate([part.passes.ravel() for part in parts])
-    # Over all languages at once: a scale by samples in one and by answers in another could not be compared.
-    if not are_copies(passes, np.concatenate([part.samples.ravel() for part in parts])):
-        return list(parts)
-    return [
-        part._replace(passes=majorities(part.passes, part.samples), samples=np.ones_like(part.samples))
-        for part in parts
-    ]
-
-
-def _fit(part: _LanguageAnswers) -> DifficultyModel | None:
-    clusters = part.problems["cluster"].to_list()
-    if np.ptp(part.passes / part.samples) == 0 or len(set(clusters)) < MIN_CLUSTERS:
-        return None  # all answers are alike, or too few sources tell the spread
-    return fit_difficulties(part.passes, part.samples, clusters)
-
-
-def _numbers(part: _LanguageAnswers, fit: DifficultyModel | None, equal: Scaled | None, seed: int) -> LanguageNumbers:
-    count = part.problems.height
-    values = part.problems["rate"].to_list()
-    floors = part.empty["floor"].to_list() if part.empty.height else []
-    empty = math.fsum(floors) / len(floors) if floors else None
-    above = None
-    if floors:
-        scores, clusters = part.empty["rate"].to_list(), part.empty["cluster"].to_list()
-        value = skill(math.fsum(scores) / len(scores), math.fsum(floors) / len(floors))
-        if value is not None:
-            # Rate and floor are drawn together, since both are of the same problems.
-            interval = skill_interval(scores, floors, clusters, seed=seed)
-            above = ReportedNumber.from_interval(interval, value, len(scores))
-    return LanguageNumbers(
-        language=part.language,
-        rate=mean_estimate(values, part.problems, seed),
-        empty=empty,
-        skill=above,
-        difficulty=None if fit is None else _number(fit.difficulty, count),
-        ability=None if fit is None else _number(fit.abilities[0], count),
-        at_equal_difficulty=None if equal is None else _number(equal, count),
-    )
-
-
-def _number(found: Scaled, problems: int) -> ReportedNumber:
-    return ReportedNumber.from_interval(Interval(found.low, found.high, "jackknife"), found.value, problems)
+def _numbers(language: str, rows: pl.DataFrame, both: pl.DataFrame, seed: int) -> LanguageNumbers:
+    """Return the numbers of one language; ``both`` are the problems that the empty answer has too, with its rate."""
+    rate = mean_estimate(rows["rate"].to_list(), rows, seed)
+    if not both.height:
+        return LanguageNumbers(language=language, rate=rate)
+    scores, floors = both["rate"].to_list(), both["floor"].to_list()
+    empty = math.fsum(floors) / len(floors)
+    value, above = skill(math.fsum(scores) / len(scores), empty), None
+    if value is not None:
+        # Rate and floor are drawn together, since both are of the same problems.
+        interval = skill_interval(scores, floors, both["cluster"].to_list(), seed=seed)
+        above = ReportedNumber.from_interval(interval, value, len(scores))
+    return LanguageNumbers(language=language, rate=rate, empty=empty, skill=above)
 
 
 _SCALES = (
@@ -173,7 +97,7 @@ class StrengthsSection(Section):
         found = tested_strengths(source, source.strengths)
         rule = leading_in(source.run, identity_of(source.run)["profile"]).rule
         values = {
-            "languages": language_numbers(source, source.strengths),
+            "languages": tuple(language_numbers(source, source.strengths)),
             "sentences": tuple(strength_sentences(found)),
             "notes": (_adjusted(found), *filter(None, (lead_note(rule),))) if found.tests else (),
         }
@@ -293,16 +217,7 @@ def _finding(test: StrengthTest) -> str:
 
 
 def _language_table(languages: Sequence[LanguageNumbers]) -> ReportTable:
-    heads = (
-        "Language",
-        "Problems",
-        "Rate",
-        "Empty answer",
-        "Skill above empty",
-        "Difficulty",
-        "Ability",
-        "Rate at equal difficulty",
-    )
+    heads = ("Language", "Problems", "Rate", "Empty answer", "Skill above empty")
     rows = [
         (
             text_field(display_label("language", one.language)),
@@ -310,18 +225,14 @@ def _language_table(languages: Sequence[LanguageNumbers]) -> ReportTable:
             rate_field(one.rate),
             share_field(one.empty),
             rate_field(one.skill),
-            score_field(one.difficulty),
-            score_field(one.ability),
-            rate_field(one.at_equal_difficulty),
         )
         for one in languages
     ]
     caption = (
-        "Difficulty of a language's problems for the average model of this run, and ability of the model against it, "
-        "in log odds (1PL). At equal difficulty: the rate if this language's problems were as hard as those of the "
-        "average language. A language that all models know badly looks like one with hard problems."
+        "Each language has other problems, so that their rates do not compare languages. The difference to the field "
+        "against all other problems does."
     )
-    return table_of("Languages made comparable", heads, rows, caption)
+    return table_of("Languages", heads, rows, caption)
 
 
 def _difference(value: float, low: float | None, high: float | None, *, passes: bool = True) -> TableField:

@@ -1,1 +1,1 @@
-"""Statistics of contrasts, difficulty, halves and replacement, for strengths and studies."""
+"""Statistics of contrasts and of generator bias, for strengths and hold-outs."""

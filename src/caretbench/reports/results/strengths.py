@@ -44,11 +44,7 @@ class StrengthTest(ReportValue):
 
 
 class LanguageNumbers(ReportValue):
-    """Numbers of a model in one language, raw and comparable. Difficulty and ability are log odds.
-
-    ``at_equal_difficulty`` is the rate that the model would have if this language's problems were as hard for the
-    average model as those of the average language.
-    """
+    """Numbers of a model in one language."""
 
     language: str
     rate: ReportedNumber
@@ -56,9 +52,6 @@ class LanguageNumbers(ReportValue):
     """Rate of the empty answer on the same problems."""
     skill: ReportedNumber | None = None
     """Rate above the empty answer: (rate - empty) / (1 - empty)."""
-    difficulty: ReportedNumber | None = None
-    ability: ReportedNumber | None = None
-    at_equal_difficulty: ReportedNumber | None = None
 
 
 class ModelStrengths(ReportValue):
