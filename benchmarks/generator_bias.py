@@ -1,7 +1,7 @@
 """Power and false claims of the test of generator bias, on simulated models.
 
 Three models of each of two families answer 600 scenarios, each written by a generator of either family. Chances
-follow a model of abilities and difficulties; scenarios and their problems differ in difficulty. Settings without favour include
+follow a model of abilities and difficulties. Settings without favour include
 families of different skill and generators of different difficulty, where differences of rates alone mislead.
 
     python benchmarks/generator_bias.py --runs 400
