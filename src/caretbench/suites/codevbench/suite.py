@@ -22,7 +22,7 @@ from caretbench.suites.base import Suite
 from caretbench.suites.codevbench.measures import CodevBenchProfile, measured, request_under
 from caretbench.suites.codevbench.scenario_names import RAG
 from caretbench.suites.codevbench.similar_functions import similar_functions
-from caretbench.suites.codevbench.tables.printed_tables import printed_tables
+from caretbench.suites.codevbench.tables.printed_numbers import printed_tables
 from caretbench.suites.codevbench.tables.result_charts import result_charts
 from caretbench.suites.codevbench.tables.result_tables import result_tables
 from caretbench.suites.sample_projects import sample_projects
@@ -105,8 +105,9 @@ class CodevBench(Suite):
         return result_charts(results, problems, seed)
 
     def published_tables(self, results: Sequence[Table]) -> tuple[Table, ...]:
-        """Return Tables 3 to 7 and the correlations as printed, below the rows of the run."""
-        return printed_tables(results)
+        """Return Tables 3 to 7 and the correlations as printed."""
+        del results
+        return printed_tables()
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> WorkspaceRequest | None:
         """Return the request that runs the deciding tests on an answer; None for a null answer."""

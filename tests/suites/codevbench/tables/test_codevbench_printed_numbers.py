@@ -2,19 +2,112 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
 import pytest
 
-from caretbench.suites.codevbench.scenario_names import SCENARIOS
-from caretbench.suites.codevbench.tables.printed_numbers import (
-    OTHER_SAMPLES,
-    SAMPLES,
-    PrintedRates,
-    printed_averages,
-    printed_correlations,
-    printed_rates,
-    printed_sizes,
-    usage_shares,
-)
+from caretbench.files import published_rows
+from caretbench.suites.codevbench.scenario_names import CLASSES, SCENARIOS
+from caretbench.suites.codevbench.tables.printed_numbers import usage_shares
+
+PUBLISHED = list(published_rows("codevbench"))
+_ALL, _DIGIT, _SLACK = "all", 0.01, 1e-9
+
+
+def _subset(row: Mapping[str, str]) -> dict[str, str]:
+    return dict(part.split("=", 1) for part in row["subset"].split(";"))
+
+
+SAMPLES = {
+    "table_4": (26, 77, 63, 46, 100), "table_5": (40, 139, 126, 46, 179), "table_6": (52, 154, 126, 92, 196),
+    "table_7": (26, 77, 63, 46, 100),
+}  # fmt: skip
+"""Numbers of samples by table, in the order of :data:`CLASSES`. The paper's Table 2 has them by repository; its columns
+of scenarios 2 and 3 are interchanged."""
+
+OTHER_SAMPLES = {
+    "table_5": (18, 92, 86, 13, 109), "table_6": (42, 106, 86, 48, 118),
+}  # fmt: skip
+"""Numbers of samples that fit rows whose averages do not follow from :data:`SAMPLES`: 318 and 400 in all."""
+
+
+class PrintedRates(NamedTuple):
+    """Row of one of Tables 4 to 7 as printed: rates by class of blocks, and their average, in percent."""
+
+    table: str
+    model: str
+    cells: tuple[str, ...]
+    average: str
+    doubtful: bool
+
+    def mean(self, samples: Sequence[int]) -> float:
+        """Return the average of the cells by numbers of samples."""
+        return sum(float(cell) * count for cell, count in zip(self.cells, samples, strict=True)) / sum(samples)
+
+    def follows(self, samples: Sequence[int]) -> bool:
+        """Return whether the printed average is that of the cells, to one unit of its last digit."""
+        return abs(round(self.mean(samples), 2) - float(self.average)) <= _DIGIT + _SLACK
+
+    def is_counted(self, samples: Sequence[int]) -> bool:
+        """Return whether each cell is a whole number of its samples, and the average their sum, as rounded."""
+        counts = [round(float(cell) * count / 100) for cell, count in zip(self.cells, samples, strict=True)]
+        shares = [100 * passed / count for passed, count in zip(counts, samples, strict=True)]
+        whole = 100 * sum(counts) / sum(samples)
+        return all(_is_rounded(*pair) for pair in zip((*self.cells, self.average), (*shares, whole), strict=True))
+
+
+def _is_rounded(printed: str, value: float) -> bool:
+    return abs(float(printed) - value) <= 0.5 * 10.0 ** -len(printed.partition(".")[2]) + _SLACK
+
+
+def scenario_of(number: str) -> str:
+    """Return the label of a printed scenario, ``1`` to ``4``."""
+    return [*SCENARIOS][int(number) - 1]
+
+
+def printed_rates() -> tuple[PrintedRates, ...]:
+    """Return the rows of Tables 4 to 7 in printed order."""
+    return tuple(_printed_rates())
+
+
+def _printed_rates() -> Iterator[PrintedRates]:
+    cells: dict[tuple[str, str], dict[str, Mapping[str, str]]] = {}
+    for row in PUBLISHED:
+        if row["table"] in SAMPLES:
+            cells.setdefault((row["table"], row["model"]), {})[_subset(row)["block"]] = row
+    for (table, model), found in cells.items():
+        yield PrintedRates(
+            table, model, tuple(found[name]["value"] for name in CLASSES), found[_ALL]["value"],
+            any(row["status"] == "doubtful" for row in found.values()),
+        )  # fmt: skip
+
+
+def printed_averages() -> Mapping[str, Mapping[str, str]]:
+    """Return the rates of Table 3: by model, then by scenario."""
+    found: dict[str, dict[str, str]] = {}
+    for row in PUBLISHED:
+        if row["table"] == "table_3":
+            found.setdefault(row["model"], {})[scenario_of(_subset(row)["scenario"])] = row["value"]
+    return found
+
+
+def printed_sizes() -> Mapping[tuple[str, str], str]:
+    """Return Table 2, by scenario and class of blocks; the columns are in the paper's order, as printed."""
+    found = {}
+    for row in PUBLISHED:
+        if row["table"] == "table_2":
+            part = _subset(row)
+            found[scenario_of(part["scenario"]), part["block"]] = row["value"]
+    return found
+
+
+def printed_correlations() -> Mapping[str, float]:
+    """Return the printed correlations of Pass@1 and edit similarity over models, by scenario."""
+    return {
+        scenario_of(_subset(row)["scenario"]): float(row["value"]) for row in PUBLISHED if row["table"] == "appendix_c"
+    }
+
 
 CODE_MODELS = ("Codeqwen-1.5", "Deepseek-coder-v2-lite", "Codegeex-4-9b", "Starcoder-2-7b", "Codegemma-7b")
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
-from caretbench.suites.codevbench.tables.printed_tables import printed_tables
+from caretbench.suites.codevbench.tables.printed_numbers import printed_tables
 from caretbench.suites.codevbench.tables.result_charts import distributions, result_charts
-from caretbench.suites.codevbench.tables.result_tables import result_tables
 from tests.support.codev_problems import codev_frame, codev_problem, codev_row
 
 FULL = [codev_problem(f"p/{n}", block=block, span=f"{n}-{n + 1}") for n, block in enumerate(("if", "statement"))]
@@ -63,17 +62,11 @@ def test_several_profiles_are_named_and_nothing_scored_gives_the_problems_alone(
     assert result_charts(codev_frame(ROWS).clear(), {}, 0) == ()
 
 
-def test_printed_rows_are_below_those_of_the_run() -> None:
-    tables = {one.name: one for one in printed_tables(result_tables(codev_frame(ROWS), PROBLEMS, 0))}
-    assert all(len(row) == len(table.columns) for table in tables.values() for row in table.rows)
-    third = tables["codevbench-printed-scenarios"]
-    assert [row[0] for row in third.rows[:3]] == ["m (this run)", "n (this run)", "GPT-4"]
-    assert len(third.rows) == 18
-    fifth = tables["codevbench-printed-inner_block"]
-    assert len(fifth.rows) == 16
-    [gemma] = [row for row in fifth.rows if row[0] == "Codegemma-7b"]
-    assert gemma[-1] == "77.36\nthe mean of its cells is 77.64"
-    assert "13 of 16 averages follow" in fifth.notes[0]
-    assert "18, 92, 86, 13, 109 (318) samples fit Deepseek-coder-v2-lite, Codegeex-4-9b, Codegemma-7b" in fifth.notes[0]
-    assert "Table 3 contradicts the row of Deepseek-coder-v2-lite" in tables["codevbench-printed-rag"].notes[0]
-    assert ("as printed", "2 inner block", "16", "0.991") in tables["codevbench-printed-correlation"].rows
+def test_printed_tables_are_those_of_the_paper() -> None:
+    third, fourth, *_, seventh, correlations = printed_tables()
+    assert all(len(row) == len(table.columns) for table in printed_tables() for row in table.rows)
+    assert (third.title, third.rows[0]) == ("Table 3 as printed", ("GPT-4", "27.56", "15.47", "6.94", "25.32"))
+    assert fourth.columns == ("Model", "Function", "If", "For", "Try", "Statement", "Average")
+    assert fourth.rows[0] == ("GPT-4", "15.38", "22.08", "12.70", "15.22", "50.00", "27.56")
+    assert (len(seventh.rows), seventh.title) == (16, "Table 7 as printed (scenario 4 RAG)")
+    assert correlations.rows == (("Pearson's r", "0.793", "0.991", "0.529", "0.822"),)
