@@ -13,14 +13,7 @@ import pytest
 from caretbench.people.telemetry.event_files import analyse_events
 from caretbench.people.telemetry.event_table import EventTable, number_class
 from caretbench.people.telemetry.events import CompletionEvent
-from caretbench.people.telemetry.usage_analysis import (
-    ScenarioRow,
-    StoredRate,
-    UsageAnalysis,
-    UserRate,
-    UserRates,
-    analyse_usage,
-)
+from caretbench.people.telemetry.usage_analysis import ScenarioRow, UsageAnalysis, UserRate, UserRates, analyse_usage
 from caretbench.suites.devbench.build.construction.options import ConstructionOptions
 from caretbench.suites.devbench.build.construction.scenario_grid import instances_per_cell
 from caretbench.suites.usage_weights import read_weights
@@ -47,7 +40,7 @@ def row(found: UsageAnalysis, dimension: str, value: str) -> ScenarioRow:
     return only
 
 
-def holds(rate: StoredRate, expected: float) -> bool:
+def holds(rate: UserRate, expected: float) -> bool:
     assert rate.low is not None
     assert rate.high is not None
     return rate.low <= expected <= rate.high
@@ -95,7 +88,7 @@ def test_known_rates() -> None:
     shares = rates.add_shares(np.array([0, 1, 1, 1]), 2, among)
     found = rates.rates()
     assert (found[place].value, found[place].events, found[place].users) == (2 / 3, 3, 2)
-    assert found[none] == UserRate(None, None, None, 0, 0, 0.0)
+    assert found[none] == UserRate(value=None, low=None, high=None, events=0, users=0)
     assert [found[one].value for one in by_value] == [1.0, 0.5]
     assert [found[one].value for one in shares] == [1 / 3, 2 / 3]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from caretbench.people.telemetry.people_codes import CodeAgreement, CodeAnalysis, CodeShare, SampleLikeness, Saturation
-from caretbench.people.telemetry.usage_analysis import StoredRate
+from caretbench.people.telemetry.usage_analysis import UserRate
 from caretbench.people.telemetry.usage_tables import code_tables, rate_text
 
 
 def test_rates() -> None:
-    rate = StoredRate(value=0.25, low=0.2, high=0.3049, events=400, users=20)
+    rate = UserRate(value=0.25, low=0.2, high=0.3049, events=400, users=20)
     assert rate_text(rate) == "25.0% [20.0 to 30.5]"
     for name in ("value", "low", "high"):
         assert rate_text(rate.model_copy(update={name: None})) == "–"

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from caretbench.metrics.intervals import wilson
-from caretbench.people.telemetry.usage_analysis import MAX_UNITS, ScenarioRow, StoredRate, UserRate, UserRates
+from caretbench.people.telemetry.usage_analysis import MAX_UNITS, ScenarioRow, UserRate, UserRates
 from caretbench.people.telemetry.usage_tables import few_users_note
 
 Sizes = Callable[[np.random.Generator, int], NDArray[np.int64]]
@@ -139,7 +139,7 @@ def test_intervals_are_too_narrow_where_heavy_users_accept_more() -> None:
 
 def test_a_note_says_that_few_users_have_most_events() -> None:
     def row(dimension: str, value: str, effective: float) -> ScenarioRow:
-        rate = StoredRate(value=0.5, low=0.4, high=0.6, events=900, users=60, effective_users=effective)
+        rate = UserRate(value=0.5, low=0.4, high=0.6, events=900, users=60, effective_users=effective)
         return ScenarioRow(
             dimension=dimension, value=value, share=rate, acceptance=rate, survival=rate, right=rate, outcomes={}
         )

@@ -15,7 +15,7 @@ from caretbench.people.telemetry.event_privacy import WORD_FIELDS, replaced_word
 from caretbench.people.telemetry.event_table import EventTable
 from caretbench.people.telemetry.events import CompletionEvent, EventBlock, EventCut, EventReader
 from caretbench.people.telemetry.people_codes import NONE, CodeAnalysis, EventCodes, analyse_codes
-from caretbench.people.telemetry.usage_analysis import ScenarioRow, StoredRate, UsageAnalysis, analyse_usage
+from caretbench.people.telemetry.usage_analysis import ScenarioRow, UsageAnalysis, UserRate, analyse_usage
 from caretbench.progress import Progress
 from caretbench.suites.usage_weights import read_weights
 
@@ -38,7 +38,7 @@ class MeasuredShare(NamedTuple):
 
     table: str
     name: str
-    rate: StoredRate
+    rate: UserRate
 
 
 def measured_shares(scenarios: Sequence[ScenarioRow], codes: CodeAnalysis | None = None) -> list[MeasuredShare]:
@@ -47,7 +47,7 @@ def measured_shares(scenarios: Sequence[ScenarioRow], codes: CodeAnalysis | None
     Categories are those of the events; without any, those that people gave to a sample.
     """
     shares = {(row.dimension, row.value): row.share for row in scenarios}
-    none = StoredRate(value=0.0, low=None, high=None, events=0, users=0)
+    none = UserRate(value=0.0, low=None, high=None, events=0, users=0)
     found = []
     for table, names in _TABLES.items():
         own = names or tuple(value for dimension, value in shares if dimension == table)
@@ -58,7 +58,7 @@ def measured_shares(scenarios: Sequence[ScenarioRow], codes: CodeAnalysis | None
             MeasuredShare(
                 "category",
                 one.code,
-                StoredRate(value=one.share, low=one.low, high=one.high, events=codes.events, users=0),
+                UserRate(value=one.share, low=one.low, high=one.high, events=codes.events, users=0),
             )
             for one in codes.shares
             if one.question == "category" and one.code != NONE
@@ -104,7 +104,7 @@ def _string(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _interval(rate: StoredRate) -> str:
+def _interval(rate: UserRate) -> str:
     if rate.low is None or rate.high is None or not rate.value:
         return ""
     return f"  # {100 * rate.low:.2f} to {100 * rate.high:.2f}"

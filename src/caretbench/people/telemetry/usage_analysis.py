@@ -24,7 +24,7 @@ MAX_UNITS: Final = 2_000
 """Maximum number of units that are omitted in turn. More users are grouped; groups are independent too."""
 
 
-class UserRate(NamedTuple):
+class UserRate(Row):
     """Rate with its interval over users, and the number of events and users that it is of; None: there are none.
 
     ``effective_users``: (Σ events of a user)² / Σ (events of a user)², the number of users with equally many events
@@ -36,7 +36,7 @@ class UserRate(NamedTuple):
     high: float | None
     events: int
     users: int
-    effective_users: float
+    effective_users: float = 0.0
 
     @property
     def known(self) -> bool:
@@ -109,7 +109,7 @@ class UserRates:
 def _rate(group: _UnitCounts) -> UserRate:
     events = float(group.sizes.sum())
     if not events:
-        return UserRate(None, None, None, 0, 0, 0.0)
+        return UserRate(value=None, low=None, high=None, events=0, users=0)
     value = float(group.hits.sum()) / events
     effective = events**2 / group.squares
     # The logit of 0 and 1 is infinite and the jackknife has no spread. Users take the place of events, whose answers
@@ -118,7 +118,10 @@ def _rate(group: _UnitCounts) -> UserRate:
         found = wilson(value * group.users, group.users)
     else:
         found = _jackknife(group.hits, group.sizes, effective)
-    return UserRate(value, found.low, found.high, int(events), group.users, round(effective, 1))
+    return UserRate(
+        value=value, low=found.low, high=found.high, events=int(events), users=group.users,
+        effective_users=round(effective, 1),
+    )  # fmt: skip
 
 
 def _jackknife(hits: Floats, sizes: Floats, effective: float) -> Interval:
@@ -166,17 +169,6 @@ ALL: Final = "all"
 _FAILURE_DIMENSIONS: Final = (ALL, "language", "block")
 
 
-class StoredRate(Row):
-    """Rate with its interval over users, from 0 to 1; None without events."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    events: int
-    users: int
-    effective_users: float = 0.0
-
-
 class ScenarioRow(Row):
     """Usage of one value of a property (``dimension``), or of all events.
 
@@ -187,10 +179,10 @@ class ScenarioRow(Row):
 
     dimension: str
     value: str
-    share: StoredRate
-    acceptance: StoredRate
-    survival: StoredRate
-    right: StoredRate
+    share: UserRate
+    acceptance: UserRate
+    survival: UserRate
+    right: UserRate
     outcomes: Mapping[str, int]
 
 
@@ -200,8 +192,8 @@ class FailureRow(Row):
     kind: str
     dimension: str
     value: str
-    share: StoredRate
-    among_not_accepted: StoredRate
+    share: UserRate
+    among_not_accepted: UserRate
 
 
 class UsageSummary(Row):
@@ -233,7 +225,7 @@ def analyse_usage(table: EventTable, *, seed: int = 0) -> UsageAnalysis:
     # All rates are added first and computed together: one pass over the users for each, not one for each table.
     scenario_places = _add_scenarios(table, groups, rates)
     failure_places = list(_add_failures(table, groups, rates))
-    found = [StoredRate(**one._asdict()) for one in rates.rates()]
+    found = rates.rates()
     scenarios = [
         ScenarioRow(
             dimension=group.dimension,

@@ -10,7 +10,7 @@ from caretbench.metrics.error_kinds.kind_table import error_kind_title
 from caretbench.metrics.resampling import MIN_CLUSTERS
 from caretbench.people.telemetry.events import REFUSAL_REASONS, EventReader
 from caretbench.people.telemetry.people_codes import CodeAnalysis
-from caretbench.people.telemetry.usage_analysis import ALL, FailureRow, ScenarioRow, StoredRate, are_few
+from caretbench.people.telemetry.usage_analysis import ALL, FailureRow, ScenarioRow, UserRate, are_few
 
 
 class TelemetryTable(NamedTuple):
@@ -114,7 +114,7 @@ def _bounds(low: float | None, high: float | None, factor: float = 1) -> str:
     return "" if low is None or high is None else f"[{factor * low:.{digits}f} to {factor * high:.{digits}f}]"
 
 
-def rate_text(rate: StoredRate) -> str:
+def rate_text(rate: UserRate) -> str:
     """Return a rate with its interval over users, in percent."""
     if rate.value is None or rate.low is None or rate.high is None:
         return "–"
