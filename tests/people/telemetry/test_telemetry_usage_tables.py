@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from caretbench.people.telemetry.people_codes import CodeAgreement, CodeAnalysis, CodeShare, SampleLikeness, Saturation
+from caretbench.people.telemetry.people_codes import CodeAgreement, CodeAnalysis, CodeShare
 from caretbench.people.telemetry.usage_analysis import UserRate
 from caretbench.people.telemetry.usage_tables import code_tables, rate_text
 
@@ -20,15 +20,11 @@ def test_codes() -> None:
         events=10, population=40, people=2,
         shares=(CodeShare(question="why", code="wrong_name", share=0.3, low=0.1, high=0.6, first_at=4),),
         agreement=(agreement, CodeAgreement(question="where", items=0, equal=None, alpha=None, low=None, high=None)),
-        saturation=(Saturation(question="why", events=10, codes=3, last_new_at=7, chance_of_new=0.1, at_most=0.26),),
-        likeness=(SampleLikeness(dimension="language", distance=0.125, p_value=0.4, differs=False),),
     )  # fmt: skip
-    shares, agreed, saturation, likeness = code_tables(codes)
+    shares, agreed = code_tables(codes)
     assert shares.title == "Codes of 2 people for 10 of 40 events that were not kept"
     assert shares.rows == [("why", "wrong_name", "30.0% [10.0 to 60.0]", "4")]
     assert agreed.rows == [
         ("why", "8", "75%", "0.50 [0.10 to 0.90]"),
         ("where", "0", "–", "undefined: all gave one code"),
     ]
-    assert saturation.rows == [("why", "3", "7 of 10", "10.0%", "26.0%")]
-    assert likeness.rows[0][0] == "language"

@@ -1,4 +1,4 @@
-"""Codes that people gave to events: shares, agreement, saturation, and whether the sample is like the whole."""
+"""Codes that people gave to events: shares and agreement."""
 
 from __future__ import annotations
 
@@ -7,20 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caretbench.metrics.agreement.coefficients import Rating, alpha_statistic, equal_share
 from caretbench.metrics.agreement.item_statistic import item_estimate
 from caretbench.metrics.intervals import mean_interval
-from caretbench.metrics.paired import holm
-from caretbench.people.telemetry.event_table import DIMENSIONS, EventTable
+from caretbench.people.telemetry.event_table import EventTable
 from caretbench.people.telemetry.events import FAILED_OUTCOMES
 from caretbench.problem import Row
 
 NONE: Final = "none"
 """Code of a text with which nothing is wrong."""
-# The smallest p value is 1/4,001, which stays below 0.05 after Holm's correction over twelve properties.
-_DRAWS: Final = 4_000
 
 
 class EventCodes(NamedTuple):
@@ -70,34 +66,6 @@ class CodeAgreement(Row):
     high: float | None
 
 
-class Saturation(Row):
-    """Saturation of the codes of one question.
-
-    ``chance_of_new``: estimate of the chance that the next event has a new code (Good and Turing: codes that occurred
-    once ÷ events). ``at_most``: upper bound of it with 95 % confidence, by the events since the last new code.
-    """
-
-    question: str
-    events: int
-    codes: int
-    last_new_at: int
-    chance_of_new: float
-    at_most: float
-
-
-class SampleLikeness(Row):
-    """Likeness of the coded events and all events that could have been coded, by one property.
-
-    ``distance`` is the total variation distance, 0 to 1; ``p_value`` the share of random samples of this size that are
-    at least as far, adjusted by Holm over the properties.
-    """
-
-    dimension: str
-    distance: float
-    p_value: float
-    differs: bool
-
-
 class CodeAnalysis(Row):
     """Result of the codes of people."""
 
@@ -106,8 +74,6 @@ class CodeAnalysis(Row):
     people: int
     shares: tuple[CodeShare, ...]
     agreement: tuple[CodeAgreement, ...]
-    saturation: tuple[Saturation, ...]
-    likeness: tuple[SampleLikeness, ...]
 
 
 def analyse_codes(
@@ -120,23 +86,18 @@ def analyse_codes(
         places: Place of each of them in the table.
         users: User of each of them.
         table: All events.
-        seed: Random seed of intervals and random samples.
+        seed: Random seed of intervals.
     """
     known = [one for one in coded if one.event in places]
     could = table.has_outcome(*FAILED_OUTCOMES) & ~table.has_secrets
-    sampled = np.zeros(len(table), dtype=bool)
-    sampled[[places[one.event] for one in known]] = True
     # People may have coded an event that counts otherwise today (other thresholds): it belongs to what could be drawn.
-    could |= sampled
-    population = {name: table.codes(name)[could] for name in DIMENSIONS} | {"outcome": table.outcomes[could]}
+    could[[places[one.event] for one in known]] = True
     return CodeAnalysis(
         events=len(known),
         population=int(could.sum()),
         people=len({person for one in known for person in one.answers}),
         shares=tuple(code_shares(known, [users[one.event] for one in known], seed=seed)),
         agreement=tuple(code_agreement(known, seed=seed)),
-        saturation=tuple(code_saturation(known)),
-        likeness=tuple(sample_likeness(population, sampled[could], seed=seed)),
     )
 
 
@@ -184,72 +145,6 @@ def code_agreement(coded: Sequence[EventCodes], *, seed: int = 0) -> Iterator[Co
             low=found.low,
             high=found.high,
         )
-
-
-def code_saturation(coded: Sequence[EventCodes]) -> Iterator[Saturation]:
-    """Yield the saturation of each question.
-
-    Source of the estimate: Good, "The population frequencies of species and the estimation of population parameters"
-    (1953). The bound is the one for no new code in the events since the last: 1 - 0.05 ^ (1 / events).
-    """
-    for question in _questions(coded):
-        codes = [set(one.weights(question)) for one in coded]
-        codes = [one for one in codes if one]
-        counts = Counter(code for one in codes for code in one)
-        seen: set[str] = set()
-        last = 0
-        for number, one in enumerate(codes, start=1):
-            if one - seen:
-                seen |= one
-                last = number
-        since = len(codes) - last
-        once = sum(count == 1 for count in counts.values())
-        yield Saturation(
-            question=question,
-            events=len(codes),
-            codes=len(counts),
-            last_new_at=last,
-            chance_of_new=once / len(codes),
-            # The last event had a new code: nothing bounds the chance of another one.
-            at_most=1 - 0.05 ** (1 / since) if since else 1.0,
-        )
-
-
-def sample_likeness(
-    population: Mapping[str, NDArray[np.int64]], sampled: NDArray[np.bool_], *, seed: int = 0
-) -> list[SampleLikeness]:
-    """Return the likeness of a sample and its population by each property.
-
-    Args:
-        population: Number of the value of each event, by property.
-        sampled: True for the events of the sample.
-        seed: Random seed of the random samples.
-    """
-    rng = np.random.default_rng(seed)
-    size = int(sampled.sum())
-    found: list[tuple[str, float, float]] = []
-    for dimension, codes in population.items():
-        counts = np.bincount(codes)
-        # A property with one value is alike in every sample.
-        if (counts > 0).sum() < 2 or not size:
-            continue
-        shares = counts / counts.sum()
-        distance = _distance(np.bincount(codes[sampled], minlength=len(counts)) / size, shares)
-        # The sample is drawn without putting back, so its distance shrinks as it nears the whole; a multinomial would
-        # not know that.
-        drawn = rng.multivariate_hypergeometric(counts, size, size=_DRAWS, method="marginals") / size
-        # Equal distances differ by rounding in the last digit.
-        far = np.abs(drawn - shares).sum(axis=1) / 2 >= distance - 1e-12
-        found.append((dimension, distance, float((far.sum() + 1) / (_DRAWS + 1))))
-    adjusted = holm([p_value for _, _, p_value in found])
-    return [
-        SampleLikeness(dimension=dimension, distance=distance, p_value=p_value, differs=p_value < 0.05)
-        for (dimension, distance, _), p_value in zip(found, adjusted, strict=True)
-    ]
-
-
-def _distance(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    return float(np.abs(first - second).sum() / 2)
 
 
 def _questions(coded: Iterable[EventCodes]) -> list[str]:

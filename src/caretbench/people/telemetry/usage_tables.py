@@ -70,7 +70,7 @@ def failure_table(rows: Sequence[FailureRow]) -> TelemetryTable:
 
 
 def code_tables(codes: CodeAnalysis) -> Iterator[TelemetryTable]:
-    """Yield the codes of people: shares, agreement, saturation, and whether the sample is like the whole."""
+    """Yield the codes of people: shares and agreement."""
     rows = [
         (one.question, one.code, f"{one.share:.1%} {_bounds(one.low, one.high, 100)}", str(one.first_at))
         for one in codes.shares
@@ -87,26 +87,6 @@ def code_tables(codes: CodeAnalysis) -> Iterator[TelemetryTable]:
         for one in codes.agreement
     ]
     yield TelemetryTable("Agreement", ("Question", "Events", "Equal codes", "Krippendorff's alpha"), agreement)
-    saturation = [
-        (
-            one.question, str(one.codes), f"{one.last_new_at} of {one.events}", f"{one.chance_of_new:.1%}",
-            f"{one.at_most:.1%}",
-        )
-        for one in codes.saturation
-    ]  # fmt: skip
-    heads = ("Question", "Codes", "Last new code at", "Chance of a new code", "At most (95 %)")
-    yield TelemetryTable("Saturation", heads, saturation)
-    likeness = [
-        (
-            one.dimension,
-            f"{one.distance:.3f}",
-            f"{one.p_value:.3f}",
-            "differs" if one.differs else "not distinguishable",
-        )
-        for one in codes.likeness
-    ]
-    columns = ("Property", "Distance", "p (Holm)", "Sample and whole")
-    yield TelemetryTable("Likeness of the sample", columns, likeness)
 
 
 def _bounds(low: float | None, high: float | None, factor: float = 1) -> str:
