@@ -20,8 +20,9 @@ from caretbench.suites import load_problems, load_suite
 
 PROTOCOL = load_protocol("devbench-instance")
 _SERVE = (
-    "import sys; from pathlib import Path; from caretbench.people.review.server.application import serve; "
-    "serve(Path(sys.argv[1]), '127.0.0.1', int(sys.argv[2]), lambda address, database: print(address, flush=True))"
+    "import sys; from pathlib import Path; "
+    "from caretbench.people.review.server.application import ServerSettings, serve; "
+    "serve([Path(sys.argv[1])], ServerSettings(port=int(sys.argv[2])), lambda address, _: print(address, flush=True))"
 )
 
 

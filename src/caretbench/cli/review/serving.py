@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from caretbench.people.review.database import ReviewDatabase
     from caretbench.people.review.records import PersonRole
 
-Host = Annotated[str, typer.Option(help="Address to listen on. Only this machine reaches 127.0.0.1.")]
+Host = Annotated[
+    str, typer.Option(help="Address to listen on, or the path of a Unix socket. Only this machine reaches 127.0.0.1.")
+]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")]
 
 PublicUrl = Annotated[
@@ -110,26 +113,59 @@ def backup(
 
 
 @app.command("serve", cls=HelpCommand)
-def serve(folder: Folder, host: Host = "127.0.0.1", port: Port = _PORT, public_url: PublicUrl = None) -> None:
-    """Serve a review until it is stopped (Ctrl-C), and print the owner's link.
+def serve(
+    folders: Annotated[list[Path], typer.Argument(help="Folders of reviews.", metavar="FOLDER…")],
+    host: Host = "127.0.0.1",
+    port: Port = _PORT,
+    public_url: PublicUrl = None,
+    user_header: Annotated[
+        str | None, typer.Option(help="Header in which a proxy names the person's account; names must be invited.")
+    ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(help="Address or network of the proxy; the header of any other is removed. Repeatable."),
+    ] = None,
+    owner: Annotated[str, typer.Option(help="Account of the owner. Default: a link.", show_default=False)] = "",
+) -> None:
+    """Serve reviews until they are stopped (Ctrl-C), and print the owner's link. Several get a list of them.
 
     Examples:
       caretbench review serve reviews/mine
-      caretbench review serve reviews/mine --public-url https://review.example
+      caretbench review serve reviews/* --public-url https://review.example --user-header X-User --trusted-proxy ::1
     """
     from caretbench.people.review.records import OWNER
     from caretbench.people.review.server.installation import check_installed
 
     check_installed()
-    from caretbench.people.review.server.application import LOOPBACK
-    from caretbench.people.review.server.application import serve as serve_review
+    from caretbench.people.review.server.application import LOOPBACK, ServerSettings
+    from caretbench.people.review.server.application import serve as serve_reviews
+    from caretbench.people.review.server.handlers import Accounts
 
-    def print_link(address: str, database: ReviewDatabase) -> None:
-        print_line(f"owner: {address}/join/{database.invite(OWNER, 'owner')}")
+    on_socket = "/" in host
+    proxies = _networks(trusted_proxy or [])
+    if user_header is None and (proxies or owner):
+        raise UsageError("--trusted-proxy and --owner go with --user-header, which names the accounts")
+    if user_header is not None and not (proxies or on_socket):
+        raise UsageError("--user-header needs --trusted-proxy ADDRESS, or --host with the path of a Unix socket")
 
-    if host not in LOOPBACK:
+    def print_links(address: str, databases: list[ReviewDatabase]) -> None:
+        if owner:
+            print_line(f"owner: {address} as {owner}")
+        else:
+            for database in databases:
+                print_line(f"owner: {address}/join/{database.invite(OWNER, 'owner')}")
+
+    if not on_socket and host not in LOOPBACK:
         print_note(f"{host}: others in the network can reach this server, without encryption")
-    serve_review(folder, host, port, print_link, public_url)
+    accounts = Accounts(user_header, owner) if user_header is not None else None
+    serve_reviews(folders, ServerSettings(host, port, public_url, accounts, proxies), print_links)
+
+
+def _networks(texts: list[str]) -> tuple[IPv4Network | IPv6Network, ...]:
+    try:
+        return tuple(ip_network(text, strict=False) for text in texts)
+    except ValueError as error:
+        raise UsageError(f"--trusted-proxy: {error}") from None
 
 
 @app.command("demo", cls=HelpCommand)
@@ -151,9 +187,11 @@ def demo(
     check_installed()
     from caretbench.people.review.records import OWNER
     from caretbench.people.review.review_items import demo_review
-    from caretbench.people.review.server.application import serve as serve_review
+    from caretbench.people.review.server.application import ServerSettings
+    from caretbench.people.review.server.application import serve as serve_reviews
 
-    def print_links(address: str, database: ReviewDatabase) -> None:
+    def print_links(address: str, databases: list[ReviewDatabase]) -> None:
+        (database,) = databases
         print_line(f"you:   {address}/join/{database.invite('you', 'reviewer')}")
         print_line(f"owner: {address}/join/{database.invite(OWNER, 'owner')}")
         print_note("open your link in a browser; Ctrl-C ends the demo")
@@ -161,4 +199,4 @@ def demo(
     with tempfile.TemporaryDirectory(prefix="caretbench-review-") as temporary:
         chosen = folder or Path(temporary) / "demo"
         demo_review(chosen)
-        serve_review(chosen, "127.0.0.1", port, print_links)
+        serve_reviews([chosen], ServerSettings(port=port), print_links)

@@ -356,6 +356,15 @@ class ReviewDatabase:
         ).fetchone()
         return None if row is None else Person(row[0], row[1], joined=True)
 
+    def admit(self, name: str) -> Person | None:
+        """Return the invited person of this name, whose link is used up; None: nobody is called so."""
+        known = next((person for person in self.people() if person.name == name and person.role != "owner"), None)
+        if known is None or known.joined:
+            return known
+        with self._transaction():
+            self._connection.execute("UPDATE people SET link = NULL WHERE name = ?", (name,))
+        return known._replace(joined=True)
+
     def _insert_items(self, items: Iterable[ReviewItem]) -> int:
         before = self._connection.total_changes
         self._connection.executemany(

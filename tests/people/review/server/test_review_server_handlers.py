@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ from caretbench.errors import UsageError
 from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
 from caretbench.people.review.exchange import reopen_items
 from caretbench.people.review.records import HiddenItem, now
-from caretbench.people.review.server.application import review_application
+from caretbench.people.review.server.application import ServerSettings, review_application
+from caretbench.people.review.server.handlers import Accounts
 from caretbench.people.review.state import ReviewState
 from tests.support.review_server import PROTOCOL, made_item, make_review
 
@@ -38,7 +40,7 @@ class Visitors:
         hidden = HiddenItem(models=("planted-model",), judges={"planted-model": 0.5}, explanation="planted-explanation")
         secrets = make_review(folder, [made_item(number, hidden=hidden) for number in range(3)], PEOPLE)
         self.database = ReviewDatabase(folder / DATABASE_NAME)
-        self.app = review_application(self.database, {"testserver"})
+        self.app = review_application({"mine": self.database}, {"testserver"})
         self.items = [item_id for _, item_id, _ in self.database.items()]
         self.by_name = {name: self.client() for name in PEOPLE}
         for name, client in self.by_name.items():
@@ -121,7 +123,9 @@ def test_requests_of_other_sites_are_refused(visitors: Visitors) -> None:
 
 def test_a_proxy_with_tls_stands_before_the_server(visitors: Visitors) -> None:
     """The proxy passes the public name or its own as the host; the browser's origin is the public address."""
-    app = review_application(visitors.database, {"127.0.0.1"}, "https://Review.example:8443/")
+    app = review_application(
+        {"mine": visitors.database}, {"127.0.0.1"}, ServerSettings(public_url="https://Review.example:8443/")
+    )
     secret = visitors.database.invite("ann", "reviewer")
     origin = {"origin": "https://review.example:8443", "sec-fetch-site": "same-origin"}
     with TestClient(app, base_url="http://127.0.0.1:8765") as client:
@@ -146,7 +150,7 @@ def test_a_proxy_with_tls_stands_before_the_server(visitors: Visitors) -> None:
 )
 def test_a_public_address_is_that_of_a_whole_server(visitors: Visitors, url: str) -> None:
     with pytest.raises(UsageError, match="--public-url"):
-        review_application(visitors.database, {"testserver"}, url)
+        review_application({"mine": visitors.database}, {"testserver"}, ServerSettings(public_url=url))
 
 
 def test_halves_of_characters_are_answered(visitors: Visitors) -> None:
@@ -409,10 +413,82 @@ def test_a_warm_up_item_is_explained_after_the_decision(tmp_path: Path) -> None:
     item = made_item(1, hidden=hidden).model_copy(update={"kind": "warm_up"})
     secrets = make_review(tmp_path, [item, made_item(2)], PEOPLE)
     with ReviewDatabase(tmp_path / DATABASE_NAME) as database:
-        client = TestClient(review_application(database, {"testserver"}), base_url="http://testserver")
+        client = TestClient(review_application({"mine": database}, {"testserver"}), base_url="http://testserver")
         client.post(f"/join/{secrets['ann']}")
         first = client.get("/api/queue").json()["entries"][0]
         assert first["item"] == item.id
         assert "it was empty" not in client.get("/").text + first["html"]
         answer = client.post("/api/events", json=[decided(item.id, person="ann")]).json()
         assert answer["warm_up"] == [{"item": item.id, "right": False, "explanation": "it was empty"}]
+
+
+# --- several reviews, and the accounts of a proxy ---
+
+
+def proxied(databases: dict[str, ReviewDatabase], client: str = "10.0.0.7") -> TestClient:
+    settings = ServerSettings(accounts=Accounts("X-User", "lea"), proxies=(ip_network("10.0.0.0/24"),))
+    app = review_application(databases, {"testserver"}, settings)
+    return TestClient(app, base_url="http://testserver", client=(client, 50000))
+
+
+def test_a_proxy_names_the_person(visitors: Visitors) -> None:
+    client = proxied({"mine": visitors.database})
+    assert client.get("/").status_code == 401
+    visitors.database.invite("zoe@example.org", "reviewer")
+    assert "zoe@example.org" in client.get("/", headers={"X-User": "zoe@example.org"}).text
+    joined = {person.name: person.joined for person in visitors.database.people()}
+    assert joined["zoe@example.org"], "who comes by the proxy has joined, and the link has ended"
+    queue = client.get("/api/queue?person=zoe@example.org", headers={"X-User": "zoe@example.org"}).json()
+    event = decided(queue["entries"][0]["item"], person="zoe@example.org")
+    body = json.dumps([event])
+    sent = client.post("/api/events", headers={"x-user": "zoe@example.org"}, content=body).json()
+    assert [one["status"] for one in sent["results"]] == ["stored"]
+    assert client.get("/owner", headers={"X-User": "lea"}).status_code == 200
+
+
+@pytest.mark.parametrize("name", ["nobody", "owner", " ", "ann\xff"])
+def test_who_is_not_invited_stays_out(visitors: Visitors, name: str) -> None:
+    client = proxied({"mine": visitors.database})
+    headers = {"X-User": name.encode("latin-1")}
+    assert client.get("/", headers=headers).status_code in {401, 403}
+    assert client.get("/owner", headers=headers).status_code == 403
+    assert client.get("/api/queue", headers=headers).status_code == 401
+
+
+def test_a_header_of_others_is_removed(visitors: Visitors) -> None:
+    for client in ("127.0.0.1", "10.0.1.7", "::ffff:10.0.1.7", "fe80::1%eth0"):
+        stranger = proxied({"mine": visitors.database}, client)
+        assert stranger.get("/", headers={"X-User": "ann"}).status_code == 401
+        assert stranger.get("/owner", headers={"X-User": "lea", "X-Forwarded-For": "10.0.0.7"}).status_code == 403
+    assert (
+        proxied({"mine": visitors.database}, "::ffff:10.0.0.7").get("/", headers={"X-User": "ann"}).status_code == 200
+    )
+    two = [("X-User", "bob"), ("X-User", "ann")]
+    assert proxied({"mine": visitors.database}).get("/", headers=two).status_code == 400
+
+
+def test_one_server_has_several_reviews(visitors: Visitors, tmp_path: Path) -> None:
+    secrets = make_review(tmp_path / "other", [made_item(7)], {"ann": "reviewer", "dan": "reviewer"})
+    with ReviewDatabase(tmp_path / "other" / DATABASE_NAME) as other:
+        reviews = {"mine": visitors.database, "other one": other}
+        app = review_application(reviews, {"testserver"})
+        dan = TestClient(app, base_url="http://testserver")
+        assert dan.get("/").status_code == 401
+        assert dan.get("/join/unknown").status_code == 404
+        page = dan.get(f"/join/{secrets['dan']}")
+        assert page.url.raw_path.decode() == f"/other%20one/join/{secrets['dan']}"
+        joined = dan.post(str(page.url))
+        assert (joined.status_code, joined.url.raw_path) == (200, b"/other%20one/")
+        assert 'action="/other%20one/decide"' in joined.text
+        links = re.findall(r'href="([^"]+/)"', dan.get("/").text)
+        assert links == ["/other%20one/"], "reviews of others are not listed"
+        assert dan.get("/mine/").status_code == 401
+        queue = dan.get("/other%20one/api/queue?person=dan").json()
+        sent = dan.post(
+            "/other%20one/api/events", content=json.dumps([decided(queue["entries"][0]["item"], person="dan")])
+        )
+        assert sent.json()["results"][0]["status"] == "stored"
+        both = proxied(reviews)
+        assert len(re.findall(r"<li>", both.get("/", headers={"X-User": "ann"}).text)) == 2
+        for name in ("review.js", "review.css"):
+            assert dan.get(f"/assets/{name}").status_code == 200

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from pathlib import Path
-from typing import Final
-from urllib.parse import urlsplit
+from typing import Final, NamedTuple
+from urllib.parse import quote, urlsplit
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from caretbench.errors import MachineError
+from caretbench.errors import MachineError, UsageError
 from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
-from caretbench.people.review.server.handlers import ReviewHandlers
+from caretbench.people.review.server.handlers import Accounts, ReviewHandlers, ReviewList
 from caretbench.people.review.server.installation import public_origin
 
 HEADERS: Final = {
@@ -42,13 +44,15 @@ class Protection:
 
     A page of another site must not act for a reviewer: a request that changes something needs the origin of this
     server, or none, as programs send it. The host must be one of ``hosts``, so that a foreign name that leads to this
-    machine gets nothing; None allows all names of a server that listens on all addresses. ``origin`` is the one that
-    browsers see where a proxy stands before the server.
+    machine gets nothing; None allows all names of a server that listens on all addresses. The header of accounts is
+    taken out of every request that no trusted proxy sent.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str] | None, origin: str = "") -> None:
+    def __init__(self, app: ASGIApp, hosts: Collection[str] | None, settings: ServerSettings) -> None:
         self._app = app
-        self._origin = origin.lower()
+        self._origin = settings.origin
+        self._account_header = settings.accounts.header.lower().encode() if settings.accounts else b""
+        self._proxies = settings.proxies
         self._hosts = None if hosts is None else frozenset(host.lower() for host in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -67,7 +71,18 @@ class Protection:
             status, text = refusal
             await PlainTextResponse(text, status)(scope, receive, send_with_headers)
             return
+        if self._account_header and not self._is_trusted(scope["client"]):
+            kept = [header for header in scope["headers"] if header[0] != self._account_header]
+            scope = {**scope, "headers": kept}
         await self._app(scope, receive, send_with_headers)
+
+    def _is_trusted(self, client: tuple[str, int] | None) -> bool:
+        # A Unix socket has no address: who may connect is decided by its file.
+        if client is None or not client[0]:
+            return True
+        address = ip_address(client[0].partition("%")[0])
+        mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+        return any((mapped or address) in network for network in self._proxies)
 
     def _refusal(self, method: str, headers: Headers) -> tuple[int, str] | None:
         host, origin = headers.get("host", ""), headers.get("origin")
@@ -77,6 +92,8 @@ class Protection:
             return 400, "the header Host or Origin is malformed"
         if self._hosts is not None and name not in self._hosts:
             return 421, "this server has another name; start it with --host"
+        if self._account_header and len(headers.getlist(self._account_header.decode())) > 1:
+            return 400, "two headers name an account"
         if method in {"GET", "HEAD"}:
             return None
         if not headers.get("content-length", "").isdecimal():
@@ -84,7 +101,7 @@ class Protection:
         if int(headers["content-length"]) > LARGEST_BODY:
             return 413, f"a request has at most {LARGEST_BODY} bytes"
         # A proxy may pass its own name of the server on as the host; the origin is the browser's.
-        foreign = origin is not None and place.lower() != host.lower() and origin.lower() != (self._origin or None)
+        foreign = origin is not None and place.lower() != host.lower() and origin.lower() != self._origin
         if foreign or headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
             return 403, "requests of other sites are refused"
         return None
@@ -94,21 +111,63 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """Hosts that only this machine reaches."""
 
 
+class ServerSettings(NamedTuple):
+    """Addresses of a server and the accounts of the proxy before it."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on, or the path of a Unix socket."""
+    port: int = 0
+    public_url: str | None = None
+    """Address that browsers see, if a proxy stands before the server. With HTTPS, cookies are secure."""
+    accounts: Accounts | None = None
+    proxies: tuple[IPv4Network | IPv6Network, ...] = ()
+    """Addresses from which the header of accounts is believed; a Unix socket always is."""
+
+    @property
+    def origin(self) -> str:
+        """Origin of the public address; empty without one. Raises UsageError where it is none."""
+        return public_origin(self.public_url) if self.public_url is not None else ""
+
+
 def review_application(
-    database: ReviewDatabase, hosts: Collection[str] | None = LOOPBACK, public_url: str | None = None
+    reviews: Mapping[str, ReviewDatabase],
+    hosts: Collection[str] | None = LOOPBACK,
+    settings: ServerSettings | None = None,
 ) -> ASGIApp:
-    """Return the application that serves a review.
+    """Return the application that serves reviews: one at the root, several each below its name, with a list.
 
     Args:
-        database: The review.
-        hosts: Names under which people reach it; None: any.
-        public_url: Address that browsers see, if a proxy stands before the server. With HTTPS, cookies are secure.
+        reviews: The reviews by name.
+        hosts: Names under which people reach the server; None: any.
+        settings: Public address and accounts.
     """
-    origin = public_origin(public_url) if public_url is not None else ""
-    if hosts is not None and origin:
-        hosts = {*hosts, urlsplit(origin).hostname or ""}
-    on = ReviewHandlers(database, secure=origin.startswith("https:"))
-    routes = [
+    settings = settings or ServerSettings()
+    if hosts is not None and settings.origin:
+        hosts = {*hosts, urlsplit(settings.origin).hostname or ""}
+    handlers = [
+        ReviewHandlers(
+            database,
+            root=f"/{quote(name)}" if len(reviews) > 1 else "",
+            secure=settings.origin.startswith("https:"),
+            accounts=settings.accounts,
+        )
+        for name, database in reviews.items()
+    ]
+    if len(handlers) == 1:
+        routes: list[BaseRoute] = list(_routes(handlers[0]))
+    else:
+        listed = ReviewList(handlers)
+        routes = [
+            Route("/", listed.reviews),
+            Route("/join/{secret}", listed.find_link),
+            Route("/assets/{name}", handlers[0].asset),
+            *(Mount(f"/{name}", routes=_routes(on)) for name, on in zip(reviews, handlers, strict=True)),
+        ]
+    return Protection(Starlette(routes=routes), hosts, settings)
+
+
+def _routes(on: ReviewHandlers) -> list[Route]:
+    return [
         Route("/", on.review),
         Route("/join/{secret}", on.show_link),
         Route("/join/{secret}", on.use_link, methods=["POST"]),
@@ -123,37 +182,67 @@ def review_application(
         Route("/api/events", on.events, methods=["POST"]),
         Route("/api/last", on.last),
     ]
-    return Protection(Starlette(routes=routes), hosts, origin)
 
 
 def serve(
-    folder: Path, host: str, port: int, listening: Callable[[str, ReviewDatabase], None], public_url: str | None = None
+    folders: Sequence[Path], settings: ServerSettings, listening: Callable[[str, list[ReviewDatabase]], None]
 ) -> None:
-    """Serve a review until the process is stopped.
+    """Serve reviews until the process is stopped.
 
     Args:
-        folder: Folder of the review.
-        host: Address to listen on.
-        port: Port; 0 for a free one.
-        listening: Called with the server's address and the database before the first request.
-        public_url: Address that browsers see, if a proxy stands before the server.
+        folders: Folders of the reviews; several are told apart by their names.
+        settings: Addresses and accounts.
+        listening: Called with the server's address and the databases before the first request.
 
     Raises:
-        DataError: there is no review in the folder.
+        DataError: there is no review in a folder.
         MachineError: the address is in use, or not of this machine.
-        UsageError: the public address is none.
+        UsageError: the public address is none, or a folder's name cannot be an address here.
     """
-    origin = public_origin(public_url) if public_url is not None else None
-    with ReviewDatabase(folder / DATABASE_NAME) as database:
-        try:
-            listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-        except OSError as error:
-            reason = os.strerror(error.errno) if error.errno is not None and error.errno > 0 else str(error)
-            raise MachineError(f"{host}:{port}: {reason}; choose another --port or --host") from None
-        with listener:
-            shown = f"[{host}]" if ":" in host else host
-            listening(origin or f"http://{shown}:{listener.getsockname()[1]}", database)
-            listens_everywhere = host in {"0.0.0.0", "::"}  # noqa: S104  # compared
-            application = review_application(database, None if listens_everywhere else {host, *LOOPBACK}, public_url)
-            config = uvicorn.Config(application, log_level="warning", lifespan="off", server_header=False)
-            uvicorn.Server(config).run(sockets=[listener])
+    names = [folder.resolve().name for folder in folders]
+    reserved = {"assets", "join"} if len(names) > 1 else set()
+    for folder, name in zip(folders, names, strict=True):
+        if names.count(name) > 1 or name in reserved or set(name) & set("{}"):
+            raise UsageError(f"{folder}: no address can be called {name} here; rename the folder")
+    origin = settings.origin
+    with ExitStack() as opened:
+        reviews = {
+            name: opened.enter_context(ReviewDatabase(folder / DATABASE_NAME))
+            for name, folder in zip(names, folders, strict=True)
+        }
+        listener = opened.enter_context(_listener(settings.host, settings.port))
+        host = settings.host
+        on_socket = "/" in host
+        shown = host if on_socket else f"[{host}]" if ":" in host else host
+        address = f"unix:{host}" if on_socket else f"http://{shown}:{listener.getsockname()[1]}"
+        listening(origin or address, list(reviews.values()))
+        listens_everywhere = on_socket or host in {"0.0.0.0", "::"}  # noqa: S104  # compared
+        application = review_application(reviews, None if listens_everywhere else {host, *LOOPBACK}, settings)
+        config = uvicorn.Config(
+            application,
+            log_level="warning",
+            lifespan="off",
+            server_header=False,
+            # It would put the address that X-Forwarded-For claims in the place of the proxy's.
+            proxy_headers=False,
+        )
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    try:
+        if "/" not in host:
+            return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        # What a killed server left behind.
+        if Path(host).is_socket():
+            Path(host).unlink()
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(host)
+        # Whoever can write to the socket can name an account.
+        Path(host).chmod(0o660)
+        listener.listen()
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno is not None and error.errno > 0 else str(error)
+        where = host if "/" in host else f"{host}:{port}"
+        raise MachineError(f"{where}: {reason}; choose another --port or --host") from None
+    return listener

@@ -242,7 +242,8 @@ class Sides(NamedTuple):
 class EntryPages:
     """Renderer of the entries of a review. The HTML of items is cached; it is the same for all people."""
 
-    def __init__(self, database: ReviewDatabase, state: ReviewState) -> None:
+    def __init__(self, database: ReviewDatabase, state: ReviewState, root: str = "") -> None:
+        self._root = root
         self._database = database
         self._state = state
         self._items: dict[str, str] = {}
@@ -265,6 +266,7 @@ class EntryPages:
             .get_template("entry.html.j2")
             .render(
                 protocol=self._state.protocol,
+                root=self._root,
                 entry=entry,
                 person=person.name,
                 item=item,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib import resources
@@ -20,7 +20,7 @@ from caretbench.page_scripts import token_diff_script
 from caretbench.people.review.database import Person, ReviewDatabase
 from caretbench.people.review.protocol import PAGE_KEYS, Answer
 from caretbench.people.review.queues import QueueEntry
-from caretbench.people.review.records import EventId, Note, ReviewEvent, Time, new_event_id, now
+from caretbench.people.review.records import OWNER, EventId, Note, ReviewEvent, Time, new_event_id, now
 from caretbench.people.review.server.entries import EntryPages, answer_texts, environment, visible_html
 from caretbench.people.review.state import ReviewState
 from caretbench.people.review.status import item_table, status_tables
@@ -154,6 +154,20 @@ def _fault(database: ReviewDatabase, state: ReviewState, person: Person, event: 
     return state.protocol.faults(event.answers, event.note, choices)
 
 
+class Accounts(NamedTuple):
+    """Accounts that a proxy names in a header of each request; ``owner`` is the name of the reviews' owner."""
+
+    header: str
+    owner: str = ""
+
+    def name(self, request: Request) -> str | None:
+        """Return the name of the caller's account, or None where the proxy names none."""
+        value = request.headers.get(self.header)
+        # Headers are read as Latin-1, and proxies send UTF-8.
+        name = value.encode("latin-1").decode("utf-8", "replace").strip() if value else ""
+        return name or None
+
+
 HELD_ENTRIES: Final = 20
 """Number of entries that a browser holds, so that a reviewer can go on without the server."""
 
@@ -161,13 +175,17 @@ _COOKIE_DAYS: Final = 90
 
 
 class ReviewHandlers:
-    """Handlers with the database and the state that they share."""
+    """Handlers with the database and the state that they share; ``root`` is the path of all their addresses."""
 
-    def __init__(self, database: ReviewDatabase, *, secure: bool = False) -> None:
+    def __init__(
+        self, database: ReviewDatabase, *, root: str = "", secure: bool = False, accounts: Accounts | None = None
+    ) -> None:
         self.database = database
+        self.root = root
         self._secure = secure
+        self._accounts = accounts
         self.state = ReviewState(database)
-        self.pages = EntryPages(database, self.state)
+        self.pages = EntryPages(database, self.state, root)
         self.cookie = f"caretbench-review-{database.identity}"
         self._clocks: dict[str, BrowserClock] = {}
 
@@ -178,8 +196,8 @@ class ReviewHandlers:
         secret = request.path_params["secret"]
         person = self.database.invited(secret)
         if person is None:
-            return _message("This link was used, or is unknown", "Ask for a new one: caretbench review invite.", 404)
-        here = self._person(request)
+            return _unknown_link()
+        here = self.person(request)
         former = here.name if here is not None and here.name != person.name else ""
         return _page("join.html.j2", self, person=person, secret=secret, former=former)
 
@@ -187,10 +205,10 @@ class ReviewHandlers:
         """Use a link: the browser gets a cookie, and the link ends."""
         joined = self.database.join(request.path_params["secret"])
         if joined is None:
-            return _message("This link was used, or is unknown", "Ask for a new one: caretbench review invite.", 404)
+            return _unknown_link()
         person, cookie = joined
         self.state.refresh()
-        response = RedirectResponse("/owner" if person.role == "owner" else "/", 303)
+        response = RedirectResponse(self.root + ("/owner" if person.role == "owner" else "/"), 303)
         age = _COOKIE_DAYS * 24 * 3600
         response.set_cookie(
             self.cookie, cookie, max_age=age, path="/", httponly=True, samesite="strict", secure=self._secure
@@ -201,16 +219,16 @@ class ReviewHandlers:
 
     async def review(self, request: Request) -> Response:
         """Show the first entry of the person's queue, as a form that works without scripts."""
-        person = self._person(request)
+        person = self.person(request)
         if person is None:
-            return _message("Who are you?", "Open the link that you got. It works once, in one browser.", 401)
+            return self.stranger(request)
         if person.role == "owner":
-            return RedirectResponse("/owner", 303)
+            return RedirectResponse(f"{self.root}/owner", 303)
         return self._review_page(person)
 
     async def decide(self, request: Request) -> Response:
         """Take the decision of a plain form, and go on to the next entry."""
-        person = self._person(request)
+        person = self.person(request)
         if person is None or person.role == "owner":
             return PlainTextResponse("not invited", 401)
         form = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), max_num_fields=100))
@@ -221,7 +239,7 @@ class ReviewHandlers:
         if action == "undo":  # `back` takes back the item of the form instead
             last = self.state.last_decision(person.name)
             if last is None:
-                return RedirectResponse("/", 303)
+                return RedirectResponse(f"{self.root}/", 303)
             entry = QueueEntry(last.item, last.repeat)
         answers = self._form_answers(form)
         kinds = {"undo": "withdrawal", "back": "withdrawal", "later": "later", "send_back": "send_back"}
@@ -235,11 +253,11 @@ class ReviewHandlers:
         )  # fmt: skip
         if verdict.status == "refused":
             return self._review_page(person, entry, answers, verdict.reason)
-        return self._review_page(person, entry) if action == "back" else RedirectResponse("/", 303)
+        return self._review_page(person, entry) if action == "back" else RedirectResponse(f"{self.root}/", 303)
 
     async def own_decisions(self, request: Request) -> Response:
         """Show a person's own decisions, the last one first, each with a way back."""
-        person = self._person(request)
+        person = self.person(request)
         if person is None or person.role == "owner":
             return PlainTextResponse("not invited", 401)
         self.state.refresh()
@@ -257,13 +275,13 @@ class ReviewHandlers:
 
     async def guidelines(self, request: Request) -> Response:
         """Show the guidelines of the protocol."""
-        if self._person(request) is None:
+        if self.person(request) is None:
             return PlainTextResponse("not invited", 401)
         return _message(self.state.protocol.title, self.guidelines_html, 200)
 
     async def owner(self, request: Request) -> Response:
         """Show progress, agreement, and all that was said to the owner."""
-        person = self._person(request)
+        person = self.person(request)
         if person is None or person.role != "owner":
             return PlainTextResponse("only for the owner, with the link that `caretbench review serve` prints", 403)
         self.state.refresh()
@@ -275,7 +293,7 @@ class ReviewHandlers:
 
     async def plain_text(self, request: Request) -> Response:
         """Return an item's program as plain text, whole, to whom it is shown."""
-        person, item_id = self._person(request), request.path_params["item"]
+        person, item_id = self.person(request), request.path_params["item"]
         item = self.database.item(item_id)
         if person is None or item is None or not self._may_see(person, item_id):
             return PlainTextResponse("no such item in your queue", 404)
@@ -360,13 +378,25 @@ class ReviewHandlers:
         rendered = MarkdownIt("commonmark", {"html": False}).render(self.state.protocol.guidelines)
         return Markup(rendered)  # noqa: S704  # HTML in the text is escaped
 
-    def _person(self, request: Request) -> Person | None:
+    def person(self, request: Request) -> Person | None:
+        """Return whose request this is, by the proxy's account or else by the cookie; None: a stranger's."""
+        account = self._accounts.name(request) if self._accounts else None
+        if account is not None:
+            is_owner = self._accounts is not None and account == self._accounts.owner
+            return Person(OWNER, "owner", joined=True) if is_owner else self.database.admit(account)
         cookie = request.cookies.get(self.cookie)
         return self.database.person_of(cookie) if cookie else None
 
+    def stranger(self, request: Request) -> Response:
+        """Return the page for somebody who is not known here."""
+        account = self._accounts.name(request) if self._accounts else None
+        if account is not None:
+            return _message(f"{account} is not invited", "Ask for it: caretbench review invite.", 403)
+        return _message("Who are you?", "Open the link that you got. It works once, in one browser.", 401)
+
     def _caller(self, request: Request) -> Person | Response:
         """Return the person whose page asks, or the refusal of a stranger and of a page of somebody else."""
-        person = self._person(request)
+        person = self.person(request)
         if person is None or person.role == "owner":
             return JSONResponse({"error": "not invited"}, 401)
         claimed = request.query_params.get("person", person.name)
@@ -405,7 +435,7 @@ class ReviewHandlers:
             html = ""
         protocol = self.state.protocol
         settings = {
-            "person": person.name, "review": self.database.identity, "protocol": protocol.key,
+            "root": self.root, "person": person.name, "review": self.database.identity, "protocol": protocol.key,
             "keys": {action: key for key, action in PAGE_KEYS.items()}, "open": entry,
         }  # fmt: skip
         response = _page(
@@ -441,16 +471,52 @@ class ReviewHandlers:
         return {"item": item_id, "right": not wrong, "explanation": item.hidden.explanation}
 
 
+class ReviewList:
+    """Handlers of a server of several reviews: the caller's reviews, and links that do not name theirs."""
+
+    def __init__(self, reviews: Sequence[ReviewHandlers]) -> None:
+        self._reviews = reviews
+
+    async def reviews(self, request: Request) -> Response:
+        """Show the reviews in which the caller takes part, with what is left to do."""
+        rows = []
+        for on in self._reviews:
+            person = on.person(request)
+            if person is not None:
+                on.state.refresh()
+                title, progress = on.state.protocol.title, on.state.progress(person.name)
+                left = "owner" if person.role == "owner" else f"{progress.done} of {progress.total} decided"
+                rows.append((on.root, title, left))
+        if not rows:
+            return self._reviews[0].stranger(request)
+        page = environment().get_template("reviews.html.j2").render(rows=rows, protocol={"title": "Reviews"})
+        return HTMLResponse(page)
+
+    async def find_link(self, request: Request) -> Response:
+        """Lead to the review that a link belongs to."""
+        secret = request.path_params["secret"]
+        on = next((on for on in self._reviews if on.database.invited(secret)), None)
+        return _unknown_link() if on is None else RedirectResponse(f"{on.root}/join/{secret}", 303)
+
+
 def _as_json(verdicts: list[Verdict]) -> list[dict[str, str]]:
     return [verdict._asdict() for verdict in verdicts]
 
 
 def _page(name: str, handlers: ReviewHandlers, **values: Any) -> HTMLResponse:
     protocol = handlers.state.protocol
-    text = environment().get_template(name).render(protocol=protocol, guidelines=handlers.guidelines_html, **values)
+    text = (
+        environment()
+        .get_template(name)
+        .render(protocol=protocol, guidelines=handlers.guidelines_html, root=handlers.root, **values)
+    )
     return HTMLResponse(text.encode("utf-8", "replace").decode())
 
 
 def _message(title: str, text: str, status: int) -> HTMLResponse:
     page = environment().get_template("message.html.j2").render(title=title, text=text, protocol={"title": title})
     return HTMLResponse(page, status)
+
+
+def _unknown_link() -> HTMLResponse:
+    return _message("This link was used, or is unknown", "Ask for a new one: caretbench review invite.", 404)

@@ -43,7 +43,7 @@ setInterval(() => { if (document.visibilityState === "visible" && performance.no
 
 // --- store and server ---
 const store = await openStore(scope);
-const sync = makeSync(store, settings.person, {
+const sync = makeSync(store, settings, {
   onState: (count, error) => {
     document.documentElement.toggleAttribute("data-sending", count > 0);
     waitingLine.hidden = !count && !error;
@@ -324,7 +324,7 @@ if (first) { keys.learn(first); refresh(); }
 await sync.send();
 if (settings.open) {
   // An item that was taken back from the list of decisions comes first.
-  history.replaceState(null, "", "/");
+  history.replaceState(null, "", `${settings.root}/`);
   entries = [{ restored: { answers: {}, note: "" }, ...await sync.entry(...settings.open) }];
   draw();
 }

@@ -11,7 +11,7 @@ const request = async (address, options = {}) => {
 };
 
 // Every request names the person of this page: the browser may have become another person's since.
-export const makeSync = (store, name, { onState, onAnswer, onRefused, onForeign }) => {
+export const makeSync = (store, { root, person: name }, { onState, onAnswer, onRefused, onForeign }) => {
   const person = `person=${encodeURIComponent(name)}`;
   let pause = FIRST_PAUSE;
   let timer = null;
@@ -33,7 +33,7 @@ export const makeSync = (store, name, { onState, onAnswer, onRefused, onForeign 
     const waiting = await store.waiting();
     if (!waiting.length) return null;
     const batch = waiting.slice(0, 200);
-    const answer = await ask(`/api/events?${person}&sent_at=${new Date().toISOString()}`, {
+    const answer = await ask(`${root}/api/events?${person}&sent_at=${new Date().toISOString()}`, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(batch.map(({ place, ...event }) => event)),
@@ -65,8 +65,8 @@ export const makeSync = (store, name, { onState, onAnswer, onRefused, onForeign 
 
   return {
     send,
-    queue: (held) => ask(`/api/queue?${person}&held=${held.join(",")}`),
-    entry: (item, repeat) => ask(`/api/entry/${item}?${person}&repeat=${repeat}`),
-    last: () => ask(`/api/last?${person}`),
+    queue: (held) => ask(`${root}/api/queue?${person}&held=${held.join(",")}`),
+    entry: (item, repeat) => ask(`${root}/api/entry/${item}?${person}&repeat=${repeat}`),
+    last: () => ask(`${root}/api/last?${person}`),
   };
 };
