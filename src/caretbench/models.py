@@ -65,7 +65,9 @@ class TextPrompt(Row):
 
     def at_caret(self, answer: str) -> str:
         """Return the answer without those of its first blanks that are before the caret."""
-        equal = takewhile(lambda pair: pair[0] == pair[1], zip(answer, self.blanks, strict=False))
+        # A model that writes other line ends than the file's writes no second one.
+        blanks = self.blanks if answer.startswith("\r") else self.blanks.replace("\r", "")
+        equal = takewhile(lambda pair: pair[0] == pair[1], zip(answer, blanks, strict=False))
         return answer[sum(1 for _ in equal) :]
 
 

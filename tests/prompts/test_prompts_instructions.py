@@ -92,7 +92,7 @@ def test_every_prompt_takes_none_and_comment(name: str) -> None:
     silent = prompt_text(chosen.render(InstructionPlacement("none")(place), UNLIMITED))
     assert LOOP not in silent
     said = chosen.render(InstructionPlacement("comment")(place), UNLIMITED)
-    assert prompt_text(said).count("    # Use a loop.\n    ") == 1
+    assert prompt_text(said).count("    # Use a loop.\n   ") == 1
     assert prompt_text(said).replace("    # Use a loop.\n", "", 1) == silent
     if chosen.takes_instructions:
         assert LOOP in prompt_text(chosen.render(place, UNLIMITED))
@@ -149,8 +149,8 @@ def test_left_to_right_shows_the_instruction_at_the_top_and_the_comment_at_the_c
     near = strategy("left-to-right").render(InstructionPlacement("comment")(place), UNLIMITED)
     assert isinstance(top, TextPrompt)
     assert isinstance(near, TextPrompt)
-    assert top.text == "# Use a loop.\ndef f(x):\n    "
-    assert near.text == "def f(x):\n    # Use a loop.\n    "
+    assert top.text == "# Use a loop.\ndef f(x):\n   "
+    assert near.text == "def f(x):\n    # Use a loop.\n   "
 
 
 def test_the_comment_stays_where_the_budget_cuts_the_prefix() -> None:

@@ -13,21 +13,31 @@ from tests.support.prompt_samples import EVERYTHING
 LINES = "".join(f"line_{number} = {number}\n" for number in range(50))
 
 
-@pytest.mark.parametrize("prefix", ["x =", "  ", "def f():\n    ", "a\r\n", "\n", "print('<|endoftext|>')\n"])
+@pytest.mark.parametrize("prefix", ["x =", "  ", "\n", "\n    ", "print('<|endoftext|>')"])
 @pytest.mark.parametrize("name", ["python", "cobol"])
 def test_left_to_right_sends_the_prefix_and_nothing_else(prefix: str, name: str) -> None:
     prompt = LeftToRightStrategy().render(Caret(language=name, prefix=prefix, suffix="secret", path="a.py"), EVERYTHING)
     assert prompt == TextPrompt(text=prefix, stop=())
 
 
-def test_left_to_right_leaves_blanks_behind_code_to_the_model() -> None:
-    prompt = LeftToRightStrategy().render(Caret(language="python", prefix="a = 1\n    b =  "), EVERYTHING)
-    assert (prompt.text, prompt.blanks) == ("a = 1\n    b =", "  ")
+@pytest.mark.parametrize(
+    ("prefix", "shown", "answers"),
+    [
+        ("b =  ", "b =", {"  f(a)": "f(a)", " f(a)": "f(a)", "   f(a)": " f(a)", "\tf(a)": "\tf(a)", "": ""}),
+        ("if a:\n    ", "if a:\n   ", {" f(a)": "f(a)", "     f(a)": "    f(a)", "f(a)": "f(a)", "\n": "\n"}),
+        ("if a:\n\t\t", "if a:\n\t", {"\tf(a)": "f(a)"}),
+        ("if a:\r\n    ", "if a:\r\n   ", {" f(a)": "f(a)"}),
+        ("if a:\n", "if a:", {"\n    f(a)": "    f(a)", "\n\n    f(a)": "\n    f(a)", "  # no\n": "  # no\n"}),
+        ("if a:\r\n", "if a:", {"\n    f(a)": "    f(a)", "\r\n    f(a)": "    f(a)"}),
+        ("a = 1\n\n", "a = 1", {"\n\nb = 2": "b = 2", "\nb = 2": "b = 2"}),
+        ("a = 1\n    \n", "a = 1", {"\n    \nb": "b", "\nb = 2": "b = 2"}),
+    ],
+)  # fmt: skip
+def test_left_to_right_leaves_to_the_model_what_tokens_join(prefix: str, shown: str, answers: dict[str, str]) -> None:
+    prompt = LeftToRightStrategy().render(Caret(language="python", prefix=prefix), EVERYTHING)
+    assert (prompt.text, prompt.text + prompt.blanks) == (shown, prefix)
     assert "blanks" not in prompt.model_dump(), "stored requests keep their hash"
-    answers = {"  f(a)": "f(a)", " f(a)": "f(a)", "f(a)": "f(a)", "   f(a)": " f(a)", "\tf(a)": "\tf(a)", "": ""}
     assert {answer: prompt.at_caret(answer) for answer in answers} == answers
-    indented = LeftToRightStrategy().render(Caret(language="python", prefix="if a:\n    "), EVERYTHING)
-    assert (indented.text, indented.at_caret("    f(a)")) == ("if a:\n    ", "    f(a)")
 
 
 def test_left_to_right_puts_files_and_the_instruction_before_the_prefix() -> None:
@@ -50,7 +60,7 @@ def test_left_to_right_cuts_at_a_line_start() -> None:
 
 def test_left_to_right_drops_files_first() -> None:
     caret = Caret(language="python", prefix=LINES, context=(ContextFile(path="b.py", text=LINES),))
-    assert LeftToRightStrategy().render(caret, PromptBudget(len(LINES) + 20, len)).text == LINES
+    assert LeftToRightStrategy().render(caret, PromptBudget(len(LINES) + 20, len)).text == LINES.rstrip()
 
 
 @pytest.mark.parametrize(

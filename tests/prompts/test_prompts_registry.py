@@ -25,12 +25,12 @@ PLAIN = frozenset({"<|im_start|>", "<|im_end|>", "<|endoftext|>"})
         (["chat", "fill"], None, "command/my-completer", "fill@1"),
         (["text"], STARCODER, "gguf/some-model.gguf", "fim/starcoder@1"),
         (["text", "chat"], STARCODER, "gguf/some-model.gguf", "fim/starcoder@1"),
-        (["text", "chat"], PLAIN, "gguf/smollm2.gguf", "left-to-right@2"),
-        (["text"], PLAIN, "gguf/starcoder.gguf", "left-to-right@2"),  # named so, but without the tokens
+        (["text", "chat"], PLAIN, "gguf/smollm2.gguf", "left-to-right@3"),
+        (["text"], PLAIN, "gguf/starcoder.gguf", "left-to-right@3"),  # named so, but without the tokens
         (["text"], None, "openai-api-completions/host/starcoder2-7b", "fim/starcoder2@1"),
         (["text"], None, "vllm/Qwen/Qwen2.5-Coder-7B", "fim/qwen2.5-coder@1"),
         (["text", "fill"], None, "fim/openai/unheard-of", "fill@1"),
-        (["text", "fill", "chat"], PLAIN, "gguf/smollm2.gguf", "left-to-right@2"),
+        (["text", "fill", "chat"], PLAIN, "gguf/smollm2.gguf", "left-to-right@3"),
     ],
 )
 @pytest.mark.parametrize("wanted", [None, "auto"])
@@ -66,7 +66,7 @@ def test_a_format_that_the_endpoint_cannot_send_is_refused() -> None:
     ("wanted", "key"),
     [
         ("natural", "natural@1"),
-        ("left-to-right@2", "left-to-right@2"),
+        ("left-to-right@3", "left-to-right@3"),
         ("fim/starcoder:spm", "fim/starcoder:spm@1"),
         ("fim/mellum:spm", "fim/mellum@1"),  # its only order
     ],

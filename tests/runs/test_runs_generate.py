@@ -73,7 +73,7 @@ def test_blanks_that_are_left_to_the_model_are_taken_off_its_answer(tmp_path: Pa
     client = FakeClient(lambda _request, sample: (" f(a)", "f(a)")[sample])
     generate(tmp_path, [make_problem(prefix="x = ")], client, samples=2, strategy=LeftToRightStrategy())
     assert [request.prompt.text for request in client.asked if isinstance(request.prompt, TextPrompt)] == ["x ="]
-    assert [(row.text, row.prompt) for row in completions(tmp_path)] == [("f(a)", "left-to-right@2")] * 2
+    assert [(row.text, row.prompt) for row in completions(tmp_path)] == [("f(a)", "left-to-right@3")] * 2
 
 
 def test_only_what_is_missing_is_asked(tmp_path: Path, problems: list[Problem]) -> None:

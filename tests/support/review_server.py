@@ -21,8 +21,9 @@ from caretbench.suites import load_problems, load_suite
 PROTOCOL = load_protocol("devbench-instance")
 _SERVE = (
     "import sys; from pathlib import Path; "
-    "from caretbench.people.review.server.application import ServerSettings, serve; "
-    "serve([Path(sys.argv[1])], ServerSettings(port=int(sys.argv[2])), lambda address, _: print(address, flush=True))"
+    "from caretbench.people.review.server.application import ReviewServerSettings, serve; "
+    "settings = ReviewServerSettings(port=int(sys.argv[2])); "
+    "serve([Path(sys.argv[1])], settings, lambda address, _: print(address, flush=True))"
 )
 
 

@@ -137,7 +137,7 @@ def serve(
     from caretbench.people.review.server.installation import check_installed
 
     check_installed()
-    from caretbench.people.review.server.application import LOOPBACK, ServerSettings
+    from caretbench.people.review.server.application import LOOPBACK, ReviewServerSettings
     from caretbench.people.review.server.application import serve as serve_reviews
     from caretbench.people.review.server.handlers import Accounts
 
@@ -158,7 +158,7 @@ def serve(
     if not on_socket and host not in LOOPBACK:
         print_note(f"{host}: others in the network can reach this server, without encryption")
     accounts = Accounts(user_header, owner) if user_header is not None else None
-    serve_reviews(folders, ServerSettings(host, port, public_url, accounts, proxies), print_links)
+    serve_reviews(folders, ReviewServerSettings(host, port, public_url, accounts, proxies), print_links)
 
 
 def _networks(texts: list[str]) -> tuple[IPv4Network | IPv6Network, ...]:
@@ -187,7 +187,7 @@ def demo(
     check_installed()
     from caretbench.people.review.records import OWNER
     from caretbench.people.review.review_items import demo_review
-    from caretbench.people.review.server.application import ServerSettings
+    from caretbench.people.review.server.application import ReviewServerSettings
     from caretbench.people.review.server.application import serve as serve_reviews
 
     def print_links(address: str, databases: list[ReviewDatabase]) -> None:
@@ -199,4 +199,4 @@ def demo(
     with tempfile.TemporaryDirectory(prefix="caretbench-review-") as temporary:
         chosen = folder or Path(temporary) / "demo"
         demo_review(chosen)
-        serve_reviews([chosen], ServerSettings(port=port), print_links)
+        serve_reviews([chosen], ReviewServerSettings(port=port), print_links)

@@ -23,7 +23,7 @@ from caretbench.errors import UsageError
 from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
 from caretbench.people.review.exchange import reopen_items
 from caretbench.people.review.records import HiddenItem, now
-from caretbench.people.review.server.application import ServerSettings, review_application
+from caretbench.people.review.server.application import ReviewServerSettings, review_application
 from caretbench.people.review.server.handlers import Accounts
 from caretbench.people.review.state import ReviewState
 from tests.support.review_server import PROTOCOL, made_item, make_review
@@ -124,7 +124,7 @@ def test_requests_of_other_sites_are_refused(visitors: Visitors) -> None:
 def test_a_proxy_with_tls_stands_before_the_server(visitors: Visitors) -> None:
     """The proxy passes the public name or its own as the host; the browser's origin is the public address."""
     app = review_application(
-        {"mine": visitors.database}, {"127.0.0.1"}, ServerSettings(public_url="https://Review.example:8443/")
+        {"mine": visitors.database}, {"127.0.0.1"}, ReviewServerSettings(public_url="https://Review.example:8443/")
     )
     secret = visitors.database.invite("ann", "reviewer")
     origin = {"origin": "https://review.example:8443", "sec-fetch-site": "same-origin"}
@@ -137,6 +137,10 @@ def test_a_proxy_with_tls_stands_before_the_server(visitors: Visitors) -> None:
             event = decided(visitors.items[0], person="ann")
             sent = client.post("/api/events", json=[event], headers=cookie | origin | {"host": host})
             assert sent.json()["results"][0]["status"] == "stored"
+        # nginx's $host has no port, and a machine has several addresses.
+        event = decided(visitors.items[0], person="ann")
+        by_address = {"origin": "https://127.0.0.1:8443", "sec-fetch-site": "same-origin", "host": "127.0.0.1"}
+        assert client.post("/api/events", json=[event], headers=cookie | by_address).status_code == 200
         for refused in ("https://evil.example", "http://review.example:8443", "https://review.example"):
             headers = cookie | {"origin": refused, "host": "127.0.0.1:8765"}
             assert client.post("/api/events", json=[], headers=headers).status_code == 403
@@ -150,7 +154,7 @@ def test_a_proxy_with_tls_stands_before_the_server(visitors: Visitors) -> None:
 )
 def test_a_public_address_is_that_of_a_whole_server(visitors: Visitors, url: str) -> None:
     with pytest.raises(UsageError, match="--public-url"):
-        review_application({"mine": visitors.database}, {"testserver"}, ServerSettings(public_url=url))
+        review_application({"mine": visitors.database}, {"testserver"}, ReviewServerSettings(public_url=url))
 
 
 def test_halves_of_characters_are_answered(visitors: Visitors) -> None:
@@ -426,7 +430,7 @@ def test_a_warm_up_item_is_explained_after_the_decision(tmp_path: Path) -> None:
 
 
 def proxied(databases: dict[str, ReviewDatabase], client: str = "10.0.0.7") -> TestClient:
-    settings = ServerSettings(accounts=Accounts("X-User", "lea"), proxies=(ip_network("10.0.0.0/24"),))
+    settings = ReviewServerSettings(accounts=Accounts("X-User", "lea"), proxies=(ip_network("10.0.0.0/24"),))
     app = review_application(databases, {"testserver"}, settings)
     return TestClient(app, base_url="http://testserver", client=(client, 50000))
 

@@ -48,7 +48,7 @@ class Protection:
     taken out of every request that no trusted proxy sent.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str] | None, settings: ServerSettings) -> None:
+    def __init__(self, app: ASGIApp, hosts: Collection[str] | None, settings: ReviewServerSettings) -> None:
         self._app = app
         self._origin = settings.origin
         self._account_header = settings.accounts.header.lower().encode() if settings.accounts else b""
@@ -100,9 +100,10 @@ class Protection:
             return 411, "a request needs its length"
         if int(headers["content-length"]) > LARGEST_BODY:
             return 413, f"a request has at most {LARGEST_BODY} bytes"
-        # A proxy may pass its own name of the server on as the host; the origin is the browser's.
-        foreign = origin is not None and place.lower() != host.lower() and origin.lower() != self._origin
-        if foreign or headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
+        # What the browser itself says holds: a proxy may pass another host on, or drop its port (nginx's $host does).
+        site = headers.get("sec-fetch-site")
+        is_foreign = origin is not None and place.lower() != host.lower() and origin.lower() != self._origin
+        if site not in {"same-origin", "none"} if site else is_foreign:
             return 403, "requests of other sites are refused"
         return None
 
@@ -111,7 +112,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """Hosts that only this machine reaches."""
 
 
-class ServerSettings(NamedTuple):
+class ReviewServerSettings(NamedTuple):
     """Addresses of a server and the accounts of the proxy before it."""
 
     host: str = "127.0.0.1"
@@ -132,7 +133,7 @@ class ServerSettings(NamedTuple):
 def review_application(
     reviews: Mapping[str, ReviewDatabase],
     hosts: Collection[str] | None = LOOPBACK,
-    settings: ServerSettings | None = None,
+    settings: ReviewServerSettings | None = None,
 ) -> ASGIApp:
     """Return the application that serves reviews: one at the root, several each below its name, with a list.
 
@@ -141,7 +142,7 @@ def review_application(
         hosts: Names under which people reach the server; None: any.
         settings: Public address and accounts.
     """
-    settings = settings or ServerSettings()
+    settings = settings or ReviewServerSettings()
     if hosts is not None and settings.origin:
         hosts = {*hosts, urlsplit(settings.origin).hostname or ""}
     handlers = [
@@ -185,7 +186,7 @@ def _routes(on: ReviewHandlers) -> list[Route]:
 
 
 def serve(
-    folders: Sequence[Path], settings: ServerSettings, listening: Callable[[str, list[ReviewDatabase]], None]
+    folders: Sequence[Path], settings: ReviewServerSettings, listening: Callable[[str, list[ReviewDatabase]], None]
 ) -> None:
     """Serve reviews until the process is stopped.
 

@@ -5,7 +5,10 @@ const LONGEST_PAUSE = 15000;
 
 const request = async (address, options = {}) => {
   const response = await fetch(address, { ...options, signal: AbortSignal.timeout(20000) });
-  const value = await response.json().catch(() => ({}));
+  const text = await response.text();
+  let value;
+  // A proxy's refusal is a page.
+  try { value = JSON.parse(text); } catch { value = response.headers.get("content-type")?.startsWith("text/plain") ? { error: text } : {}; }
   if (!response.ok) throw Object.assign(new Error(value.error || `status ${response.status}`), { status: response.status });
   return value;
 };
