@@ -31,9 +31,9 @@ def test_a_task_asks_in_one_mode(tmp_path: Path) -> None:
             parameters[mode] = row.parameters
         assert parameters[None] == parameters["shown"]
         assert len({parameters[mode] for mode in ("shown", "none", "comment")}) == 3
-        assert shown["shown"] == f"# {LOOP}\ndef total_0(values):\n"
-        assert shown["none"] == "def total_0(values):\n"
-        assert shown["comment"] == f"def total_0(values):\n    # {LOOP}\n"
+        assert shown["shown"] == f"# {LOOP}\ndef total_0(values):"
+        assert shown["none"] == "def total_0(values):"
+        assert shown["comment"] == f"def total_0(values):\n    # {LOOP}"
 
 
 @pytest.mark.smoke
