@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from caretbench.build.projects.project_check import check_project
-from caretbench.build.projects.setup.cmake_project import cmake_tests, offered_tests
+from caretbench.build.projects.setup import cmake_project
+from caretbench.build.projects.setup.cmake_project import (
+    cmake_tests,
+    empty_submodules,
+    offered_tests,
+    submodules_command,
+)
 from caretbench.build.projects.setup.command_detection import project_checks
 from caretbench.build.projects.setup.project_setup import with_setup_hint
 from caretbench.errors import DataError
@@ -80,3 +86,19 @@ def test_a_test_of_ctest_that_hangs_is_named() -> None:
             runner.close()
         assert found.fault.startswith("tests_hang: ")
         assert found.fault.endswith("; waiting did not end: exclude it with --exclude-test waiting")
+
+
+def test_empty_submodules_are_named_and_filled_with_sources_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modules = (
+        '[submodule "a"]\n\tpath = third_party/googletest\n\turl = https://example.org/google/googletest.git\n'
+        '[submodule "b"]\n\tpath = third_party/full\n\turl = https://example.org/full\n'
+        '[submodule "c"]\n\turl = https://example.org/odd\n\tpath = data set\n'
+    )
+    project = snapshot(tmp_path, {".gitmodules": modules, "third_party/full/a.h": "", "CMakeLists.txt": ""})
+    assert dict(empty_submodules(project)) == {"third_party/googletest": "googletest", "data set": "odd"}
+    monkeypatch.setattr(cmake_project, "installed_sources", {"googletest": "/usr/src/googletest"}.get)
+    assert submodules_command(project) == (
+        "mkdir -p third_party/googletest && cp -r /usr/src/googletest/. third_party/googletest"
+    )

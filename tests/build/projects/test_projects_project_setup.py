@@ -311,6 +311,14 @@ def test_a_script_is_run_without_what_only_checks(scripts: dict[str, str], line:
     assert found.line == PATH + line
 
 
+def test_a_coverage_tool_around_another_script_is_no_runner(tmp_path: Path) -> None:
+    scripts = {"test": "c8 --reporter lcov npm run unit", "unit": "mocha test"}
+    found = script_of(snapshot(tmp_path, package(scripts)))
+    assert found is not None
+    assert found.programs == ("mocha",)
+    assert "lcov" not in found.line
+
+
 @pytest.mark.parametrize("text", ['echo "Error: no test specified" && exit 1', "eslint ."])
 def test_a_script_that_tests_nothing_is_none(text: str, tmp_path: Path) -> None:
     assert script_of(snapshot(tmp_path, package({"test": text}))) is None

@@ -6,11 +6,12 @@ is resumed from these files.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
@@ -46,7 +47,7 @@ from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.extraction.policies import policy
 from caretbench.files import RowAppender, write_rows
 from caretbench.problem import Problem
-from caretbench.projects.answer_requests import check_key, check_request, file_splice
+from caretbench.projects.answer_requests import check_key, check_request, file_splice, tests_check
 from caretbench.projects.project import (
     AnalysedProject,
     StoredProject,
@@ -60,6 +61,8 @@ from caretbench.projects.settings import ProjectSettings, read_settings
 from caretbench.suites.validity import GATE_VERSION
 from caretbench.versions import versions
 
+_RUNS: Final = 4
+"""Runs of the tests that the gate takes for a candidate: with empty answers, a throw and mutants up to a killed one."""
 Progress = Callable[[str, int, int | None], None]
 
 
@@ -363,11 +366,19 @@ class TaskBuilder:
         with RowAppender(folder.validity_path) as appender:
             known = {name for name, row in folder.validity().items() if row.gate == GATE_VERSION}
             waiting = [problem for problem in candidates if problem.id not in known]
+            self._announce_cost(waiting)
             self.progress("candidates", len(candidates) - len(waiting), len(candidates))
             for verdict in gate.decide(waiting, all_problems=candidates):
                 appender.append(verdict.model_copy(update={"gate": GATE_VERSION}))
                 self.progress("candidates", 1, None)
         return len(waiting)
+
+    def _announce_cost(self, waiting: Sequence[Problem]) -> None:
+        """Report what the gate will take, by the measured time of the tests that decide about each problem."""
+        keys = (check_key(tests_check(one), file_splice(one).snapshot) for one in waiting)
+        cpu_s = sum(_RUNS * known.cpu_s for key in keys if (known := self._known.get(key)) is not None)
+        if cpu_s:
+            self.progress(f"CPU minutes of the gate, about, for {len(waiting)} candidates", math.ceil(cpu_s / 60), None)
 
     def _project(self, request: WorkspaceRequest) -> ProjectCheck | None:
         """Return the result of the project's own tests; selected tests, which passed among all, run once more."""

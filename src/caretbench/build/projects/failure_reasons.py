@@ -36,9 +36,10 @@ _NO_TESTS = re.compile(
 _MAKE_DOES_NOTHING = re.compile(r"^make(?:\[\d+\])?: (?:Nothing to be done for .*|.* is up to date\.)$", re.MULTILINE)
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 _NOISE = re.compile(
-    r"\s*(?:at [\w.$/<>]+\(|\.\.\. \d+ (?:more|common frames)|\[ERROR\] ?(?:$|\[Help|Re-run|To see|For more))"
+    r"\s*(?:at (?:async |new )?[\w.$/<>\[\]]+ ?\(|at (?:async )?(?:file|node):|Node\.js v[\d.]+$"
+    r"|\.\.\. \d+ (?:more|common frames)|\[ERROR\] ?(?:$|\[Help|Re-run|To see|For more))"
 )
-"""Stack traces of the JVM and Maven's references to help pages; the message is before them."""
+"""Stack traces of the JVM and of Node.js, and Maven's references to help pages; the message is before them."""
 _ERROR = re.compile(r"\berror\b(?: \w+)?:|\bCMake Error\b", re.IGNORECASE)
 _CMAKE_ERROR = re.compile(
     r"^CMake Error\b(?: (?:at|in) .*|:.*)\n(?:(?:[ \t]+.*)?\n)*?(?=Call Stack|\S|\Z)", re.MULTILINE

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
@@ -17,6 +18,7 @@ _CALL: Final = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _COMMENT: Final = re.compile(r"#[^\n]*")
+_SETTING: Final = re.compile(r"^[ \t]*(path|url)[ \t]*=[ \t]*(.+?)[ \t]*$", re.MULTILINE)
 _WORD: Final = re.compile(r'"([^"]*)"|([^\s"]+)')
 _ABOUT_TESTS: Final = re.compile(
     r"(?:^|[^a-z])(?:unit|self)?_?(?:tests?|testing|checks?|specs?)(?![a-z])", re.IGNORECASE
@@ -77,6 +79,28 @@ def fetched_libraries_options(snapshot: Snapshot) -> tuple[str, ...]:
     sources = ((name.upper(), installed_sources(name)) for name in names)
     local = (f"-DFETCHCONTENT_SOURCE_DIR_{name}={folder}" for name, folder in sources if folder is not None)
     return ("-DFETCHCONTENT_TRY_FIND_PACKAGE_MODE=ALWAYS", *local)
+
+
+def empty_submodules(snapshot: Snapshot) -> Mapping[str, str]:
+    """Return the folders of git submodules that have no file, with the last part of their addresses."""
+    if ".gitmodules" not in snapshot.entries:
+        return {}
+    text = snapshot.read(".gitmodules").decode("utf-8", "replace")
+    named = [dict(_SETTING.findall(part)) for part in text.split("[submodule")[1:]]
+    filled = {"/".join(path.split("/")[:n]) for path in snapshot.entries for n in range(1, path.count("/") + 1)}
+    found = {one["path"].strip("/"): one["url"].rstrip("/") for one in named if {"path", "url"} <= one.keys()}
+    return {
+        path: url.rpartition("/")[2].removesuffix(".git") for path, url in found.items() if path and path not in filled
+    }
+
+
+def submodules_command(snapshot: Snapshot) -> str | None:
+    """Return the command that fills empty submodules with libraries' sources of this machine; None if it has none."""
+    sources = ((path, installed_sources(name)) for path, name in empty_submodules(snapshot).items())
+    copies = [
+        f"mkdir -p {shlex.quote(path)} && cp -r {folder}/. {shlex.quote(path)}" for path, folder in sources if folder
+    ]
+    return " && ".join(copies) or None
 
 
 def offered_tests(snapshot: Snapshot) -> str:

@@ -33,6 +33,7 @@ _RUNS = re.compile(
 )
 _RUNS_SEVERAL = re.compile(r"^(?:npm-run-all|run-s|run-p)\s+(.*)$")
 _RUNS_PROGRAM = re.compile(r"^(?:yarn|pnpm|bun)\s+(?:(?:run|exec)\s+)?(?=(?!install\b|add\b|ci\b|dlx\b|x\b)[\w@.])")
+_PACKAGE_MANAGERS: Final = frozenset({"npm", "yarn", "pnpm", "bun"})
 _PATTERN = re.compile(r"/(.+)/")
 _NOT_WRITTEN = re.compile(r"^echo\b|no test specified")
 
@@ -73,7 +74,7 @@ def read_package_json(snapshot: Snapshot) -> Mapping[str, object]:
 def test_script(snapshot: Snapshot) -> PackageScript | None:
     """Return the test script of a project, including ``pretest``; None if there is none."""
     package = read_package_json(snapshot)
-    known = dict(listed_texts(package, "scripts"))
+    known = {name: _without_coverage(text) for name, text in listed_texts(package, "scripts")}
     if "test" not in known or _NOT_WRITTEN.search(known["test"]):
         return None
     before = _parts("pretest", known, ()) if "pretest" in known else []
@@ -90,6 +91,17 @@ def test_script(snapshot: Snapshot) -> PackageScript | None:
     line = SEARCH_PATH + " && ".join(command.line for command in commands)
     prepare = _filling(runner_command(part, versions, report=False) for part in parts)
     return PackageScript(line, programs, tuple(reports), prepare)
+
+
+def _without_coverage(script: str) -> str:
+    """Return a script whose parts start other scripts without a coverage tool: ``c8 --reporter lcov npm run unit``."""
+    found = []
+    for part in AND.split(script.strip()):
+        words = part.split()
+        covered = words[:1] and words[0] in script_rules().coverage_commands
+        at = next((n for n, word in enumerate(words) if covered and word in _PACKAGE_MANAGERS), 0)
+        found.append(" ".join(words[at:]) if at else part)
+    return " && ".join(found)
 
 
 def _filling(commands: Iterable[RunnerCommand]) -> str:

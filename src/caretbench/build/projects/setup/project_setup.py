@@ -191,6 +191,8 @@ def _parts(snapshot: Snapshot, languages: Collection[str], checks: Sequence[Chec
         parts.append(python_packages.install_command(snapshot, _python_runner(snapshot, checks)))
     if _JAVASCRIPT & set(languages):
         parts.append(package_json.install_command(snapshot))
+    if "cpp" in languages:
+        parts.append(cmake_project.submodules_command(snapshot))
     if "java" in languages:
         parts.append(java_project.install_command(snapshot))
     if "go" in languages and _MODULES.search(read_text(snapshot, "go.mod") or ""):
@@ -287,10 +289,12 @@ def with_setup_hint(
 def _offers(message: str, snapshot: Snapshot, languages: Collection[str]) -> list[str]:
     """Return what the files of a project and the distribution offer for its faults."""
     found = []
-    if ".gitmodules" in snapshot.entries and _NO_FILE.search(message):
+    empty = ", ".join(cmake_project.empty_submodules(snapshot))
+    if empty or (".gitmodules" in snapshot.entries and _NO_FILE.search(message)):
+        lacking = f" without files ({empty})" if empty else ""
         found.append(
-            "it has git submodules: `git submodule update --init` fetches them; "
-            "or exclude their tests in --test-command"
+            f"it has git submodules{lacking}: `git submodule update --init` fetches them; or exclude their tests in "
+            "--test-command"
         )
     if "cpp" in languages and _NO_TESTS.search(message):
         found.append(cmake_project.offered_tests(snapshot))
