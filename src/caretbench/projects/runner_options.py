@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
@@ -110,6 +111,8 @@ _INSTALLED = re.compile(r"node_modules/(?:\.bin/)?([\w-]+)")
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 _NO_WORD: Final = "[^A-Za-z0-9_]"
 _FILE: Final = re.compile(r"^\S*\.[cm]?[jt]sx?::")
+_TEST_FILES: Final = re.compile(r"[*/]|\.[cm]?[jt]sx?$")
+"""Word of a command that is a path or a pattern of paths."""
 _MAX_PATTERN: Final = 60_000
 """Maximum length of a pattern of names; the kernel accepts arguments of twice that."""
 
@@ -127,6 +130,7 @@ class ScriptRunner(Row):
     without: str = ""
     without_each: str = ""
     without_suites: bool = False
+    takes_files: bool = False
 
 
 class ScriptRules(Row):
@@ -237,6 +241,20 @@ def without_named_tests(line: str, names: Sequence[str]) -> str | None:
     """
     found = change_parts(line, lambda part: _without_tests(part, names) if runner_name(part) else part)
     return None if found == line else found
+
+
+def with_test_files(line: str, files: Sequence[str]) -> str | None:
+    """Return a shell command whose runner runs only these test files; None if it cannot, or names files itself."""
+    found = change_parts(line, lambda part: _with_files(part, files) if runner_name(part) else part)
+    return None if found == line else found
+
+
+def _with_files(part: str, files: Sequence[str]) -> str | None:
+    name, words = runner_name(part), program_words(part)
+    named = (word for before, word in pairwise(words) if not word.startswith("-") and not before.startswith("--"))
+    if name is None or not script_rules().runners[name].takes_files or any(map(_TEST_FILES.search, named)):
+        return None
+    return None if _SHELL_JOINS.search(part) else f"{part} {shlex.join(files)}"
 
 
 def change_parts(line: str, change: Callable[[str], str | None]) -> str | None:

@@ -6,10 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 import pytest
 
 from caretbench.build.projects.project_check import check_project
+from caretbench.build.projects.reference_runs import run_checks
+from caretbench.build.projects.setup.command_detection import NamedCheck
 from caretbench.build.projects.test_outcomes import TEST_LOG
 from caretbench.execution.execution_types import CapturedOutput, Isolation, ResultFile, Status
 from caretbench.execution.workspaces.runner_reports import TestOutcome
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
+from caretbench.problem import TestsCheck
+from caretbench.projects.runner_options import with_test_files
 from tests.support.fakes import ISOLATION
 
 PYTEST = WorkspaceRequest(id="p", snapshot="s", command=("python3", "-m", "pytest", "-x"), junit=("r.xml",))
@@ -276,3 +280,46 @@ def test_slow_tests_are_those_that_take_most_of_a_long_run() -> None:
 def test_an_answer_that_waits_for_ever_ends_by_the_time_of_the_tests() -> None:
     found = check_project(Engine(lambda _request: result(cpu_s=20.0, wall_s=8.2)), PYTEST)
     assert (found.request.limits.cpu_s, found.request.limits.wall_s) == (120.0, 90.0)
+
+
+def test_of_a_suite_above_the_limit_as_many_files_run_as_the_budget_holds() -> None:
+    files = tuple(f"tests/test_{name}.py" for name in "abcdef")
+    slow = "tests/test_c.py"
+
+    def answer(request: WorkspaceRequest) -> WorkspaceResult:
+        excluded = json.loads(request.patch.get(".caretbench-tools/excluded.json", b"[]"))
+        run = [path for path in files if path not in excluded]
+        if slow in run or len(run) > 4:
+            return result(Status.TIMEOUT, reason="it used more CPU time", cpu_s=60.0)
+        return result(said=f"{len(run)} passed in 1.0s", cpu_s=19.0 * len(run))
+
+    check = TestsCheck(command=("python3", "-m", "pytest", "-x"), minimum_tests=1)
+    entry = NamedCheck("pytest", check, ("*",), None, "the project's files")
+    found = run_checks(Engine(answer), "s", (entry,), test_files=files)
+    [kept] = found.checks
+    assert found.excluded_checks == {}
+    assert slow in found.omitted_files["pytest"]
+    assert set(kept.check.excluded_tests) == set(found.omitted_files["pytest"])
+    assert len(found.omitted_files["pytest"]) == 3, "three of 19 s fit into 60 s"
+    other = entry._replace(check=check.model_copy(update={"command": ("make", "test")}))
+    hung = run_checks(
+        Engine(lambda _request: result(Status.TIMEOUT, reason="too long")), "s", (other,), test_files=files
+    )
+    assert hung.excluded_checks["pytest"].startswith("tests_hang: too long")
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("vitest run --bail 1", "vitest run --bail 1 a.test.ts 'b c.test.ts'"),
+        (
+            "tsc && jest --ci --config jest.config.js",
+            "tsc && jest --ci --config jest.config.js a.test.ts 'b c.test.ts'",
+        ),
+        ("mocha test/*.js", None),
+        ("tape", None),
+        ("make test", None),
+    ],
+)
+def test_a_runner_gets_files_unless_it_names_some(line: str, expected: str | None) -> None:
+    assert with_test_files(line, ("a.test.ts", "b c.test.ts")) == expected

@@ -39,6 +39,7 @@ from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.projects.answer_requests import check_request
 from caretbench.projects.project import StoredProject
 from caretbench.projects.settings import CheckSettings, ProjectSettings
+from caretbench.syntax import is_test_path, language_of
 from caretbench.temporary import temporary_folder
 
 
@@ -271,7 +272,7 @@ class ProjectPreparation:
                 return PreparedProject(project, command, NO_RUNS._replace(excluded_checks={"": str(error)}))
             raise SetupError(hint({"": str(error)})) from None
         checks = tuple(entry.excluding(self.options.exclude_tests) for entry in checks)
-        runs = self.reference_runs(snapshot.id, checks)
+        runs = self.reference_runs(snapshot.id, checks, [*filter(self._is_test_file, sorted(project.files))])
         if not runs.checks:
             if self.may_lack_tests and all(fault.startswith("no_tests") for fault in runs.excluded_checks.values()):
                 return PreparedProject(project, command, runs)
@@ -280,7 +281,13 @@ class ProjectPreparation:
             raise SetupError(message, self._log(snapshot.id, checks) if self.repair else "")
         return PreparedProject(project, command, runs)
 
-    def reference_runs(self, snapshot: str, checks: Sequence[NamedCheck]) -> ReferenceRuns:
+    def _is_test_file(self, path: str) -> bool:
+        language = language_of(path)
+        return language is not None and language in self.languages and is_test_path(path, language)
+
+    def reference_runs(
+        self, snapshot: str, checks: Sequence[NamedCheck], test_files: Sequence[str] = ()
+    ) -> ReferenceRuns:
         """Return the results of checks on the unchanged project."""
         title = "tests as they are"
         self.progress(title, 0, len(checks))
@@ -290,6 +297,7 @@ class ProjectPreparation:
             checks,
             lambda done: self.progress(title, done, None),
             exclude_failing=not self.options.all_tests,
+            test_files=test_files,
         )
         for check in found.project_checks.values():
             slow = f" (mostly {', '.join(check.slow_tests[:_NAMED])})" if check.slow_tests else ""

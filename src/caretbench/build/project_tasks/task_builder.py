@@ -228,6 +228,7 @@ class TaskBuilder:
             dropped_checks=dropped,
             flaky_tests=runs.flaky_tests,
             failing_tests=runs.failing_tests,
+            omitted_files=runs.omitted_files,
             order_dependent=runs.order_dependent,
             tester=tested.record,
         )

@@ -67,6 +67,8 @@ class BuildManifest(Row):
     """Flaky tests by check; they are excluded."""
     failing_tests: Mapping[str, Mapping[str, str]] = Field(default_factory=dict)
     """Tests that fail on the unchanged project by check, with their errors; they are excluded."""
+    omitted_files: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Test files by check that do not run, because all together exceed the limit of a command."""
     order_dependent: Mapping[str, str] = Field(default_factory=dict)
     """Checks whose tests fail in another order, with the failing tests. All their tests run for every task, in the
     project's order."""
@@ -244,6 +246,7 @@ def _numbers(built: BuiltTasks, wall_s: float) -> dict[str, JsonValue]:
         "dropped_checks": dict(manifest.dropped_checks),
         "flaky_tests": {name: list(tests) for name, tests in manifest.flaky_tests.items()},
         "failing_tests": {name: dict(tests) for name, tests in manifest.failing_tests.items()},
+        "omitted_files": {name: list(files) for name, files in manifest.omitted_files.items()},
         "order_dependent": dict(manifest.order_dependent),
         **_written_numbers(built),
         "wall_s": round(wall_s, 1),
@@ -270,6 +273,9 @@ def _notes(built: BuiltTasks) -> Iterator[str]:
         yield f"{name}: excluded: {reason}"
     for name, tests in manifest.flaky_tests.items():
         yield f"{name}: excluded, because they are flaky: {', '.join(tests)}"
+    for name, files in manifest.omitted_files.items():
+        first = ", ".join(files[:_SHOWN_FILES])
+        yield f"{name}: {len(files)} test files do not run, because all exceed the limit of a command: {first}"
     for name, failing in manifest.failing_tests.items():
         yield f"{name}: excluded, because they fail on the unchanged project (--all-tests insists on them):"
         shown = list(failing.items())[:_SHOWN_FILES]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from caretbench.build.projects.project_check import ProjectCheck, check_project, passed_test_count, passing_check
@@ -17,11 +18,18 @@ from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
+from caretbench.files import sha256_text
 from caretbench.problem import Problem, TestsCheck
 from caretbench.projects.answer_requests import check_key, check_request, file_splice, tests_check
-from caretbench.projects.runner_options import SEARCH_PATH
+from caretbench.projects.runner_options import SEARCH_PATH, runs_pytest, with_test_files
 
 _NAMED = 5
+_HANG: Final = "tests_hang"
+_BUDGET_S: Final = 60.0
+"""CPU seconds of the test files of a suite above the limit of a command (120): half of it, as answers may be slower."""
+_SEARCH_S: Final = 180.0
+"""CPU seconds after which no further test file is tried."""
+_FILLED: Final = 0.9
 _MIN_CPU_S: Final = 2.0
 
 
@@ -38,6 +46,8 @@ class ReferenceRuns(NamedTuple):
     """Failing tests by check, if its tests fail in another order."""
     project_checks: dict[str, ProjectCheck]
     """Results by :func:`~caretbench.projects.answer_requests.check_key`, for the gate."""
+    omitted_files: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """Test files by check that do not run, because all together exceed the limit of a command."""
 
 
 NO_RUNS: Final = ReferenceRuns((), {}, {}, {}, {}, {})
@@ -51,8 +61,11 @@ def run_checks(
     progress: Callable[[int], None] = lambda _count: None,
     *,
     exclude_failing: bool = True,
+    test_files: Sequence[str] = (),
 ) -> ReferenceRuns:
     """Run every check three times on the unchanged project; tests that fail are excluded unless told otherwise.
+
+    Of a suite that exceeds the limit of a command, as many of ``test_files`` run as the budget holds.
 
     Raises:
         DataError: the snapshot is missing or damaged.
@@ -63,8 +76,14 @@ def run_checks(
     failing: dict[str, Mapping[str, str]] = {}
     order: dict[str, str] = {}
     projects: dict[str, ProjectCheck] = {}
+    omitted: dict[str, tuple[str, ...]] = {}
     for entry in checks:
         found = check_project(engine, check_request(entry.check, snapshot), exclude_failing=exclude_failing)
+        fewer = _within_budget(engine, entry.check, snapshot, test_files) if found.fault.startswith(_HANG) else None
+        if fewer is not None:
+            entry = entry._replace(check=fewer.check)
+            omitted[entry.name] = fewer.omitted
+            found = check_project(engine, check_request(entry.check, snapshot), exclude_failing=exclude_failing)
         if found.failing_tests:
             failing[entry.name] = found.failing_tests
         if found.flaky_tests:
@@ -85,7 +104,48 @@ def run_checks(
             if failure:
                 order[entry.name] = failure
         progress(1)
-    return ReferenceRuns(tuple(kept), dropped, flaky, failing, order, projects)
+    return ReferenceRuns(tuple(kept), dropped, flaky, failing, order, projects, omitted)
+
+
+class _FewerFiles(NamedTuple):
+    check: TestsCheck
+    omitted: tuple[str, ...]
+
+
+def _within_budget(
+    engine: WorkspaceEngine, check: TestsCheck, snapshot: str, files: Sequence[str]
+) -> _FewerFiles | None:
+    """Return the check with as many test files as the budget holds, taken one by one in a fixed order without bias.
+
+    None if its runner cannot be given files, or none of them passes alone.
+    """
+    kept: list[str] = []
+    kept_s = tried_s = 0.0
+    for path in sorted(files, key=sha256_text):
+        one = _with_only_files(check, (path,), files)
+        if one is None:
+            return None
+        request = check_request(one, snapshot, identity=f"file {path}")
+        limits = request.limits.model_copy(update={"cpu_s": _BUDGET_S - kept_s})
+        [result] = engine.submit([request.model_copy(update={"limits": limits})])
+        tried_s += result.cpu_s
+        if result.status is Status.PASSED:
+            kept.append(path)
+            kept_s += result.cpu_s
+        if kept_s > _FILLED * _BUDGET_S or tried_s > _SEARCH_S:
+            break
+    fewer = _with_only_files(check, kept, files) if kept else None
+    return _FewerFiles(fewer, tuple(sorted({*files} - {*kept}))) if fewer is not None else None
+
+
+def _with_only_files(check: TestsCheck, kept: Sequence[str], files: Sequence[str]) -> TestsCheck | None:
+    """Return the check that runs only some test files; None if its runner cannot be told."""
+    if runs_pytest(check.command):
+        return check.model_copy(update={"excluded_tests": (*check.excluded_tests, *sorted({*files} - {*kept}))})
+    line = with_test_files(command_line(check.command), kept)
+    # What is prepared runs all tests.
+    changes = {"command": ("/bin/sh", "-c", f"{SEARCH_PATH}{line}"), "prepare": ()}
+    return None if line is None else check.model_copy(update=changes)
 
 
 def command_line(command: Sequence[str]) -> str:
