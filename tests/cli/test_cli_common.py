@@ -36,3 +36,17 @@ def test_a_table_that_is_wider_than_the_terminal_is_stacked(
     monkeypatch.setattr("sys.stdout.isatty", lambda: terminal, raising=False)
     print_table([("python", "some words of a note")], ("Language", "Note"))
     assert (capsys.readouterr().out == "python\n  Note: some words\n    of a note\n") is stacked
+
+
+def test_a_step_with_a_total_shows_its_rate_and_the_time_left(capsys: pytest.CaptureFixture[str]) -> None:
+    """What an earlier call has stored is no part of the rate."""
+    with StepProgress(every_s=0.0) as steps:
+        steps("files", 900, 1000)
+        time.sleep(0.2)
+        steps("files", 50, 1000)
+        steps("files", 50, 1000)
+    lines = capsys.readouterr().err.splitlines()
+    rates = [re.fullmatch(r"files: 950 of 1000, ([\d.]+) a second, \d+ s left", line) for line in lines]
+    [rate] = {float(found[1]) for found in rates if found}
+    assert 10 < rate <= 250
+    assert lines[-1] == "files: 1000 of 1000"

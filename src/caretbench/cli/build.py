@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from caretbench.build.models.config import BuildModelsConfig
     from caretbench.build.models.dry_run import BuildForecast, WholeForecast
     from caretbench.options import Option
+    from caretbench.runs.plans.roles import NamedModel
 
 _OUTPUT = Annotated[
     Path,
@@ -142,20 +143,19 @@ def _model_parameters(builder: Builder) -> list[inspect.Parameter]:
     return [
         inspect.Parameter("model", keyword, default=None, annotation=Annotated[list[str] | None, model]),
         inspect.Parameter("dry_run", keyword, default=False, annotation=Annotated[bool, dry_run]),
-        *(option_parameter(option) for option in _model_options(builder)),
+        *(option_parameter(option) for option in model_options({option.name for option in builder.options})),
     ]
 
 
-def _model_options(builder: Builder) -> list[Option]:
-    """Return the options for models; the suite chooses the sampling that is not set."""
-    own = {option.name for option in builder.options}
+def model_options(own: Collection[str]) -> list[Option]:
+    """Return the options for models of a build with its ``own`` options; it chooses the sampling that is not set."""
     options = [
         OPTIONS_BY_NAME[name]._replace(help=_HELP.get(name, OPTIONS_BY_NAME[name].help))
         for name in _MODEL_OPTIONS
         if name not in own
     ]
     return [
-        option._replace(help=f"{option.help.partition(' Default:')[0]} Default: as the suite defines.")
+        option._replace(help=f"{option.help.partition(' Default:')[0]} Default: as the build defines.")
         if option.table == "sampling"
         else option
         for option in options
@@ -175,7 +175,7 @@ def _build(builder: Builder, sources: Sequence[str], output: Path, options: dict
 
         with StepProgress(quiet=as_json) as steps:
             forecast = dry_run(builder, sources, output, values, models, without_sending(open_client), steps)
-        _print_dry_run(forecast, as_json=as_json)
+        print_dry_run(forecast, as_json=as_json)
         return
     models.check_access(check_access)
     try:
@@ -196,7 +196,19 @@ def _build(builder: Builder, sources: Sequence[str], output: Path, options: dict
 
 
 def _model_config(builder: Builder, output: Path, values: dict[str, Any]) -> BuildModelsConfig:
-    """Return the configuration of the models of a build.
+    from caretbench.build.models.build import with_remembered_models
+    from caretbench.build.models.config import BuildModelsConfig, models_by_role
+
+    if not builder.roles:
+        return BuildModelsConfig()
+    own = {option.name for option in builder.options}
+    named = with_remembered_models(builder, output, values["model"] or ())
+    models = models_by_role(builder.suite.name, builder.roles, named, builder.roles_with_several_models)
+    return models_config(models, {option.name: values[option.name] for option in model_options(own)})
+
+
+def models_config(models: Mapping[str, tuple[NamedModel, ...]], options: Mapping[str, Any]) -> BuildModelsConfig:
+    """Return the configuration of the models of a build from the values of :func:`model_options`.
 
     Raises:
         UsageError: a model or an option is refused.
@@ -204,34 +216,23 @@ def _model_config(builder: Builder, output: Path, values: dict[str, Any]) -> Bui
     """
     from pydantic import ValidationError
 
-    from caretbench.build.models.build import with_remembered_models
-    from caretbench.build.models.config import BuildModelsConfig, models_by_role
+    from caretbench.build.models.config import BuildModelsConfig
     from caretbench.models import ClientOptions
     from caretbench.runs.plans.config import SamplingConfig, validation_message
     from caretbench.runs.plans.options import options_to_tables
     from caretbench.runs.plans.prices import Prices
 
-    if not builder.roles:
-        return BuildModelsConfig()
-    options = {option.name: values[option.name] for option in _model_options(builder)}
     tables = options_to_tables(options)
     try:
         sampling = SamplingConfig.model_validate(tables["sampling"])
         client = ClientOptions.model_validate(tables["client"])
     except ValidationError as error:
         raise UsageError(validation_message(error)) from None
-    named = with_remembered_models(builder, output, values["model"] or ())
-    return BuildModelsConfig(
-        models=models_by_role(builder.suite.name, builder.roles, named, builder.roles_with_several_models),
-        sampling=sampling,
-        options=client,
-        prices=Prices.load(options["prices"]) if options["prices"] else Prices(),
-        max_cost=options["max_cost"],
-        local_only=options["local_only"],
-    )
+    prices = Prices.load(options["prices"]) if options["prices"] else Prices()
+    return BuildModelsConfig(models, sampling, client, prices, options["max_cost"], options["local_only"])
 
 
-def _print_dry_run(forecast: BuildForecast, *, as_json: bool) -> None:
+def print_dry_run(forecast: BuildForecast, *, as_json: bool) -> None:
     """Print the requests of a build."""
     if as_json:
         print_json(asdict(forecast) | {"texts": [text._asdict() for text in forecast.texts]})

@@ -130,6 +130,7 @@ class StepProgress(Progress):
         self._current = ""
         self._reported = time.monotonic()
         self._counts: dict[str, list[int]] = {}
+        self._begun: dict[str, tuple[float, int]] = {}
         self._details: dict[str, str] = {}
         self._last = time.monotonic()
         self._progress: Any = None
@@ -173,7 +174,14 @@ class StepProgress(Progress):
     def _line(self, step: str) -> str:
         done, total = self._counts[step]
         detail = f" ({self._details[step]})" if self._details.get(step) else ""
-        return f"{step}: {done} of {total}{detail}" if total else f"{step}: {done}{detail}"
+        return f"{step}: {done} of {total}{self._pace(step)}{detail}" if total else f"{step}: {done}{detail}"
+
+    def _pace(self, step: str) -> str:
+        """Return the rate of a step and the time that is left; empty at its end, or as long as neither is known."""
+        (begun, stored), (done, total) = self._begun[step], self._counts[step]
+        # What an earlier call has stored is counted at once, and says nothing about the rate.
+        rate = (done - stored) / max(time.monotonic() - begun, 0.1)
+        return f", {rate:.3g} a second, {(total - done) / rate:.0f} s left" if rate > 0 and done < total else ""
 
     def _report_silence(self) -> None:
         """Print the current step whenever nothing was printed for a while."""
@@ -194,10 +202,12 @@ class StepProgress(Progress):
         counts = self._counts.setdefault(step, [0, 0])
         counts[0] += added
         counts[1] = total if total is not None else counts[1]
+        self._begun.setdefault(step, (time.monotonic(), counts[0]))
         if self._progress is not None:
             if step not in self._tasks:
                 self._tasks[step] = self._progress.add_task(step, total=counts[1] or None)
             described = f"{step} ({escape_control_characters(detail)})" if detail else step
+            described += self._pace(step) if counts[1] else ""
             self._progress.update(
                 self._tasks[step], description=described, completed=counts[0], total=counts[1] or None
             )

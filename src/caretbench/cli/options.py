@@ -13,13 +13,13 @@ from caretbench.options import Option
 from caretbench.runs.plans.options import OPTIONS_BY_NAME
 
 
-def with_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorator: replace the parameter ``**options`` of a command by the options with these names."""
+def with_options(*options: str | Option) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorator: replace the parameter ``**options`` of a command by these options, or those with these names."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(command, eval_str=True)
         own = [entry for entry in signature.parameters.values() if entry.kind is not entry.VAR_KEYWORD]
-        added = [option_parameter(OPTIONS_BY_NAME[name]) for name in names]
+        added = [option_parameter(OPTIONS_BY_NAME[one] if isinstance(one, str) else one) for one in options]
         parameters = [
             entry.replace(kind=inspect.Parameter.KEYWORD_ONLY) if number else entry
             for number, entry in enumerate((*own, *added))

@@ -4,13 +4,32 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from caretbench.cli.build import model_options, models_config, print_dry_run
 from caretbench.cli.command_help import HelpCommand, HelpGroup
-from caretbench.cli.common import AsJson, StepProgress, open_client, print_json, print_line, print_note, print_table
+from caretbench.cli.common import (
+    AsJson,
+    StepProgress,
+    check_access,
+    exit_on_complaints,
+    join_counts,
+    open_client,
+    print_json,
+    print_line,
+    print_note,
+    print_table,
+)
+from caretbench.cli.options import with_options
 from caretbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from caretbench.training.pair_set import PairSet
+
+_OWN = ("seed", "context", "model")
+"""Names of options of ``make`` in place of those of a run."""
 
 app = typer.Typer(
     cls=HelpGroup,
@@ -23,56 +42,126 @@ Examples:
 )
 
 
+# Long: a command is declared by its options.
 @app.command("make", cls=HelpCommand)
+@with_options(*model_options(_OWN))
 def make(
     sources: Annotated[
         list[str], typer.Argument(metavar="SOURCE", help="Folder, archive, NAME==VERSION, or repository.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the pairs.")],
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="[ROLE=]SPEC",
+            help="seeder=SPEC writes the first instructions, generator=SPEC all others by their example; without a "
+            "role: count tokens as this model does.",
+        ),
+    ] = None,
     share: Annotated[
         list[str] | None,
-        typer.Option(metavar="BOUNDARY=SHARE", help="Share of pairs: character, token, line, block, instruction."),
+        typer.Option(
+            metavar="BOUNDARY=SHARE", help="Share of pairs: character, token, line, block, instruction, rewrite."
+        ),
     ] = None,
     per_file: Annotated[int, typer.Option(min=1, metavar="N", help="Pairs of each file.")] = 12,
     context: Annotated[int, typer.Option(min=200, metavar="N", help="Characters around a middle.")] = 8_000,
     language: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only this language; may be repeated.")
     ] = None,
-    model: Annotated[str | None, typer.Option(metavar="SPEC", help="Count tokens as this model does.")] = None,
-    seed: Annotated[int, typer.Option(help="Random seed of the middles.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of middles, files for seeds, and examples.")] = 0,
+    seeds: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Maximum number of files for seeds; at most half of all.")
+    ] = 1000,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the requests, their addresses and cost; send and write nothing.")
+    ] = False,
+    as_json: AsJson = False,
+    **options: Any,
 ) -> None:
     """Make pairs of permissively licensed sources: instruction, prefix, middle, suffix.
 
-    Middles end at characters, tokens, lines or blocks; those with an instruction are C3-Bench's scale-control
-    completion. Sources without a licence that allows passing on are refused.
+    Middles end at characters, tokens, lines or blocks. Those with an instruction are C3-Bench's scale-control
+    completion, or are chosen by models. Sources without a licence that allows passing on are refused. The same command
+    goes on after a stop, and asks nothing twice.
 
     Examples:
       caretbench sft make tomli==2.0.1 attrs==24.2.0 -o pairs
-      caretbench sft make ../my-project -o pairs --share block=1
+      caretbench sft make ../my-project -o pairs -m seeder=openai/gpt-4o -m generator=openai/gpt-4o-mini
+    """  # fmt: skip
+    from caretbench.build.build_models import AnswersMissingError, BuildModels
+    from caretbench.build.models.config import models_by_role
+    from caretbench.build.models.dry_run import rehearse
+    from caretbench.build.models.stored_models import StoredBuildModels
+    from caretbench.errors import check_folder_is_writable
+    from caretbench.models import without_sending
+    from caretbench.runs.plans.roles import group_by_role
+    from caretbench.training.model_pairs import PAIR_ROLES, terms_notes
+    from caretbench.training.pair_making import PairOptions
+    from caretbench.training.pair_set import make_pair_set, parse_shares
+
+    counting = [one.spec for one in group_by_role(model or (), PAIR_ROLES).get(None, ())]
+    if len(counting) > 1:
+        raise UsageError(f"-m {counting[1]}: tokens are counted by one model; roles: {', '.join(PAIR_ROLES)}")
+    roles = models_by_role("pairs", PAIR_ROLES, [one for one in model or () if one not in counting])
+    config = models_config(roles, options)
+    chosen = PairOptions(per_file, parse_shares(share or ()), context, language or (), seed)
+    for note in terms_notes({role: named[0].spec for role, named in roles.items()}):
+        print_note(note)
+    with StepProgress(quiet=as_json) as steps:
+
+        def made(folder: Path, models: BuildModels) -> PairSet:
+            return make_pair_set(sources, folder, chosen, steps, models, seeds)
+
+        if dry_run:
+            forecast = rehearse(made, output, config, without_sending(open_client))
+        else:
+            check_folder_is_writable(output)
+            config.check_access(check_access)
+            try:
+                with StoredBuildModels(config, output, open_client, steps) as models:
+                    result = made(output, models)
+            except AnswersMissingError as error:
+                exit_on_complaints([str(error)])
+    if dry_run:
+        print_dry_run(forecast, as_json=as_json)
+    elif as_json:
+        print_json(result.numbers)
+    else:
+        _print_pairs(result, counting[0] if counting else None)
+
+
+def _print_pairs(made: PairSet, model: str | None) -> None:
+    """Print what a set of pairs has, in tokens of ``model``.
+
+    Raises:
+        Exit: it has no pair.
     """
     from caretbench.models import ClientOptions
     from caretbench.runs.generate import count_or_estimate_tokens, estimate_tokens
-    from caretbench.training.pair_set import make_pair_set, parse_shares, token_tables
+    from caretbench.training.pair_set import token_tables
 
-    with StepProgress() as steps:
-        made = make_pair_set(
-            sources, output, shares=parse_shares(share or ()), per_file=per_file, context=context,
-            languages=language or (), seed=seed, progress=steps,
-        )  # fmt: skip
-        client = open_client(model, ClientOptions()) if model else None
-        length = estimate_tokens if client is None else partial(count_or_estimate_tokens, client)
-        tables = token_tables(made.path, length, f"tokens of {model}" if model else "tokens (estimated)")
     for one in made.sources:
         if one.refused:
             print_note(f"{one.source}: refused: {one.refused}")
         for reason, count in one.passed_over.items():
             print_note(f"{one.source}: {count} files passed over: {reason}")
-    for table in tables:
+    if not made.pairs:
+        print_note("no pair: nothing is written")
+        raise typer.Exit(1)
+    client = open_client(model, ClientOptions()) if model else None
+    length = estimate_tokens if client is None else partial(count_or_estimate_tokens, client)
+    for table in token_tables(made.path, length, f"tokens of {model}" if model else "tokens (estimated)"):
         print_table(table.rows, table.head)
         print_line()
+    if made.chosen is not None:
+        refused = join_counts(made.chosen.faults) or "none"
+        print_line(
+            f"models chose {len(made.chosen.pairs)} pairs, {made.chosen.seeds} of them seeds; refused: {refused}"
+        )
     print_line(f"{made.path}: {made.pairs} pairs of {sum(one.files for one in made.sources)} files")
-    if not made.pairs:
-        raise typer.Exit(1)
 
 
 @app.command("decontaminate", cls=HelpCommand)

@@ -1,7 +1,9 @@
-"""Making of training pairs from permissively licensed sources, without a model: fill-in-the-middle and instructions."""
+"""Making of training pairs from permissively licensed sources: fill-in-the-middle and instructions, without a model."""
 
 from __future__ import annotations
 
+import ast
+import math
 import random
 import re
 from collections import Counter
@@ -10,7 +12,8 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
-from caretbench.build.sources.fetching.project_folders import ProjectFolder, ProjectFolders
+from caretbench.build.sources.changes.generated_files import is_marked_generated
+from caretbench.build.sources.fetching.project_folders import ProjectFolders
 from caretbench.build.sources.fetching.source_spec import SourceSpec
 from caretbench.build.sources.licences import is_licence_file, is_permissive, repository_licence
 from caretbench.build.validation.private_texts import private_texts
@@ -24,13 +27,14 @@ from caretbench.suites.c3bench.build.build_folder import SourceText
 from caretbench.suites.c3bench.build.problem_building import scale_problem
 from caretbench.suites.c3bench.build.scale_middles import ScaleMiddle, proposed_middles
 from caretbench.suites.c3bench.build.sources import LANGUAGES as INSTRUCTED
+from caretbench.suites.c3bench.implementations.equivalents import EquivalentContext, equivalent_contexts
 from caretbench.syntax.faults import fault_count
-from caretbench.syntax.parser import CharacterOffsets, parse
+from caretbench.syntax.parser import CharacterOffsets, parse, python_module
 from caretbench.syntax.source import language_of
 from caretbench.training.pairs import TOKEN, Boundary, TrainingPair
 
 DEFAULT_SHARES: Final[Mapping[Boundary, float]] = {
-    "character": 0.1, "token": 0.1, "line": 0.25, "block": 0.25, "instruction": 0.3
+    "character": 0.1, "token": 0.1, "line": 0.25, "block": 0.25, "instruction": 0.3, "rewrite": 0.0
 }  # fmt: skip
 """Share of the pairs of each boundary."""
 
@@ -43,12 +47,19 @@ _MAX_INSTRUCTED: Final = 20_000
 """Characters of a file with instructions: each block is counted in the whole file, 30 CPU s for one of 60,000."""
 _MAX_TRIES: Final = 8
 """Draws for one middle: most lines of a table or a comment are no middle."""
+_MAX_FUNCTION_LINES: Final = 30
+"""Length of a function that is rewritten: all runs of its statements are tried."""
+_HEAD: Final = 3_000
+_SPDX: Final = re.compile(r"SPDX-License-Identifier:\s*([\w.+() -]+)")
+_MAX_WANTED: Final = 8
+"""Pairs of one file that a model is asked for."""
 
 
 class PairOptions(NamedTuple):
     """Options of a set of pairs: how many a file, the share of each boundary, and the bound of what is shown.
 
     ``context`` is the maximum of characters of prefix and suffix together; two thirds are before the middle.
+    ``by_models``: middles with an instruction are left to models.
     """
 
     per_file: int = 12
@@ -56,6 +67,24 @@ class PairOptions(NamedTuple):
     context: int = 8_000
     languages: Sequence[str] = ()
     seed: int = 0
+    by_models: bool = False
+
+
+class Excerpt(NamedTuple):
+    """Text of a file, and the whole lines of it that a model sees, which is asked for ``wanted`` pairs."""
+
+    text: str
+    language: str
+    source: str
+    path: str
+    licence: str
+    shown: str = ""
+    wanted: int = 0
+
+    @property
+    def id(self) -> str:
+        """Identifier of the file, unique in a set."""
+        return f"{self.source}/{self.path}"
 
 
 class SourceReport(NamedTuple):
@@ -70,17 +99,18 @@ class SourceReport(NamedTuple):
 
 
 class PairMaker:
-    """Maker of pairs; ``reports`` has an entry for each source that was read."""
+    """Maker of pairs; ``reports`` has an entry for each source that was read, ``excerpts`` what is left to models."""
 
     def __init__(self, options: PairOptions, folders: ProjectFolders | None = None) -> None:
         self.options = options
         self.reports: list[SourceReport] = []
+        self.excerpts: list[Excerpt] = []
         self._folders = folders or ProjectFolders()
 
-    def pairs(self, specs: Sequence[SourceSpec], progress: Progress) -> Iterator[TrainingPair]:
-        """Yield the pairs of all sources, in order; the same sources give the same pairs."""
-        seen = set[str]()
-        for spec in specs:
+    def pairs(self, specs: Mapping[str, SourceSpec], progress: Progress) -> Iterator[TrainingPair]:
+        """Yield the pairs of sources by name, in order; the same sources give the same pairs."""
+        opened = []
+        for name, spec in specs.items():
             progress("sources", 1, len(specs), spec.shown)
             try:
                 folder = self._folders.open(spec)
@@ -88,116 +118,170 @@ class PairMaker:
                 reason = str(error).removeprefix(f"{spec.shown}: ")
                 self.reports.append(SourceReport(spec.shown, None, 0, 0, reason, {}))
                 continue
-            yield from self._of_source(folder, seen)
+            root = Path(folder.path)
+            licence = folder.licence or _licence(root)
+            if licence is None or not is_permissive(licence):
+                reason = f"{licence} is not known to be permissive" if licence else "no licence file of a known licence"
+                self.reports.append(SourceReport(folder.source, licence, 0, 0, reason, {}))
+                continue
+            # Folders of one name would have pairs of one id; a release has its version.
+            shown = f"{folder.name} {folder.revision}" if folder.revision else name
+            opened.append(_Source(folder.source, shown, root, {root: licence}, self._paths(root)))
+        total = sum(len(source.paths) for source in opened)
+        progress("files", 0, total)
+        seen = set[str]()
+        for source in opened:
+            yield from self._of_source(source, seen, lambda name: progress("files", 1, total, name))
 
-    def _of_source(self, folder: ProjectFolder, seen: set[str]) -> Iterator[TrainingPair]:
-        root = Path(folder.path)
-        licence = folder.licence or _licence(root)
-        if licence is None or not is_permissive(licence):
-            reason = f"{licence} is not known to be permissive" if licence else "no licence file of a known licence"
-            self.reports.append(SourceReport(folder.source, licence, 0, 0, reason, {}))
-            return
-        name = f"{folder.name} {folder.revision}" if folder.revision else folder.name
+    def _paths(self, root: Path) -> list[Path]:
+        languages = self.options.languages
+        return [
+            path
+            for path in sorted(root.rglob("*"))
+            if path.is_file() and not path.is_symlink()
+            if (language := language_of(path.name)) is not None and (not languages or language in languages)
+        ]
+
+    def _of_source(self, source: _Source, seen: set[str], read: Callable[[str], None]) -> Iterator[TrainingPair]:
         passed_over: Counter[str] = Counter()
         files = pairs = 0
-        for path in sorted(one for one in root.rglob("*") if one.is_file() and not one.is_symlink()):
-            inside = path.relative_to(root).as_posix()
-            language = language_of(inside)
-            if language is None or (self.options.languages and language not in self.options.languages):
+        for path in source.paths:
+            read(source.shown)
+            file = _read(path, source)
+            if isinstance(file, str) or sha256_text(file.text) in seen:
+                passed_over[file if isinstance(file, str) else "the same as an earlier file"] += 1
                 continue
-            read = _read(path, inside, language)
-            if read.fault or sha256_text(read.text) in seen:
-                passed_over[read.fault or "the same as an earlier file"] += 1
-                continue
-            seen.add(sha256_text(read.text))
+            seen.add(sha256_text(file.text))
             files += 1
-            for pair in self._of_file(read.text, language, name, inside, licence):
+            for pair in self._of_file(file):
                 pairs += 1
                 yield pair
-        self.reports.append(SourceReport(folder.source, licence, files, pairs, None, dict(passed_over.most_common())))
+        licence = source.licences[source.root]
+        self.reports.append(SourceReport(source.text, licence, files, pairs, None, dict(passed_over.most_common())))
 
-    def _of_file(self, text: str, language: str, source: str, path: str, licence: str) -> Iterator[TrainingPair]:
-        draw = random.Random(f"{self.options.seed} {source} {path}")  # noqa: S311 - a reproducible draw, no secret
-        drawers: Mapping[Boundary, Callable[[random.Random], _Middle | None]] = {
+    def _of_file(self, file: Excerpt) -> Iterator[TrainingPair]:
+        text, language = file.text, file.language
+        draw = random.Random(f"{self.options.seed} {file.source} {file.path}")  # noqa: S311 - reproducible, no secret
+        drawers: Mapping[Boundary, Callable[[random.Random], Middle | None]] = {
             "character": partial(_characters, text),
             "token": partial(_tokens, text),
             "line": partial(_lines, text),
             "block": _Blocks(text, language),
-            "instruction": _Instructions(text, language, source, path, licence),
+            "instruction": _Instructions(file),
+            "rewrite": _Rewrites(text),
+        }
+        # C3-Bench has instructions for four languages, and rewrites for one; elsewhere plain middles take their place.
+        short = len(text) <= _MAX_INSTRUCTED
+        absent = {
+            "instruction": not (self.options.by_models or (short and language in INSTRUCTED)),
+            "rewrite": not (short and language == "python"),
         }
         names = [name for name, share in self.options.shares.items() if share > 0]
-        if (language not in INSTRUCTED or len(text) > _MAX_INSTRUCTED) and len(names) > 1:
-            # C3-Bench has instructions for four languages; elsewhere plain middles take their place.
-            names = [name for name in names if name != "instruction"]
+        names = [name for name in names if not absent.get(name)] or names
         weights = [self.options.shares[name] for name in names]
         taken = set[tuple[int, int]]()
+        wanted = 0
         for _ in range(self.options.per_file):
             boundary = draw.choices(names, weights)[0]
+            if boundary == "instruction" and self.options.by_models:
+                wanted = min(wanted + 1, _MAX_WANTED)
+                continue
             for _try in range(_MAX_TRIES):
                 middle = drawers[boundary](draw)
                 if middle is None or (middle.start, middle.end) in taken or not text[middle.start : middle.end].strip():
                     continue
                 taken.add((middle.start, middle.end))
-                yield self._pair(text, middle, boundary, (language, source, path, licence))
+                yield pair_of(file, middle, boundary, self.options.context)
                 break
-
-    def _pair(self, text: str, middle: _Middle, boundary: Boundary, place: tuple[str, str, str, str]) -> TrainingPair:
-        language, source, path, licence = place
-        room = self.options.context
-        before = min(middle.start, max(2 * room // 3, room - (len(text) - middle.end)))
-        first, last = middle.start - before, min(len(text), middle.end + room - before)
-        # Whole lines are shown, as by a prompt that is shortened.
-        first = text.find("\n", first, middle.start) + 1 or middle.start if first else 0
-        last = text.rfind("\n", middle.end, last) + 1 or middle.end if last < len(text) else last
-        return TrainingPair(
-            id=f"{source}/{path}/{middle.start}-{middle.end}" + ("/asked" if middle.instruction else ""),
-            language=language,
-            source=source,
-            path=path,
-            licence=licence,
-            boundary=boundary,
-            instruction=middle.instruction,
-            prefix=text[first : middle.start],
-            middle=text[middle.start : middle.end],
-            suffix=text[middle.end : last],
-            cut=first > 0 or last < len(text),
-        )
+        if wanted:
+            self.excerpts.append(file._replace(shown=_excerpt(text, self.options.context, draw), wanted=wanted))
 
 
-class _Middle(NamedTuple):
-    """Span of a text, and the instruction that asks for it."""
+class _Source(NamedTuple):
+    """A source that may be used: its folder and the licences in it, and its files of known languages."""
+
+    text: str
+    shown: str
+    root: Path
+    licences: dict[Path, str]
+    paths: Sequence[Path]
+
+    def licence(self, folder: Path) -> str:
+        """Return the licence of a folder: by its own licence file, or as the folder above."""
+        if folder not in self.licences:
+            self.licences[folder] = _licence(folder) or self.licence(folder.parent)
+        return self.licences[folder]
+
+
+def pair_of(file: Excerpt, middle: Middle, boundary: Boundary, room: int) -> TrainingPair:
+    """Return the pair of a middle, with at most ``room`` characters around it."""
+    text = file.text
+    before = min(middle.start, max(2 * room // 3, room - (len(text) - middle.end)))
+    first, last = middle.start - before, min(len(text), middle.end + room - before)
+    # Whole lines are shown, as by a prompt that is shortened.
+    first = text.find("\n", first, middle.start) + 1 or middle.start if first else 0
+    last = text.rfind("\n", middle.end, last) + 1 or middle.end if last < len(text) else last
+    kind = f"/{boundary}" if boundary == "rewrite" else "/asked" if middle.instruction else ""
+    return TrainingPair(
+        id=f"{file.id}/{middle.start}-{middle.end}{kind}",
+        language=file.language,
+        source=file.source,
+        path=file.path,
+        licence=file.licence,
+        boundary=boundary,
+        instruction=middle.instruction,
+        prefix=text[first : middle.start],
+        middle=text[middle.start : middle.end] if middle.rewritten is None else middle.rewritten,
+        suffix=text[middle.end : last],
+        cut=first > 0 or last < len(text),
+        author=middle.author,
+    )
+
+
+def _excerpt(text: str, room: int, draw: random.Random) -> str:
+    """Return whole lines of a text, at most ``room`` characters, from a drawn one on."""
+    lines = [match.start() for match in re.finditer(r"^", text, re.MULTILINE) if match.start() <= len(text) - room]
+    first = draw.choice(lines) if len(text) > room else 0
+    return text[first : text.rfind("\n", first, first + room) + 1] if len(text) > first + room else text[first:]
+
+
+class Middle(NamedTuple):
+    """Span of a text, the instruction that asks for it, another text in its place, and the model that chose it."""
 
     start: int
     end: int
     instruction: str | None = None
+    rewritten: str | None = None
+    author: str | None = None
 
 
-class _Read(NamedTuple):
-    """Text of a file, or the reason why it is not used."""
-
-    text: str
-    fault: str
-
-
-def _read(path: Path, inside: str, language: str) -> _Read:
-    """Return the text of a file, if a model should learn from it."""
+def _read(path: Path, source: _Source) -> Excerpt | str:
+    """Return a file, if a model should learn from it, or the reason why not."""
+    inside = path.relative_to(source.root).as_posix()
+    language = str(language_of(inside))
     if (fault := place_fault(inside)) is not None:
-        return _Read("", fault)
+        return fault
     try:
         text = path.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError):
-        return _Read("", "no UTF-8 text")
+        return "no UTF-8 text"
     # Models write line feeds alone, and so do prompts.
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     if len(text) not in _CHARACTERS:
-        return _Read("", f"not between {_CHARACTERS[0]} and {_CHARACTERS[-1]:,} characters")
+        return f"not between {_CHARACTERS[0]} and {_CHARACTERS[-1]:,} characters"
     if max(map(len, text.split("\n"))) > project_rules().files.max_line_bytes:
-        return _Read("", "long lines: generated by a tool")
+        return "long lines: generated by a tool"
+    if is_marked_generated(text):
+        return "generated by a tool"
+    stated = _SPDX.search(text[:_HEAD])
+    licence = stated[1].strip() if stated else source.licence(path.parent)
+    if not is_permissive(licence):
+        return f"under {licence}, which is not known to be permissive"
     if (secret := next((one for one in private_texts(text) if one.is_secret), None)) is not None:
-        return _Read("", f"holds {secret.description}")
+        return f"holds {secret.description}"
     if fault_count(parse(text, language), language):
-        return _Read("", "does not parse")
-    return _Read(text, "")
+        return "does not parse"
+    return Excerpt(text, language, source.shown, inside, licence)
 
 
 def _licence(root: Path) -> str | None:
@@ -213,13 +297,13 @@ def _licence(root: Path) -> str | None:
 # --- middles --------------------------------------------------------------------------------------------------------
 
 
-def _characters(text: str, draw: random.Random) -> _Middle | None:
+def _characters(text: str, draw: random.Random) -> Middle | None:
     """Return a middle with any two ends, as in the first papers on fill-in-the-middle (Bavarian et al. 2022)."""
     start = draw.randrange(len(text))
-    return _Middle(start, min(len(text), start + draw.randint(4, 200)))
+    return Middle(start, min(len(text), start + draw.randint(4, 200)))
 
 
-def _tokens(text: str, draw: random.Random) -> _Middle | None:
+def _tokens(text: str, draw: random.Random) -> Middle | None:
     """Return a middle of 1 to 12 tokens of one line."""
     line = draw.choice(list(re.finditer(r"[^\n]+", text)))
     tokens = list(TOKEN.finditer(line[0]))
@@ -227,16 +311,16 @@ def _tokens(text: str, draw: random.Random) -> _Middle | None:
         return None
     first = draw.randrange(len(tokens))
     last = min(len(tokens), first + draw.randint(1, 12)) - 1
-    return _Middle(line.start() + tokens[first].start(), line.start() + tokens[last].end())
+    return Middle(line.start() + tokens[first].start(), line.start() + tokens[last].end())
 
 
-def _lines(text: str, draw: random.Random) -> _Middle | None:
+def _lines(text: str, draw: random.Random) -> Middle | None:
     """Return a middle of 1 to 8 lines, from the first character that is no blank to the end of the last line."""
     lines = list(re.finditer(r"[^\n]*\n?", text))[:-1]
     first = draw.randrange(len(lines))
     last = min(len(lines), first + draw.randint(_LINES[0], _LINES[-1])) - 1
     begin = lines[first].start() + len(lines[first][0]) - len(lines[first][0].lstrip(" \t"))
-    return _Middle(begin, lines[last].start() + len(lines[last][0].rstrip("\n")))
+    return Middle(begin, lines[last].start() + len(lines[last][0].rstrip("\n")))
 
 
 class _Blocks:
@@ -244,14 +328,14 @@ class _Blocks:
 
     def __init__(self, text: str, language: str) -> None:
         self._text, self._language = text, language
-        self._spans: list[_Middle] | None = None
+        self._spans: list[Middle] | None = None
 
-    def __call__(self, draw: random.Random) -> _Middle | None:
+    def __call__(self, draw: random.Random) -> Middle | None:
         if self._spans is None:
             self._spans = list(self._found())
         return draw.choice(self._spans) if self._spans else None
 
-    def _found(self) -> Iterator[_Middle]:
+    def _found(self) -> Iterator[Middle]:
         text = self._text
         position = CharacterOffsets(text).characters
         waiting = [parse(text, self._language).root_node]
@@ -265,20 +349,54 @@ class _Blocks:
             begins = not text[text.rfind("\n", 0, start) + 1 : start].strip()
             following = text.find("\n", end)
             if lines in _BLOCK_LINES and begins and not text[end : following if following >= 0 else None].strip():
-                yield _Middle(start, end)
+                yield Middle(start, end)
 
 
 class _Instructions:
     """Middles of C3-Bench's scale-control completion, each with its instruction."""
 
-    def __init__(self, text: str, language: str, source: str, path: str, licence: str) -> None:
-        self._file = SourceText(f"{source}/{path}", language, text, Provenance(source=source, licence=licence))
+    def __init__(self, file: Excerpt) -> None:
+        provenance = Provenance(source=file.source, licence=file.licence)
+        self._file = SourceText(file.id, file.language, file.text, provenance)
         self._middles: list[ScaleMiddle] | None = None
 
-    def __call__(self, draw: random.Random) -> _Middle | None:
+    def __call__(self, draw: random.Random) -> Middle | None:
         if self._middles is None:
             self._middles = proposed_middles(self._file.text, self._file.language)
         if not self._middles:
             return None
         one = draw.choice(self._middles)
-        return _Middle(one.start, one.end, scale_problem(self._file, one).caret.instruction)
+        return Middle(one.start, one.end, scale_problem(self._file, one).caret.instruction)
+
+
+class _Rewrites:
+    """Middles of C3-Bench's implementation-control completion: a rewrite that keeps what a function does by its guards.
+
+    C3-Bench runs each with the function's tests; a set of pairs has none.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._found: dict[ast.FunctionDef, list[EquivalentContext]] = {}
+        self._functions: list[ast.FunctionDef] | None = None
+
+    def __call__(self, draw: random.Random) -> Middle | None:
+        if self._functions is None:
+            module = python_module(self._text)
+            functions = [one for one in ast.walk(module) if isinstance(one, ast.FunctionDef)] if module else []
+            self._functions = [one for one in functions if (one.end_lineno or 0) - one.lineno < _MAX_FUNCTION_LINES]
+        if not self._functions:
+            return None
+        function = draw.choice(self._functions)
+        lines = self._text.split("\n")
+        # Without the rest of the file, which is parsed again for each of some hundred candidates.
+        own = "\n".join(lines[function.lineno - 1 : function.end_lineno]) + "\n"
+        head = "if True:\n" if function.col_offset else ""
+        if function not in self._found:
+            self._found[function] = equivalent_contexts(head + own, function.name, math.inf)
+        if not self._found[function]:
+            return None
+        context = draw.choice(self._found[function])
+        one = draw.choice(context.equivalents)
+        shift = sum(len(line) + 1 for line in lines[: function.lineno - 1]) - len(head)
+        return Middle(context.start + shift, context.end + shift, draw.choice(one.instructions), one.text)

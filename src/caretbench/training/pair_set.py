@@ -2,30 +2,54 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, median
-from typing import NamedTuple, get_args
+from typing import Any, Final, NamedTuple, get_args
 
+from caretbench.build.build_models import NO_MODELS, BuildModels
 from caretbench.build.project_sources import folder_names
 from caretbench.build.sources.fetching.source_spec import parse_source
 from caretbench.errors import UsageError
-from caretbench.files import read_rows, row_to_json, sha256_file, write_atomically
+from caretbench.files import read_rows, row_to_json, write_atomically, write_rows
 from caretbench.languages import language as language_named
 from caretbench.progress import Progress
+from caretbench.training.model_pairs import (
+    DEFAULT_SEEDS,
+    GENERATOR_ROLE,
+    PAIR_ROLES,
+    SEEDER_ROLE,
+    ModelPairs,
+    model_pairs,
+    pair_prompts,
+)
 from caretbench.training.pair_making import DEFAULT_SHARES, PairMaker, PairOptions, SourceReport
 from caretbench.training.pairs import MANIFEST_FILE, PAIRS_FILE, Boundary, TrainingPair
 from caretbench.versions import versions
 
+REFUSED_FILE: Final = "refused.jsonl"
+
 
 class PairSet(NamedTuple):
-    """A set of pairs: its folder, the number of pairs, and what each source gave."""
+    """A set of pairs: its folder, the number of pairs, what each source gave, and what models chose."""
 
     path: Path
     pairs: int
     sources: Sequence[SourceReport]
+    chosen: ModelPairs | None
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """Numbers of the set: pairs by source, and what models chose."""
+        chosen = self.chosen
+        return {
+            "pairs": self.pairs,
+            "sources": [one._asdict() for one in self.sources],
+            "models": chosen and {"seeds": chosen.seeds, "pairs": len(chosen.pairs), "refused": chosen.faults},
+        }
 
 
 class TokenTable(NamedTuple):
@@ -61,36 +85,52 @@ def parse_shares(values: Iterable[str]) -> Mapping[Boundary, float]:
 def make_pair_set(
     sources: Sequence[str],
     output: Path,
-    *,
-    shares: Mapping[Boundary, float],
-    per_file: int,
-    context: int,
-    languages: Sequence[str],
-    seed: int,
+    options: PairOptions,
     progress: Progress,
+    models: BuildModels = NO_MODELS,
+    seeds: int = DEFAULT_SEEDS,
 ) -> PairSet:
-    """Make pairs of sources and write them to ``output``.
+    """Make pairs of sources and write them to ``output``; the same call resumes. A set without a pair is not written.
 
     Raises:
-        UsageError: ``output`` has other pairs, or a language is not known.
-        DataError: a source is none of the forms.
+        UsageError: ``output`` has other pairs, a language is not known, or a model is lacking.
+        DataError: a source is none of the forms, or no seed can be used.
+        AnswersMissingError: a model did not answer.
     """
     if (output / PAIRS_FILE).exists():
         raise UsageError(f"{output}: has pairs already; name another folder")
-    names = [language_named(name).name for name in languages]
-    specs = list(folder_names([parse_source(source) for source in sources]).values())
-    maker = PairMaker(PairOptions(per_file, shares, context, names, seed))
+    if models.roles and SEEDER_ROLE not in models.roles:
+        raise UsageError(f"-m {GENERATOR_ROLE}=…: it needs examples; add -m {SEEDER_ROLE}=SPEC")
+    if models.roles and not options.shares.get("instruction"):
+        raise UsageError("-m: models choose the middles with an instruction, and --share leaves none to them")
+    languages = [language_named(name).name for name in options.languages]
+    options = options._replace(languages=languages, by_models=bool(models.roles))
+    maker = PairMaker(options)
+    specs = folder_names([parse_source(source) for source in sources])
     rows = [row_to_json(pair) + b"\n" for pair in maker.pairs(specs, progress)]
-    write_atomically(output / PAIRS_FILE, b"".join(rows))
-    manifest = {
-        "sources": [one._asdict() for one in maker.reports],
-        "options": {"per_file": per_file, "shares": shares, "context": context, "languages": names, "seed": seed},
-        "pairs": len(rows),
-        "sha256": sha256_file(output / PAIRS_FILE),
+    chosen = None
+    if maker.excerpts:
+        chosen = model_pairs(maker.excerpts, models, seeds, options.seed, options.context)
+        rows += [row_to_json(pair) + b"\n" for pair in chosen.pairs]
+        write_rows(output / REFUSED_FILE, chosen.refused)
+    made = PairSet(output, len(rows), maker.reports, chosen)
+    if not rows:
+        return made
+    content = b"".join(rows)
+    manifest = made.numbers | {
+        "options": options._asdict(),
+        "roles": {
+            role: {"model": models.names(role)[0], "prompt_version": pair_prompts()[role].version}
+            for role in PAIR_ROLES
+            if role in models.roles
+        },
+        "sha256": hashlib.sha256(content).hexdigest(),
         "versions": versions(),
     }
     write_atomically(output / MANIFEST_FILE, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
-    return PairSet(output, len(rows), maker.reports)
+    # Last: with it the folder is whole.
+    write_atomically(output / PAIRS_FILE, content)
+    return made
 
 
 def token_tables(folder: Path, count: Callable[[str], int], unit: str) -> list[TokenTable]:

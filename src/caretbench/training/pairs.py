@@ -16,8 +16,11 @@ from caretbench.syntax.source import language_of
 PAIRS_FILE: Final = "pairs.jsonl"
 MANIFEST_FILE: Final = "pairs.json"
 
-Boundary = Literal["character", "token", "line", "block", "instruction"]
-"""Place where a middle begins and ends; ``instruction``: a middle of C3-Bench, with the instruction for it."""
+Boundary = Literal["character", "token", "line", "block", "instruction", "rewrite"]
+"""Place where a middle begins and ends; ``instruction``: a middle with the instruction for it, by C3-Bench or a model.
+
+``rewrite``: a rewrite of C3-Bench in the place of what the file has there, with its instruction.
+"""
 
 
 TOKEN: Final = re.compile(r"\w+|[^\w\s]")
@@ -28,7 +31,8 @@ class TrainingPair(Row):
     """A row of training data: ``prefix``, ``middle`` and ``suffix`` joined are a file of ``source`` as it stands.
 
     ``id`` is made of source, path and place; ``licence`` is the SPDX expression of the source. ``cut`` is True where
-    the file was longer than the bound: then they are a part of it.
+    the file was longer than the bound: then they are a part of it. ``author`` is the model that chose the middle.
+    The middle of a ``rewrite`` is not in the file.
     """
 
     id: str
@@ -42,6 +46,7 @@ class TrainingPair(Row):
     middle: str
     suffix: str
     cut: bool = False
+    author: str | None = None
 
 
 class CorpusRow(NamedTuple):

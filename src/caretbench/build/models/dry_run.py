@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from caretbench.build.build_models import AnswersMissingError, BuildRequest, ExpectedRequests
+from caretbench.build.build_models import AnswersMissingError, BuildModels, BuildRequest, ExpectedRequests
 from caretbench.build.builder import Builder
 from caretbench.build.models.config import BuildModelsConfig
 from caretbench.build.models.stored_models import AnswerFiles, BuildModelRequest, BuildStageRequests, OpenModels
@@ -190,6 +190,20 @@ def dry_run(
         UsageError: no model is given, or the build is refused.
         DataError: a source cannot be used.
     """
+    return rehearse(
+        lambda copy, models: builder.build(sources, copy, options, progress, models=models),
+        output, models_config, opener,
+    )  # fmt: skip
+
+
+def rehearse(
+    build: Callable[[Path, BuildModels], object], output: Path, models_config: BuildModelsConfig, opener: ClientOpener
+) -> BuildForecast:
+    """Return all requests of what ``build`` does with a copy of ``output`` and its models, as :func:`dry_run` does.
+
+    Raises:
+        UsageError: no model is given.
+    """
     if not models_config.models:
         raise UsageError("--dry-run: no model is given, so nothing would be sent; say -m ROLE=PROVIDER/MODEL")
     forecast = BuildForecast(max_cost=models_config.max_cost)
@@ -200,7 +214,7 @@ def dry_run(
             shutil.copytree(output, copy, symlinks=True)
         rehearsal = _Rehearsal(models, AnswerFiles(output), forecast)
         try:
-            builder.build(sources, copy, options, progress, models=rehearsal)
+            build(copy, rehearsal)
         except AnswersMissingError as error:
             if error.expected is not None:
                 forecast.whole = rehearsal.whole(error.expected)

@@ -15,7 +15,9 @@ from caretbench.suites.baselines import BASELINE_NAMES
 GRADER_ROLE: Final = "grader"
 """The role of a model that judges answers."""
 
-RESERVED_ROLES: Final = (GRADER_ROLE, "generator", "checker", "agent", "tester", "instructor", "reviewer", "writer")
+RESERVED_ROLES: Final = (
+    GRADER_ROLE, "generator", "checker", "agent", "tester", "instructor", "reviewer", "writer", "seeder"
+)  # fmt: skip
 """Reserved names: a model in one of these roles is not measured."""
 
 _NAMED = re.compile(r"(?P<name>[A-Za-z0-9][\w.@+-]*)=(?P<spec>.+)", re.DOTALL)

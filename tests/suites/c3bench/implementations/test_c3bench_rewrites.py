@@ -152,3 +152,16 @@ def test_another_behaviour_is_found(variant: str, message: str) -> None:
     [result] = open_executor(1).submit([ExecutionRequest(id="one", language="python", source=program)])
     assert result.status is not Status.PASSED
     assert message in result.stderr.text
+
+
+def test_arguments_with_a_star_are_left_as_they_are() -> None:
+    """``range(*bounds)`` has any number of arguments; ``while value < *bounds`` ended a build."""
+    calls = (
+        "for one in range(*bounds):\n    print(one)",
+        "return sum(*bounds)",
+        "return sorted(*bounds)",
+        "return any(*bounds)",
+    )
+    for call in calls:
+        for middle in middles(call):
+            assert not [made for name in rewrites() for made in rewrites()[name](middle)]

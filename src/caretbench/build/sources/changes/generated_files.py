@@ -71,3 +71,8 @@ def has_generated_marker(patch: str) -> bool:
     return (
         _FIRST_HUNK_AT_TOP.match(patch) is not None and _GENERATED_MARKER.search(patch, 0, _MARKER_WINDOW) is not None
     )
+
+
+def is_marked_generated(text: str) -> bool:
+    """Return whether a comment at the head of a file marks it as generated."""
+    return has_generated_marker("@@ -0,0 +1 @@\n " + text[:_MARKER_WINDOW].replace("\n", "\n "))

@@ -49,7 +49,7 @@ def _sorted_calls(middle: PythonMiddle) -> Iterator[tuple[int, ast.stmt, ast.Cal
     for index, statement in enumerate(middle.statements):
         if isinstance(statement, ast.Assign | ast.Return | ast.AugAssign | ast.Expr):
             for call in _calls(statement, "sorted"):
-                if len(call.args) == 1 and not call.keywords:
+                if len(call.args) == 1 and not call.keywords and not isinstance(call.args[0], ast.Starred):
                     yield index, statement, call
 
 
@@ -172,6 +172,8 @@ def sum_to_loop(middle: PythonMiddle) -> Iterator[Rewritten]:
 
 def _loop_heads(middle: PythonMiddle, statement: ast.stmt, value: ast.expr) -> tuple[list[str], int, str] | None:
     """Return the lines of loops over a generator expression or an iterable, their depth, and the element."""
+    if isinstance(value, ast.Starred):
+        return None
     if not isinstance(value, ast.GeneratorExp | ast.ListComp):
         entry = middle.fresh("entry")
         return None if entry is None else ([f"for {entry} in {text_of(value)}:"], 1, entry)

@@ -79,6 +79,8 @@ def comprehension_to_loop(middle: PythonMiddle) -> Iterator[Rewritten]:
 def _range_bounds(items: ast.expr) -> tuple[str, str] | None:
     """Return the texts of the two bounds of ``range``; None if it is another call, or has a step."""
     match items:
+        case ast.Call(args=[*_, ast.Starred()]):
+            return None
         case ast.Call(func=ast.Name(id="range"), args=[stop], keywords=[]):
             return "0", text_of(stop)
         case ast.Call(func=ast.Name(id="range"), args=[start, stop], keywords=[]):

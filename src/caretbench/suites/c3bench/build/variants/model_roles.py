@@ -69,6 +69,7 @@ def readable_answers(
     role: str,
     requests: Mapping[str, Sequence[StructuredRequest]],
     read: Callable[[str, str], ValueT],
+    prompt: RolePrompt | None = None,
 ) -> dict[tuple[str, str], ValueT | UnreadableAnswer]:
     """Return the answers by model name and request key; unreadable ones are requested once more.
 
@@ -78,12 +79,14 @@ def readable_answers(
         requests: Requests by model name.
         read: Returns the value of an answer from the request's key and the text; raises ValueError for an unreadable
             one.
+        prompt: Prompt of the role; by default C3-Bench's.
 
     Raises:
         AnswersMissingError: a model did not answer.
     """
     found: dict[tuple[str, str], ValueT | UnreadableAnswer] = {}
-    pending = {name: {one.key: _conversation(role, one) for one in asked} for name, asked in requests.items()}
+    prompt = prompt or role_prompts()[role]
+    pending = {name: {one.key: _conversation(prompt, one) for one in asked} for name, asked in requests.items()}
     for number in range(1, TRIES + 1):
         pending = {name: asked for name, asked in pending.items() if asked}
         if not pending:
@@ -100,7 +103,7 @@ def readable_answers(
                 # The reason goes back to the model, which mends a missing field better than it guesses what was wrong.
                 except ValueError as error:
                     found[name, key] = UnreadableAnswer(str(error), text)
-                    following[name][key] = _again(role, one, f"{key}#{number + 1}", text, str(error))
+                    following[name][key] = _again(prompt, one, f"{key}#{number + 1}", text, str(error))
         pending = following
     return found
 
@@ -118,8 +121,7 @@ class _Conversation:
         return BuildRequest(self.key, prompt, self.first.sampling, self.first.about)
 
 
-def _conversation(role: str, one: StructuredRequest) -> _Conversation:
-    prompt = role_prompts()[role]
+def _conversation(prompt: RolePrompt, one: StructuredRequest) -> _Conversation:
     messages = (
         Message(role="system", text=prompt.system.strip()),
         Message(role="user", text=Template(prompt.user).substitute(one.words).strip()),
@@ -127,10 +129,10 @@ def _conversation(role: str, one: StructuredRequest) -> _Conversation:
     return _Conversation(one.key, one, messages)
 
 
-def _again(role: str, one: _Conversation, key: str, answer: str, fault: str) -> _Conversation:
+def _again(prompt: RolePrompt, one: _Conversation, key: str, answer: str, fault: str) -> _Conversation:
     added = (
         Message(role="assistant", text=answer[:_SHOWN_ANSWER] or "(no text)"),
-        Message(role="user", text=Template(role_prompts()[role].again).substitute(fault=fault).strip()),
+        Message(role="user", text=Template(prompt.again).substitute(fault=fault).strip()),
     )
     return replace(one, key=key, messages=one.messages + added)
 
