@@ -125,19 +125,19 @@ def model_pairs(excerpts: Sequence[Excerpt], models: BuildModels, seeds: int, se
         AnswersMissingError: a model did not answer.
         DataError: no seed can be used.
     """
-    asked = _Asked(models, context)
+    choices = _Choices(models, context)
     draw = random.Random(f"{seed} seeds")  # noqa: S311 - a reproducible draw, no secret
     first = draw.sample(excerpts, min(seeds, max(1, len(excerpts) // 2)))
-    asked.ask(SEEDER_ROLE, dict.fromkeys(first, ""), 1)
-    number = len(asked.pairs)
+    choices.ask(SEEDER_ROLE, dict.fromkeys(first, ""), 1)
+    number = len(choices.pairs)
     if GENERATOR_ROLE in models.roles:
         if not number:
-            raise DataError(f"-m {SEEDER_ROLE}: no seed of {len(first)} can be used: {asked.result(0).faults}")
-        asked.ask(GENERATOR_ROLE, {one: _examples(one, asked.pairs[:number], seed) for one in excerpts})
-    return asked.result(number)
+            raise DataError(f"-m {SEEDER_ROLE}: no seed of {len(first)} can be used: {choices.result(0).faults}")
+        choices.ask(GENERATOR_ROLE, {one: _examples(one, choices.pairs[:number], seed) for one in excerpts})
+    return choices.result(number)
 
 
-class _Asked:
+class _Choices:
     """Answers of models so far: pairs, and what was refused."""
 
     def __init__(self, models: BuildModels, context: int) -> None:
@@ -150,13 +150,13 @@ class _Asked:
         return ModelPairs(self.pairs, seeds, self._refused)
 
     def ask(self, role: str, examples: Mapping[Excerpt, str], count: int | None = None) -> None:
-        """Ask the model of a role for ``count`` pairs of each excerpt, or as many as each wants."""
+        """Ask the model of a role for ``count`` pairs of each excerpt, or as many as each has."""
         (model,) = self._models.names(role)
         requests = [
             StructuredRequest(
                 one.id,
                 {"language": one.language, "path": one.path, "code": one.shown, "examples": shown,
-                 "count": str(count or one.wanted)},
+                 "count": str(count or one.pairs)},
                 _SCHEMA, _SAMPLING, "a middle and its instruction",
             )
             for one, shown in examples.items()

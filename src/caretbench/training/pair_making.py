@@ -51,7 +51,7 @@ _MAX_FUNCTION_LINES: Final = 30
 """Length of a function that is rewritten: all runs of its statements are tried."""
 _HEAD: Final = 3_000
 _SPDX: Final = re.compile(r"SPDX-License-Identifier:\s*([\w.+() -]+)")
-_MAX_WANTED: Final = 8
+_MAX_COUNT: Final = 8
 """Pairs of one file that a model is asked for."""
 
 
@@ -71,7 +71,7 @@ class PairOptions(NamedTuple):
 
 
 class Excerpt(NamedTuple):
-    """Text of a file, and the whole lines of it that a model sees, which is asked for ``wanted`` pairs."""
+    """Text of a file, and the whole lines of it that a model sees, which is asked for ``pairs`` pairs."""
 
     text: str
     language: str
@@ -79,7 +79,7 @@ class Excerpt(NamedTuple):
     path: str
     licence: str
     shown: str = ""
-    wanted: int = 0
+    pairs: int = 0
 
     @property
     def id(self) -> str:
@@ -180,11 +180,11 @@ class PairMaker:
         names = [name for name in names if not absent.get(name)] or names
         weights = [self.options.shares[name] for name in names]
         taken = set[tuple[int, int]]()
-        wanted = 0
+        count = 0
         for _ in range(self.options.per_file):
             boundary = draw.choices(names, weights)[0]
             if boundary == "instruction" and self.options.by_models:
-                wanted = min(wanted + 1, _MAX_WANTED)
+                count = min(count + 1, _MAX_COUNT)
                 continue
             for _try in range(_MAX_TRIES):
                 middle = drawers[boundary](draw)
@@ -193,8 +193,8 @@ class PairMaker:
                 taken.add((middle.start, middle.end))
                 yield pair_of(file, middle, boundary, self.options.context)
                 break
-        if wanted:
-            self.excerpts.append(file._replace(shown=_excerpt(text, self.options.context, draw), wanted=wanted))
+        if count:
+            self.excerpts.append(file._replace(shown=_excerpt(text, self.options.context, draw), pairs=count))
 
 
 class _Source(NamedTuple):
