@@ -1,5 +1,6 @@
 """Toolchains that a project's commands name."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from caretbench.execution.execution_types import Status
 from caretbench.execution.toolchains import csharp
 from caretbench.execution.workspaces import project_tools
-from caretbench.execution.workspaces.project_tools import is_installed, tools_of_command
+from caretbench.execution.workspaces.project_tools import is_installed, tool_environment, tools_of_command
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceRunner
 from tests.support.project_files import open_folder
@@ -71,3 +72,23 @@ def test_a_jdk_below_usr_needs_no_bind(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tools_of_command(("mvn", "test")) == ()
     monkeypatch.setattr(project_tools, "usable_jdk", lambda: (Path("/opt/jdk"), "17"))
     assert [tool.environment["JAVA_HOME"] for tool in tools_of_command(("mvn", "test"))] == ["/opt/jdk"]
+
+
+@pytest.mark.parametrize(
+    ("program", "mode", "used"), [("rustc", 0o755, True), ("go", 0o755, True), ("go", 0o700, False)]
+)
+def test_a_toolchain_of_a_user_is_bound_if_everybody_may_read_it(
+    program: str, mode: int, used: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project_tools._of_user.cache_clear()
+    with open_folder() as folder:
+        (folder / "own" / "bin").mkdir(parents=True)
+        script = folder / "own" / "bin" / program
+        script.write_text(f"#!/bin/sh\necho {folder}/own\n")
+        script.chmod(0o755)
+        (folder / "own").chmod(mode)
+        monkeypatch.setenv("PATH", f"{folder}/own/bin:{os.environ['PATH']}")
+        tools = tools_of_command(("/bin/sh", "-c", f"{'cargo' if program == 'rustc' else program} test ./..."))
+        assert [tool.root for tool in tools] == ([folder / "own"] if used else [])
+        assert tool_environment(tools, "/usr/bin").get("PATH", "").startswith(f"{folder}/own/bin:") is used
+    project_tools._of_user.cache_clear()

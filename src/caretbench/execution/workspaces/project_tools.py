@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import stat
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -60,8 +61,34 @@ def _jdk() -> ProjectTool | None:
     return ProjectTool(jdk[0], "bin", jdk[1], {"JAVA_HOME": str(jdk[0])}) if jdk is not None else None
 
 
+@cache
+def _of_user(program: str, *asks_root: str) -> ProjectTool | None:
+    """Return a user's own toolchain (rustup, a newer Go) by the command that prints its folder.
+
+    None if there is none outside ``/usr``, or other users, as which programs run, may not read it.
+    """
+    found = shutil.which(program)
+    if found is None or Path(found).resolve().is_relative_to("/usr"):
+        return None
+    done = subprocess.run([found, *asks_root], capture_output=True, text=True, check=False)
+    root = Path(done.stdout.strip())
+    is_usable = not done.returncode and root.is_absolute() and (root / "bin").is_dir()
+    if not is_usable or not all(folder.stat().st_mode & stat.S_IXOTH for folder in (root, *root.parents)):
+        return None
+    return ProjectTool(root, "bin", fingerprint(str(root), str((root / "bin").stat().st_mtime_ns)), {})
+
+
+def _rust() -> ProjectTool | None:
+    return _of_user("rustc", "--print", "sysroot")
+
+
+def _go() -> ProjectTool | None:
+    return _of_user("go", "env", "GOROOT")
+
+
 _FINDERS: Final[Mapping[str, Callable[[], ProjectTool | None]]] = {
     "dotnet": _dotnet, "MSBuild": _msbuild, "java": _jdk, "javac": _jdk, "mvn": _jdk, "gradle": _jdk,
+    "cargo": _rust, "rustc": _rust, "go": _go,
 }  # fmt: skip
 """Programs whose toolchain has a finder of its own; Maven and Gradle run on the JDK."""
 _OF_TOOLCHAIN: Final = frozenset({"dotnet", "MSBuild", "java", "javac"})
