@@ -24,7 +24,7 @@ def test_a_review_of_the_starter_problems(tmp_path: Path) -> None:
     folder = str(tmp_path / "mine")
     made = caretbench("review", "new", folder, "--per-cell", "1", "--select", "language=python")
     assert made.returncode == 0, made.stderr
-    assert "devbench-instance@1" in made.stdout
+    assert "devbench-instance@2" in made.stdout
     invited = caretbench("review", "invite", folder, "ann", "bob", "--adjudicator", "eve", "--port", "1234")
     assert [line.split(": ")[0] for line in invited.stdout.splitlines()] == ["ann", "bob", "eve"]
     assert len({line.split("/join/")[1] for line in invited.stdout.splitlines()}) == 3

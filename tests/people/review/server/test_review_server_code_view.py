@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.people.review.server.entries import LONGEST_LINE, code_html, visible_html
+from caretbench.people.review.server.entries import LONGEST_LINE, choices_html, code_html, visible_html
 
 pytest.importorskip("pygments")
 
@@ -66,3 +66,17 @@ def test_long_lines_are_cut_away_from_the_span() -> None:
 def test_lines_far_from_the_span_are_folded() -> None:
     shown = code_html("python", "a = 1\n" * 100, "b = 2\n", "c = 3\n" * 100)
     assert re.findall(r"<summary>(\d+) lines</summary>", shown) == ["75", "75"]
+
+
+def test_patches_are_coloured_and_their_differences_marked() -> None:
+    patch = "a.py\n@@ -1,2 +1,2 @@\n x = 1\n-y = 2\n+y = {}<\n---\n"
+    first, second = choices_html([patch.format(3), patch.format(4)])
+    assert text_of(first) + "\n" == patch.format(3)
+    kinds = re.findall(r'<div class="([^"]+)">', first)
+    assert kinds == ["line", "line place", "line", "line removed", "line added differs", "line"]
+    assert "4&lt;" in second
+    assert choices_html(["- a list", "+ another"])[0] == _plain("- a list"), "sentences are no patches"
+
+
+def _plain(text: str) -> str:
+    return code_html("", "", text, "", marked=False)

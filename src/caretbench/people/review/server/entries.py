@@ -296,7 +296,8 @@ class EntryPages:
                     code=Markup(code),  # noqa: S704  # escaped by code_html
                     tests=_plain_code(item.language, shown.tests),
                     files=[(file.path, _plain_code("", file.text)) for file in shown.files],
-                    choices=list(zip(LETTERS, (_plain_code("", text) for text in shown.choices), strict=False)),
+                    choices=list(zip(LETTERS, choices_html(shown.choices), strict=False)),
+                    patches=any(map(_is_patch, shown.choices)),
                     visible=lambda text: Markup(visible_html(text)),  # noqa: S704  # escaped
                 )
             )
@@ -362,6 +363,35 @@ def answer_texts(protocol: ReviewProtocol, event: ReviewEvent) -> dict[str, str]
             letter = LETTERS[int(value)] if question.kind == "problem_choice" else str(value)
             found[question.name] = option.text if option else letter
     return found
+
+
+_SIGNS: Final = {"+": "added", "-": "removed", "@": "place"}
+"""Classes of a patch's lines, by their first character."""
+
+
+def _is_patch(text: str) -> bool:
+    return "@@ -" in text
+
+
+def choices_html(texts: Sequence[str]) -> list[Markup]:
+    """Return an item's choices as HTML: lines of patches coloured, and those marked that not all choices have.
+
+    Four versions of one change differ in a word or two of a hundred lines.
+    """
+    if not any(map(_is_patch, texts)):
+        return [_plain_code("", text) for text in texts]
+    lines = [text.splitlines() for text in texts]
+    common = frozenset(lines[0]).intersection(*lines[1:])
+    return [Markup("".join(_patch_line(line, differs=line not in common) for line in each)) for each in lines]  # noqa: S704  # escaped
+
+
+def _patch_line(line: str, *, differs: bool) -> str:
+    # "---" alone parts two files.
+    sign = _SIGNS.get(line[:1]) if line != "---" else None
+    kind = " ".join(filter(None, ("line", sign, "differs" if differs else "")))
+    text = visible_html(line[:LONGEST_LINE])
+    more = f'<i class="cut">[… {len(line) - LONGEST_LINE} more characters]</i>' if len(line) > LONGEST_LINE else ""
+    return f'<div class="{kind}"><code>{text}{more}\n</code></div>'
 
 
 def _plain_code(language: str, text: str) -> Markup:
