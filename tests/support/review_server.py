@@ -14,11 +14,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from caretbench.people.review.database import ReviewDatabase
-from caretbench.people.review.protocol import load_protocol
+from caretbench.people.review.protocol import ReviewProtocol, load_protocol
 from caretbench.people.review.records import HiddenItem, ReviewItem, ShownItem
 from caretbench.suites import load_problems, load_suite
 
 PROTOCOL = load_protocol("devbench-instance")
+SEVERAL = ReviewProtocol.model_validate(
+    {
+        "name": "several", "version": 1, "title": "What is it about?", "subject": "problem", "people": 2,
+        "settlement": {"rule": "majority", "question": "keep"},
+        "questions": [
+            {
+                "name": "topics", "kind": "several", "text": "Which topics?",
+                "options": [{"value": "xyz"[place], "text": "XYZ"[place], "key": "123"[place]} for place in range(3)],
+            },
+            {"name": "why", "kind": "text", "text": "Why Y?", "when": {"topics": "y"}},
+            {
+                "name": "keep", "kind": "choice", "text": "Keep?",
+                "options": [{"value": "yes", "text": "Yes", "key": "1"}, {"value": "no", "text": "No", "key": "2"}],
+            },
+        ],
+    }
+)  # fmt: skip
+"""A protocol with a question of several values and one of words."""
 _SERVE = (
     "import sys; from pathlib import Path; "
     "from caretbench.people.review.server.application import ReviewServerSettings, serve; "

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from caretbench.files import DataError
-from caretbench.people.review.protocol import load_protocol, protocol_names
+from caretbench.people.review.protocol import ReviewProtocol, load_protocol, protocol_names
+from tests.support.review_server import SEVERAL
 
 OWN = """
 name = "own"
@@ -85,3 +86,35 @@ def test_mistakes_name_file_and_field(tmp_path: Path, changes: dict[str, str], c
 def test_a_users_own_protocol_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "own.md").write_text("# How\n")
     assert load_protocol(own(tmp_path)).guidelines == "# How\n"
+
+
+@pytest.mark.parametrize(
+    ("answers", "is_right"),
+    [
+        ({"topics": "x", "keep": "yes"}, True),
+        ({"topics": "x+z", "keep": "yes"}, True),
+        ({"topics": "x+y", "keep": "yes"}, True),  # a text may be missing
+        ({"topics": "x+y", "keep": "yes", "why": "since"}, True),
+        ({"topics": "x", "keep": "yes", "why": "since"}, False),  # not asked
+        ({"topics": "z+x", "keep": "yes"}, False),  # one order, so that equal answers are equal
+        ({"topics": "x+x", "keep": "yes"}, False),
+        ({"topics": "", "keep": "yes"}, False),
+        ({"topics": "w", "keep": "yes"}, False),
+        ({"topics": 1, "keep": "yes"}, False),
+        ({"keep": "yes"}, False),
+        ({"topics": "y", "keep": "yes", "why": 3}, False),
+        ({"topics": "y", "keep": "yes", "why": "x" * 20_001}, False),
+        ({"topics": "x", "keep": "yes+no"}, False),
+    ],
+)
+def test_several_values_and_words_are_answers(answers: dict[str, str], is_right: bool) -> None:
+    assert (SEVERAL.faults(answers, "") is None) == is_right
+
+
+def test_nothing_is_settled_by_words() -> None:
+    value = SEVERAL.model_dump(mode="json")
+    with pytest.raises(ValueError, match="why"):
+        ReviewProtocol.model_validate(value | {"settlement": {"rule": "majority", "question": "why"}})
+    value["questions"][2]["when"] = {"why": "since"}
+    with pytest.raises(ValueError, match="why"):
+        ReviewProtocol.model_validate(value)

@@ -20,7 +20,7 @@ from caretbench.people.review.state import ReviewState
 from caretbench.people.review.status import StatusTable, status_tables
 from caretbench.suites import load_problems, load_suite
 from tests.people.review.test_review_state import decided
-from tests.support.review_server import made_item, make_review
+from tests.support.review_server import SEVERAL, made_item, make_review
 from tests.support.simulated_people import decide_all
 
 SCALES = ("usefulness", "realism", "category_alignment", "complexity_authenticity")
@@ -136,6 +136,27 @@ def test_agreement_is_undefined_where_all_give_one_answer(tmp_path: Path) -> Non
     rows = {row[0]: row for row in tables(tmp_path)["Agreement"].rows}
     assert rows["realism"][4] == "undefined: all gave one answer"
     assert rows["realism"][2] == "100%"
+
+
+def test_several_values_agree_each_by_itself(tmp_path: Path) -> None:
+    with ReviewDatabase.create(tmp_path, SEVERAL, [made_item(number) for number in range(6)], seed=1) as database:
+        for name in ("ann", "bob"):
+            database.invite(name, "reviewer")
+    given = {"ann": ("x", "x+y", "y", "z", "x", "x"), "bob": ("x", "x", "y", "z", "x+y", "x")}
+
+    def answers(item: ReviewItem, name: str) -> Mapping[str, Answer]:
+        topics = given[name][int(item.problem_id[1:])]
+        return {"topics": topics, "keep": "yes"} | ({"why": f"so says {name}"} if "y" in topics else {})
+
+    decide_all(tmp_path, ["ann", "bob"], answers)
+    rows = {row[0]: row for row in tables(tmp_path)["Agreement"].rows}
+    assert list(rows) == ["topics=x", "topics=y", "topics=z", "keep"]
+    by_value = [[int("y" in topics) for topics in given[name]] for name in ("ann", "bob")]
+    alpha = krippendorff_alpha(by_value, "nominal")
+    assert rows["topics=y"][4] == f"{alpha:.2f}"
+    assert (rows["topics=x"][2], rows["topics=z"][2]) == ("100%", "100%")
+    disputed = tables(tmp_path)["Most disputed items"].rows
+    assert sorted(row[1] for row in disputed) == ["p1", "p4"], "words are no difference"
 
 
 def test_controls_count_by_person(tmp_path: Path) -> None:

@@ -24,6 +24,15 @@ TEN_KEY: Final = "x"
 """Key of 10 on a scale, since a digit key has one digit."""
 
 
+LONGEST_TEXT: Final = 20_000
+"""Maximum length in characters of a text that answers a question."""
+
+
+def chosen_values(answer: Answer) -> set[str]:
+    """Return the values of an answer, of which a question of several has more than one."""
+    return set(str(answer).split("+"))
+
+
 class ReviewOption(Row):
     """One option of a question; ``paper_share`` is the share of the paper's rejections with this reason, 0 to 1."""
 
@@ -40,14 +49,15 @@ class ReviewQuestion(Row):
     Args:
         name: Name of the answer in exports.
         kind: ``scale``: a whole number from ``minimum`` to ``maximum``. ``choice``: one of ``options``.
-            ``problem_choice``: one of the choices of the item's own question.
+            ``several``: one or more of ``options``, as their values in this order with ``+`` between them.
+            ``problem_choice``: one of the choices of the item's own question. ``text``: words, which may be missing.
         text: The question, as people read it.
         anchors: Meaning of some numbers of the scale, by number.
         when: The question is asked only if these questions have these answers.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
-    kind: Literal["scale", "choice", "problem_choice"] = "scale"
+    kind: Literal["scale", "choice", "several", "problem_choice", "text"] = "scale"
     text: str
     minimum: int = Field(default=1, ge=0, le=10)
     maximum: int = Field(default=5, ge=1, le=10)
@@ -65,8 +75,8 @@ class ReviewQuestion(Row):
             # An anchor of 7 on a scale to 5 is a slip of the author's, and would not be shown.
             if set(self.anchors) - known:
                 raise ValueError(f"{self.name}: anchors must be numbers of the scale, {', '.join(sorted(known))}")
-        if (self.kind == "choice") != bool(self.options):
-            raise ValueError(f"{self.name}: a choice has options, and no other kind has")
+        if (self.kind in {"choice", "several"}) != bool(self.options):
+            raise ValueError(f"{self.name}: questions of the kinds choice and several have options, and no others")
         values, keys = ([getattr(one, field) for one in self.options] for field in ("value", "key"))
         for found, field in ((values, "value"), (keys, "key")):
             twice = {one for one in found if found.count(one) > 1}
@@ -79,9 +89,21 @@ class ReviewQuestion(Row):
         """Numbers of a scale."""
         return range(self.minimum, self.maximum + 1)
 
-    def option(self, value: Answer) -> ReviewOption | None:
-        """Return the option with this value, or None."""
-        return next((one for one in self.options if one.value == value), None)
+    def chosen(self, value: Answer) -> list[ReviewOption]:
+        """Return the options of an answer, in their order."""
+        values = chosen_values(value) if self.kind == "several" else {str(value)}
+        return [one for one in self.options if one.value in values]
+
+    def fits(self, value: Answer, choices: int = 0) -> bool:
+        """Return whether this is an answer to the question; ``choices`` is the number of the item's own choices."""
+        # Not isinstance: True is an int, and JSON from a browser may hold it.
+        if self.kind == "scale":
+            return type(value) is int and value in self.numbers
+        if self.kind == "problem_choice":
+            return type(value) is int and 0 <= value < choices
+        if self.kind == "text":
+            return isinstance(value, str) and 0 < len(value) <= LONGEST_TEXT
+        return bool(self.options) and value == "+".join(one.value for one in self.chosen(value)) != ""
 
 
 class SettlementRule(Row):
@@ -179,8 +201,11 @@ class ReviewProtocol(Row):
         settlement = self.settlement
         # With questions_from_criterion they are not known yet; the check runs again when they are.
         if self.questions and settlement.question is not None:
-            if self.question(settlement.question) is None:
+            question = self.question(settlement.question)
+            if question is None:
                 raise ValueError(f"settlement names {settlement.question!r}, which is no question")
+            if question.kind == "text":
+                raise ValueError(f"settlement names {settlement.question!r}, a text: nothing is settled by words")
             if settlement.value is not None:
                 self._check_answer("settlement", settlement.question, settlement.value)
         for control in self.controls:
@@ -197,7 +222,9 @@ class ReviewProtocol(Row):
             raise UsageError(f"{where} names {name!r}, which is no question")
         if question.kind == "scale" and value not in question.numbers:
             raise UsageError(f"{where}: {value!r} is not on the scale of {name}")
-        if question.kind == "choice" and question.option(value) is None:
+        if question.kind == "text":
+            raise UsageError(f"{where}: {name} is a text, and nothing depends on its words")
+        if question.options and not question.fits(value):
             raise UsageError(f"{where}: {value!r} is no option of {name}")
 
     def _refuse_equal_keys(self) -> None:
@@ -233,7 +260,7 @@ class ReviewProtocol(Row):
     def open_questions(self, answers: Mapping[str, Answer]) -> Iterator[ReviewQuestion]:
         """Yield the questions that belong to an item, given the answers so far, in order."""
         for question in self.questions:
-            if all(answers.get(name) == value for name, value in question.when.items()):
+            if all(value in chosen_values(answers.get(name, "")) for name, value in question.when.items()):
                 yield question
 
     def faults(self, answers: Mapping[str, Answer], note: str, choices: int = 0) -> str | None:
@@ -250,20 +277,15 @@ class ReviewProtocol(Row):
             return f"{unknown[0]} is not asked here"
         for name, question in due.items():
             if name not in answers:
+                if question.kind == "text":
+                    continue
                 return f"{name} has no answer"
             value = answers[name]
-            if question.kind == "scale":
-                # Not isinstance: True is an int, and JSON from a browser may hold it.
-                fits = type(value) is int and value in question.numbers
-            elif question.kind == "problem_choice":
-                fits = type(value) is int and 0 <= value < choices
-            else:
-                option = question.option(value)
-                if option is not None and option.needs_note and not note.strip():
-                    return f"{name}: {option.value} needs a note"
-                fits = option is not None
-            if not fits:
+            if not question.fits(value, choices):
                 return f"{name}: {value!r} is no answer to this question"
+            in_note = next((one.value for one in question.chosen(value) if one.needs_note), None)
+            if in_note is not None and not note.strip():
+                return f"{name}: {in_note} needs a note"
         return None
 
 

@@ -19,7 +19,7 @@ from caretbench.metrics.agreement.coefficients import (
 from caretbench.metrics.agreement.item_statistic import item_estimate
 from caretbench.metrics.intervals import wilson
 from caretbench.people.review.database import ItemFacts, ReviewDatabase
-from caretbench.people.review.protocol import ReviewQuestion
+from caretbench.people.review.protocol import ReviewProtocol, ReviewQuestion, chosen_values
 from caretbench.people.review.queues import QueueEntry
 from caretbench.people.review.records import ReviewEvent
 from caretbench.people.review.state import ReviewState, Settled
@@ -47,6 +47,38 @@ Answers = Mapping[str, Mapping[str, Rating]]
 """Answers to one question: by item, then by person."""
 
 
+class MeasuredQuestion(NamedTuple):
+    """Question whose agreement is measured; of several values, one ``value``: 1 where it was chosen, else 0."""
+
+    question: ReviewQuestion
+    value: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Name in tables."""
+        return self.question.name if self.value is None else f"{self.question.name}={self.value}"
+
+    @property
+    def level(self) -> AlphaLevel:
+        """Level of measurement."""
+        return "ordinal" if self.question.kind == "scale" else "nominal"
+
+    def answer(self, event: ReviewEvent) -> Rating | None:
+        """Return a decision's answer, or None."""
+        given = event.answers.get(self.question.name)
+        return given if given is None or self.value is None else int(self.value in chosen_values(given))
+
+
+def measured_questions(protocol: ReviewProtocol) -> list[MeasuredQuestion]:
+    """Return the questions whose agreement is measured: words have none, and several values have one each."""
+    return [
+        MeasuredQuestion(question, value)
+        for question in protocol.questions
+        if question.kind != "text"
+        for value in ([one.value for one in question.options] if question.kind == "several" else [None])
+    ]
+
+
 class PeopleAgreement:
     """Answers of people to the questions of a review, and the tables of their agreement.
 
@@ -67,15 +99,19 @@ class PeopleAgreement:
                 # One person agrees with nobody.
                 if len(decisions) > 1:
                     decided[item] = decisions
-        self._answers: dict[str, Answers] = {
-            question.name: {
-                item: {person: event.answers[question.name] for person, event in decisions.items()}
+        self._questions = measured_questions(self._protocol)
+        self._answers: dict[str, Answers] = {}
+        for question in self._questions:
+            given = {
+                item: {person: question.answer(event) for person, event in decisions.items()}
                 for item, decisions in decided.items()
-                # A question that follows from an answer was not asked of everybody: those who were not cannot differ.
-                if all(question.name in event.answers for event in decisions.values())
             }
-            for question in self._protocol.questions
-        }
+            # A question that follows from an answer was not asked of everybody: those who were not cannot differ.
+            self._answers[question.name] = {
+                item: {person: answer for person, answer in by_person.items() if answer is not None}
+                for item, by_person in given.items()
+                if None not in by_person.values()
+            }
 
     def tables(self) -> Iterator[StatusTable]:
         """Yield the tables that have rows."""
@@ -87,7 +123,7 @@ class PeopleAgreement:
         """Return how far decisions about an item differ: the sum over questions, each from 0 to 1."""
         total = 0.0
         answers = [event.answers for event in decisions]
-        for question in self._protocol.questions:
+        for question in (one for one in self._protocol.questions if one.kind != "text"):
             # A question that was not asked of everybody is no difference: the one that it follows from is.
             given = [one[question.name] for one in answers if question.name in one]
             if len(given) < max(2, len(answers)):
@@ -102,22 +138,19 @@ class PeopleAgreement:
 
     def _by_question(self) -> StatusTable:
         rows = []
-        for question in self._protocol.questions:
+        for question in self._questions:
             answers = self._answers[question.name]
             if not answers:
                 continue
             ratings = _columns(answers)
-            level = _level(question)
+            level = question.level
             found = item_estimate(alpha_statistic(ratings, level), resamples=_RESAMPLES)
             interval = "" if found.low is None or found.high is None else f"{found.low:.2f} to {found.high:.2f}"
-            pairs = [
-                (first.answers[question.name], second.answers[question.name])
-                for first, second in self._again
-                if question.name in first.answers and question.name in second.answers
-            ]
+            twice = [(question.answer(first), question.answer(second)) for first, second in self._again]
+            pairs = [pair for pair in twice if None not in pair]
             again = f"{sum(one == two for one, two in pairs) / len(pairs):.0%} of {len(pairs)}" if pairs else ""
             # Fleiss' kappa takes 4 and 5 for as different as 1 and 5.
-            fleiss = _number(fleiss_kappa(ratings)) if question.kind != "scale" else ""
+            fleiss = _number(fleiss_kappa(ratings)) if level == "nominal" else ""
             rows.append(
                 (
                     question.name, str(len(answers)), f"{equal_share(ratings) or 0:.0%}", level, _number(found.value),
@@ -131,7 +164,7 @@ class PeopleAgreement:
         return StatusTable("Agreement", columns, rows)
 
     def _by_label(self) -> StatusTable:
-        questions = [question for question in self._protocol.questions if not question.when]
+        questions = [one for one in self._questions if not one.question.when]
         items_of: dict[tuple[str, str], list[str]] = defaultdict(list)
         for item in self._answers[questions[0].name]:
             for name, value in self._facts[item].labels.items():
@@ -144,12 +177,12 @@ class PeopleAgreement:
                 for question in questions:
                     answers = self._answers[question.name]
                     chosen = {item: answers[item] for item in items if item in answers}
-                    alphas.append(_number(krippendorff_alpha(_columns(chosen), _level(question))))
+                    alphas.append(_number(krippendorff_alpha(_columns(chosen), question.level)))
                 rows.append((f"{name}={value}", str(len(items)), *alphas))
         return StatusTable("Alpha by label", ("Label", "Items", *(question.name for question in questions)), rows)
 
     def _by_person(self) -> StatusTable:
-        questions = [question for question in self._protocol.questions if not question.when]
+        questions = [one for one in self._questions if not one.question.when]
         rows = []
         for person in self._people:
             alphas = []
@@ -164,7 +197,7 @@ class PeopleAgreement:
                 ]
                 shared = max(shared, len(pairs))
                 columns = [[own for own, _ in pairs], [other for _, other in pairs]]
-                alphas.append(_number(krippendorff_alpha(columns, _level(question))) if pairs else "")
+                alphas.append(_number(krippendorff_alpha(columns, question.level)) if pairs else "")
             if shared:
                 rows.append((person, str(shared), *alphas))
         columns_ = ("Person", "Pairs", *(question.name for question in questions))
@@ -177,10 +210,6 @@ def _columns(answers: Answers) -> list[list[Rating | None]]:
     most = max((len(given) for given in answers.values()), default=0)
     given = [list(by_person.values()) for by_person in answers.values()]
     return [[values[place] if place < len(values) else None for values in given] for place in range(most)]
-
-
-def _level(question: ReviewQuestion) -> AlphaLevel:
-    return "ordinal" if question.kind == "scale" else "nominal"
 
 
 def _number(value: float | None) -> str:

@@ -23,7 +23,7 @@ from tests.people.review.test_review_state import decided
 from tests.support.axe import axe_script, serious_findings
 from tests.support.report_browser import CHROMIUM, chromium, needs_browser
 from tests.support.review_pages import joined, open_item, press, ready, settled
-from tests.support.review_server import PROTOCOL, made_item, make_review, running_server, starter_items
+from tests.support.review_server import PROTOCOL, SEVERAL, made_item, make_review, running_server, starter_items
 
 pytestmark = needs_browser
 PEOPLE = {"ann": "reviewer", "bob": "reviewer", "eve": "adjudicator"}
@@ -420,3 +420,39 @@ def test_no_decision_is_lost_or_doubled_by_a_server_that_is_killed(browser: Brow
         assert len({(event.person, event.item) for event in events}) == made
         for page in pages:
             page.context.close()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_several_values_and_words_are_given(browser: Browser, tmp_path: Path, scripts: bool) -> None:
+    with ReviewDatabase.create(tmp_path, SEVERAL, [made_item(1)], seed=1) as database:
+        secret = database.invite("ann", "reviewer")
+    with running_server(tmp_path) as server:
+        if scripts:
+            page = joined(browser, server, secret)
+            for key in ("3", "2", "1", "3", "Enter", "1"):  # Z, Y, X, not Z; Enter goes on; keep
+                page.keyboard.press(key)
+            page.wait_for_selector("textarea[name=q-why]:focus")
+            page.keyboard.type("2 of 3")
+            page.keyboard.press("Control+Enter")
+            page.wait_for_selector(".done")
+            settled(page)
+            page.keyboard.press("u")
+            page.wait_for_selector("form.answers")
+            assert checked(page) == ["x", "y", "yes"]
+            assert page.input_value("textarea[name=q-why]") == "2 of 3"
+            press(page, ["Control+Enter"])
+            settled(page)
+            assert page.faults == []  # type: ignore[attr-defined]
+        else:
+            page = browser.new_context(java_script_enabled=False).new_page()
+            page.goto(f"{server.address}/join/{secret}")
+            page.click("button")
+            for value in ("y", "x"):
+                page.check(f"input[value={value}]")
+            page.fill("textarea[name=q-why]", "2 of 3")
+            page.check("input[value=yes]")
+            page.click("button[value=decide]")
+            page.wait_for_selector(".done")
+        page.context.close()
+    event = stored(tmp_path)[-1]
+    assert event.answers == {"topics": "x+y", "why": "2 of 3", "keep": "yes"}

@@ -14,7 +14,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from caretbench.people.review.database import Person, ReviewDatabase
-from caretbench.people.review.protocol import MAX_CHOICES, TEN_KEY, Answer, ReviewProtocol, ReviewQuestion
+from caretbench.people.review.protocol import (
+    MAX_CHOICES,
+    TEN_KEY,
+    Answer,
+    ReviewProtocol,
+    ReviewQuestion,
+    chosen_values,
+)
 from caretbench.people.review.queues import QueueEntry, rank
 from caretbench.people.review.records import ReviewEvent, ReviewItem, new_event_id
 from caretbench.people.review.state import ReviewState
@@ -221,6 +228,11 @@ class ShownQuestion(NamedTuple):
     choices: Sequence[Choice]
     answer: str
 
+    @property
+    def chosen(self) -> set[str]:
+        """Values of the answer."""
+        return chosen_values(self.answer)
+
 
 class SidesRow(NamedTuple):
     """Row of the adjudicator's table: a question with the answers of A and B."""
@@ -359,9 +371,8 @@ def answer_texts(protocol: ReviewProtocol, event: ReviewEvent) -> dict[str, str]
     for question in protocol.questions:
         if question.name in event.answers:
             value = event.answers[question.name]
-            option = question.option(value)
             letter = LETTERS[int(value)] if question.kind == "problem_choice" else str(value)
-            found[question.name] = option.text if option else letter
+            found[question.name] = "; ".join(one.text for one in question.chosen(value)) or letter
     return found
 
 

@@ -231,7 +231,10 @@ class ReviewHandlers:
         person = self.person(request)
         if person is None or person.role == "owner":
             return PlainTextResponse("not invited", 401)
-        form = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), max_num_fields=100))
+        form: dict[str, str] = {}
+        for name, value in parse_qsl((await request.body()).decode("utf-8", "replace"), max_num_fields=100):
+            # Boxes of one question have one name.
+            form[name] = f"{form[name]}+{value}" if name in form and name.startswith("q-") else value
         action = form.get("action", "decide")
         if form.get("person") != person.name:
             return _message("Another person", _foreign(form.get("person", "?"), person), 409)
@@ -451,11 +454,11 @@ class ReviewHandlers:
     def _form_answers(self, form: Mapping[str, str]) -> dict[str, Answer]:
         """Return the answers of a plain form, without those to questions that do not apply."""
         given: dict[str, Answer] = {}
-        for question in self.state.protocol.questions:
-            text = form.get(f"q-{question.name}", "")
-            is_due = all(given.get(name) == value for name, value in question.when.items())
-            if text and is_due:
-                given[question.name] = text if question.kind == "choice" or not text.isdecimal() else int(text)
+        for question in self.state.protocol.open_questions(given):
+            text = form.get(f"q-{question.name}", "").strip()
+            if text:
+                is_number = question.kind in {"scale", "problem_choice"} and text.isdecimal()
+                given[question.name] = int(text) if is_number else text
         return given
 
     def _warm_up(self, person: Person, value: object) -> dict[str, Any] | None:

@@ -235,8 +235,9 @@ let busy = Promise.resolve();
 const enqueue = (work) => { busy = busy.then(work).catch((error) => showError(`Not kept: ${error.message}. Do not close this page.`)); };
 
 const choose = (input) => {
-  input.checked = true;
-  answered(input, true);
+  const isBox = input.type === "checkbox";
+  input.checked = !(isBox && input.checked);
+  answered(input, !isBox);
 };
 // An answer by a key or the pointer sends where it is the last one. An arrow or a blank only chooses: those who go through
 // a scale by arrows have not decided yet.
@@ -250,7 +251,10 @@ const answered = (input, mayEnd) => {
   const shown = view.shownQuestions(form);
   const next = shown[shown.indexOf(field) + 1];
   // After an undo everything is answered: the digits go through the questions, and the last one sends.
+  const words = shown.find((one) => one.dataset.kind === "text");
   if (before && next) refresh(next.dataset.question);
+  // A text may stay empty, so that it is not known when it ends.
+  else if (words) words.querySelector("textarea").focus();
   else if (view.needsNote(form)) form.elements.note.focus();
   else enqueue(decide);
 };
@@ -296,7 +300,7 @@ document.addEventListener("click", (event) => {
   event.preventDefault();
   enqueue(actions[action]);
 });
-root.addEventListener("change", (event) => { if (event.target.matches("input[type=radio]") && event.target !== pointed) answered(event.target, false); });
+root.addEventListener("change", (event) => { if (event.target.matches("fieldset input") && event.target !== pointed) answered(event.target, false); });
 root.addEventListener("focusin", (event) => {
   const field = event.target.closest("fieldset[data-question]");
   if (field) refresh(field.dataset.question);

@@ -4,19 +4,28 @@ const { diff, visible } = globalThis.caretbenchDiff;
 
 export const formOf = (root) => root.querySelector("form.answers");
 
+const answerOf = (field) => {
+  if (field.dataset.kind === "text") return field.querySelector("textarea").value.trim() || undefined;
+  const values = [...field.querySelectorAll("input:checked")].map((input) => input.value);
+  if (!values.length) return undefined;
+  return ["choice", "several"].includes(field.dataset.kind) ? values.join("+") : Number(values[0]);
+};
+
 export const answersOf = (form) => {
   const answers = {};
-  for (const field of form.querySelectorAll("fieldset[data-question]")) {
-    const chosen = field.hidden ? null : field.querySelector("input:checked");
-    if (chosen) answers[field.dataset.question] = field.dataset.kind === "choice" ? chosen.value : Number(chosen.value);
+  for (const field of form.querySelectorAll("fieldset[data-question]:not([hidden])")) {
+    const answer = answerOf(field);
+    if (answer !== undefined) answers[field.dataset.question] = answer;
   }
   return answers;
 };
 
 export const setAnswers = (form, answers) => {
-  for (const [name, value] of Object.entries(answers)) {
-    const input = form.querySelector(`input[name="q-${CSS.escape(name)}"][value="${CSS.escape(String(value))}"]`);
-    if (input) input.checked = true;
+  for (const field of form.querySelectorAll("fieldset[data-question]")) {
+    const answer = answers[field.dataset.question] ?? "";
+    if (field.dataset.kind === "text") field.querySelector("textarea").value = answer;
+    const values = String(answer).split("+");
+    for (const input of field.querySelectorAll("input")) if (answer !== "") input.checked = values.includes(input.value);
   }
 };
 
@@ -28,15 +37,17 @@ export const refreshQuestions = (form, name) => {
   for (const field of form.querySelectorAll("fieldset[data-question]")) {
     const answers = answersOf(form);
     const wanted = field.dataset.when.split(" ").filter(Boolean).map((text) => text.split("="));
-    field.hidden = wanted.some(([other, value]) => String(answers[other]) !== value);
+    field.hidden = wanted.some(([other, value]) => !String(answers[other]).split("+").includes(value));
     field.classList.remove("active");
   }
   const shown = shownQuestions(form);
   for (const cell of form.querySelectorAll("td[data-yours]")) {
-    const chosen = shown.find((field) => field.dataset.question === cell.dataset.yours)?.querySelector("input:checked");
-    cell.textContent = chosen ? (chosen.closest("fieldset").dataset.kind === "scale" ? chosen.value : chosen.getAttribute("aria-label")) : "";
+    const field = shown.find((one) => one.dataset.question === cell.dataset.yours);
+    const chosen = field ? [...field.querySelectorAll("input:checked")] : [];
+    const words = chosen.map((input) => (field.dataset.kind === "scale" ? input.value : input.getAttribute("aria-label")));
+    cell.textContent = words.join("; ") || (field && answerOf(field)) || "";
   }
-  const open = shown.find((field) => !field.querySelector("input:checked")) || null;
+  const open = shown.find((field) => field.dataset.kind !== "text" && answerOf(field) === undefined) || null;
   (shown.find((field) => field.dataset.question === name) || open || shown[0]).classList.add("active");
   return open;
 };
