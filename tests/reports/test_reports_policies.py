@@ -12,7 +12,6 @@ from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.output.page import render_html
 from caretbench.reports.output.text_output import to_csv, to_markdown
 from caretbench.reports.results.paper_intervals import paper_interval_estimates, paper_table_layouts
-from caretbench.reports.results.post_processing import step_examples
 from caretbench.reports.results.run_settings import variant_titles
 from caretbench.reports.run_summary import breakdown_labels, summarise_run
 from caretbench.reports.sections import section_charts
@@ -137,16 +136,6 @@ def test_under_the_papers_profile_distances_are_cut_at_its_bounds_already() -> N
     assert [form.stratum for form in paper_table_layouts(tables_, {"language / reference_distance"})] == [
         "language / reference_distance"
     ]
-
-
-def test_the_steps_are_shown_on_an_answer_that_they_made_right() -> None:
-    found = step_examples(run())
-    assert [example.title for example in found] == ["m, devbench/python/c/1", "m, devbench/python/c/2"]
-    [infill, _] = found
-    assert [step.passed for step in infill.steps] == [None, None, False, True, True, None]
-    assert infill.steps[0].text.count("▮") == 1
-    page = render_html(summarise_run(run()), run(), samples=0)
-    assert "Post-processing step by step" in page
 
 
 def test_distances_are_cut_at_terciles_and_at_the_papers_bounds() -> None:

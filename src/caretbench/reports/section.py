@@ -8,7 +8,6 @@ from typing import Any, ClassVar, NamedTuple
 
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.report_source import ReportSource
-from caretbench.reports.results.post_processing import ShownStep
 from caretbench.reports.results.problem_lists import ExcludedProblems
 from caretbench.reports.summary import Column, Summary
 from caretbench.reports.tables import ReportTable
@@ -54,7 +53,6 @@ class PageBlock:
     folded: bool = False
     opened: bool = False
     filtered: bool = False
-    steps: Sequence[ShownStep] = ()
     lists: Sequence[ExcludedProblems] = ()
 
 

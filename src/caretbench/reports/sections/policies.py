@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from caretbench.reports.report_source import ReportSource
-from caretbench.reports.results.post_processing import STEPS, TITLE, best_of_three, step_examples
+from caretbench.reports.results.post_processing import STEPS, TITLE, best_of_three
 from caretbench.reports.section import Chart, PageBlock, PagePart, PageSource, Section, SectionPositions, groups
 from caretbench.reports.sections.errors import error_tables, error_titles
 from caretbench.reports.sections.rates import counted_problems, headline_field, main_table
@@ -22,8 +22,6 @@ from caretbench.reports.tables import (
     table_of,
     title_field,
 )
-
-_STEPS_ASIDE = "▮ marks the position of the answer; like Figures 6 and 7 of the paper"
 
 
 class PoliciesSection(Section):
@@ -42,7 +40,7 @@ class PoliciesSection(Section):
         return existing_tables([*(policies_table(summary, profile) for profile in profiles), best_of_table(summary)])
 
     def blocks(self, shown: PageSource) -> Sequence[PageBlock]:
-        """Return the tables, a chart for each model, examples of the steps, and details of further policies."""
+        """Return the tables, a chart for each model, and details of further policies."""
         summary = shown.summary
         found = super().blocks(shown)
         if not found:
@@ -51,14 +49,9 @@ class PoliciesSection(Section):
 
         drawn = policy_charts(summary.columns, summary.main).items()
         charts = [Chart(str(number), title, spec) for number, (title, spec) in enumerate(drawn)]
-        steps = [
-            PageBlock(title=example.title, steps=example.steps, folded=True, opened=not place)
-            for place, example in enumerate(step_examples(shown.run))
-        ]
-        heading = [PageBlock(title="Post-processing step by step", subtitle=_STEPS_ASIDE)] if steps else []
         further = list(_further(summary))
         details = PageBlock(title="Details of further policies", tables=further, level=4, folded=True)
-        return [*found, PageBlock(charts=charts), *heading, *steps, details]
+        return [*found, PageBlock(charts=charts), details]
 
 
 def _further(summary: Summary) -> Iterator[ReportTable]:
