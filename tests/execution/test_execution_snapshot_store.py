@@ -143,19 +143,18 @@ def test_bounds(store: SnapshotStore, project: Path, monkeypatch: pytest.MonkeyP
         store.add(project)
 
 
-def test_pruning_takes_what_is_not_used(store: SnapshotStore, project: Path) -> None:
+def test_removing_takes_the_contents_that_no_other_snapshot_has(store: SnapshotStore, project: Path) -> None:
     old = store.add(project)
     (project / "new.py").write_text("three = 3\n")
     (project / "a.py").unlink()
     new = store.add(project)
     os.utime(old.tree.parent / "manifest.json", (1, 1))
     assert [use.id for use in store.list()] == [old.id, new.id]
-    assert store.prune(unused_days=1) == 0  # its contents are all in use: b/again.py holds what a.py held
+    assert store.remove(old.id) == 0  # its contents are all in use: b/again.py holds what a.py held
     with pytest.raises(DataError, match="no snapshot"):
         store.get(old.id)
     assert store.verify(new.id) == []
-    os.utime(new.tree.parent / "manifest.json", (1, 1))
-    assert store.prune(unused_days=1) > 0
+    assert store.remove(new.id)
     assert store.list() == []
     assert not list((store.folder / "objects").glob("*/*"))
 

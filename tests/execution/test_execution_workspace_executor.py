@@ -420,17 +420,17 @@ def test_limits_follow_the_reference() -> None:
 # --- snapshots that are in use or damaged ---------------------------------------------------------------------
 
 
-def test_a_snapshot_in_use_is_not_pruned(place: Path, sandbox: Sandbox, cache: ResultCache) -> None:
+def test_a_snapshot_in_use_is_not_removed(place: Path, sandbox: Sandbox, cache: ResultCache) -> None:
     store = SnapshotStore(place / "pruned")
     kept = store.add(place / "project")
     workspace_runner = WorkspaceRunner(sandbox, store)
     executor = WorkspaceExecutor(1, workspace_runner=workspace_runner, cache=cache)
     results = executor.submit(request(kept, str(number), repeat=number) for number in range(3))
     next(results)
-    store.prune(unused_days=-1)
+    assert store.remove(kept.id) is None
     assert [result.status for result in results] == [Status.PASSED] * 2
     workspace_runner.close()
-    store.prune(unused_days=-1)
+    assert store.remove(kept.id)
     assert store.list() == []
 
 

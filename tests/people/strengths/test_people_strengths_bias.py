@@ -74,18 +74,6 @@ def test_a_planted_bias_is_claimed_in_every_form() -> None:
     assert float(lines[0]["value"]) == row.bias
 
 
-def test_problems_that_only_the_own_family_solves_are_listed() -> None:
-    run = run_of(FAVOUR)
-    bias = bias_of(run)
-    assert bias.only_own
-    rates = {(row["problem_id"], row["model"]): row["passed"] for row in run.frame.iter_rows(named=True)}
-    for one in bias.only_own:
-        assert one.models
-        assert {model for model in MODELS if rates[one.problem_id, model]} == set(one.models)
-        assert set(one.models) <= set(bias.models[one.family])
-    assert "Problems that only their generator" in to_markdown(summarise(run))
-
-
 def test_without_favour_nothing_is_claimed_and_the_smallest_bias_is_told() -> None:
     summary = summarise(run_of(Setting("none")))
     assert summary.generator_bias is not None

@@ -13,7 +13,6 @@ from caretbench.people.study_statistics.generator_bias import (
     bias_by_model,
     bias_families,
     own_family_bias,
-    solved_by_own_family_only,
 )
 
 BY_NAME = {setting.name: setting for setting in SETTINGS}
@@ -72,13 +71,6 @@ def test_a_third_family_has_its_own_row() -> None:
 def test_without_models_of_a_generators_family_there_is_nothing_to_compare() -> None:
     assert bias_families(answered([[1, 0]], "C", "AB", "11")) == []
     assert own_family_bias(answered([[1, 0]], "C", "AB", "11"), seed=0) is None
-
-
-def test_problems_that_only_the_own_family_solves() -> None:
-    rates = [[1, 0.4, 0, 0.6, 1], [0, 0, 1, 0.2, math.nan]]
-    data = answered(rates, "AB", "AAABA", "12345")
-    assert solved_by_own_family_only(data) == [0, 4]
-    assert solved_by_own_family_only(data, swapped=True) == [2]
 
 
 def shares(setting: Setting, runs: int) -> tuple[float, float]:

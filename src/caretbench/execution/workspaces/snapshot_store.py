@@ -306,18 +306,6 @@ class SnapshotStore:
         """Return the bytes of all contents; shared contents count once."""
         return sum(place.stat().st_size for place in (self.folder / "objects").glob("*/*"))
 
-    def prune(self, *, unused_days: float) -> int:
-        """Remove snapshots that are unused for ``unused_days`` and not locked, then unreferenced contents.
-
-        Return the freed bytes.
-        """
-        oldest = time.time() - unused_days * 86_400
-        with self._locked():
-            for use in self.list():
-                if use.used < oldest:
-                    self._remove(self._manifest(use.id))
-            return sum(map(_remove_unreferenced, (self.folder / "objects").glob("*/*")))
-
     def remove(self, identity: str) -> int | None:
         """Remove a snapshot and the contents that no other one has; return the freed bytes, None if it is locked."""
         manifest = self._manifest(identity)

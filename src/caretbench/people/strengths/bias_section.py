@@ -19,12 +19,11 @@ from caretbench.people.study_statistics.generator_bias import (
     bias_by_model,
     bias_families,
     own_family_bias,
-    solved_by_own_family_only,
 )
 from caretbench.problem import Problem
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.paired_models import ModelRates, model_rates
-from caretbench.reports.results.strengths import BiasRow, GeneratorBias, OwnFamilyProblem
+from caretbench.reports.results.strengths import BiasRow, GeneratorBias
 from caretbench.reports.section import Line, PageBlock, PagePart, PageSource, Section, SectionPositions
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import FieldValues, ReportTable, number_field, table_of, text_field
@@ -68,8 +67,6 @@ def generator_bias(source: ReportSource) -> GeneratorBias | None:
         by_model=tuple(
             _row(names[row], estimate) for row, estimate in sorted(bias_by_model(answered, seed=source.seed).items())
         ),
-        only_own=tuple(_own_problems(answered, problems, names)),
-        only_others=len(solved_by_own_family_only(answered, swapped=True)),
     )
 
 
@@ -111,23 +108,6 @@ def _row(name: str, estimate: BiasEstimate) -> BiasRow:
     )
 
 
-def _own_problems(
-    answered: AnsweredProblems, problems: Sequence[Problem], names: Sequence[str]
-) -> list[OwnFamilyProblem]:
-    return [
-        OwnFamilyProblem(
-            problem_id=problems[column].id,
-            family=answered.problem_families[column],
-            models=tuple(name for name, rate in zip(names, answered.rates[:, column], strict=True) if rate >= 0.5),
-        )
-        for column in solved_by_own_family_only(answered)
-    ]
-
-
-LISTED = 20
-"""Maximum number of listed problems that only their own family solves."""
-
-
 class GeneratorBiasSection(Section):
     """Section of generator bias: appears where problems have labels of two families of generators."""
 
@@ -143,11 +123,11 @@ class GeneratorBiasSection(Section):
         return [bias_sentence(summary.generator_bias)] if summary.generator_bias else []
 
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
-        """Return the table of biases, and the problems that only their own family solves."""
+        """Return the table of biases."""
         bias = summary.generator_bias
         if bias is None:
             return []
-        return [_bias_table(bias), *([_own_table(bias)] if bias.only_own else [])]
+        return [_bias_table(bias)]
 
     def lines(self, summary: Summary) -> Iterable[Line]:
         """Return the biases."""
@@ -228,17 +208,4 @@ def _fields(row: BiasRow) -> FieldValues:
         number_field(row.log_odds_p_value, p_text(row.log_odds_p_value)),
         number_field(row.smallest, None if row.smallest is None else f"{100 * row.smallest:.1f}"),
         text_field(row.verdict, "warning" if row.claimed else ""),
-    )
-
-
-def _own_table(bias: GeneratorBias) -> ReportTable:
-    # The number stands in the caption; a page of ids is not read.
-    shown = bias.only_own[:LISTED]
-    rows = [(one.problem_id, one.family, ", ".join(one.models)) for one in shown]
-    return table_of(
-        "Problems that only their generator's family solves",
-        ("Problem", "Family", "Solved by"),
-        rows,
-        f"{len(bias.only_own)} problems, of which {len(shown)} are listed. Only models of other families solve "
-        f"{bias.only_others}. Solved: a model passes at least half of its samples, and no sample of the others passes.",
     )

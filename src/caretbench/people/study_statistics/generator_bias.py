@@ -112,22 +112,6 @@ def bias_families(answered: AnsweredProblems) -> list[str]:
     return sorted(family for family in models & problems if models - {family} and problems - {family})
 
 
-def solved_by_own_family_only(answered: AnsweredProblems, *, swapped: bool = False) -> list[int]:
-    """Return the columns of the problems that only models of their own family solve, with a rate of at least 1/2.
-
-    No sample of another family's model passes. With ``swapped``: problems that only models of other families solve.
-    """
-    families = np.asarray(answered.model_families)
-    found = []
-    for column, family in enumerate(answered.problem_families):
-        rates, own = np.nan_to_num(answered.rates[:, column]), families == family
-        solving, failing = (rates[~own], rates[own]) if swapped else (rates[own], rates[~own])
-        # One passing sample of five may be luck, so the own family needs half of its samples, and the others none.
-        if len(solving) and len(failing) and solving.max() >= 0.5 and failing.max() == 0:
-            found.append(column)
-    return found
-
-
 def _family(answered: AnsweredProblems, family: str) -> _Side:
     """Return the gains of all models on a family's problems."""
     names = sorted(set(answered.problem_families))

@@ -112,21 +112,8 @@ class BiasRow(ReportValue):
         return "favours its own" if self.bias > 0 else "disfavours its own"
 
 
-class OwnFamilyProblem(ReportValue):
-    """Problem that only models of its generator's family solve."""
-
-    problem_id: str
-    family: str
-    models: tuple[str, ...]
-    """Models that pass it in at least half of their samples."""
-
-
 class GeneratorBias(ReportValue):
-    """Generator bias of a run.
-
-    ``problems`` and ``models`` are numbers by family. ``only_others`` is the number of problems that only models of
-    other families solve, to compare with the number of ``only_own``.
-    """
+    """Generator bias of a run; ``problems`` and ``models`` are numbers by family."""
 
     problems: Mapping[str, int]
     models: Mapping[str, tuple[str, ...]]
@@ -135,5 +122,3 @@ class GeneratorBias(ReportValue):
     overall: BiasRow
     families: tuple[BiasRow, ...] = ()
     by_model: tuple[BiasRow, ...] = ()
-    only_own: tuple[OwnFamilyProblem, ...] = ()
-    only_others: int = 0

@@ -149,7 +149,6 @@ class ResponseCache:
 API_URL: Final = "https://api.github.com"
 JSON_MEDIA_TYPE: Final = "application/vnd.github+json"
 DIFF_MEDIA_TYPE: Final = "application/vnd.github.diff"
-RAW_MEDIA_TYPE: Final = "application/vnd.github.raw+json"
 API_ENVIRONMENT_VARIABLE: Final = "GITHUB_API_URL"
 TOKEN_ENVIRONMENT_VARIABLE: Final = "GITHUB_TOKEN"  # noqa: S105  # the name of a variable
 # Without a version GitHub returns the newest form, which may change while mining runs.
@@ -219,21 +218,13 @@ class GithubClient:
         Raises:
             UnavailableError, DataError: as for :meth:`get_json`.
         """
-        for rows in self.get_values(path):
-            if not isinstance(rows, list):
-                raise DataError(f"{self._describe(path)}: expected a list, found {type(rows).__name__}")
-            yield rows
-
-    def get_values(self, path: str) -> Iterator[Any]:
-        """Yield the JSON values of the pages at a path, following ``Link`` headers.
-
-        Raises:
-            UnavailableError, DataError: as for :meth:`get_json`.
-        """
         url: str | None = self._base + path
         while url is not None:
             cached_response = self._request(url, JSON_MEDIA_TYPE, json.loads)
-            yield json.loads(cached_response.body)
+            rows = json.loads(cached_response.body)
+            if not isinstance(rows, list):
+                raise DataError(f"{self._describe(path)}: expected a list, found {type(rows).__name__}")
+            yield rows
             url = cached_response.next_url
 
     def get_diff(self, path: str) -> str:
@@ -243,14 +234,6 @@ class GithubClient:
             UnavailableError, DataError: as for :meth:`get_json`.
         """
         return self._request(self._base + path, DIFF_MEDIA_TYPE, lambda text: text).body
-
-    def get_text(self, path: str) -> str:
-        """Return the content of a file, for example of a README, as text.
-
-        Raises:
-            UnavailableError, DataError: as for :meth:`get_json`.
-        """
-        return self._request(self._base + path, RAW_MEDIA_TYPE, lambda text: text).body
 
     # --- one request --------------------------------------------------------------------------------------------
 
