@@ -11,13 +11,16 @@ from typing import Any
 from caretbench.judging.aggregation import GraderKey, TextKey, TextScores, controls_in_order, repeat_spread, separation
 from caretbench.judging.answers import answer_key
 from caretbench.judging.controls import CONTROLS, EMPTY, OTHER, REFERENCE, control_totals
-from caretbench.metrics.agreement.item_statistic import ItemEstimate
+from caretbench.metrics.agreement.coefficients import alpha_of_people
+from caretbench.metrics.agreement.item_statistic import MINIMUM_ITEMS, item_estimate
+from caretbench.metrics.agreement.replacement_test import replacement_test
+from caretbench.metrics.correlation import mean_difference_statistic, pearson_statistic, spearman_statistic
 from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean
 from caretbench.problem import Judgement, Problem
 from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.judged.scores import ControlNumbers, GraderHumanAgreement, GraderNumbers
 from caretbench.reports.judged.trust import Acceptance, Calibration, ControlRating, acceptance_of, is_control_correct
-from caretbench.runs.judging.ratings import HumanRating, human_agreement
+from caretbench.runs.judging.ratings import HumanRating
 
 _DECIDING = (REFERENCE, OTHER, EMPTY)
 
@@ -83,19 +86,27 @@ def grader_human_agreement(
 ) -> Iterator[GraderHumanAgreement]:
     """Yield the agreement of each grader with people; graders with fewer than three common texts are skipped."""
     for title, judged in graders.items():
-        found = human_agreement(rows, judged)
-        if found is not None:
-            yield GraderHumanAgreement(
-                grader=title, texts=found.texts, raters=found.raters, pearson=found.pearson.value,
-                spearman=found.spearman.value, mean_difference=found.mean_difference.value or 0.0, alpha=found.alpha,
-                spearman_interval=_bounds(found.spearman), simulated=found.simulated,
-                winning_rate=found.replacement.winning_rate, passes=found.replacement.passes,
-                reason=found.replacement.reason,
-            )  # fmt: skip
-
-
-def _bounds(estimate: ItemEstimate) -> tuple[float, float] | None:
-    return None if estimate.low is None or estimate.high is None else (estimate.low, estimate.high)
+        by_text: dict[TextKey, dict[str, float]] = defaultdict(dict)
+        by_person: dict[str, dict[TextKey, float]] = defaultdict(dict)
+        for row in rows:
+            text = (row.problem_id, row.answer)
+            if row.total is not None and text in judged:
+                by_text[text][row.rater] = by_person[row.rater][text] = row.total
+        if len(by_text) < MINIMUM_ITEMS:
+            continue
+        texts = sorted(by_text)
+        people = [math.fsum(by_text[text].values()) / len(by_text[text]) for text in texts]
+        judge = [judged[text] for text in texts]
+        spearman = item_estimate(spearman_statistic(judge, people))
+        replacement = replacement_test({text: judged[text] for text in texts}, by_person)
+        yield GraderHumanAgreement(
+            grader=title, texts=len(texts), raters=len(by_person), pearson=pearson_statistic(judge, people).estimate,
+            spearman=spearman.value, mean_difference=mean_difference_statistic(judge, people).estimate or 0.0,
+            alpha=alpha_of_people(by_text),
+            spearman_interval=None if spearman.low is None or spearman.high is None else (spearman.low, spearman.high),
+            simulated=any(row.simulated for row in rows), winning_rate=replacement.winning_rate,
+            passes=replacement.passes, reason=replacement.reason,
+        )  # fmt: skip
 
 
 def grader_numbers(

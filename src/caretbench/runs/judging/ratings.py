@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 from pydantic import Field
 
 from caretbench.files import DataError, read_rows
-from caretbench.judging.aggregation import TextKey
 from caretbench.judging.criteria import Criterion
 from caretbench.judging.prompting import question_text
-from caretbench.metrics.agreement.coefficients import alpha_of_people
-from caretbench.metrics.agreement.item_statistic import MINIMUM_ITEMS, ItemEstimate, item_estimate
-from caretbench.metrics.agreement.replacement_test import ReplacementTest, replacement_test
-from caretbench.metrics.correlation import mean_difference_statistic, pearson_statistic, spearman_statistic
 from caretbench.problem import Caret, Problem, Row
 from caretbench.runs.request_stage import StageCounts
 from caretbench.runs.run_folder import RunFolder
@@ -54,25 +48,6 @@ class HumanRating(Row):
         """Sum of the scores; None if a score is missing. Rounded, so that equal sums have equal ranks."""
         scores = [value for value in self.values.values() if value is not None]
         return round(math.fsum(scores), 9) if scores and len(scores) == len(self.values) else None
-
-
-class HumanAgreement(NamedTuple):
-    """Agreement of a judge with people on the texts that both rated: totals, for people the mean over raters.
-
-    The coefficients have intervals over texts. ``alpha`` is Krippendorff's (ordinal) among the people themselves, where
-    several rated the same texts.
-    """
-
-    texts: int
-    raters: int
-    pearson: ItemEstimate
-    spearman: ItemEstimate
-    mean_difference: ItemEstimate
-    """Judge minus people."""
-    alpha: float | None
-    simulated: bool
-    replacement: ReplacementTest
-    """Test whether the judge may take the place of one of the people."""
 
 
 def read_ratings(folder: RunFolder) -> list[HumanRating]:
@@ -120,33 +95,6 @@ def ratings_of_criterion(rows: Iterable[HumanRating], criterion: str) -> list[Hu
     about = [row for row in rows if row.criterion in {"", criterion}]
     # Ratings of a test's program must never be mixed with those of people.
     return [row for row in about if not row.simulated] or about
-
-
-def human_agreement(rows: Sequence[HumanRating], judged: Mapping[TextKey, float]) -> HumanAgreement | None:
-    """Return the agreement of a judge's totals with people's; None with fewer than three common texts."""
-    by_text: dict[TextKey, dict[str, float]] = defaultdict(dict)
-    for row in rows:
-        if row.total is not None and (row.problem_id, row.answer) in judged:
-            by_text[row.problem_id, row.answer][row.rater] = row.total
-    if len(by_text) < MINIMUM_ITEMS:
-        return None
-    texts = sorted(by_text)
-    people = [math.fsum(by_text[text].values()) / len(by_text[text]) for text in texts]
-    judge = [judged[text] for text in texts]
-    by_person: dict[str, dict[TextKey, float]] = defaultdict(dict)
-    for text, given in by_text.items():
-        for rater, total in given.items():
-            by_person[rater][text] = total
-    return HumanAgreement(
-        texts=len(texts),
-        raters=len({rater for given in by_text.values() for rater in given}),
-        pearson=item_estimate(pearson_statistic(judge, people)),
-        spearman=item_estimate(spearman_statistic(judge, people)),
-        mean_difference=item_estimate(mean_difference_statistic(judge, people)),
-        alpha=alpha_of_people(by_text),
-        simulated=any(row.simulated for row in rows),
-        replacement=replacement_test({text: judged[text] for text in texts}, by_person),
-    )
 
 
 # What a judge leaves out is not drawn at random.
