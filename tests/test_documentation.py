@@ -18,7 +18,6 @@ from caretbench.execution.scan.tamper import FLAGS
 from caretbench.extraction.policies import policy_names
 from caretbench.inspect.providers.server_probe import ServerFindings
 from caretbench.languages import language, languages
-from caretbench.people.releases.datasheet import Datasheet, GenerationFigures, PartFigures, ReviewFigures
 from caretbench.people.releases.release_files import ReleasedText
 from caretbench.problem import Completion, Judgement, Latency, MissingSample, Problem, Score, Usage
 from caretbench.runs.judging.ratings import HumanRating
@@ -148,7 +147,7 @@ def section(page: Path, heading: str) -> str:
         ("## judgements.jsonl", (Judgement,)),
         ("## judge_errors.jsonl", (MissingJudgement,)),
         ("## human_ratings.jsonl", (HumanRating,)),
-        ("## Files of a release", (ReleasedText, Datasheet, PartFigures, GenerationFigures, ReviewFigures)),
+        ("## Files of a release", (ReleasedText,)),
         ("## scores.jsonl", (Score,)),
         ("## validity.jsonl", (Validity,)),
     ],
