@@ -38,12 +38,15 @@ def test_an_old_layout_is_found_and_its_jars_and_resources_are(tmp_path: Path) -
         "Tests/com/a/sample.txt": "",
         "Samples/com/s/Main.java": java("com.s", "com.a.Reader"),
         "lib/hamcrest.jar": "",
+        "lib/junit-3.8.1.jar": "",
+        "lib/junit-toolbox.jar": "",
+        "more/a.jar": "",
     }
     project = snapshot(tmp_path, files)
     found, lacking = detect_command(project, ["java"])
     assert found is not None, lacking
     assert found.command == "/caretbench/java/test --sources Source Tests --junit"
-    assert found.environment == {"CLASSPATH": "lib/*:.deps/*", "RESOURCES": "Tests"}
+    assert found.environment == {"CLASSPATH": "lib/junit-toolbox.jar:more/*:.deps/*", "RESOURCES": "Tests"}
 
 
 def test_static_imports_and_default_packages_lead_to_their_folders(tmp_path: Path) -> None:

@@ -126,12 +126,25 @@ def _resources(snapshot: Snapshot, folders: Iterable[str]) -> tuple[str, ...]:
 
 
 def _jars(snapshot: Snapshot, sources: Iterable[str]) -> tuple[str, ...]:
-    """Return the folders with jars outside source folders; what a setup installs is the last."""
-    folders = {str(PurePosixPath(path).parent) for path in snapshot.entries if path.endswith(".jar")} | {JARS_FOLDER}
-    own = [folder for folder in folders if not any(PurePosixPath(folder).is_relative_to(one) for one in sources)]
-    return tuple(f"{folder}/*" for folder in sorted(own, key=lambda folder: (folder == JARS_FOLDER, folder)))
+    """Return the folders with jars outside source folders; what a setup installs is the last.
+
+    Of a folder with a JUnit of its own the other jars are named: an old one would come before that of the bundle.
+    """
+    listed: dict[str, list[str]] = {JARS_FOLDER: []}
+    for path in sorted(path for path in snapshot.entries if path.endswith(".jar")):
+        listed.setdefault(str(PurePosixPath(path).parent), []).append(path)
+    found = []
+    for folder in sorted(listed, key=lambda folder: (folder == JARS_FOLDER, folder)):
+        if any(PurePosixPath(folder).is_relative_to(one) for one in sources):
+            continue
+        others = [path for path in listed[folder] if not _OF_BUNDLE.fullmatch(PurePosixPath(path).name)]
+        has_own = folder != JARS_FOLDER and len(others) < len(listed[folder])
+        found += others if has_own else [f"{folder}/*"]
+    return tuple(found)
 
 
+_OF_BUNDLE: Final = re.compile(r"(?:junit(?:-dep)?|hamcrest(?:-(?:all|core|library))?)[-_]?[\d.]*\.jar")
+"""Jar of JUnit 3 or 4, or of what it needs; the bundle has newer ones, which run the same tests."""
 REPOSITORY: Final = Path("/usr/share/maven-repo")
 _MAVEN: Final = "mvn -q -B dependency:copy-dependencies -DoutputDirectory={folder} -DexcludeGroupIds={groups}"
 # A set-up has to create a file; without one it counts as failed.
