@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from caretbench.suites.c3bench.build.scale_middles import ScaleMiddle, proposed_middles, rejects_wrong_answers
-from caretbench.suites.c3bench.scale.scale_types import BLOCK_NODES, ScaleSpecification, instruction_table
+from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification, instruction_table
 
 
 def scale_middles(text: str, language: str) -> list[ScaleMiddle]:
@@ -31,11 +31,16 @@ def _fields(kind: str, words: Mapping[str, str]) -> dict[str, Any]:
     if kind in {"body", "free_body"}:
         fields["header_in_prefix"] = True
     if "node" in words:
-        fields["node"] = next((name for name, text in table.nodes.items() if text == words["node"]), words["node"])
+        fields["node"] = next(name for name, text in _node_names() if text == words["node"])
     if "n" in words:
         fields["n"] = int(words["n"])
         fields["unit"] = next(name for name, texts in table.units.items() if words["unit"] in texts)
     return fields
+
+
+def _node_names() -> list[tuple[str, str]]:
+    table = instruction_table()
+    return [pair for names in (table.nodes, *table.in_language.values()) for pair in names.items()]
 
 
 @cache
@@ -48,7 +53,7 @@ def _all_patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
     units = "|".join(re.escape(text) for texts in table.units.values() for text in texts)
     # Wordings state the unit in words, and names of nodes as the language writes them; both must be read back to the
     # same specification.
-    names = sorted(BLOCK_NODES) + [re.escape(text) for text in table.nodes.values()]
+    names = [re.escape(text) for _, text in _node_names()]
     words = {"node": f"(?P<node>{'|'.join(names)})", "lines": rf"(?P<n>\d+) (?P<unit>{units})"}
     for kind, wordings in table.wordings.items():
         for wording in wordings:

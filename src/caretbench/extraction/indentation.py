@@ -53,6 +53,12 @@ def _in_unit(line: str, unit: str) -> str:
     return margin.replace("\t", unit) + line[len(margin) :]
 
 
+def in_shown_unit(text: str, surroundings: Surroundings) -> str:
+    """Return a text whose lines are indented by blanks or tabs as the shown program's are."""
+    unit = _unit(surroundings.before + surroundings.after)
+    return "\n".join(_in_unit(line, unit) for line in text.split("\n"))
+
+
 def _shifted(line: str, by: int, unit: str) -> str:
     return line if not line.strip() else unit[0] * max(0, margin_of(line) + by) + line.lstrip(" \t")
 

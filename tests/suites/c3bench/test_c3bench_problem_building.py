@@ -15,17 +15,16 @@ from tests.support.scale_instructions import scale_middles, stated_specification
 
 OURS = Provenance(source="written for this test")
 TEXT = '''def largest(values):
-    """Return the largest even number, and how many there are."""
-    best = 0
-    count = 0
+    """Return the sum of the even numbers, at least 9."""
+    total = 0
     for value in values:
         if value % 2 == 0:
-            count += 1
-            if value > best:
-                best = value
-    return best, count
+            total += value
+    if total > 9:
+        return total
+    return 9
 '''
-TEST = "def check(candidate):\n    assert candidate([1, 2, 8, 3]) == (8, 2)\n    assert candidate([]) == (0, 0)\n"
+TEST = "def check(candidate):\n    assert candidate([1, 2, 8, 3]) == 10\n    assert candidate([]) == 9\n"
 FUNCTION = CheckedFunction("ours/0", "largest", TEXT, TEST, OURS)
 
 

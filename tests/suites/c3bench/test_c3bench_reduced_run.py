@@ -14,9 +14,7 @@ from caretbench.suites import load_suite
 from caretbench.suites.c3bench.measures import failed_predicates
 
 PROBLEM = next(
-    one
-    for one in load_suite("c3bench").load("starter").problems
-    if one.id == "icc/functions/readings/count_above/116-210/for_to_while"
+    one for one in load_suite("c3bench").load("starter").problems if one.id == "icc/written/primes-below/hand-1"
 )
 
 

@@ -12,25 +12,29 @@ import pytest
 from caretbench.problem import Provenance
 from caretbench.suites.c3bench.build.build_folder import ImplementationContext, SourceText
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
-from caretbench.suites.c3bench.build.implementation_contexts import LINE_SHARE, implementation_middles
+from caretbench.suites.c3bench.build.implementation_contexts import LINE_SHARE, LINES, implementation_middles
 from caretbench.suites.c3bench.build.scale_middles import chosen_middles, rejects_wrong_answers, scale_candidates
 from caretbench.suites.c3bench.implementations.equivalents import equivalent_contexts
 
 OURS = Provenance(source="written for this test")
 TEXT = '''def table(values):
-    """Return the even values, the odd ones and the sum of all, in this order; nothing is changed."""
+    """Return the even values, the odd ones and the sum of all, with its size: large or small."""
     even = []
-    for value in values:
-        if value % 2 == 0:
-            even.append(value)
+    for one in values:
+        if one % 2 == 0:
+            even.append(one)
     odd = []
-    for value in values:
-        if value % 2 == 1:
-            odd.append(value)
+    for other in values:
+        if other % 2 == 1:
+            odd.append(other)
     total = 0
-    for value in values:
-        total += value
-    return even, odd, total
+    for each in values:
+        total += each
+    if total > 1:
+        size = "large"
+    else:
+        size = "small"
+    return even, odd, total, size
 '''
 FUNCTION = CheckedFunction("ours/table", "table", TEXT, "def check(candidate):\n    assert candidate([])\n", OURS)
 SCRIPT = "".join(
@@ -117,8 +121,8 @@ def test_the_first_middle_has_the_preferred_unit_and_the_most_implementations() 
         assert by_unit.setdefault(chosen.extraction, chosen) == chosen
         assert implementation_middles(FUNCTION, 99.0, 99, seed)[0][0] == chosen
     assert set(by_unit) == {"node", "lines"}
-    most = max(len(one.equivalents) for one in CACHED_CONTEXTS(TEXT, "table", math.inf))
-    assert max(len(one.equivalents) for one in by_unit.values()) == most
+    runs = [one for one in CACHED_CONTEXTS(TEXT, "table", math.inf) if TEXT.count("\n", one.start, one.end) in LINES]
+    assert len(by_unit["lines"].equivalents) == max(len(one.equivalents) for one in runs) == 2
 
 
 def test_three_of_ten_functions_prefer_a_run_of_lines() -> None:

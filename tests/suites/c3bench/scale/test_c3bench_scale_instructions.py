@@ -51,6 +51,14 @@ def test_other_texts_state_nothing(text: str) -> None:
 
 def test_the_unit_is_named() -> None:
     [first, *_] = scale_instructions(ScaleSpecification(kind="lines", n=3))
-    assert first == "Write exactly 3 lines of code, not counting blank and comment lines."
+    assert first == "Write exactly 3 lines of code (not counting blank and comment lines)."
     [first, *_] = scale_instructions(ScaleSpecification(kind="lines", n=1, unit="statement"))
-    assert first == "Write exactly 1 statement."
+    assert first == "Write exactly 1 statement (one with a block counts once)."
+
+
+def test_a_function_of_java_is_a_method() -> None:
+    found = [
+        scale_instructions(ScaleSpecification(language=language, kind="block", node="function"))[0]
+        for language in ("python", "java")
+    ]
+    assert found == ["Write only one function.", "Write only one method."]

@@ -20,6 +20,7 @@ from caretbench.problem import Row
 from caretbench.suites.base import case_fields
 from caretbench.suites.c3bench.build.build_folder import Extraction, ImplementationContext, Reject
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
+from caretbench.suites.c3bench.build.hidden_facts import hidden_fact
 from caretbench.suites.c3bench.implementations.equivalents import Equivalent, EquivalentContext, equivalent_contexts
 from caretbench.suites.c3bench.implementations.quality import agreement_fault, agreement_program, quality_reject
 from caretbench.syntax.parser import python_module
@@ -50,7 +51,7 @@ def implementation_middles(
         return [], [_reject(function.id, "no_rewrite", "no middle with an equivalent implementation")]
     rejects = []
     usable: list[ImplementationContext] = []
-    long = odd = 0
+    long = odd = hidden = 0
     for one in found:
         length = one.end - one.start
         kind = _extraction(function, one)
@@ -58,12 +59,18 @@ def implementation_middles(
             long += 1
         elif kind is None:
             odd += 1
+        elif hidden_fact(
+            function.text[: one.start], function.text[one.start : one.end], function.text[one.end :], "python"
+        ):
+            hidden += 1
         else:
             usable.append(ImplementationContext(function, one.start, one.end, kind, one.equivalents))
     if long:
         rejects.append(_reject(function.id, "long", f"longer than {max_share:.0%} of the text around it", long))
     if odd:
         rejects.append(_reject(function.id, "no_unit", "neither a node nor a run of 3 to 5 lines", odd))
+    if hidden:
+        rejects.append(_reject(function.id, "hidden", "a name, text or number of it is not shown", hidden))
     chosen = _chosen(usable, per_function, _prefers_lines(function.id, seed))
     if len(chosen) < len(usable):
         detail = f"overlaps another middle, or the function has {per_function} already"

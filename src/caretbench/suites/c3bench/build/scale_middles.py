@@ -13,11 +13,12 @@ from typing import NamedTuple
 from caretbench.languages import language_of_grammar
 from caretbench.suites.c3bench.build.balance import balanced_choice
 from caretbench.suites.c3bench.build.build_folder import Reject, SourceText
+from caretbench.suites.c3bench.build.hidden_facts import hidden_fact
 from caretbench.suites.c3bench.build.implementation_contexts import LINE_SHARE
 from caretbench.suites.c3bench.scale.answer_checks import count_in_unit
 from caretbench.suites.c3bench.scale.node_spans import node_spans
 from caretbench.suites.c3bench.scale.python_statements import python_statements
-from caretbench.suites.c3bench.scale.scale_types import NODE_CLASSES, Level, ScaleSpecification
+from caretbench.suites.c3bench.scale.scale_types import NODE_CLASSES, Level, LineUnit, ScaleSpecification
 from caretbench.suites.c3bench.scale.statements import (
     CodeStatement,
     ParsedFile,
@@ -212,7 +213,11 @@ def _run(
     view: StatementView, span: tuple[int, int], statements: list[CodeStatement], parsed: ParsedFile
 ) -> Iterator[ScaleMiddle]:
     first, last = (len(encode(view.text[:position])) for position in span)
-    for unit in ("code_line", "physical_line", "statement"):
+    # Nobody counts blank lines, and a method is no statement to a reader.
+    units: tuple[LineUnit, ...] = ("code_line", "statement")
+    if any(one.kind in ("function", "class") for one in statements):
+        units = ("code_line",)
+    for unit in units:
         count = len(statements)
         if unit != "statement":
             count = count_in_unit(view, span, unit, lambda: parsed._replace(start=first, end=last))
@@ -286,7 +291,10 @@ def scale_candidates(
                 # A Java file of 170 lines has hundreds of middles, each tried against seven answers.
                 counts["not_tried", f"the file has {per_file} already"] = len(queue) - position
                 break
-            if rejects_wrong_answers(file.text, one.middle, tested=bool(file.checks)):
+            start, end = one.middle.start, one.middle.end
+            if hidden := hidden_fact(file.text[:start], file.text[start:end], file.text[end:], file.language):
+                counts["hidden", f"not shown: {hidden}"] += 1
+            elif rejects_wrong_answers(file.text, one.middle, tested=bool(file.checks)):
                 kept.append(one)
             else:
                 counts["accepts_wrong", "the specification fails the reference, or accepts a wrong answer"] += 1

@@ -208,7 +208,7 @@ def comprehension_to_filter_and_map(middle: PythonMiddle) -> Iterator[Rewritten]
             continue
         mapped = items if is_same else f"map(lambda {name}: {text_of(element)}, {items})"
         lead = "return" if isinstance(statement, ast.Return) else f"{text_of(statement.targets)} ="
-        words = {"name": "filter" if generator.ifs else "map"}
+        words = {"function": "filter" if generator.ifs else "map"}
         yield Rewritten(middle.replaced(index, index + 1, f"{lead} list({mapped})"), words)
 
 
@@ -226,7 +226,7 @@ def loop_to_any_or_all(middle: PythonMiddle) -> Iterator[Rewritten]:
         heads, test, _ = found
         clauses = " ".join(heads)
         text = f"return all(not ({test}) {clauses})" if otherwise else f"return any({test} {clauses})"
-        yield Rewritten(middle.replaced(index, index + 2, text), {"name": "all" if otherwise else "any"})
+        yield Rewritten(middle.replaced(index, index + 2, text), {"function": "all" if otherwise else "any"})
 
 
 def _search(statement: ast.stmt) -> tuple[Sequence[str], str, bool] | None:

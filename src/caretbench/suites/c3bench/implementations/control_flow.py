@@ -1,4 +1,4 @@
-"""Rewrites of branches: returns, guard clauses, chains, conditional expressions, checks and handlers."""
+"""Rewrites of branches (returns, guard clauses, chains, conditional expressions, handlers), comprehensions and keys."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from caretbench.suites.c3bench.implementations.features import always_returns
-from caretbench.suites.c3bench.implementations.rewrite import PythonMiddle, Rewritten, contains, rewrite, text_of
+from caretbench.suites.c3bench.implementations.rewrite import (
+    PythonMiddle,
+    Rewritten,
+    contains,
+    loaded,
+    rewrite,
+    stored,
+    text_of,
+)
 
 
 @rewrite
@@ -167,26 +175,101 @@ def check_to_handler(middle: PythonMiddle) -> Iterator[Rewritten]:
 
 
 @rewrite
-def flag_and_break(middle: PythonMiddle) -> Iterator[Rewritten]:
-    """A return of a constant from a loop, and another after it → a flag and ``break``."""
+def chain_to_dictionary(middle: PythonMiddle) -> Iterator[Rewritten]:
+    """A chain of comparisons with constants that assigns or returns constants → a dictionary."""
+    for index, statement in enumerate(middle.statements):
+        chain = chain_of(statement)
+        if chain is None or middle.fresh("table") is None:
+            continue
+        subject, cases, other = chain
+        values = [_constant(body) for _, body in cases]
+        default = _constant(other)
+        if default is None or None in values or len({value[0] for value in values if value} | {default[0]}) != 1:
+            continue
+        entries = ", ".join(
+            f"{text_of(key)}: {value[1]}" for (key, _), value in zip(cases, values, strict=True) if value
+        )
+        text = f"table = {{{entries}}}\n{default[0]} table.get({subject.id}, {default[1]})"
+        yield Rewritten(middle.replaced(index, index + 1, text))
+
+
+def _constant(body: Sequence[ast.stmt]) -> tuple[str, str] | None:
+    match body:
+        case [ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant() as value)]:
+            return f"{name} =", text_of(value)
+        case [ast.Return(value=ast.Constant() as value)]:
+            return "return", text_of(value)
+        case _:
+            return None
+
+
+@rewrite
+def key_function(middle: PythonMiddle) -> Iterator[Rewritten]:
+    """A ``key`` given as a lambda → a named function."""
+    for index, statement in enumerate(middle.statements):
+        if not isinstance(statement, ast.Assign | ast.Return | ast.Expr) or middle.fresh("sort_key") is None:
+            continue
+        for node in ast.walk(statement):
+            if isinstance(node, ast.keyword) and node.arg == "key" and isinstance(node.value, ast.Lambda):
+                function = f"def sort_key({text_of(node.value.args)}):\n    return {text_of(node.value.body)}"
+                text = text_of(statement).replace(text_of(node.value), "sort_key", 1)
+                yield Rewritten(middle.replaced(index, index + 1, f"{function}\n{text}"))
+                break
+
+
+@rewrite
+def loop_to_comprehension(middle: PythonMiddle) -> Iterator[Rewritten]:
+    """Append in a loop → a list comprehension."""
     for index, (first, second) in enumerate(pairwise(middle.statements)):
         match first, second:
             case (
-                ast.For(
-                    body=[
-                        *before,
-                        ast.If(test=test, body=[ast.Return(value=ast.Constant(value=bool() as found))], orelse=[]),
-                    ],
-                    orelse=[],
-                ) as loop,
-                ast.Return(value=ast.Constant(value=bool() as otherwise)),
-            ) if found is not otherwise and not contains(before, ast.Return):
-                flag = middle.fresh("decided")
+                ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=[])),
+                ast.For(target=target, iter=items, body=[inner], orelse=[]),
+            ):
+                condition, element = _appended(inner, name)
+                outside = middle.read_outside([second])
+                if element is None or name in loaded([items, element]) or stored(target) & outside:
+                    continue
+                suffix = f" if {text_of(condition)}" if condition else ""
+                text = f"{name} = [{text_of(element)} for {text_of(target)} in {text_of(items)}{suffix}]"
+                yield Rewritten(middle.replaced(index, index + 2, text), {"name": name})
+
+
+def _appended(statement: ast.stmt, name: str) -> tuple[ast.expr | None, ast.expr | None]:
+    """Return condition and element of a statement that appends to a list; the element is None if it does not."""
+    match statement:
+        case ast.If(test=test, body=[inner], orelse=[]):
+            _, element = _appended(inner, name)
+            return (None, None) if isinstance(inner, ast.If) or name in loaded(test) else (test, element)
+        case ast.Expr(
+            value=ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr="append"), args=[element], keywords=[])
+        ) if owner == name:
+            return None, element
+        case _:
+            return None, None
+
+
+@rewrite
+def comprehension_to_loop(middle: PythonMiddle) -> Iterator[Rewritten]:
+    """A list comprehension that is assigned or returned → a loop that appends."""
+    for index, statement in enumerate(middle.statements):
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp() as value):
+                returned = ""
+            case ast.Return(value=ast.ListComp() as value):
+                name, returned = middle.fresh("collected") or "", "\nreturn collected"
             case _:
                 continue
-        if flag is None:
+        if not name or name in loaded(value) or stored(value) & (middle.read_outside([statement]) | middle.parameters):
             continue
-        head = f"{flag} = {otherwise}\nfor {text_of(loop.target)} in {text_of(loop.iter)}:\n"
-        lines = f"{text_of(before, 1)}\n" if before else ""
-        text = f"{head}{lines}    if {text_of(test)}:\n        {flag} = {found}\n        break\nreturn {flag}"
-        yield Rewritten(middle.replaced(index, index + 2, text))
+        if any(one.is_async for one in value.generators):
+            continue
+        lines, margin = [f"{name} = []"], 0
+        for generator in value.generators:
+            lines.append("    " * margin + f"for {text_of(generator.target)} in {text_of(generator.iter)}:")
+            margin += 1
+            for test in generator.ifs:
+                lines.append("    " * margin + f"if {text_of(test)}:")
+                margin += 1
+        lines.append("    " * margin + f"{name}.append({text_of(value.elt)})")
+        yield Rewritten(middle.replaced(index, index + 1, "\n".join(lines) + returned))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures, features_of_text
+from caretbench.suites.c3bench.implementations.features import ANY_NAME, FeatureRule, FoundFeatures, features_of_text
 from caretbench.suites.c3bench.implementations.rewrite import (
     Category,
     PythonMiddle,
@@ -125,12 +126,23 @@ def _equivalent(name: str, entry: RewriteEntry, made: Rewritten, text: str, span
     lines = [margin + line if line else line for line in _laid_out(made.statements).split("\n")]
     if max(map(len, lines)) > MAX_LINE:
         return None
-    rule = rule_of(entry, made.words)
+    words, instructions = shown_wordings(entry, made.words, text[:start] + text[end:])
+    rule = rule_of(entry, words)
     own = "\n".join(lines) + "\n"
     found = features_of_text(text[:start] + own + text[end:], start, start + len(own))
     if found is None or not rule.holds(found):
         return None
-    return Equivalent(own, name, entry.category, rule, _filled(entry.instructions, made.words), found)
+    return Equivalent(own, name, entry.category, rule, _filled(instructions, words), found)
+
+
+def shown_wordings(
+    entry: RewriteEntry, words: Mapping[str, str], shown: str
+) -> tuple[Mapping[str, str], Sequence[str]]:
+    """Return the words of a rewrite, and its wordings that fit to what is shown: a hidden name is not named."""
+    named = [one for one in entry.instructions if "{name}" in one]
+    if named and re.search(rf"\b{words['name']}\b", shown):
+        return words, named
+    return {**words, "name": ANY_NAME}, [one for one in entry.instructions if one not in named]
 
 
 def rule_of(entry: RewriteEntry, words: Mapping[str, str]) -> FeatureRule:

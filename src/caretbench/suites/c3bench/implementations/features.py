@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from caretbench.syntax.parser import PythonPositions, python_module
 
+ANY_NAME = "*"
+"""Name in ``bound:NAME:FEATURE`` and ``matches:NAME`` that stands for any."""
 _DISPLAYS: dict[type[ast.AST], str] = {
     ast.Dict: "dict", ast.DictComp: "dict", ast.List: "list", ast.ListComp: "list", ast.Tuple: "tuple", ast.Set: "set",
     ast.SetComp: "set",
@@ -32,14 +34,12 @@ def name_uses(statements: Sequence[ast.stmt]) -> set[str]:
         The subject of a ``match`` statement contains a name.
     ``constant:NAME``
         A constant is assigned to a name.
-    ``passed:NAME``, ``lambda_argument:FUNCTION``
-        A name, or a lambda also by its name, is an argument of a call.
+    ``lambda_argument:FUNCTION``
+        A lambda, also by its name, is an argument of a call.
     ``function:NAME``
         A name is that of a function, or of a lambda.
     ``in_loop:FEATURE``
-        A call, ``return`` or ``attribute_update`` in a loop's body.
-    ``plain_accumulator``
-        A loop adds to a variable that is neither its condition nor an index.
+        A call or ``return`` in a loop's body.
     """
     nodes = [inner for one in statements for inner in ast.walk(one)]
     bindings = [pair for node in nodes for pair in _bindings(node)]
@@ -48,8 +48,6 @@ def name_uses(statements: Sequence[ast.stmt]) -> set[str]:
     found |= {feature for name, value in bindings for feature in _binding_features(name, value)}
     loops = [node for node in nodes if isinstance(node, _LOOP_NODES)]
     found |= {feature for loop in loops for feature in _in_loop(loop)}
-    if _plain_accumulators(loops):
-        found.add("plain_accumulator")
     return found.union(_filled_containers(nodes))
 
 
@@ -63,7 +61,7 @@ def _filled_containers(nodes: Sequence[ast.AST]) -> Iterator[str]:
 def _binding_features(name: str, value: ast.expr) -> Iterator[str]:
     if isinstance(value, ast.Constant):
         yield f"constant:{name}"
-    yield from (f"bound:{name}:{one}" for one in _value_features(value))
+    yield from (f"bound:{each}:{one}" for one in _value_features(value) for each in (name, ANY_NAME))
 
 
 def _value_features(value: ast.AST) -> set[str]:
@@ -102,10 +100,9 @@ def _uses(node: ast.AST, lambdas: set[str]) -> Iterator[str]:
             yield from (f"returned:{one}" for one in _value_features(value))
         case ast.Match(subject=subject):
             yield from (f"matches:{one.id}" for one in ast.walk(subject) if isinstance(one, ast.Name))
+            yield f"matches:{ANY_NAME}"
         case ast.Call(func=function, args=arguments):
             for one in arguments:
-                if isinstance(one, ast.Name):
-                    yield f"passed:{one.id}"
                 if isinstance(one, ast.Lambda) or (isinstance(one, ast.Name) and one.id in lambdas):
                     yield f"lambda_argument:{_last_name(function)}"
 
@@ -122,18 +119,6 @@ def _in_loop(loop: ast.For | ast.AsyncFor | ast.While) -> Iterator[str]:
                 yield "in_loop:delete"
             case ast.Return():
                 yield "in_loop:return"
-        match node:
-            case ast.Attribute(ctx=ast.Store()) | ast.Call(func=ast.Attribute(value=ast.Attribute())):
-                yield "in_loop:attribute_update"
-
-
-def _plain_accumulators(loops: Sequence[ast.For | ast.AsyncFor | ast.While]) -> set[str]:
-    nodes = [node for loop in loops for node in ast.walk(loop)]
-    read = [one for loop in loops if isinstance(loop, ast.While) for one in ast.walk(loop.test)]
-    read += [one for node in nodes if isinstance(node, ast.Subscript) for one in ast.walk(node.slice)]
-    steered = {one.id for one in read if isinstance(one, ast.Name)}
-    added = {one.target.id for one in nodes if isinstance(one, ast.AugAssign) and isinstance(one.target, ast.Name)}
-    return added - steered
 
 
 def _changed(node: ast.AST) -> Iterator[str]:
@@ -236,11 +221,11 @@ def features(statements: Sequence[ast.stmt], function: str | None = None) -> fro
     ``|``), ``subscript:TEXT`` (by a constant), ``base:NAME`` (of a class), ``decorator:NAME``, and those of
     :func:`name_uses`.
     ``recursion`` is a call of a function by itself (``function`` is the enclosing one), ``returns:N`` the number of
-    return statements (nested functions excluded), ``nesting:N`` the depth of nested ``if`` statements. ``else``,
-    ``loop_depth:N`` is a loop in ``N - 1`` others, clauses of comprehensions among them, ``sorts:N`` at least N calls
-    that sort. ``early_return`` (an ``if`` that returns, without ``else``, before other statements), ``return_at_end``,
-    ``branches_return`` (an ``if`` all of whose branches, ``else`` among them, return) and ``picks_smallest`` (a loop
-    that compares, without changing an item, in a loop) are shapes.
+    return statements (nested functions excluded), ``loop_depth:N`` a loop in ``N - 1`` others, clauses of
+    comprehensions among them, ``sorts:N`` at least N calls that sort. ``else``, ``early_return`` (an ``if`` that
+    returns, without ``else``, before other statements), ``return_at_end``, ``branches_return`` (an ``if`` all of whose
+    branches, ``else`` among them, return) and ``picks_smallest`` (a loop that compares, without changing an item, in a
+    loop) are shapes.
     """
     found: set[str] = set()
     for statement in statements:
@@ -258,7 +243,6 @@ def features(statements: Sequence[ast.stmt], function: str | None = None) -> fro
     sorts = sum(_last_name(call.func) in ("sorted", "sort") for call in calls)
     found |= {f"sorts:{number}" for number in range(1, sorts + 1)}
     found.add(f"returns:{sum(1 for node in _own_nodes(statements) if isinstance(node, ast.Return))}")
-    found.add(f"nesting:{max((_nesting(statement) for statement in statements), default=0)}")
     return frozenset(found)
 
 
@@ -342,7 +326,7 @@ class FoundFeatures(NamedTuple):
 def features_of_text(text: str, start: int, end: int) -> FoundFeatures | None:
     """Return the features of the statements that begin in a span of a Python program; None if it does not parse.
 
-    The innermost function around the span counts for ``recursion``. Numbers (``returns``, ``nesting``) are those of the
+    The innermost function around the span counts for ``recursion``. The number of returns is that of the
     whole span.
     """
     module = python_module(text)
@@ -354,7 +338,7 @@ def features_of_text(text: str, start: int, end: int) -> FoundFeatures | None:
 
 
 def _is_number(feature: str) -> bool:
-    return feature.startswith(("returns:", "nesting:"))
+    return feature.startswith("returns:")
 
 
 def _statements_in(
@@ -441,20 +425,6 @@ def _loop_depth(node: ast.AST) -> int:
     """Return the depth of nested loops; each clause of a comprehension is one."""
     own = len(getattr(node, "generators", ())) or int(isinstance(node, _LOOP_NODES))
     return own + max(map(_loop_depth, ast.iter_child_nodes(node)), default=0)
-
-
-def _nesting(node: ast.AST) -> int:
-    """Return the depth of nested ``if`` statements; an ``elif`` is as deep as its ``if``."""
-    deepest = 0
-    waiting = [(node, 0)]
-    while waiting:
-        one, depth = waiting.pop()
-        deepest = max(deepest, depth + isinstance(one, ast.If))
-        for child in ast.iter_child_nodes(one):
-            # A chain of five `elif` is flat for a reader, and nested five deep in the tree.
-            is_elif = isinstance(one, ast.If) and one.orelse == [child] and isinstance(child, ast.If)
-            waiting.append((child, depth + (isinstance(one, ast.If) and not is_elif)))
-    return deepest
 
 
 class FeatureRule(NamedTuple):

@@ -90,7 +90,7 @@ def text_of(node: ast.AST | Sequence[ast.AST], margin: int = 0) -> str:
 
 
 Category = Literal["structural", "algorithmic", "control_flow", "parameter"]
-_MODULES = ("control_flow", "loops", "algorithms", "structures")
+_MODULES = ("control_flow", "algorithms")
 
 
 class Rewritten(NamedTuple):

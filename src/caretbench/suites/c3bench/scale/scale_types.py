@@ -144,11 +144,12 @@ class ScaleVerdict(Row):
 
 
 class InstructionTable(Row):
-    """Wordings by kind, names of units for one and for several, and names of classes of nodes."""
+    """Wordings by kind, names of units for one and for several, and names of nodes, also by language."""
 
     wordings: Mapping[str, tuple[str, ...]]
     units: Mapping[str, tuple[str, str]]
     nodes: Mapping[str, str]
+    in_language: Mapping[str, Mapping[str, str]]
 
 
 @cache
@@ -160,7 +161,8 @@ def instruction_table() -> InstructionTable:
 def scale_instructions(specification: ScaleSpecification) -> tuple[str, ...]:
     """Return all wordings of an instruction that states a specification; the unit of lines is named."""
     table = instruction_table()
-    words = {"node": table.nodes.get(str(specification.node), str(specification.node))}
+    nodes = {**table.nodes, **table.in_language.get(specification.language, {})}
+    words = {"node": nodes.get(str(specification.node), "")}
     if specification.n is not None:
         words["lines"] = _lines(specification.n, table.units[specification.unit])
     return tuple(wording.format_map(words) for wording in table.wordings[_wording_kind(specification)])

@@ -14,7 +14,7 @@ import tree_sitter
 
 from caretbench.errors import UsageError
 from caretbench.extraction.caret_surroundings import MAX_TEXT_CHARACTERS, Surroundings
-from caretbench.extraction.indentation import possible_margins, reindent
+from caretbench.extraction.indentation import in_shown_unit, possible_margins, reindent
 from caretbench.files import replace_surrogates
 from caretbench.languages import language_of_grammar
 from caretbench.suites.c3bench.scale.answer_checks import (
@@ -141,7 +141,8 @@ def lenient_texts(
     if suffix and not suffix.startswith(("\n", "\r")) and not text.endswith("\n"):
         text += "\n"
     surroundings = Surroundings(prefix, suffix, language_of_grammar(language).name)
-    found = [text, reindent(text, surroundings)]
+    # Tabs of its own before a column that is right: shifted to where it parses first, the answer leaves its block.
+    found = [text, in_shown_unit(text, surroundings), reindent(text, surroundings)]
     # Where braces nest, a column that is specified is layout alone: 7 of 43 right blocks were refused for it.
     if (surroundings.indented or column is not None) and not surroundings.caret_line:
         # At the end of a file an answer is well formed in column 0, too, and leaves its block. A body has no column,

@@ -10,6 +10,8 @@ from typing import NamedTuple, get_args
 
 from caretbench.build.build_models import BuildModels
 from caretbench.execution.execution_types import Executor
+from caretbench.languages import language_of_grammar
+from caretbench.suites.c3bench.build.hidden_facts import unused_import
 from caretbench.suites.c3bench.build.variants.code_context import CodeContext, ExaminedVariant, Variant, Verdict
 from caretbench.suites.c3bench.build.variants.demands import demand_faults, demanded_rule, demands_of
 from caretbench.suites.c3bench.build.variants.model_roles import CHECKER_ROLE, checked_readings
@@ -108,6 +110,10 @@ def _static_fault(context: CodeContext, one: Variant) -> tuple[Verdict, str] | N
     fault = misplaced(context.prefix, one.text, context.suffix, context.reference, context.language)
     if fault:
         return "malformed", fault
+    if language_of_grammar(context.language).unused_imports_fail:
+        unused = unused_import(context.prefix, one.text, context.suffix, context.language)
+        if unused:
+            return "malformed", f"does not compile as shown: {unused} is imported and not used"
     style = quality_reject(context.prefix, one.text, context.suffix, (), context.language)
     if style:
         return "style", style.partition(": ")[2]

@@ -82,7 +82,7 @@ def best_sellers(sales: list[str]) -> list[str]:
 
 
 def shipping(weight: int, express: bool) -> int:
-    """Return the price of shipping in cents."""
+    """Return the price of shipping in cents; express costs twice as much."""
     if weight <= 0:
         return 0
     if weight <= 500:
