@@ -18,7 +18,7 @@ from caretbench.metrics.similarity import similarities
 from caretbench.problem import Caret, CriterionCheck, InlineSplice, PredicateCheck, Problem, Profile
 from caretbench.profiles import ProfileRule, ProfileRules, default_only
 from caretbench.suites.c3bench.implementations.features import FeatureRule
-from caretbench.suites.c3bench.implementations.reduction import reduced_text
+from caretbench.suites.c3bench.implementations.reduction import PredicateWords, reduced_text
 from caretbench.suites.c3bench.implementations.tree_features import found_features
 from caretbench.suites.c3bench.implementations.tree_reduction import reduced_tree_text
 from caretbench.suites.c3bench.scale import ScaleSpecification, verify
@@ -33,11 +33,11 @@ FEATURES_PREDICATE = "features"
 SCALE_PREDICATE = "scale"
 JUDGED = CriterionCheck(name="c3-instruction", maximum=1.0)
 """Judged criterion of problems about the implementation, next to their predicates or in their place."""
-REDUCTION_SCORER: Final = "reduction@1"
+REDUCTION_SCORER: Final = "reduction@2"
 """Scorer of reduced answers."""
-C3_GATE_VERSION: Final = GATE_VERSION + 1
-"""Version of the gate for this suite. +1: references are reduced, in five languages; answers with the extent alone are
-tried."""
+C3_GATE_VERSION: Final = GATE_VERSION + 2
+"""Version of the gate for this suite. +2: references are reduced, by the words of their predicates, and answers with the
+extent alone are tried."""
 BLIND_SCALE: Final = "blind-scale"
 """Name of the baseline that has the extent of an instruction about scale, and no sense."""
 OTHER_VARIANT = "other_variant"
@@ -91,7 +91,7 @@ def _followed(problem: Problem, text: str, profile: Profile) -> Iterator[Measure
     if not any(isinstance(check, PredicateCheck) for check in problem.checks):
         return
     about_scale = scale_specification(problem) is not None
-    name = "scale@3" if about_scale else "implementation@6"
+    name = "scale@4" if about_scale else "implementation@6"
     if not about_scale or C3BenchProfile(profile).whole_specification:
         faults = failed_predicates(problem, text)
         # Not named `passed`: a predicate that decided about passing would change pass@1, which is that of the tests.
@@ -162,15 +162,24 @@ def reduction(problem: Problem, text: str, profile: Profile) -> Reduction | None
 
 def _reduction(problem: Problem, rule: FeatureRule, text: str) -> Reduction:
     caret = problem.caret
+    whole = found_features(caret.prefix, text, caret.suffix, caret.language)
+
+    def faults(left: str) -> list[str]:
+        part = found_features(caret.prefix, left, caret.suffix, caret.language)
+        return rule.faults(whole.left_with(part)) if whole and part else ["the completed file does not parse"]
+
+    def holds(left: str) -> bool:
+        return not faults(left)
+
+    words = PredicateWords(rule.requires, caret.prefix, text)
     if caret.language == "python":
-        left = yield from reduced_text(caret.prefix, text, caret.suffix)
+        left = yield from reduced_text(caret.prefix, text, caret.suffix, words, holds)
     else:
-        left = yield from reduced_tree_text(caret.prefix, text, caret.suffix, caret.language)
+        left = yield from reduced_tree_text(caret.prefix, text, caret.suffix, caret.language, words, holds)
     if left is None:
         return Measurement(REDUCTION_SCORER, {NOT_REDUCED: 1.0})
-    whole, part = (found_features(caret.prefix, one, caret.suffix, caret.language) for one in (text, left))
-    faults = rule.faults(whole.left_with(part)) if whole and part else ["the completed file does not parse"]
-    return Measurement(REDUCTION_SCORER, {FOLLOWED_REDUCED: float(not faults)}, _details(faults))
+    found = faults(left)
+    return Measurement(REDUCTION_SCORER, {FOLLOWED_REDUCED: float(not found)}, _details(found))
 
 
 def _rule(check: PredicateCheck) -> FeatureRule:

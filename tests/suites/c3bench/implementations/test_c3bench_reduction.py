@@ -7,14 +7,21 @@ from collections.abc import Callable
 
 import pytest
 
-from caretbench.suites.c3bench.implementations.reduction import reduced_text
+from caretbench.suites.c3bench.implementations.reduction import PredicateWords, reduced_text
 
 PREFIX, SUFFIX = "def f(a):\n", "    return t\n"
 
 
-def reduced(text: str, passes: Callable[[str], bool], prefix: str = PREFIX) -> tuple[str | None, list[str]]:
+def reduced(
+    text: str,
+    passes: Callable[[str], bool],
+    prefix: str = PREFIX,
+    requires: tuple[str, ...] = ("of no word",),
+    holds: Callable[[str], bool] = lambda _: True,
+) -> tuple[str | None, list[str]]:
     """Return what is left of a text, and the texts that were tried."""
-    steps, tried, answer = reduced_text(prefix, text, SUFFIX), [], None
+    words = PredicateWords(requires, prefix, text)
+    steps, tried, answer = reduced_text(prefix, text, SUFFIX, words, holds), [], None
     while True:
         try:
             shorter = steps.send(answer)
@@ -115,3 +122,34 @@ def test_names_of_the_function_and_of_the_module_are_known() -> None:
     assert any("a = [1]" not in one for one in kept)
     assert any("b = 3" not in one for one in kept)
     assert all("y = 4" in one for one in kept)
+
+
+def test_a_part_without_a_word_of_the_predicate_is_not_edited() -> None:
+    text = "    for x in a:\n        t = max(t, len(x))\n        heappush(h, x)\n"
+    _, tried = reduced(text, lambda _: False, requires=("in_loop:call:heappush",))
+    assert tried
+    assert all("max(t, len(x))" in one for one in tried)
+
+
+@pytest.mark.parametrize(
+    ("feature", "text", "changed"),
+    [
+        ("recursion", "    def go(n):\n        return n and go(n - len(a))\n    t = go(abs(3))\n", "go"),
+        ("loop_depth:2", "    for x in a:\n        for y in a:\n            t += abs(x)\n", "for y"),
+        ("operator://", "    t = [abs(x) for x in a]\n    u = divide(9 // 2)\n", "//"),
+        ("bound:*:call:sum", "    for x in a:\n        t = f(x)\n        u = sum(x)\n", "sum"),
+    ],
+)
+def test_the_words_of_a_feature_are_found(feature: str, text: str, changed: str) -> None:
+    words = PredicateWords((feature,), "def f(a):\n", text)
+    lines = [line for line in text.split("\n") if words.touches(line)]
+    assert [line for line in lines if changed in line]
+    assert not words.touches("u = abs(x)")
+
+
+def test_an_answer_that_passes_without_what_is_asked_for_is_not_reduced_further() -> None:
+    text = "    s = {}\n    b = 1\n    s['n'] = 2\n    t = sum(a)\n"
+    found, tried = reduced(text, needs("t = sum(a)"), requires=("name:s",), holds=needs("s["))
+    # `s = {}` cannot go first, and `b = 1` only because it is an outer statement: the decoy may need it.
+    assert tried == ["    s = {}\n    s['n'] = 2\n    t = sum(a)\n", "    s = {}\n    t = sum(a)\n"]
+    assert found == tried[-1]

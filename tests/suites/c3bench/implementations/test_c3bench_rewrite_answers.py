@@ -16,8 +16,8 @@ from caretbench.execution.dispatcher import open_executor
 from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.runs.reductions import ReducedAnswer, reduce_answers
 from caretbench.suites.c3bench.implementations.equivalents import rule_of
-from caretbench.suites.c3bench.implementations.features import FoundFeatures, features_of_text
-from caretbench.suites.c3bench.implementations.reduction import reduced_text
+from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures, features_of_text
+from caretbench.suites.c3bench.implementations.reduction import PredicateWords, reduced_text
 from caretbench.suites.c3bench.implementations.rewrite import rewrite_entries
 from caretbench.suites.suite_types import Measurement, Reduction
 from tests.support.python_rewrites import function_text
@@ -75,7 +75,7 @@ def test_reduced_answers_do_not_follow_by_lines_without_an_effect() -> None:
                 )
                 rules[key] = (rule_of(rewrite_entries()[name], words), found_in(body))
                 text = function_text(body).partition("\n")[2]
-                answers[key] = ReducedAnswer(shortened(text))
+                answers[key] = ReducedAnswer(shortened(text, *rules[key]))
 
     def request(key: str, text: str) -> ExecutionRequest:
         return ExecutionRequest(id=key, language="python", source=f"def f(a):\n{text}{tests[key]}\n")
@@ -86,7 +86,11 @@ def test_reduced_answers_do_not_follow_by_lines_without_an_effect() -> None:
         assert rule.holds(whole.left_with(found_in(body))) is key.startswith("+"), f"{key}\n{body}"
 
 
-def shortened(text: str) -> Reduction:
-    left = yield from reduced_text("def f(a):\n", text, "")
+def shortened(text: str, rule: FeatureRule, whole: FoundFeatures) -> Reduction:
+    def holds(shorter: str) -> bool:
+        return rule.holds(whole.left_with(found_in(textwrap.dedent(shorter).rstrip("\n"))))
+
+    words = PredicateWords(rule.requires, "def f(a):\n", text)
+    left = yield from reduced_text("def f(a):\n", text, "", words, holds)
     assert left is not None
-    return Measurement("reduction@1", {}, {"left": left})
+    return Measurement("reduction@2", {}, {"left": left})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from caretbench.suites.c3bench.implementations.features import FeatureRule
+from caretbench.suites.c3bench.implementations.reduction import PredicateWords
 from caretbench.suites.c3bench.implementations.tree_features import found_features, has_features
 from caretbench.suites.c3bench.implementations.tree_reduction import reduced_tree_text
 
@@ -55,7 +56,9 @@ def test_languages_without_a_query_have_no_features() -> None:
 
 def left(language: str, text: str, *needed: str) -> tuple[str | None, list[str]]:
     """Return what is left of a text that passes while it contains the needed parts, and what was tried."""
-    steps, tried, answer = reduced_tree_text(*AROUND[language][:1], text, AROUND[language][1], language), [], None
+    prefix, suffix = AROUND[language]
+    words = PredicateWords(("of no word",), prefix, text)
+    steps, tried, answer = reduced_tree_text(prefix, text, suffix, language, words, lambda _: True), [], None
     while True:
         try:
             shorter = steps.send(answer)

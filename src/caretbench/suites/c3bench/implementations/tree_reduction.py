@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from typing import NamedTuple
 
 import tree_sitter
 
 from caretbench.languages.node_kinds import NodeKinds, node_kinds
+from caretbench.suites.c3bench.implementations.reduction import PredicateWords
 from caretbench.suites.c3bench.implementations.tree_features import TreeParts, is_in, text_of_node, tree_parts
 from caretbench.syntax.parser import encode, parse
 
@@ -20,14 +22,23 @@ _WORD = re.compile(r"\w+")
 _MAX_TEXT = 6000
 """Maximum number of characters of an answer that is reduced."""
 
-_Edit = tuple[int, int, bytes]
-"""Span of bytes in a program, and what takes its place."""
+
+class _Edit(NamedTuple):
+    """Span of bytes in a program, what takes its place, and whether it is an outer statement of the answer."""
+
+    start: int
+    end: int
+    new: bytes = b""
+    is_outer: bool = False
 
 
-def reduced_tree_text(prefix: str, text: str, suffix: str, language: str) -> Generator[str, bool | None, str | None]:
+def reduced_tree_text(
+    prefix: str, text: str, suffix: str, language: str, words: PredicateWords, holds: Callable[[str], bool]
+) -> Generator[str, bool | None, str | None]:
     """Yield shorter answers; each is sent whether it passes, or None to end.
 
     Texts that do not parse, use a name that they no longer declare, or contain a new endless loop are not tried.
+    Arguments as :func:`~.reduction.reduced_text` has them.
 
     Returns:
         The shortest answer that passed; None if it was ended, or if the text is too long.
@@ -35,26 +46,31 @@ def reduced_tree_text(prefix: str, text: str, suffix: str, language: str) -> Gen
     if len(text) > _MAX_TEXT:
         return None
     program = _Program(prefix, suffix, language)
-    seen, waiting, place, passed, again = {text}, set[bytes](), 0, False, False
+    seen, place, more = {text}, 0, False
     endless = program.endless(text)
-    while (edit := program.edit(text, place)) is not None or passed:
+    while (edit := program.edit(text, place)) is not None or more:
         if edit is None:
             # Where the last use of a name has gone, its declaration may go, too.
-            place, passed, again = 0, False, True
+            place, more = 0, False
             continue
         place += 1
-        changed, part = program.changed(text, edit)
-        if changed in seen or (again and part not in waiting) or not program.is_sound(changed, endless):
+        if not (edit.is_outer or words.touches(program.part(text, edit))):
             continue
-        if program.unbound(text, changed):
-            waiting.add(part)
+        changed = program.changed(text, edit)
+        if changed in seen or not program.is_sound(changed, endless):
+            continue
+        if unbound := program.unbound(text, changed):
+            # What uses the name must go first.
+            more = (not holds(changed) and words.add(unbound)) or more
             continue
         seen.add(changed)
         passes = yield changed
         if passes is None:
             return None
         if passes:
-            text, passed, endless = changed, True, program.endless(changed)
+            if not holds(changed):
+                return changed
+            text, more, endless = changed, True, program.endless(changed)
             place -= 1
     return text
 
@@ -66,10 +82,13 @@ class _Program:
         self.prefix, self.suffix, self.language = prefix, suffix, language
         self.kinds: NodeKinds = node_kinds(language)
         self.start = len(encode(prefix))
+        self._parts: tuple[str, TreeParts] | None = None
 
     def parts(self, text: str) -> TreeParts:
         """Return the captures of the program with a text."""
-        return tree_parts(self.prefix, text, self.suffix, self.language)
+        if self._parts is None or self._parts[0] != text:
+            self._parts = text, tree_parts(self.prefix, text, self.suffix, self.language)
+        return self._parts[1]
 
     def root(self, text: str) -> tree_sitter.Node:
         """Return the tree of the program with a text."""
@@ -83,25 +102,28 @@ class _Program:
         """Return an edit by its number; None if there are not so many."""
         return next((one for number, one in enumerate(self._edits(text)) if number == place), None)
 
-    def changed(self, text: str, edit: _Edit) -> tuple[str, bytes]:
-        """Return a text after an edit, without the declarations that it leaves unused, and what was edited."""
+    def part(self, text: str, edit: _Edit) -> str:
+        """Return what is edited."""
+        return encode(text)[edit.start - self.start : edit.end - self.start].decode()
+
+    def changed(self, text: str, edit: _Edit) -> str:
+        """Return a text after an edit, without the declarations that it leaves unused."""
         own = encode(text)
-        start, end, new = edit[0] - self.start, edit[1] - self.start, edit[2]
-        shorter = (own[:start] + new + own[end:]).decode()
+        shorter = (own[: edit.start - self.start] + edit.new + own[edit.end - self.start :]).decode()
         declared = set(_counts(self.parts(text).span.get("name.name", ())))
         while (dead := self._dead_declaration(shorter, declared)) is not None:
             left = encode(shorter)
             shorter = (left[: dead[0] - self.start] + left[dead[1] - self.start :]).decode()
-        return shorter, own[start:end]
+        return shorter
 
-    def unbound(self, text: str, changed: str) -> bool:
-        """Return whether a text uses a name that only its earlier form declared."""
+    def unbound(self, text: str, changed: str) -> set[str]:
+        """Return the names that a text uses, and that only its earlier form declared."""
         names = "name.name", "function.name"
         before, after = (
             {text_of_node(node) for name in names for node in self.parts(one).whole.get(name, ())}
             for one in (text, changed)
         )
-        return not (before - after).isdisjoint(_WORD.findall(changed + self.suffix))
+        return (before - after).intersection(_WORD.findall(changed + self.suffix))
 
     def endless(self, text: str) -> int:
         """Return the number of loops that change no name of their condition, and are not left."""
@@ -142,11 +164,15 @@ class _Program:
             one for one in nodes
             if one.is_named and one.parent is not None and one.parent.type in kinds.statement_lists
             and one.type not in kinds.statement_lists | kinds.breaks | kinds.continues | kinds.comments
+            and not self._steers(one, text)
         ]  # fmt: skip
-        yield from ((one.start_byte, one.end_byte, b"") for one in statements)
+        yield from (
+            _Edit(one.start_byte, one.end_byte, is_outer=one.parent is not None and one.parent.start_byte < self.start)
+            for one in statements
+        )
         for one in statements:
             if one.type in kinds.conditional:
-                yield from ((one.start_byte, one.end_byte, inner) for inner in self._bodies(one))
+                yield from (_Edit(one.start_byte, one.end_byte, inner) for inner in self._bodies(one))
         for one in nodes:
             if one.type in kinds.calls | kinds.creations:
                 given = one.child_by_field_name("arguments")
@@ -156,8 +182,21 @@ class _Program:
             else:
                 continue
             yield from (
-                (one.start_byte, one.end_byte, part.text or b"") for part in parts if part.type not in kinds.comments
+                _Edit(one.start_byte, one.end_byte, part.text or b"")
+                for part in parts
+                if part.type not in kinds.comments
             )
+
+    def _steers(self, statement: tree_sitter.Node, text: str) -> bool:
+        """Return whether a loop with a condition ends by a statement in it: a test, or a change of what it tests."""
+        parts = self.parts(text).span
+        loops = [one for one in parts.get("while", ()) if is_in(statement, one)]
+        conditions = [one for one in parts.get("condition", ()) if any(is_in(one, loop) for loop in loops)]
+        names = {name for one in conditions for name in _WORD.findall(text_of_node(one))}
+        changed = {text_of_node(one) for one in parts.get("updated.name", ()) if is_in(one, statement)}
+        if statement.type in self.kinds.conditional:
+            return bool(loops) and statement.type in self.kinds.branches
+        return not names.isdisjoint(changed)
 
     def _bodies(self, statement: tree_sitter.Node) -> Iterator[bytes]:
         """Yield the statements of each block of a statement, without those that leave a loop."""
