@@ -36,6 +36,8 @@
 (assignment_statement left: (expression_list (index_expression operand: (index_expression operand: (identifier) @updated.name))))
 (inc_statement (index_expression operand: (identifier) @updated.name))
 (dec_statement (index_expression operand: (identifier) @updated.name))
+(inc_statement (index_expression operand: (index_expression operand: (identifier) @updated.name)))
+(dec_statement (index_expression operand: (index_expression operand: (identifier) @updated.name)))
 (call_expression function: (identifier) @_method arguments: (argument_list . (identifier) @updated.name)
   (#any-of? @_method "delete" "clear" "copy"))
 

@@ -37,6 +37,7 @@
 (assignment_expression left: (array_access array: (identifier) @updated.name))
 (assignment_expression left: (array_access array: (array_access array: (identifier) @updated.name)))
 (update_expression (array_access array: (identifier) @updated.name))
+(update_expression (array_access array: (array_access array: (identifier) @updated.name)))
 (method_invocation object: (identifier) @updated.name name: (identifier) @_method
   (#any-of? @_method "add" "addAll" "addFirst" "addLast" "append" "clear" "computeIfAbsent" "insert" "merge" "offer" "poll" "pollFirst" "pollLast"
    "pop" "push" "put" "putIfAbsent" "remove" "removeFirst" "removeLast" "removeAll" "set" "setLength" "sort"))

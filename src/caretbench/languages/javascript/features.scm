@@ -19,6 +19,7 @@
 [(function_declaration) (generator_function_declaration)] @function
 (variable_declarator value: [(arrow_function) (function_expression)]) @function
 [(generator_function_declaration) (generator_function)] @generator
+(method_definition "*" @generator)
 (class_declaration) @class
 (yield_expression) @yield
 (regex) @regex
@@ -43,7 +44,9 @@
 (assignment_expression left: (subscript_expression object: (identifier) @updated.name))
 (assignment_expression left: (subscript_expression object: (subscript_expression object: (identifier) @updated.name)))
 (augmented_assignment_expression left: (subscript_expression object: (identifier) @updated.name))
+(augmented_assignment_expression left: (subscript_expression object: (subscript_expression object: (identifier) @updated.name)))
 (update_expression argument: (subscript_expression object: (identifier) @updated.name))
+(update_expression argument: (subscript_expression object: (subscript_expression object: (identifier) @updated.name)))
 (call_expression function: (member_expression object: (identifier) @updated.name property: (_) @_method)
   (#any-of? @_method "push" "pop" "shift" "unshift" "splice" "fill" "set" "add" "delete" "clear" "sort" "reverse"))
 
@@ -51,4 +54,7 @@
  (generator_function_declaration name: (identifier) @function.name body: (_) @function.body)
  (method_definition name: (_) @function.name body: (_) @function.body)
  (variable_declarator name: (identifier) @function.name value: (arrow_function body: (_) @function.body))
- (variable_declarator name: (identifier) @function.name value: (function_expression body: (_) @function.body))]
+ (variable_declarator name: (identifier) @function.name value: (function_expression body: (_) @function.body))
+ (assignment_expression left: (identifier) @function.name right: (arrow_function body: (_) @function.body))
+ (assignment_expression left: (identifier) @function.name right: (function_expression body: (_) @function.body))
+ (function_expression name: (identifier) @function.name body: (_) @function.body)]

@@ -36,7 +36,7 @@ JUDGED = CriterionCheck(name="c3-instruction", maximum=1.0)
 REDUCTION_SCORER: Final = "reduction@2"
 """Scorer of reduced answers."""
 C3_GATE_VERSION: Final = GATE_VERSION + 2
-"""Version of the gate for this suite. +2: references are reduced, by the words of their predicates, and answers with the
+"""Version of the gate for this suite. +2: references are reduced by the words of their predicates, and answers with the
 extent alone are tried."""
 BLIND_SCALE: Final = "blind-scale"
 """Name of the baseline that has the extent of an instruction about scale, and no sense."""
@@ -91,7 +91,7 @@ def _followed(problem: Problem, text: str, profile: Profile) -> Iterator[Measure
     if not any(isinstance(check, PredicateCheck) for check in problem.checks):
         return
     about_scale = scale_specification(problem) is not None
-    name = "scale@4" if about_scale else "implementation@6"
+    name = "scale@4" if about_scale else "implementation@7"
     if not about_scale or C3BenchProfile(profile).whole_specification:
         faults = failed_predicates(problem, text)
         # Not named `passed`: a predicate that decided about passing would change pass@1, which is that of the tests.

@@ -64,24 +64,31 @@ def _literals(
     """Yield the words of texts, and the numbers that are compared, assigned or returned, that are not shown."""
     kinds = node_kinds(language)
     values = kinds.assignments | kinds.initialisers | kinds.returns
+    for node in _nodes_in(root, start, end):
+        kind = kinds.literal_kinds.get(node.type)
+        if kind == "string":
+            parts = [one for one in node.children if not one.child_count] or [node]
+            text = " ".join(map(text_of, parts)).lower()
+            yield from (f'"{word}"' for word in _WORD.findall(text) if word not in words)
+        elif kind in ("int", "float") and text_of(node) not in numbers | _SMALL and _decides(node, values):
+            yield text_of(node)
+
+
+def _decides(number: tree_sitter.Node, values: frozenset[str]) -> bool:
+    """Return whether a number is compared, or a value by itself."""
+    parent = number.parent
+    return parent is not None and (parent.type in values or any(one.type in _COMPARISONS for one in parent.children))
+
+
+def _nodes_in(root: tree_sitter.Node, start: int, end: int) -> Iterator[tree_sitter.Node]:
+    """Yield the nodes that begin in a span."""
     waiting = [root]
     while waiting:
         node = waiting.pop()
-        if node.end_byte <= start or node.start_byte >= end:
-            continue
-        waiting += node.children
-        kind = kinds.literal_kinds.get(node.type)
-        if node.start_byte < start or kind is None or node.parent is None:
-            continue
-        if kind == "string":
-            parts = [one for one in node.children if not one.child_count] or [node]
-            yield from (
-                f'"{word}"' for part in parts for word in _WORD.findall(text_of(part).lower()) if word not in words
-            )
-        elif kind in ("int", "float"):
-            decides = node.parent.type in values or any(one.type in _COMPARISONS for one in node.parent.children)
-            if decides and text_of(node) not in numbers | _SMALL:
-                yield text_of(node)
+        if node.end_byte > start and node.start_byte < end:
+            waiting += node.children
+            if node.start_byte >= start:
+                yield node
 
 
 def unused_import(prefix: str, middle: str, suffix: str, language: str) -> str:

@@ -102,8 +102,7 @@ def reduced_text(
     module = _statements(line, text)
     if module is None:
         return None
-    margin = next(one for one in (line + text).split("\n") if one.strip())
-    margin = margin[: len(margin) - len(margin.lstrip())]
+    margin = _margin(line + text)
     known = _BUILTINS | _unbound(module) | _names_around(prefix, text, suffix)
     seen, place, more = {text_of(module.body)}, 0, False
     endless = _endless(module)
@@ -136,6 +135,12 @@ def reduced_text(
             # Earlier places failed; those after this one have moved up.
             place -= 1
     return text
+
+
+def _margin(text: str) -> str:
+    """Return the indentation of the first line that is not blank."""
+    first = next(one for one in text.split("\n") if one.strip())
+    return first[: len(first) - len(first.lstrip())]
 
 
 def _statements(line: str, text: str) -> ast.Module | None:
@@ -172,6 +177,7 @@ _Edit = tuple[ast.AST, str, int | None, Sequence[ast.AST]]
 
 def _edits(module: ast.Module) -> Iterator[_Edit]:
     """Yield the possible edits: outer statements first, since with one of them all in it goes."""
+    steering = _steering(module)
     blocks = [
         (node, field, index, one)
         for node in ast.walk(module)
@@ -180,19 +186,24 @@ def _edits(module: ast.Module) -> Iterator[_Edit]:
         for index, one in enumerate(statements)
         # Without its `break` a search finds the same, and right answers with a flag would lose it.
         if isinstance(one, ast.stmt) and not isinstance(one, ast.Pass | ast.Break | ast.Continue)
+        if one not in steering
     ]
-    steering = _steering(module)
-    yield from ((node, field, index, ()) for node, field, index, one in blocks if one not in steering)
+    yield from ((node, field, index, ()) for node, field, index, _ in blocks)
     for node, field, index, one in blocks:
-        if one not in steering and not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             is_last = index + 1 == len(getattr(node, field))
             yield from ((node, field, index, inner) for name in _BODIES if (inner := _unwrapped(one, name, is_last)))
+    yield from _smaller_expressions(module, steering)
+
+
+def _smaller_expressions(module: ast.Module, steering: set[ast.AST]) -> Iterator[_Edit]:
+    """Yield the edits that put an argument in the place of a call, or a value in that of a conditional expression."""
     for node in ast.walk(module):
         for field, value in ast.iter_fields(node):
             parts = list(enumerate(value)) if isinstance(value, list) else [(None, value)]
-            yield from (
-                (node, field, index, [new]) for index, part in parts if part not in steering for new in _smaller(part)
-            )
+            for index, part in parts:
+                if part not in steering:
+                    yield from ((node, field, index, [new]) for new in _smaller(part))
 
 
 def _steering(module: ast.Module) -> set[ast.AST]:

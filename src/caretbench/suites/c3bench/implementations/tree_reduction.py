@@ -173,6 +173,11 @@ class _Program:
         for one in statements:
             if one.type in kinds.conditional:
                 yield from (_Edit(one.start_byte, one.end_byte, inner) for inner in self._bodies(one))
+        yield from self._smaller(nodes)
+
+    def _smaller(self, nodes: list[tree_sitter.Node]) -> Iterator[_Edit]:
+        """Yield the edits that put an argument in the place of a call, or a value in that of a conditional."""
+        kinds = self.kinds
         for one in nodes:
             if one.type in kinds.calls | kinds.creations:
                 given = one.child_by_field_name("arguments")
