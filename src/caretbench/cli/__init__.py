@@ -34,6 +34,7 @@ from caretbench.cli import (
     show,
     telemetry,
     validate,
+    watch,
 )
 from caretbench.cli.command_help import CONTEXT_SETTINGS, DEBUG, HelpCommand, HelpGroup
 from caretbench.errors import CaretBenchError, describe_os_error
@@ -70,6 +71,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "compare": compare.compare,
     "validate": validate.validate,
     "reproduce": reproduce.reproduce,
+    "watch": watch.watch,
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name, cls=HelpCommand)(_command)
