@@ -18,7 +18,7 @@ from caretbench.progress import Progress
 from caretbench.runs.plans.config import RunConfig, config_from_options
 from caretbench.runs.plans.roles import NamedModel
 from caretbench.suites import load_suite
-from caretbench.training.checkpoint_watch import BASE, Checkpoint, Curve, find_checkpoints, to_json, watch, watch_page
+from caretbench.training.checkpoint_watch import BASE, Checkpoint, Curve, find_checkpoints, watch, watch_page
 from tests.support.fakes import FakeClient
 from tests.support.gguf_file import STRING, gguf
 
@@ -99,7 +99,7 @@ def test_each_checkpoint_is_asked_once_and_compared_with_the_base(tmp_path: Path
     page = watch_page(curves)
     assert "better is step-5" in page
     assert '"checkpoint":"step-100"' in page
-    assert json.loads(to_json(curves, complaints))["curves"][0]["sentences"] == [*curve.sentences()]
+    assert json.loads(json.dumps(curve.to_json()))["sentences"] == [*curve.sentences()]
     # What is complete is not even opened again, and another state under an old name is refused.
     opener.opened.clear()
     (tmp_path / "ck/step-1.txt").touch()

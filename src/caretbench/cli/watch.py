@@ -7,7 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from caretbench.cli.common import AsJson, Html, StepProgress, check_access, exit_on_complaints, open_client, print_line
+from caretbench.cli.common import (
+    AsJson,
+    Html,
+    StepProgress,
+    check_access,
+    exit_on_complaints,
+    open_client,
+    print_json,
+    print_line,
+)
 from caretbench.cli.options import with_options
 from caretbench.errors import UsageError
 from caretbench.runs.plans.options import OPTIONS
@@ -58,7 +67,7 @@ def watch(
     from caretbench.runs.plans.config import config_from_options
     from caretbench.runs.plans.roles import NamedModel
     from caretbench.suites import load_suite
-    from caretbench.training.checkpoint_watch import BASE, Checkpoint, find_checkpoints, to_json, watch_page
+    from caretbench.training.checkpoint_watch import BASE, Checkpoint, find_checkpoints, watch_page
     from caretbench.training.checkpoint_watch import watch as watched
 
     checkpoints = find_checkpoints(folder, base, model)
@@ -78,7 +87,7 @@ def watch(
             checkpoints, config, place, opener=open_client, check_access=check_access, progress=steps
         )
     if as_json:
-        print_line(to_json(curves, complaints))
+        print_json({"curves": [one.to_json() for one in curves], "complaints": complaints})
     for curve in () if as_json else curves:
         print_tables(comparison_tables(curve.comparison), [*curve.sentences(), *curve.comparison.notes])
     if html and curves:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from pydantic import JsonValue
 
 from caretbench.errors import CaretBenchError, UsageError
 from caretbench.files import read_document, sha256_json, write_document
@@ -58,6 +59,10 @@ class Curve(NamedTuple):
 
     suite: str
     comparison: ComparisonReport
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Return sentences and comparison as JSON."""
+        return {"suite": self.suite, "sentences": [*self.sentences()], **self.comparison.model_dump(mode="json")}
 
     def sentences(self) -> Iterator[str]:
         """Yield for each part the first checkpoint that is better than the base, and those that are worse."""
@@ -113,11 +118,11 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 def _spec(path: Path, base: str | None) -> str | None:
     is_gguf = path.suffix == ".gguf" and path.is_file()
-    adapter = any((path / name).is_file() for name in _ADAPTERS)
-    if is_gguf and read_gguf(path).text("general.type") == "adapter":
-        adapter = True
-    if not adapter:
-        return f"gguf/{path}" if is_gguf else None
+    if not any((path / name).is_file() for name in _ADAPTERS):
+        if not is_gguf:
+            return None
+        if read_gguf(path).text("general.type") != "adapter":
+            return f"gguf/{path}"
     if base is None:
         raise UsageError(f"{path}: an adapter; name its base: --base gguf/smollm2, for example")
     return f"{base}+{path}"
@@ -199,11 +204,8 @@ def watch_page(curves: Sequence[Curve]) -> str:
     parts = []
     for curve in curves:
         chart = Chart(curve.suite, "Gain over the base in points, with 95% intervals", _chart(curve.comparison.overall))
-        block = PageBlock(
-            notes=[*curve.sentences(), *curve.comparison.notes],
-            charts=[chart],
-            tables=comparison_tables(curve.comparison),
-        )
+        notes = [*curve.sentences(), *curve.comparison.notes]
+        block = PageBlock(notes=notes, charts=[chart], tables=comparison_tables(curve.comparison))
         parts.append(PagePart(curve.suite, curve.suite, curve.suite, blocks=[block]))
     return render_page("Checkpoints", parts)
 
@@ -230,12 +232,3 @@ def _chart(rows: Sequence[ComparisonRow]) -> Spec:
         layer("point", {**base, "y": gain}, filled=True, size=60),
     )
     return finished_spec(chart, 260, "Gain of each checkpoint over the base")
-
-
-def to_json(curves: Sequence[Curve], complaints: Sequence[str]) -> str:
-    """Return curves and complaints as JSON."""
-    found = [
-        {"suite": one.suite, "sentences": [*one.sentences()], "comparison": one.comparison.model_dump(mode="json")}
-        for one in curves
-    ]
-    return json.dumps({"curves": found, "complaints": list(complaints)}, indent=1, ensure_ascii=False)

@@ -46,22 +46,14 @@ _MAX_PAIRS: Final = 20
 _MIN_QUOTED: Final = 12
 """Length of a line that an instruction must not quote: a shorter one may be a name."""
 _SAMPLING: Final = Sampling(max_tokens=2048, temperature=0.7, top_p=None)
+_PAIR: Final[Mapping[str, JsonValue]] = {
+    "type": "object", "properties": {"middle": {"type": "string"}, "instruction": {"type": "string"}},
+    "required": ["middle", "instruction"], "additionalProperties": False,
+}  # fmt: skip
 _SCHEMA: Final[Mapping[str, JsonValue]] = {
-    "type": "object",
-    "properties": {
-        "pairs": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"middle": {"type": "string"}, "instruction": {"type": "string"}},
-                "required": ["middle", "instruction"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["pairs"],
+    "type": "object", "properties": {"pairs": {"type": "array", "items": {**_PAIR}}}, "required": ["pairs"],
     "additionalProperties": False,
-}
+}  # fmt: skip
 
 
 class _ChosenPair(Row):
@@ -105,10 +97,8 @@ def terms_notes(specs: Mapping[str, str]) -> Iterator[str]:
     for role, spec in specs.items():
         for name, known in catalogue().items():
             if known.terms is not None and name in spec.lower():
-                yield (
-                    f"-m {role}={spec}: by its licence ({known.licence}, {known.terms.address}) a model that is "
-                    "trained on its answers may be a derivative, under the same terms"
-                )
+                licence = f"{known.licence}, {known.terms.address}"
+                yield f"-m {role}={spec}: a model trained on its answers may fall under its own terms ({licence})"
 
 
 def model_pairs(excerpts: Sequence[Excerpt], models: BuildModels, seeds: int, seed: int, context: int) -> ModelPairs:
@@ -161,9 +151,8 @@ class _Choices:
             )
             for one, shown in examples.items()
         ]  # fmt: skip
-        answers = readable_answers(
-            self._models, role, {model: requests}, lambda _key, text: _listed(text), pair_prompts()[role]
-        )
+        prompt = pair_prompts()[role]
+        answers = readable_answers(self._models, role, {model: requests}, lambda _key, text: _listed(text), prompt)
         for one in examples:
             answer = answers[model, one.id]
             if isinstance(answer, UnreadableAnswer):
@@ -189,9 +178,8 @@ class _Choices:
         self.pairs.append(pair_of(excerpt, middle, "instruction", self._context))
 
     def _refuse(self, role: str, excerpt: Excerpt, fault: str, text: str) -> None:
-        self._refused.append(
-            RefusedMiddle(role=role, source=excerpt.source, path=excerpt.path, fault=fault, text=text[:2000])
-        )
+        place = {"role": role, "source": excerpt.source, "path": excerpt.path}
+        self._refused.append(RefusedMiddle(**place, fault=fault, text=text[:2000]))
 
 
 def _listed(text: str) -> list[object]:
