@@ -81,11 +81,12 @@ def test_each_checkpoint_is_asked_once_and_compared_with_the_base(tmp_path: Path
     assert not complaints
     [sentence] = curves[0].sentences()
     assert "no checkpoint is better; none is worse" in sentence
-    # The others come while the training goes on.
-    (tmp_path / "ck/torn.txt").write_text("half")
+    # The others come while the training goes on, and one is still being written.
     torn = Checkpoint("torn", "fake/torn", tmp_path / "ck/torn.txt")
-    curves, complaints = watched(tmp_path, opener, [*found, torn])
-    assert complaints == ["torn: fake/torn: torn"]
+    for text in ("half", "a half more"):
+        (tmp_path / "ck/torn.txt").write_text(text)
+        curves, complaints = watched(tmp_path, opener, [*found, torn])
+        assert complaints == ["torn: fake/torn: torn"]
     assert set(asked(tmp_path).values()) == {1}
     assert Counter(line.split()[0] for line in asked(tmp_path)) == dict.fromkeys(QUALITIES, 60)
     [curve] = curves
@@ -115,11 +116,14 @@ def test_checkpoints_are_files_and_adapters_in_the_order_of_their_numbers(tmp_pa
         (tmp_path / name / "adapter_config.json").write_text("{}")
     (tmp_path / "step-3.gguf").write_bytes(gguf([("general.type", STRING, "model")]))
     (tmp_path / "step-7.gguf").write_bytes(gguf([("general.type", STRING, "adapter")]))
+    (tmp_path / "step-5").mkdir()
+    (tmp_path / "step-5/whole.gguf").write_bytes(b"any")
     (tmp_path / "step-4.gguf.partial").write_bytes(b"half")
     (tmp_path / "notes.txt").write_text("x")
     found = find_checkpoints(tmp_path, "gguf/smollm2", None)
     assert [(one.name, one.spec) for one in found] == [
         ("step-3", f"gguf/{tmp_path}/step-3.gguf"),
+        ("step-5", f"gguf/{tmp_path}/step-5"),
         ("step-7", f"gguf/smollm2+{tmp_path}/step-7.gguf"),
         ("step-20", f"gguf/smollm2+{tmp_path}/step-20"),
         ("step-100", f"gguf/smollm2+{tmp_path}/step-100"),

@@ -86,8 +86,8 @@ def _gain(row: ComparisonRow) -> str:
 def find_checkpoints(folder: Path, base: str | None, template: str | None) -> list[Checkpoint]:
     """Return the checkpoints of a folder in the order of the numbers in their names.
 
-    A checkpoint is a GGUF file, an adapter of ``base`` (a GGUF file or a folder), or, with a ``template``, any file or
-    folder, whose path replaces ``{}``.
+    A checkpoint is a GGUF file or a folder with one, an adapter of ``base`` (file or folder), or, with a ``template``,
+    any file or folder, whose path replaces ``{}``.
 
     Raises:
         UsageError: there is none, or an adapter without a base.
@@ -117,11 +117,11 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 
 def _spec(path: Path, base: str | None) -> str | None:
-    is_gguf = path.suffix == ".gguf" and path.is_file()
+    is_gguf = path.suffix == ".gguf" or any(path.glob("*.gguf"))
     if not any((path / name).is_file() for name in _ADAPTERS):
         if not is_gguf:
             return None
-        if read_gguf(path).text("general.type") != "adapter":
+        if path.is_dir() or read_gguf(path).text("general.type") != "adapter":
             return f"gguf/{path}"
     if base is None:
         raise UsageError(f"{path}: an adapter; name its base: --base gguf/smollm2, for example")
@@ -183,7 +183,9 @@ def _complete(checkpoint: Checkpoint, plan: ResolvedRun, opener: ClientOpener, p
     stored = read_document(path, _Watched) if path.exists() else None
     if stored == expected:
         return ()
-    if stored is not None and stored.stamp != expected.stamp:
+    # One that was still being written has no answer yet.
+    answered = any(path.parent.glob("*/completions.jsonl"))
+    if answered and stored is not None and stored.stamp != expected.stamp:
         raise UsageError(f"{checkpoint.spec}: changed since its answers in {path.parent}; name another -o")
     # Begun by these files: a stop in between must not mix the answers of two states.
     write_document(path, expected.model_copy(update={"settings": ""}))
