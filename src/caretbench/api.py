@@ -201,11 +201,11 @@ def build_problems(
     several = builder.roles_with_several_models
     remembered = with_remembered_models(builder, Path(output), stated_models)
     named = models_by_role(suite, builder.roles, remembered, several)
-    stated, values = resolve_build_options(builder, sources, options, progress.note)
+    values = resolve_build_options(builder, options)
     asked = replace(models_config or BuildModelsConfig(), models=named)
     if opener is None:
         asked.check_access(_access_check())
-    return build(builder, stated, Path(output), values, asked, opener or _open_client, progress)
+    return build(builder, list(sources), Path(output), values, asked, opener or _open_client, progress)
 
 
 def report(folder: Path | str, *, by: Sequence[tuple[str, ...]] = (), strengths: str | None = None) -> Summary:

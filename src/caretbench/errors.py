@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
@@ -42,6 +43,12 @@ class AnotherBuildError(DataError):
 
 class MachineError(CaretBenchError, RuntimeError):
     """Error: this machine lacks something; the message names what to install or to set."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return `` (did you mean NAME?)`` for the known name that is nearest to a misspelled one; empty if none is."""
+    near = get_close_matches(name.lower(), known, n=1, cutoff=0.6)
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def describe_os_error(error: OSError, remedy: str = "choose another path", path: Path | None = None) -> str:

@@ -192,10 +192,10 @@ class ClientOptions(BaseModel):
     ``max_retries`` tries beyond the first. ``retry_wait_s`` is the first pause between tries, in seconds; each
     following one is longer, up to ``retry_wait_limit_s`` (a server's Retry-After may ask for more, up to that limit).
     ``per_request``: n samples by one request; None: where the provider is known to honour it.
-    ``mode`` and ``threads`` are of local servers. ``context_tokens`` is the room for prompt and answer together, where
-    the provider does not tell it; ``uncut`` means that no prompt can be shortened, and a local server then gives more
-    room by default. ``tokenizer`` is the model's own ``tokenizer.json``. ``model_args`` go to the
-    provider as they are.
+    ``mode`` and ``threads`` are of local servers. ``context_tokens`` is the room for prompt and answer together,
+    where the provider does not tell it; ``uncut`` means that no prompt can be shortened, and a local server then
+    gives more room by default. ``headers`` go with every request and are stored nowhere. ``tokenizer`` is the model's
+    own ``tokenizer.json``. ``model_args`` go to the provider as they are.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -207,6 +207,7 @@ class ClientOptions(BaseModel):
     retry_wait_limit_s: float = Field(default=120, ge=0)
     per_request: bool | None = None
     base_url: str | None = None
+    headers: dict[str, str] = Field(default_factory=dict, repr=False)
     mode: Mode = "reproducible"
     threads: int | None = Field(default=None, ge=1)
     context_tokens: int | None = Field(default=None, ge=1)

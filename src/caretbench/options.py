@@ -22,7 +22,6 @@ class Option(NamedTuple):
     metavar: str | None = None  # placeholder of the value in a help text
     help_group: str = "Options"  # heading in the help text that lists the option
     in_inspect: bool = False  # also a parameter of Inspect tasks
-    replacement: str = ""  # new option, where this one is deprecated: it works for one release, with a note
 
     @property
     def field_name(self) -> str:

@@ -324,9 +324,12 @@ class Latency(Row):
 class Completion(Row):
     """Completion: raw answer of one model to one problem, before truncation by a policy.
 
-    ``text`` is None where the provider answered with nothing at all. ``error`` marks a released row that holds an
-    error message in place of a completion: only the ``paper`` profile counts it, as the released code did.
+    Further fields of a recorded row are kept. ``text`` is None where the provider answered with nothing at all.
+    ``error`` marks a released row that holds an error message in place of a completion: only the ``paper`` profile
+    counts it, as the released code did.
     """
+
+    model_config = ConfigDict(extra="allow")
 
     schema_version: Literal[1] = SCHEMA_VERSION
     problem_id: str

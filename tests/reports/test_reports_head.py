@@ -12,6 +12,7 @@ from caretbench.problem import Completion, Latency
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.head.head_texts import (
     WIDTH,
+    cost_text,
     findings,
     head_sentences,
     interval_drawing,
@@ -374,3 +375,9 @@ def test_no_word_is_cut_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) ->
     assert "  A column with the word inconsiderable4: not" in lines
     assert max(map(len, lines)) <= 60
     assert any("category" in line and "75.3%" in line for line in shown["200"].splitlines())
+
+
+def test_costs_are_in_dollars_with_two_digits() -> None:
+    assert [cost_text(value) for value in (None, 0.0000123, 0.0012, 0.25, 12.3)] == [
+        "", "$0.000012", "$0.0012", "$0.25", "$12",
+    ]  # fmt: skip

@@ -3,8 +3,10 @@
 import json
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from html import unescape
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -258,6 +260,30 @@ def test_filters_narrow_the_list(page) -> None:
     assert "timeout" in page.locator("#sample .message").inner_text()
     page.locator("#filters [name=language]").select_option("")
     page.locator("#filters [name=status]").select_option("")
+
+
+@needs_browser
+def test_answers_of_two_models_stand_side_by_side(page) -> None:
+    shown = page.locator("#sample .pair figure")
+    assert shown.count() == 2
+    names = [text.split(":")[0] for text in shown.locator("figcaption").all_text_contents()]
+    assert len(set(names)) == 2
+    choice = page.locator("#sample select")
+    choice.select_option(index=choice.locator("option").count() - 1)
+    assert shown.nth(1).locator("figcaption").text_content().split(":")[0] != names[1]
+
+
+def test_what_runs_nothing_is_followed_or_not() -> None:
+    script = (files("caretbench.reports") / "templates" / "report.js").read_text()
+    body = script[script.index("const outcome = ") : script.index('fill("status", entries.map(outcome)')]
+    cases = [[0, True], [0, False], [1, True], [1, None]]
+    program = (
+        "const [PROBLEM, STATUS, PASSED] = [0, 1, 2], problems = [{instructed: true}, {instructed: false}];"
+        "const text = (place) => place, words = (value) => value === null ? 'none' : value;"
+        f"{body}; console.log(JSON.stringify({json.dumps(cases)}.map(([p, passed]) => outcome([p, null, passed]))))"
+    )
+    done = subprocess.run(["node", "-e", program], check=True, capture_output=True, text=True)
+    assert json.loads(done.stdout) == ["followed", "not followed", "right", "none"]
 
 
 @needs_browser

@@ -57,7 +57,7 @@ def validate(
     suite = load_suite(config.name)
     loaded = load_problems(suite, config.data)
     problems = config.selection.apply(suite, loaded.problems)
-    for line in (*loaded.passed_over, *config.selection.shortfall(len(problems))):
+    for line in (*loaded.passed_over, *config.selection.shortfall(suite, len(problems), loaded.problems)):
         progress.note(line)
     path = verdicts_path(suite.name, loaded.hash)
     if ignore_stored:

@@ -168,7 +168,7 @@ def _build(builder: Builder, sources: Sequence[str], output: Path, options: dict
 
     models = _model_config(builder, output, options)
     own = {option.name: options[option.name] for option in builder.options}
-    sources, values = resolve_build_options(builder, sources, own, print_note)
+    values = resolve_build_options(builder, own)
     if options.get("dry_run"):
         from caretbench.build.models.dry_run import dry_run
         from caretbench.models import without_sending

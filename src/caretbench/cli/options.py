@@ -38,12 +38,7 @@ def panel_option(heading: str) -> Callable[..., Any]:
 
 def option_parameter(option: Option) -> inspect.Parameter:
     """Return an option as a parameter of a function's signature, with the annotation that typer reads."""
-    deprecated = f"Deprecated: use {option.replacement}." if option.replacement else ""
-    settings: dict[str, Any] = {
-        "help": option.help or deprecated,
-        "hidden": bool(deprecated),
-        "rich_help_panel": option.help_group,
-    }
+    settings: dict[str, Any] = {"help": option.help, "rich_help_panel": option.help_group}
     settings |= {
         name: value
         for name, value in (("min", option.minimum), ("max", option.maximum), ("metavar", option.metavar))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caretbench.cli.common import SELECTION, AsJson, Data, SuiteName, print_line, selection
+from caretbench.cli.common import SELECTION, AsJson, Data, SuiteName, print_line, print_note, selection
 from caretbench.cli.options import with_options
 from caretbench.errors import UsageError
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from caretbench.problem import Caret, Problem
+
+_REMEDY = "without --prompt every problem has a conversation, and --select or --limit choose problems"
 
 
 @with_options(*SELECTION)
@@ -80,12 +82,23 @@ def _write_prompts(suite_name: str, problems: Sequence[Problem], path: Path, pro
     from caretbench.files import write_atomically
     from caretbench.prompts import AUTO
     from caretbench.prompts.prompt_rows import prompt_row
+    from caretbench.prompts.strategy import UnpromptableError
     from caretbench.suites.completion_files import ROW_FORM
+    from caretbench.text_tables import counted
 
-    rows = [json.dumps(prompt_row(problem, prompt or AUTO), ensure_ascii=False) for problem in problems]
+    rows, refused = [], []
+    for problem in problems:
+        try:
+            rows.append(json.dumps(prompt_row(problem, prompt or AUTO), ensure_ascii=False))
+        except UnpromptableError as error:
+            refused.append(f"{problem.id}: {error}")
+    if not rows:
+        raise UsageError(f"{refused[0]}; {_REMEDY}")
+    if refused:
+        print_note(f"{counted(len(refused), 'problem')} without a prompt, {refused[0]}; {_REMEDY}")
     write_atomically(path, "".join(f"{row}\n" for row in rows))
     print_line(
-        f"{path}: {len(rows)} prompts; write each answer as a line {ROW_FORM}, then: caretbench score "
+        f"{path}: {counted(len(rows), 'prompt')}; write each answer as a line {ROW_FORM}, then: caretbench score "
         f"{suite_name} --completions ANSWERS.jsonl"
     )
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from caretbench.errors import UsageError
+from caretbench.errors import UsageError, did_you_mean
 from caretbench.extraction.block_end import (
     balance_brackets,
     cut_at_block_end,
@@ -284,7 +284,7 @@ def policy(name: str = DEFAULT_POLICY) -> Policy:
     found = POLICIES.get(bare_name) if plugin is None else _of_plugin(plugin)
     if found is None or name not in {found.name, found.key}:
         keys = (*(entry.key for entry in _POLICIES), *installed_plugins(_GROUP, POLICIES))
-        offered = "" if found is None else f" (there is {found.key})"
+        offered = did_you_mean(bare_name, policy_names()) if found is None else f" (there is {found.key})"
         raise UsageError(f"unknown truncation policy {name!r}{offered}; known: {', '.join(keys)}")
     return found
 

@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from caretbench.errors import UsageError
+from caretbench.errors import UsageError, did_you_mean
 from caretbench.files import DataError, read_toml, sha256_json, validated
 from caretbench.models import Sampling
 from caretbench.problem import Caret, CriterionCheck, Problem, Profile, Row
@@ -266,7 +266,8 @@ def criterion(name: str) -> Criterion:
     found = criteria().get(name.partition("@")[0])
     if found is None or name not in {found.name, found.key}:
         known = ", ".join(entry.key for entry in criteria().values())
-        raise UsageError(f"unknown criterion {name!r}; known: {known}, or a path that ends in .toml")
+        guess = did_you_mean(name, criteria())
+        raise UsageError(f"unknown criterion {name!r}{guess}; known: {known}, or a path that ends in .toml")
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from caretbench.errors import UsageError
+from caretbench.errors import UsageError, did_you_mean
 from caretbench.languages.table_reader import LanguageTable, language_folders, read_table
 
 
@@ -82,7 +82,9 @@ def language(name: str) -> Language:
     try:
         return languages()[_names()[name.strip().lower()]]
     except KeyError:
-        raise UsageError(f"unknown language {name!r}; known: {', '.join(languages())}") from None
+        raise UsageError(
+            f"unknown language {name!r}{did_you_mean(name, _names())}; known: {', '.join(languages())}"
+        ) from None
 
 
 def language_of_grammar(name: str) -> Language:

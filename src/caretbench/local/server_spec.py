@@ -53,6 +53,15 @@ def parse_server_spec(spec: str, base_url: str | None = None) -> ServerSpec:
     return ServerSpec(model, _root(address))
 
 
+def canonical_spec(spec: str) -> str:
+    """Return ``server/MODEL@URL`` with scheme and without a final ``/v1``: an address in two spellings is one model."""
+    try:
+        found = parse_server_spec(spec) if spec.startswith(f"{SERVER}/") else None
+    except UsageError:  # without an address, or with a wrong one: the server's provider says it
+        found = None
+    return f"{SERVER}/{found.model}@{found.root}" if found else spec
+
+
 def _root(address: str) -> str:
     address = address.strip()
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from caretbench.errors import UsageError
 from caretbench.models import ChatPrompt, FillPrompt, Prompt
 from caretbench.problem import Caret, Problem
 from caretbench.prompts.registry import AUTO, strategy
@@ -22,16 +21,14 @@ def prompt_row(problem: Problem, requested: str = AUTO) -> dict[str, object]:
         requested: Name of a prompt strategy; ``auto``: a conversation.
 
     Raises:
-        UsageError: the strategy cannot be used for this problem; no such strategy.
+        UnpromptableError: the strategy cannot be used for this problem.
+        UsageError: no such strategy.
     """
     shown = problem.shown
     question = not isinstance(shown, Caret)
     # `auto` chooses by the model, which is not known here; nearly every hosted model takes conversations.
     found = strategy(("question" if question else "chat") if requested == AUTO else requested)
-    try:
-        prompt = _render(problem, found)
-    except UnpromptableError as error:
-        raise UsageError(f"{problem.id}: {error}") from None
+    prompt = _render(problem, found)
     row: dict[str, object] = {"problem_id": problem.id, "strategy": found.key}
     if isinstance(prompt, ChatPrompt):
         row["messages"] = [{"role": message.role, "content": message.text} for message in prompt.messages]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, get_args
 
-from caretbench.errors import UsageError
+from caretbench.errors import UsageError, did_you_mean
 from caretbench.models import ChatPrompt, FillPrompt, ModelClient, Prompt, PromptKind, TextPrompt
 from caretbench.plugins import Plugin, Version, installed_plugins, load_plugin, one_line
 from caretbench.problem import Caret
@@ -178,7 +178,8 @@ def strategy(name: str) -> PromptStrategy:
     else:
         found = _BY_NAME.get(requested)
     if found is None:
-        raise UsageError(f"unknown prompt {name!r}; known: {', '.join(strategies())}; or give module:object")
+        known, guess = ", ".join(strategies()), did_you_mean(name, strategies())
+        raise UsageError(f"unknown prompt {name!r}{guess}; known: {known}; or give module:object")
     if at and name != f"{requested}@{found.version}":
         raise UsageError(f"prompt {name!r} is not known in this version; there is {found.key}")
     return found

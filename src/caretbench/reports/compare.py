@@ -184,7 +184,7 @@ def _several(runs: Sequence[LoadedRun], models: Collection[str], same: set[str] 
     if all(run.frame["passed"].is_null().all() for run in runs):
         raise DataError("no verdict to compare: the programs were not run (--no-execute), or none could be")
     found = ", ".join(entry.name for entry in entries) or "none"
-    raise DataError(f"a comparison needs two models; found: {found}. Name more runs, or other --models")
+    raise DataError(f"a comparison needs two models; found: {found}. Name more runs, or other models with --model")
 
 
 def _setting_differences(pairs: Iterable[tuple[ModelRates, ModelRates]]) -> Iterator[str]:

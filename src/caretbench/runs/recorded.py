@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -21,6 +22,7 @@ from caretbench.suites import baselines_of_run
 from caretbench.suites.baselines import baseline_completions
 from caretbench.suites.completion_files import ROW_FORM
 from caretbench.suites.suite_types import ProblemSet
+from caretbench.text_tables import counted
 
 _SHOWN_IDS = 3
 
@@ -140,6 +142,7 @@ class _Recorded:
     models: Sequence[str]
     seen: dict[tuple[str, str], ModelInfo] = field(default_factory=dict)
     passed_over: dict[Path, list[str]] = field(default_factory=dict)
+    without_text: Counter[Path] = field(default_factory=Counter)
 
     def rows(self) -> Iterator[Completion]:
         """Yield the selected completions."""
@@ -161,6 +164,7 @@ class _Recorded:
                 rows = self._of_file(path, problems, ids.append)
                 described = _described(path)
             for completion in rows:
+                self.without_text[path] += completion.text is None
                 key = (completion.model, completion.parameters)
                 info = described.get(key) or ModelInfo(model=key[0], source="recorded", parameters=key[1])
                 self.seen.setdefault(key, info)
@@ -215,9 +219,12 @@ class _Recorded:
             unknown = [identity for identity in identities if identity not in known]
             if unknown:
                 note(
-                    f"{path}: {len(unknown)} rows passed over, about problems that {self.benchmark.data.name} does "
-                    f"not have: {unknown[0]!r} is the first"
+                    f"{path}: {counted(len(unknown), 'row')} passed over, about problems that "
+                    f"{self.benchmark.data.name} does not have: {unknown[0]!r} is the first"
                 )
+        for path, count in self.without_text.items():
+            if count:
+                note(f"{path}: {counted(count, 'row')} with null as text: the model gave no answer")
         for path, log in self.logs.items():
             if log is not None and log.unanswered:
                 counts = ", ".join(f"{count} {kind}" for kind, count in log.unanswered.items())

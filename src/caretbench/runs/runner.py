@@ -103,6 +103,8 @@ def _run(plan: ResolvedRun, opener: ClientOpener, progress: Progress, probe: Pro
         # All clients are opened once before the first request: a typo in the ninth model must not cost the answers of
         # eight.
         infos = clients.check()
+        for reason in dict.fromkeys(clients.stored.values()):
+            progress.note(f"{reason}; all answers are stored, so that none is asked for")
         if config.probe and probe is not None:
             _probe(plan, clients, probe)
         sessions = {}

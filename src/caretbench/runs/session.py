@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import NamedTuple, Self
 
-from caretbench.errors import DataError, UsageError
+from caretbench.errors import DataError, MachineError, UsageError
 from caretbench.execution.costs import CostMeter
 from caretbench.execution.dispatcher import AnyExecutor, Dispatcher
 from caretbench.execution.execution_types import RunCosts
@@ -108,7 +108,9 @@ class RunSession:
             )
         for line in (
             *self.benchmark.data.passed_over,
-            *self.benchmark.selection.shortfall(len(self.benchmark.problems)),
+            *self.benchmark.selection.shortfall(
+                self.benchmark.suite, len(self.benchmark.problems), self.benchmark.data.problems
+            ),
         ):
             self.progress.note(line)
         if self._earlier is not None:  # this command may be about some of the run's problems only
@@ -216,6 +218,38 @@ def check_resumable(folder: RunFolder, manifest: Manifest) -> Manifest:
     )
 
 
+def stored_model(model: ModelPlan, settings: SuiteSettings, benchmark: Benchmark) -> ModelInfo | None:
+    """Return the manifest entry under which a folder has all answers of a model; None if some are missing.
+
+    The model is not there, so that its client's part of the settings is what the folder says, if that is one only.
+    """
+    folder = benchmark.folder
+    placement = instruction_placement(settings.instruction)
+    wanted = {
+        "sampling": model.sampling.model_dump(exclude_none=True),
+        "context": settings.context.key if settings.context else None,
+        "instruction": placement.key if placement else None,
+        "preprocess": [preprocessor(name).key for name in model.preprocess],
+    }
+    entries = folder.manifest().models if folder.manifest_path.exists() else []
+    found = [
+        info
+        for info in entries
+        if (info.model, info.source) == (model.name, "model")
+        and all(info.settings.get(name) == value for name, value in wanted.items())
+        and (settings.prompt in (None, AUTO) or str(info.settings.get("prompt")).partition("@")[0] == settings.prompt)
+    ]
+    if len(found) != 1:
+        return None
+    stored = {row.key for row in folder.completions()}
+    complete = all(
+        (problem.id, model.name, found[0].parameters, sample) in stored
+        for problem in benchmark.problems
+        for sample in range(model.samples)
+    )
+    return found[0] if complete else None
+
+
 class ModelPart(NamedTuple):
     """Model with its settings for the suites whose problems are of one kind, for which one client is open.
 
@@ -240,6 +274,8 @@ class Clients:
         self._held: dict[str, ModelClient] = {}
         self.refused: dict[tuple[str, int], str] = {}
         """Reasons of the suites, by place, that a model (by title; empty: any model) cannot be asked about."""
+        self.stored: dict[tuple[str, int], str] = {}
+        """Reasons for which a model is not asked: it cannot be opened, and all of its answers are stored."""
 
     def __enter__(self) -> Clients:
         return self
@@ -275,7 +311,7 @@ class Clients:
         settings = [
             one
             for one in suite_settings(model, self._plan.models, self._plan.benchmarks)
-            if not {("", one.place), (model.title, one.place)} & self.refused.keys()
+            if not {("", one.place), (model.title, one.place)} & (self.refused.keys() | self.stored.keys())
         ]
         chosen = {kind: tuple(one for one in settings if one.questions is kind) for kind in (False, True)}
         uncut = replace(model, options=model.options.model_copy(update={"uncut": True}))
@@ -318,6 +354,19 @@ class Clients:
             price=self._plan.price(model),
         )
 
+    def _stored_only(self, part: ModelPart, infos: list[list[ModelInfo]], error: MachineError) -> None:
+        """Take the answers of a model that cannot be asked from the folders.
+
+        Raises:
+            MachineError: some of them are not stored.
+        """
+        found = [stored_model(part.model, settings, self._plan.benchmarks[settings.place]) for settings in part.suites]
+        if not all(found):
+            raise error
+        for settings, info in zip(part.suites, found, strict=True):
+            infos[settings.place] += [info] if info else []
+            self.stored[part.model.title, settings.place] = str(error)
+
     @contextmanager
     def _refusing(self, title: str, place: int) -> Iterator[None]:
         """Store an error about a suite of several in :attr:`refused`; a prompt that the suite names must be right."""
@@ -344,7 +393,12 @@ class Clients:
             self._plan.price(model_or_judge)
         infos: list[list[ModelInfo]] = [[] for _ in self._plan.benchmarks]
         for part in (part for model in self._plan.models for part in self.parts(model)):
-            with self.open_client(part.model) as client:
+            with ExitStack() as stack:
+                try:
+                    client = stack.enter_context(self.open_client(part.model))
+                except MachineError as error:
+                    self._stored_only(part, infos, error)
+                    continue
                 for settings in part.suites:
                     with self._refusing(part.model.title, settings.place):
                         infos[settings.place].append(self._model_under_test(part.model, client, settings).info)

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from caretbench.conventional import conventional_names
-from caretbench.errors import DataError, MachineError, UsageError
+from caretbench.errors import DataError, MachineError, UsageError, did_you_mean
 from caretbench.plugins import Plugin, PluginError, installed_plugins, load_plugin, one_line
 
 if TYPE_CHECKING:
@@ -89,7 +89,10 @@ def load_suite(name: str) -> Suite:
         return _plugged(plugin)
     found = _registered.get(name)
     if found is None:
-        raise UsageError(f"unknown suite {name!r}; known: {', '.join(suite_names())}; or give module:Class")
+        raise UsageError(
+            f"unknown suite {name!r}{did_you_mean(name, suite_names())}; known: {', '.join(suite_names())}; "
+            "or give module:Class"
+        )
     return _made(found)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rapidfuzz import fuzz
 
-from caretbench.errors import UsageError
+from caretbench.errors import UsageError, did_you_mean
 from caretbench.languages import language as language_named
 from caretbench.problem import Caret, Completion, InlineSplice, Problem
 from caretbench.syntax.faults import is_well_formed_text
@@ -123,7 +123,7 @@ def baseline_completions(
         UsageError: no such baseline; the message lists the known ones.
     """
     if name not in functions:
-        raise UsageError(f"unknown baseline {name!r}; known: {', '.join(functions)}")
+        raise UsageError(f"unknown baseline {name!r}{did_you_mean(name, functions)}; known: {', '.join(functions)}")
     for problem in problems:
         if functions is BASELINES and not isinstance(problem.shown, Caret):
             continue

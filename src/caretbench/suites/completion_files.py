@@ -9,6 +9,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from caretbench.errors import did_you_mean
 from caretbench.files import DataError, describe_validation_error, read_lines
 from caretbench.problem import Completion, CompletionKey, Problem
 
@@ -24,8 +25,8 @@ def read_completions(
 ) -> Iterator[Completion]:
     """Yield the completions in a JSONL file.
 
-    A row is ``{"problem_id": ..., "text": ...}`` and may have the other fields of a completion. ``model`` is the
-    file's name by default; rows without ``sample`` are numbered in their order.
+    A row is ``{"problem_id": ..., "text": ...}`` and may have the other fields of a completion, and further ones.
+    ``model`` is the file's name by default; rows without ``sample`` are numbered in their order.
 
     Args:
         path: The file.
@@ -42,6 +43,10 @@ def read_completions(
     counts: Counter[tuple[str, str, str]] = Counter()
     for number, row in read_lines(path, keep_surrogates=True):
         where = f"{path}:{number}"
+        # Further fields are kept, but a misspelled one would be a model or a sample that nobody sees.
+        for name in row.keys() - Completion.model_fields.keys():
+            if guess := did_you_mean(name, Completion.model_fields.keys() - row.keys()):
+                raise DataError(f"{where}: unknown field {name!r}{guess}; correct it, or give it another name")
         try:
             completion = Completion.model_validate(
                 {"model": path.stem, "parameters": "recorded"} | row | {"sample": row.get("sample") or 0}

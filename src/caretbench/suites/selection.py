@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
-from caretbench.errors import UsageError
+from caretbench.errors import UsageError, did_you_mean
 from caretbench.files import sha256_text
 from caretbench.problem import FileSplice, Problem
 from caretbench.suites.base import Suite
@@ -92,16 +92,26 @@ class Selection:
             raise UsageError("no problem is left; see the labels with `caretbench list`")
         return chosen
 
-    def shortfall(self, count: int) -> Iterator[str]:
-        """Yield a note if ``count``, the number of selected problems, is less than :attr:`limit`."""
+    def shortfall(self, suite: Suite, count: int, problems: Sequence[Problem]) -> Iterator[str]:
+        """Yield a note with the reason if ``count``, the number of selected problems, is less than :attr:`limit`."""
         if self.limit is not None and count < self.limit:
-            yield f"--limit {self.limit}: only {count} problems do not overlap"
+            available = len(replace(self, limit=None).apply(suite, problems))
+            chosen = " that --select and --per-cell leave" if self.select or self.per_cell else ""
+            why = (
+                f"all {count}{chosen}"
+                if count == available
+                else f"{count} of {available}{chosen}; the others overlap these"
+            )
+            yield f"--limit {self.limit} took {why}"
 
     def _criteria(self, suite: Suite) -> dict[str, set[str]]:
         criteria: dict[str, set[str]] = {}
         for name, values in parse_select(self.select).items():
             if name != "id" and name not in suite.strata:
-                raise UsageError(f"--select: {suite.name} has no label {name!r}; labels: id, {', '.join(suite.strata)}")
+                raise UsageError(
+                    f"--select: {suite.name} has no label {name!r}{did_you_mean(name, suite.strata)}; labels: id, "
+                    f"{', '.join(suite.strata)}"
+                )
             criteria[name] = {value if name == "id" else suite.canonical_label(name, value) for value in values}
         return criteria
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -78,10 +78,8 @@ def forget_models(output: Path) -> None:
     (output / MODELS_FILE).unlink(missing_ok=True)
 
 
-def resolve_build_options(
-    builder: Builder, sources: Sequence[str], option_values: Mapping[str, Any], note: Callable[[str], None]
-) -> tuple[list[str], dict[str, Any]]:
-    """Return the sources and the option values of a build; deprecated options are converted, with a note.
+def resolve_build_options(builder: Builder, option_values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the option values of a build, with defaults.
 
     Raises:
         UsageError: the suite has no such option, or a value is wrong.
@@ -91,17 +89,8 @@ def resolve_build_options(
     if unknown := sorted(option_values.keys() - known.keys()):
         raise UsageError(f"build {builder.suite.name} has no option {', '.join(unknown)}; options: {', '.join(known)}")
     stated = {name: option_values.get(name, option.default) for name, option in known.items()}
-    values = {name: stated[name] for name, option in known.items() if not option.replacement}
-    values["sources"] = list(sources)
-    for option in known.values():
-        if option.replacement and (value := stated[option.name]) not in (None, []):
-            old = f"--{option.name.replace('_', '-')}"
-            note(f"{old} is replaced by {option.replacement}; it works for one release more")
-            before = values[option.field]
-            values[option.field] = [*before, *value] if isinstance(before, list) else value
-    stated_sources = values.pop("sources")
-    builder.check_options(values)
-    return stated_sources, values
+    builder.check_options(stated)
+    return stated
 
 
 def build(

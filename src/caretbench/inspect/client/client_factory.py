@@ -7,14 +7,13 @@ import json
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import JsonValue
 
-from caretbench.errors import DataError, MachineError, UsageError
+from caretbench.errors import DataError, MachineError, UsageError, did_you_mean
 from caretbench.inspect.client.checkpoint_files import TokenizerFile
 from caretbench.inspect.client.client import InspectClient
 from caretbench.inspect.client.provider_errors import (
@@ -78,7 +77,7 @@ def open_client(spec: str, options: ClientOptions | None = None) -> InspectClien
         known,
         tokenizer=tokenizer,
         identity=_identity(name, model, options),
-        secrets=_secrets(model),
+        secrets=(*_secrets(model), *(value for value in options.headers.values() if len(value) >= 8)),
         warm=warm,
     )
 
@@ -176,29 +175,31 @@ def _lenient_piece(piece: dict[str, JsonValue], model: str) -> dict[str, JsonVal
 
 
 def _refuse_missing_responses(spec: str, model: Model, options: ClientOptions) -> None:
-    """Raise if OpenAI's Responses API would be asked at a server on this machine that has none.
+    """Raise if OpenAI's Responses API would be asked at a server other than OpenAI's that has none.
 
     Raises:
         UsageError: it would, and every request would fail with status 404.
     """
     address = openai_address(options.base_url) if spec.startswith("openai/") else None
-    if address is None or not is_loopback(address) or not getattr(model.api, "responses_api", None):
+    advice = own_server_advice(spec, address)
+    if address is None or not advice or not getattr(model.api, "responses_api", None):
         return
     import httpx
 
     try:
         status = httpx.post(
-            f"{address.rstrip('/')}/responses", json={}, timeout=_RESPONSES_S, trust_env=False
+            f"{address.rstrip('/')}/responses",
+            json={},
+            timeout=_RESPONSES_S,
+            headers=options.headers,
+            trust_env=not is_loopback(address),
         ).status_code
     except httpx.HTTPError:
         # The requests themselves will say what is wrong.
         return
     # A server that has this API refuses an empty request with another status.
     if status in (404, 405, 501):
-        raise UsageError(
-            f"{spec}: {address} has no Responses API, by which this provider would ask"
-            f"{own_server_advice(spec, address)}"
-        )
+        raise UsageError(f"{spec}: {address} has no Responses API, by which this provider would ask{advice}")
 
 
 def _warm() -> Model:
@@ -252,8 +253,7 @@ def _one_clear_line(spec: str) -> Iterator[None]:
         text = redact_line(str(error))
         if "not recognized" in text and "Model API" in text:
             name = spec.partition("/")[0]
-            near = get_close_matches(name, providers(), n=1, cutoff=0.75)
-            guess = f" (did you mean {near[0]}?)" if near else ""
+            guess = did_you_mean(name, providers())
             text = f"there is no provider {name!r}{guess}; `caretbench models list` shows how models are named"
         raise UsageError(f"{spec}: {text}") from None
     except Exception as error:

@@ -121,6 +121,7 @@ def generate_config(
     connections: int,
     stop_texts: int | None = None,
     first_tokens: int = MAX_FIRST_TOKENS,
+    headers: Mapping[str, str] | None = None,
 ) -> GenerateConfig:
     """Return a GenerateConfig with every setting explicit. A single sample with a seed gets seed + its index.
 
@@ -146,6 +147,7 @@ def generate_config(
         # Inspect would try again in silence, and its tries would be in the latency.
         max_retries=0,
         max_connections=connections,
+        extra_headers=dict(headers or {}) or None,
         adaptive_connections=False,
         batch=False,
         # The file of completions is the cache: an answer out of another one would have no latency and no usage of its

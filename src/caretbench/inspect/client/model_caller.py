@@ -190,7 +190,12 @@ class ModelCaller:
         output = await self._model.generate(
             messages_of(call.request.prompt),
             config=generate_config(
-                call.request, call.samples, self._options.connections, self._stop_texts, self.first_tokens
+                call.request,
+                call.samples,
+                self._options.connections,
+                self._stop_texts,
+                self.first_tokens,
+                self._options.headers,
             ),
             cache=False,
             on_stream=on_stream if stream else None,

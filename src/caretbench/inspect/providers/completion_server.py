@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 import anyio
@@ -300,21 +301,29 @@ class CompletionServer:
         shape: Shape of its requests and answers.
         address: Its base URL, as :meth:`Shape.address` returns it.
         key: Returns the key for each request (it may change while a run goes on).
+        further_headers: Headers of every request.
 
     Raises:
         UsageError: ``address`` is none.
     """
 
-    def __init__(self, shape: EndpointShape, address: str, key: Callable[[], str | None]) -> None:
+    def __init__(
+        self,
+        shape: EndpointShape,
+        address: str,
+        key: Callable[[], str | None],
+        further_headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         _check_address(address)
         self.address = address
         self._shape = shape
         self._key = key
+        self.further_headers = further_headers
         self._client: httpx.AsyncClient | None = None
         self._loop: object = None
 
     def _headers(self) -> dict[str, str]:
-        headers = {"User-Agent": "caretbench"}
+        headers = {"User-Agent": "caretbench", **self.further_headers}
         if key := self._key():
             # A key with another character is a slip of the clipboard, which no header can hold.
             if not key.isascii() or not key.isprintable():
@@ -323,9 +332,10 @@ class CompletionServer:
         return headers
 
     def _safe(self, text: str) -> str:
-        """Return ``text`` without the key, which the environment need not hold."""
-        key = self._key()
-        return redact(text.replace(key, REDACTED) if key else text)
+        """Return ``text`` without key and headers, which the environment need not hold."""
+        for secret in (self._key(), *self.further_headers.values()):
+            text = text.replace(secret, REDACTED) if secret else text
+        return redact(text)
 
     def _connections(self) -> httpx.AsyncClient:
         loop = anyio.lowlevel.current_token()

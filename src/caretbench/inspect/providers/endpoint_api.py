@@ -115,6 +115,7 @@ class EndpointAPI(SingleTryAPI):
                 f"{self.shape.title} gives one answer per request: ask {expected} times", status_code=422
             )
         self._warn(unsent)
+        self._server.further_headers = config.extra_headers or {}
         call = ModelCall.create(request=body, response=None)
         reply = await self._server.ask(form, body, expected)
         call.time = reply.last_s

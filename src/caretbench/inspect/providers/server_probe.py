@@ -194,7 +194,7 @@ class _ServerProbe:
         self._spec = spec
         self._options = options
         self._servers = {
-            name: CompletionServer(own_shape(name), own_address(name, spec.root), key)
+            name: CompletionServer(own_shape(name), own_address(name, spec.root), key, options.headers)
             for name in ("openai", "llama-cpp", "ollama")
         }
         # The address of this shape is the root, at which questions about the server begin.

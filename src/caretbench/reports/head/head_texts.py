@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 
 from caretbench.execution.execution_types import RunCosts
 from caretbench.reports.estimates import ReportedNumber
@@ -17,6 +18,7 @@ from caretbench.reports.tables import (
     ReportTable,
     TableField,
     digits_field,
+    number_field,
     rate_field,
     score_field,
     share_field,
@@ -120,9 +122,11 @@ WIDTH = 41
 
 def ranking_table(part: HeadPart, *, drawn: bool = False) -> ReportTable:
     """Return the ranked list of a part, with a drawing of each interval if ``drawn``."""
+    priced = any(entry.cost is not None for entry in part.ranking)
     timed = any(entry.last_token_s is not None for entry in part.ranking)
     heads = ["Model", leading_title(part), "Problems", part.beside.capitalize(), "Empty", "Below"]
     heads += ["First token (s)", "Answer (s)"] if timed else []
+    heads += ["Cost of an answer"] if priced else []
     heads += [f"0{' ' * (WIDTH - 2)}1"] if drawn else []
     rows: list[list[FieldValue]] = []
     for entry in part.ranking:
@@ -133,6 +137,7 @@ def ranking_table(part: HeadPart, *, drawn: bool = False) -> ReportTable:
             text_field(", ".join(entry.below), "warning"),
         ]  # columns without values are omitted  # fmt: skip
         row += [digits_field(entry.first_token_s), digits_field(entry.last_token_s)] if timed else []
+        row += [number_field(entry.cost, cost_text(entry.cost))] if priced else []
         rows.append([*row, *([interval_drawing(entry.estimate)] if drawn else [])])
     title = f"Models by {leading_title(part)}"
     return table_of(f"{part.title}: {title}" if part.title else title, heads, rows, part.about)
@@ -146,6 +151,11 @@ def leading_title(part: HeadPart) -> str:
 def number_of(part: HeadPart, entry: RankedModel) -> TableField:
     """Return the number of a model with its interval."""
     return rate_field(entry.estimate) if part.measure.similarity is None else score_field(entry.estimate, 3)
+
+
+def cost_text(dollars: float | None) -> str:
+    """Return a cost in US dollars with two significant digits; empty for None."""
+    return "" if dollars is None else f"${Decimal(f'{dollars:.2g}'):f}"
 
 
 def interval_drawing(number: ReportedNumber) -> str:

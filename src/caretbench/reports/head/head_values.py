@@ -22,7 +22,7 @@ class HeadMeasure(ReportValue):
 
 
 class RankedModel(ReportValue):
-    """Model or baseline with its number, and the median seconds to the first and the last token of its answers."""
+    """Model or baseline with its number, the median seconds to the first and last token, and the cost of an answer."""
 
     title: str
     baseline: bool
@@ -37,6 +37,7 @@ class RankedModel(ReportValue):
     """Titles of the baselines, but the reference, that have a higher rate on all problems that both have."""
     first_token_s: float | None = None
     last_token_s: float | None = None
+    cost: float | None = None
 
 
 class HeadPart(ReportValue):

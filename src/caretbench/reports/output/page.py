@@ -92,7 +92,7 @@ def _group(identity: str, group: ColumnGroup) -> PagePart:
     blocks = [
         PageBlock(tables=tables["lead"]),
         PageBlock(charts=[chart for section in SECTIONS for chart in section.group_charts(group)]),
-        PageBlock(title="Tables in the paper's layout", tables=tables["forms"], level=4, folded=True, opened=True),
+        PageBlock(title="Tables in the paper's layout", tables=tables["forms"], level=4, folded=True),
         PageBlock(tables=tables["after"]),
         PageBlock(title="Numbers of the charts as tables", tables=tables["details"], level=4, folded=True),
     ]
@@ -314,6 +314,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
     return {
         "id": problem.id,
         **labels,
+        "instructed": bool(caret and caret.instruction),
         "prefix": tail,
         "prefixCut": len(tail) < len(prefix),
         "reference": _cut(problem.reference, TEXT_LENGTH),

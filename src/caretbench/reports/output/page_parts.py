@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from caretbench.reports.charts import SERIES
-from caretbench.reports.head.head_texts import NO_NUMBER, head_sentences, number_of, part_sentences
+from caretbench.reports.head.head_texts import NO_NUMBER, cost_text, head_sentences, number_of, part_sentences
 from caretbench.reports.head.head_values import HeadPart, RankedModel, ReportHead
 from caretbench.reports.section import Chart, LegendEntry
 from caretbench.reports.summary import Summary
@@ -26,7 +26,7 @@ class RankedLine(NamedTuple):
     """Line of the ranked list: texts, and positions of point and interval in percent of the line.
 
     ``more`` has the number of problems where it is not that of most lines, the rate on the problems that stand beside,
-    empty answers, baselines that are better, and the time of an answer.
+    empty answers, baselines that are better, time and cost of an answer.
     """
 
     title: str
@@ -71,7 +71,6 @@ def page_head(summary: Summary) -> PageHead:
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count and summary.verdicts)
     facts = [suite.title if suite else summary.suite, f"run {summary.run}" if summary.run else ""]
     facts += [f"{summary.problems} problems" + (f" ({verdicts})" if verdicts else "")]
-    facts += [f"{summary.manifest['profile']} profile" if summary.manifest.get("profile") else ""]
     head = summary.head
     sentences = head_sentences(head) if head else [NO_NUMBER]
     parts = [_part(head, part) for part in head.parts] if head else []
@@ -127,6 +126,7 @@ def _line(part: HeadPart, entry: RankedModel, *, counted: bool) -> RankedLine:
     more += [f"empty {percent(entry.empty)}"] if entry.empty else []
     more += [f"below {', '.join(entry.below)}"] if entry.below else []
     more += [f"{name} {value:.2f} s" for name, value in times if value is not None]
+    more += [f"{cost_text(entry.cost)} an answer"] if entry.cost is not None else []
     return RankedLine(
         title=entry.title,
         baseline=entry.baseline,

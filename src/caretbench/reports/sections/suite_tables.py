@@ -12,6 +12,9 @@ from caretbench.reports.summary import EVERY, SuiteTable, Summary
 from caretbench.reports.tables import NO_TEXTS, ReportTable, TableField, number_field, without_empty_columns
 from caretbench.suites import suite_of_run
 
+_IN_FORM = ", in form)"
+"""Mark in the title of a chart that only readers of the paper look for."""
+
 
 class SuiteTablesSection(Section):
     """Section of tables that a suite computes itself."""
@@ -37,7 +40,10 @@ class SuiteTablesSection(Section):
         if not (tables or charts):
             return None
         heading = "The suite's own charts and tables" if charts else "The suite's own tables"
-        blocks = [*([PageBlock(charts=charts)] if charts else []), *tables]
+        of_paper = [chart for chart in charts if _IN_FORM in chart.title]
+        own = [chart for chart in charts if chart not in of_paper]
+        blocks = [*([PageBlock(charts=own)] if own else []), *tables]
+        blocks += [PageBlock(title="Charts in the paper's layout", charts=of_paper, folded=True)] if of_paper else []
         return PagePart("own", source.suite.title if source.suite else shown.summary.suite, heading, blocks=blocks)
 
 

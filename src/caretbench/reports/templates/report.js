@@ -59,9 +59,10 @@
     return found;
   };
   for (const [id, whole] of Object.entries(specs)) {
-    const width = document.getElementById(id).clientWidth;
+    // What is drawn in a closed block or part has no width of its own.
+    const width = document.getElementById(id).clientWidth || document.getElementById("main").clientWidth;
     const spec = fitted(whole, width);
-    if (phone && spec.width === "container") spec.width = width; // it is drawn in a closed part, which has no width
+    if ((phone || !document.getElementById(id).clientWidth) && spec.width === "container") spec.width = width;
     vegaEmbed(document.getElementById(id), spec, { actions: false, renderer: "svg", logLevel: 1 })
       .catch((error) => { document.getElementById(id).textContent = `This chart could not be drawn: ${error.message}`; });
   }
@@ -109,7 +110,13 @@
   fill("column", columns.keys(), (place) => columnName(columns[place]));
   fill("language", problems.map((problem) => problem.language).sort());
   fill("category", problems.map((problem) => problem.category).sort());
-  fill("status", entries.map((entry) => text(entry[STATUS])).sort());
+  // Where nothing runs there is no status, but a verdict.
+  const outcome = (entry) => {
+    const passed = entry[PASSED];
+    if (entry[STATUS] !== null || passed === null || passed === undefined) return words(text(entry[STATUS]));
+    return problems[entry[PROBLEM]].instructed ? (passed ? "followed" : "not followed") : passed ? "right" : "wrong";
+  };
+  fill("status", entries.map(outcome).sort());
   fill("flag", entries.flatMap((entry) => entry[FLAGS].map(text)).sort());
 
   let matching = [];
@@ -119,7 +126,7 @@
     return (!form.column.value || String(entry[COLUMN]) === form.column.value)
       && (!form.language.value || problem.language === form.language.value)
       && (!form.category.value || problem.category === form.category.value)
-      && (!form.status.value || text(entry[STATUS]) === form.status.value)
+      && (!form.status.value || outcome(entry) === form.status.value)
       && (!form.flag.value || entry[FLAGS].map(text).includes(form.flag.value))
       && problem.id.toLowerCase().includes(form.text.value.trim().toLowerCase());
   };
@@ -135,7 +142,7 @@
         make("span", { className: "name", textContent: problem.id }),
         make("span", { className: "what" },
           make("span", { textContent: columnName(columns[entry[COLUMN]]) + times(entry) }),
-          make("span", { className: tone(entry), textContent: words(text(entry[STATUS])) })));
+          make("span", { className: tone(entry), textContent: outcome(entry) })));
     }));
     shown += next.length;
     if (shown < matching.length) {
@@ -167,6 +174,20 @@
     return make("pre", { className: "diff" }, ...nodes);
   };
 
+  // The answers of two models to one problem, side by side; a model comes before baselines, the reference last.
+  const pairOf = (entry) => {
+    const others = entries.filter((other) => other[PROBLEM] === entry[PROBLEM] && other[COLUMN] !== entry[COLUMN]);
+    if (!others.length) return [];
+    const shown = (other) => make("figure", {},
+      make("figcaption", {}, columnName(columns[other[COLUMN]]) + times(other), ": ", make("span", { className: tone(other), textContent: outcome(other) })),
+      make("pre", { tabIndex: 0, textContent: text(other[TEXT]) || "(empty)" }));
+    const second = make("div", {}, shown(others[0]));
+    const choice = make("select", { onchange: () => second.replaceChildren(shown(others[choice.value])) },
+      ...others.map((other, place) => make("option", { value: String(place), textContent: columnName(columns[other[COLUMN]]) + times(other) })));
+    return [make("h4", { textContent: "Next to another answer" }), make("label", {}, "Other answer ", choice),
+      make("div", { className: "pair" }, shown(entry), second)];
+  };
+
   const fact = (name, value, className = "") => value === null || value === undefined || value === ""
     ? null : make("div", {}, make("dt", { textContent: name }), make("dd", { textContent: value, className }));
   const open = (entry, button) => {
@@ -186,7 +207,7 @@
         fact("Language", problem.language), fact("Category", problem.category && words(problem.category)),
         fact("Mode", problem.mode && words(problem.mode)),
         fact("Samples", entry[SAMPLES].map((sample) => sample + 1).join(", ")),
-        fact("Status", words(text(entry[STATUS])) + (text(entry[STAGE]) ? ` (${text(entry[STAGE])})` : ""), tone(entry)),
+        fact("Status", outcome(entry) + (text(entry[STAGE]) ? ` (${text(entry[STAGE])})` : ""), tone(entry)),
         fact("Counted", entry[COUNTED] === false ? "no: this says nothing about the model" : null),
         fact("Flags", entry[FLAGS].map(text).join(", "), "fail"),
         fact("Cosine", entry[COSINE] === null ? null : entry[COSINE].toFixed(3))),
@@ -200,6 +221,7 @@
           make("del", { textContent: "only in the reference" }), " ", make("ins", { textContent: "only in the completion" }),
           close ? " They differ in blanks only." : "")),
       same ? "" : drawDiff(problem.reference, answer ?? ""),
+      ...pairOf(entry),
       ...(message ? [make("h4", { textContent: "What the program said" }), make("pre", { className: "message", textContent: message })] : []));
   };
 

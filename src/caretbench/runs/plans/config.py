@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from caretbench.errors import UsageError
 from caretbench.files import DataError, describe_validation_error, read_toml
+from caretbench.local.server_spec import canonical_spec
 from caretbench.problem import Problem
 from caretbench.prompts.instructions import InstructionMode
 from caretbench.runs.plans.options import options_to_tables
@@ -49,7 +50,7 @@ class _Table(BaseModel):
 def _model_name(spec: str) -> str:
     if "/" not in spec.strip("/"):
         raise UsageError(f"{spec!r} names no model; expected PROVIDER/MODEL, openai/gpt-4o-mini for example")
-    return spec
+    return canonical_spec(spec)
 
 
 def _modes(value: Any) -> Any:
@@ -199,7 +200,9 @@ class RunConfig(_Table):
             raise DataError(f"{path}: {validation_message(error)}") from None
 
 
-TESTED_MODEL_OPTIONS = frozenset({"base_url", "context_tokens", "tokenizer", "mode", "threads", "per_request"})
+TESTED_MODEL_OPTIONS = frozenset(
+    {"base_url", "headers", "context_tokens", "tokenizer", "mode", "threads", "per_request"}
+)
 """Client options of models under test that do not apply to judges (a judge's provider receives another key)."""
 
 

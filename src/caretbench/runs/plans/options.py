@@ -6,6 +6,7 @@ that ``caretbench --help`` stays quick.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -79,6 +80,8 @@ OPTIONS: Final = (
            "the model file reports it.", "client", minimum=1, help_group=CONNECTION),
     Option("base_url", str, "Address of the provider; not used for judges. Default: the provider's own.", "client",
            help_group=CONNECTION),
+    Option("header", StringList, "Header of every request, for a gateway; not used for judges, stored nowhere. May be "
+           "repeated.", "client", field="headers", metavar="NAME=VALUE", help_group=CONNECTION),
     Option("tokenizer", Path, "The model's tokenizer.json, to count tokens. Default: the provider's, else an "
            "estimate.", "client", help_group=CONNECTION),
     Option("prices", Path, "Prices of tokens: a TOML file. Needed by --max-cost for models that cost money.", "run",
@@ -136,6 +139,8 @@ def options_to_tables(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             continue
         if name in ("temperature", "top_p"):
             value = _number(name, value)
+        if name == "header":
+            value = dict(map(_header, value))
         if name == "baseline":
             value = _names(value)
         tables[option.table][option.field_name] = value
@@ -157,6 +162,15 @@ def _number(name: str, value: Any) -> float | Literal["none"]:
         expected = f"expected a number from 0 to {_MOST[name]}, or none"
         raise UsageError(f"--{name.replace('_', '-')} {value!r}: {expected}") from None
     return number
+
+
+def _header(text: str) -> tuple[str, str]:
+    """Return name and value of ``NAME=VALUE`` or ``NAME: VALUE``."""
+    name, found, value = re.match(r"([!#$%&'*+.^_`|~\w-]*)\s*([=:]?)\s*(.*)", text, re.ASCII | re.DOTALL).groups()  # type: ignore[union-attr]
+    # The value may be a key, so that it is not repeated.
+    if not (name and found and value and value.isascii() and value.isprintable()):
+        raise UsageError(f"--header {name or '…'}: expected NAME=VALUE in printable ASCII, X-Team=code for example")
+    return name, value
 
 
 def _names(text: str) -> list[str] | None:

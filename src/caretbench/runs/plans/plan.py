@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
-from caretbench.errors import CaretBenchError, DataError, UsageError
+from caretbench.errors import CaretBenchError, DataError, MachineError, UsageError, did_you_mean
 from caretbench.files import read_packaged_toml
 from caretbench.judging.criteria import CriterionProblems, problems_by_criterion
 from caretbench.judging.criteria import criterion as find_criterion
@@ -65,7 +65,7 @@ def sampling_preset(name: str) -> SamplingPreset:
     """
     known = sampling_presets()
     if name not in known:
-        raise UsageError(f"unknown preset {name!r}; known: {', '.join(known)}")
+        raise UsageError(f"unknown preset {name!r}{did_you_mean(name, known)}; known: {', '.join(known)}")
     return known[name]
 
 
@@ -107,7 +107,12 @@ class ResolvedRun:
             refuse_remote((one.spec for one in everybody), (one.options.base_url for one in everybody))
         # Access first: loading data takes seconds, and a missing key ends the run anyway.
         for one in everybody:
-            check_access(one.spec, one.options)
+            try:
+                check_access(one.spec, one.options)
+            except MachineError:
+                # Where all of its answers are stored, the model need not be there; that is looked at later.
+                if isinstance(one, JudgePlan) or not _has_stored_runs(config):
+                    raise
         everything = any(entry.name == ALL_SUITES for entry in config.suites)
         alone = len(config.suites) == 1 and not config.together and not everything
         benchmarks: list[Benchmark] = []
@@ -243,6 +248,11 @@ def _benchmark(config: RunConfig, entry: SuiteConfig, *, alone: bool) -> Benchma
     output = root / entry.folder if entry.folder else config.output if alone else None
     benchmark = Benchmark.from_config(entry, execute=config.execute, output=output, root=root)
     return benchmark._replace(adds=config.add)
+
+
+def _has_stored_runs(config: RunConfig) -> bool:
+    roots = {config.root, *([config.output.parent] if config.output else [])}
+    return any(next(root.glob("*/manifest.json"), None) for root in roots)
 
 
 def _every_benchmark(config: RunConfig, entry: SuiteConfig) -> tuple[list[Benchmark], dict[str, str]]:

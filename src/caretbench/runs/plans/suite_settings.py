@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from caretbench.errors import UsageError
+from caretbench.errors import UsageError, did_you_mean
 from caretbench.extraction.policies import Policy
 from caretbench.extraction.policies import policy as find_policy
 from caretbench.problem import Problem, Profile, Question
@@ -127,7 +128,7 @@ def baseline_names(names: Sequence[str] | None, suites: Iterable[Suite]) -> list
     for name in names:
         if not any(name in writers for writers in own.values()):
             known = "; ".join(f"{suite} has {', '.join(writers)}" for suite, writers in own.items())
-            raise UsageError(f"unknown baseline {name!r}; {known}")
+            raise UsageError(f"unknown baseline {name!r}{did_you_mean(name, {*chain(*own.values())})}; {known}")
     return [*names]
 
 

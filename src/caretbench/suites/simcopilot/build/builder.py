@@ -154,7 +154,6 @@ OPTIONS: Final = project_build_options(
            help_group=TASKS_GROUP),
     Option("max_candidates", int, "Maximum number of candidates of each test command; 0: all. Default: 240, or 30 per "
            "1,000 covered lines if that is more.", "build", minimum=0, metavar="N", help_group=TASKS_GROUP),
-    Option("limit", int, "", "build", field="max_candidates", minimum=0, replacement="--max-candidates"),
 )  # fmt: skip
 """Options of ``caretbench build simcopilot``."""
 
