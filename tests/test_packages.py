@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import tarfile
@@ -100,6 +101,16 @@ def test_an_empty_environment_of_every_interpreter_scores_and_compares(
         (libraries,) = (place / "env" / "lib").glob("python*/site-packages")
         large = sum(_bytes(folder) for name in _LARGE for folder in libraries.glob(name))
         assert (_bytes(libraries) - large) / 1e6 <= _MAX_MEGABYTES
+
+
+def test_the_first_command_of_the_readme_runs_from_the_wheel(packages: tuple[Path, Path], tmp_path: Path) -> None:
+    """As after a release, but for the place of the package: nothing is installed before."""
+    first = (_ROOT / "README.md").read_text("utf-8").partition("```\n")[2].partition("#")[0]
+    uvx, flag, package, *command = shlex.split(first)
+    assert (uvx, flag, package) == ("uvx", "--from", "caretbench[models]")
+    place = f"{packages[1]}[models]"
+    said = _run(_uv(), "tool", "run", "--quiet", flag, place, *command, "--limit", "2", "--dry-run", cwd=tmp_path)
+    assert "openai/gpt-4o-mini" in said
 
 
 def _use(place: Path, command: Path) -> None:

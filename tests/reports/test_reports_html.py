@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from html import unescape
 from importlib.resources import files
@@ -273,17 +272,17 @@ def test_answers_of_two_models_stand_side_by_side(page) -> None:
     assert shown.nth(1).locator("figcaption").text_content().split(":")[0] != names[1]
 
 
-def test_what_runs_nothing_is_followed_or_not() -> None:
+@needs_browser
+def test_what_runs_nothing_is_followed_or_not(page) -> None:
     script = (files("caretbench.reports") / "templates" / "report.js").read_text()
     body = script[script.index("const outcome = ") : script.index('fill("status", entries.map(outcome)')]
     cases = [[0, True], [0, False], [1, True], [1, None]]
     program = (
         "const [PROBLEM, STATUS, PASSED] = [0, 1, 2], problems = [{instructed: true}, {instructed: false}];"
         "const text = (place) => place, words = (value) => value === null ? 'none' : value;"
-        f"{body}; console.log(JSON.stringify({json.dumps(cases)}.map(([p, passed]) => outcome([p, null, passed]))))"
+        f"{body}; return {json.dumps(cases)}.map(([problem, passed]) => outcome([problem, null, passed]))"
     )
-    done = subprocess.run(["node", "-e", program], check=True, capture_output=True, text=True)
-    assert json.loads(done.stdout) == ["followed", "not followed", "right", "none"]
+    assert page.evaluate(f"() => {{ {program} }}") == ["followed", "not followed", "right", "none"]
 
 
 @needs_browser
