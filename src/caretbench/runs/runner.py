@@ -107,15 +107,7 @@ def _run(plan: ResolvedRun, opener: ClientOpener, progress: Progress, probe: Pro
             progress.note(f"{reason}; all answers are stored, so that none is asked for")
         if config.probe and probe is not None:
             _probe(plan, clients, probe)
-        sessions = {}
-        for place, benchmark in enumerate(plan.benchmarks):
-            if infos[place]:
-                with _tolerating(plan, clients.refused, place):
-                    sessions[place] = stack.enter_context(
-                        RunSession(
-                            benchmark, executor if benchmark.execute else None, _progress_of(plan, benchmark, progress)
-                        )
-                    )
+        sessions = _sessions(plan, clients, infos, stack, executor, progress)
         baselines = [ModelInfo(model=name, source="baseline") for name in plan.baselines if config.score]
         for place, session in sessions.items():
             session.begin([*infos[place], *baselines])
@@ -133,6 +125,21 @@ def _run(plan: ResolvedRun, opener: ClientOpener, progress: Progress, probe: Pro
         if plan.is_tolerant:
             write_absent(config.root, {**plan.absent, **refused})
     return result
+
+
+def _sessions(
+    plan: ResolvedRun, clients: Clients, infos: Sequence[Sequence[ModelInfo]], stack: ExitStack,
+    executor: Dispatcher | None, progress: Progress,
+) -> dict[int, RunSession]:  # fmt: skip
+    """Return the sessions of the suites that some model is asked about, by place."""
+    sessions = {}
+    for place, benchmark in enumerate(plan.benchmarks):
+        if infos[place]:
+            with _tolerating(plan, clients.refused, place):
+                own = executor if benchmark.execute else None
+                session = RunSession(benchmark, own, _progress_of(plan, benchmark, progress))
+                sessions[place] = stack.enter_context(session)
+    return sessions
 
 
 @contextmanager

@@ -112,7 +112,7 @@ def _ranking(
                     below=tuple(_above(column, columns, rates)),
                     first_token_s=first_token and first_token.median_s,
                     last_token_s=last_token and last_token.median_s,
-                    cost=spent.cost / spent.answers if spent and spent.cost and spent.answers else None,
+                    cost=spent.mean_cost if spent else None,
                 )
             )
     return tuple(sorted(found, key=_place))

@@ -63,6 +63,11 @@ class ModelUsage(ReportValue):
     missing: Mapping[str, int] = Field(default_factory=dict)
     """Number of missing samples by kind of error."""
 
+    @property
+    def mean_cost(self) -> float | None:
+        """Mean cost of an answer whose price is known, in US dollars; None if all cost nothing."""
+        return self.cost / self.priced if self.cost and self.priced else None
+
 
 def model_usage(
     completions: Iterable[AnyCompletion],

@@ -107,12 +107,7 @@ class ResolvedRun:
             refuse_remote((one.spec for one in everybody), (one.options.base_url for one in everybody))
         # Access first: loading data takes seconds, and a missing key ends the run anyway.
         for one in everybody:
-            try:
-                check_access(one.spec, one.options)
-            except MachineError:
-                # Where all of its answers are stored, the model need not be there; that is looked at later.
-                if isinstance(one, JudgePlan) or not _has_stored_runs(config):
-                    raise
+            _check_access(check_access, one, config)
         everything = any(entry.name == ALL_SUITES for entry in config.suites)
         alone = len(config.suites) == 1 and not config.together and not everything
         benchmarks: list[Benchmark] = []
@@ -248,6 +243,15 @@ def _benchmark(config: RunConfig, entry: SuiteConfig, *, alone: bool) -> Benchma
     output = root / entry.folder if entry.folder else config.output if alone else None
     benchmark = Benchmark.from_config(entry, execute=config.execute, output=output, root=root)
     return benchmark._replace(adds=config.add)
+
+
+def _check_access(check_access: AccessCheck, one: ModelPlan | JudgePlan, config: RunConfig) -> None:
+    try:
+        check_access(one.spec, one.options)
+    except MachineError:
+        # Where all of its answers are stored, the model need not be there; that is looked at later.
+        if isinstance(one, JudgePlan) or not _has_stored_runs(config):
+            raise
 
 
 def _has_stored_runs(config: RunConfig) -> bool:
