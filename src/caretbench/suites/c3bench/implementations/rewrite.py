@@ -48,11 +48,6 @@ def contains(nodes: Nodes, *types: type[ast.AST]) -> bool:
     return any(isinstance(one, types) for one in nodes_of(nodes))
 
 
-def leaves_loop(body: Sequence[ast.stmt]) -> bool:
-    """Return whether a loop's body ends the loop or the function, or skips to the next round."""
-    return contains(body, ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom)
-
-
 class PythonMiddle(NamedTuple):
     """Run of statements of a function: ``function`` and ``module`` contain it, ``is_tail`` if nothing follows it."""
 

@@ -68,10 +68,6 @@ class CodeContext:
         """Splice of an answer into the program that checks it."""
         return InlineSplice(before=self.before + self.prefix, after=self.suffix + self.tests)
 
-    def shown_program(self, middle: str) -> str:
-        """Return the shown text with a middle."""
-        return self.prefix + middle + self.suffix
-
     def source(self, middle: str) -> str:
         """Return the program with a middle, without its tests."""
         return self.before + self.prefix + middle + self.suffix
