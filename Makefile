@@ -19,7 +19,9 @@ DEMO_MODEL ?= smollm2
 DEMO_COMMAND ?= $(BIN)/caretbench run c3bench -m gguf/$(DEMO_MODEL) --temperature 0 --max-tokens 32 --policy first_line \
 	--select task=scc,category=span,language=python --output $(DEMO_RUN)
 
-.PHONY: help setup demo test test-most test-long quick lint types site packages changelog check bundles clean
+TRAIN_READY := .venv-train/.ready
+
+.PHONY: help setup train-env demo test test-train test-most test-long quick lint types site packages changelog check bundles clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -30,6 +32,11 @@ $(READY): pyproject.toml uv.lock scripts/setup.sh
 	@bash scripts/setup.sh
 	@touch $@
 
+train-env: $(TRAIN_READY) ## install torch and what else training needs into .venv-train (1.6 GB)
+
+$(TRAIN_READY): pyproject.toml scripts/train_env.py
+	@python3 scripts/train_env.py
+
 demo: $(READY) ## run a small local model on 23 starter problems and write a report
 	@$(BIN)/caretbench models pull $(DEMO_MODEL)
 	@$(DEMO_COMMAND)
@@ -38,6 +45,9 @@ demo: $(READY) ## run a small local model on 23 starter problems and write a rep
 	  '  your server   caretbench run devbench -m server/@http://127.0.0.1:8000' \
 	  '  a repository  caretbench run codevbench --project path/to/repository -m gguf/smollm2' \
 	  '  outputs       caretbench score devbench --completions answers.jsonl'
+
+test-train: $(TRAIN_READY) ## a tiny model learns pairs by heart, and gives them back through GGUF and run
+	@OMP_NUM_THREADS=1 .venv-train/bin/pytest -p no:cacheprovider tests/training/test_training_tuning.py
 
 # One process: to import all test files takes 23 s of CPU in each.
 test: $(READY) ## smoke test: a real path through every room
@@ -82,4 +92,4 @@ bundles: $(READY) ## build the dependency bundles of all suites (says which syst
 	@$(BIN)/caretbench deps build
 
 clean: ## remove what was made here; bundles and caches outside this folder stay
-	@rm -rf $(VENV) .venv-tools .mypy_cache .ruff_cache .pytest_cache .hypothesis runs/demo docs/_build dist
+	@rm -rf $(VENV) .venv-tools .venv-train .mypy_cache .ruff_cache .pytest_cache .hypothesis runs/demo docs/_build dist

@@ -1,4 +1,4 @@
-"""``caretbench sft``: training pairs, and benchmarks that must not be among them."""
+"""``caretbench sft``: training pairs, benchmarks that must not be among them, and tuning."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from caretbench.errors import UsageError
 
 if TYPE_CHECKING:
     from caretbench.training.pair_set import PairSet
+    from caretbench.training.tuning.tuning import TuningPlan
 
 _OWN = ("seed", "context", "model")
 """Names of options of ``make`` in place of those of a run."""
@@ -34,11 +35,12 @@ _OWN = ("seed", "context", "model")
 app = typer.Typer(
     cls=HelpGroup,
     no_args_is_help=True,
-    help="""Make training pairs of a completion model, and keep benchmarks out of them.
+    help="""Make training pairs of a completion model, keep benchmarks out of them, and tune a model on them.
 
 Examples:
   caretbench sft make tomli==2.0.1 ../my-project -o pairs
-  caretbench sft decontaminate pairs --against devbench --against humaneval-infilling=released -o clean""",
+  caretbench sft decontaminate pairs --against devbench --against humaneval-infilling=released -o clean
+  caretbench sft train clean --model smollm2 --method lora -o tuned""",
 )
 
 
@@ -206,3 +208,84 @@ def decontaminate(
     print_line(f"\n{corpus}: {found.removed} of {found.rows} rows hold a problem ({rule} rule)")
     if output is not None:
         print_line(f"{output}: {found.rows - found.removed} rows stay; removed.jsonl names what each other row met")
+
+
+# Long: one parameter for each option.
+@app.command("train", cls=HelpCommand)
+def train(
+    pairs: Annotated[Path, typer.Argument(help="Folder of pairs, decontaminated.")],
+    model: Annotated[str, typer.Option(metavar="smollm2|FOLDER|GGUF", help="Base weights.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the tuned model.")],
+    method: Annotated[Literal["lora", "full"], typer.Option(help="An adapter, or all weights.")] = "lora",
+    preset: Annotated[
+        Literal["lora", "c3-sft"] | None, typer.Option(help="c3-sft: full, as in C3-Bench's paper.")
+    ] = None,
+    prompt: Annotated[
+        str, typer.Option(metavar="NAME", help="Prompt that runs will send; auto: as `run` chooses.")
+    ] = "auto",
+    steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="Steps. Default: all pairs once.")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, metavar="N", help="Pairs computed together.")] = None,
+    accumulate: Annotated[int | None, typer.Option(min=1, metavar="N", help="Batches of one step.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=32, metavar="N", help="Tokens of prompt and middle.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(metavar="RATE", help="Adam's learning rate.")] = None,
+    warmup: Annotated[int | None, typer.Option(min=0, metavar="N", help="Steps until the full rate.")] = None,
+    rank: Annotated[int | None, typer.Option(min=1, metavar="N", help="Rank of the adapter.")] = None,
+    held_out: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Pairs of other files, for their loss alone.")
+    ] = None,
+    save_every: Annotated[int | None, typer.Option(min=1, metavar="N", help="Steps between checkpoints.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Random seed of order and adapter.")] = None,
+    device: Annotated[Literal["cpu", "cuda"], typer.Option(help="cuda: in bfloat16.")] = "cpu",
+    threads: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Threads. Default: all physical cores but one.")
+    ] = None,
+    not_decontaminated: Annotated[
+        bool, typer.Option("--not-decontaminated", help="Take pairs without a report of their decontamination.")
+    ] = False,
+    merged: Annotated[bool, typer.Option("--merge", help="Also write base and adapter as one model.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print steps, memory and time, and train nothing.")
+    ] = False,
+) -> None:
+    """Tune a model on pairs; the same command goes on after a stop.
+
+    The loss is that of the middle alone, after exactly the prompt that `run` would send. Needs the extra `train`.
+    Several processes: accelerate launch --num_processes N --module caretbench sft train …
+
+    Examples:
+      caretbench sft train clean --model smollm2 -o tuned --steps 200 --batch 2 --max-tokens 256
+      caretbench run c3bench -m base=gguf/smollm2 -m tuned=gguf/smollm2+tuned
+    """
+    from caretbench.training.tuning import tuning
+
+    if not not_decontaminated:
+        tuning.check_decontaminated(pairs)
+    settings = tuning.chosen_settings(preset, method, {
+        "prompt": prompt, "steps": steps, "batch": batch, "accumulate": accumulate, "max_tokens": max_tokens,
+        "learning_rate": learning_rate, "warmup": warmup, "rank": rank, "held_out": held_out,
+        "save_every": save_every, "seed": seed, "device": device,
+    })  # fmt: skip
+    with StepProgress() as progress:
+        plan = tuning.plan_tuning(pairs, model, settings, progress)
+        for reason, count in plan.skipped.items():
+            print_note(f"{count} pairs passed over: {reason}")
+        if dry_run:
+            _print_forecast(plan)
+            return
+        curve = tuning.tune(plan, output, progress, threads=threads)
+        if merged and method == "lora":
+            print_line(f"{tuning.merge(plan, output)}: base and adapter as one model")
+    print_line(curve.line())
+    name = f"gguf/{model}+{output}" if method == "lora" else f"gguf/{output}"
+    print_line(f"{output}: {plan.steps} steps; ask it with -m {name} --prompt {plan.prompt.partition('@')[0]}")
+
+
+def _print_forecast(plan: TuningPlan) -> None:
+    from caretbench.training.tuning.tuning import forecast
+
+    expected = forecast(plan)
+    time = "not estimated" if expected.step_s is None else f"{expected.step_s * plan.steps / 60:.0f} CPU minutes"
+    print_line(
+        f"{plan.steps} steps of {plan.tokens_per_step:.0f} tokens ({plan.prompt}), {len(plan.examples.training)} "
+        f"pairs, {len(plan.examples.held_out)} held out; about {expected.memory / 1e9:.1f} GB, {time}"
+    )

@@ -47,6 +47,9 @@ def llama_parameters(request: dict[str, Any]) -> Any:
     # Both would show prompts and settings to who has the key; nothing here asks them.
     chosen.endpoint_slots = False
     chosen.endpoint_props = False
+    # Each request says which of them it wants; none is put on by default.
+    chosen.lora_adapters = [xllamacpp.CommonAdapterLoraInfo(path, 1.0) for path in request["adapters"]]
+    chosen.lora_init_without_apply = True
     chosen.offline = True
     chosen.verbosity = _VERBOSITY
     chosen.n_parallel = request["slots"]

@@ -17,15 +17,17 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from caretbench.errors import MachineError
+from caretbench.errors import DataError, MachineError
 from caretbench.local.gguf import GgufHeader, read_gguf, weights_sha256
+from caretbench.local.weights import LocalModel, find_model
 from caretbench.models import Mode
 
 _SLOTS: Mapping[Mode, int] = {"reproducible": 1, "fast": 8}
@@ -137,9 +139,11 @@ def engine_version() -> str:
 class LlamaServer:
     """Server of one model. Starts at the first :meth:`ensure`; safe to use from several threads."""
 
-    def __init__(self, path: Path, chosen: ServerSettings) -> None:
+    def __init__(self, path: Path, chosen: ServerSettings, adapters: Sequence[Path] = ()) -> None:
         self.path = path
         self.setting = chosen
+        self.adapters = tuple(adapters)
+        self.is_shared = False
         self._key = secrets.token_urlsafe(32)
         self._process: subprocess.Popen[str] | None = None
         self._url = ""
@@ -160,7 +164,15 @@ class LlamaServer:
         """Process id of the server, if it was started."""
         return self._process.pid if self._process else None
 
-    def identity(self) -> dict[str, JsonValue]:
+    def adapter_fields(self, adapter: Path | None) -> dict[str, JsonValue]:
+        """Return the field of a request that chooses one adapter, or none of those that are loaded."""
+        # Each with its scale: an empty list is taken for none given, and then all adapters are put on.
+        scales: list[JsonValue] = [
+            {"id": number, "scale": float(one == adapter)} for number, one in enumerate(self.adapters)
+        ]
+        return {"lora": scales} if scales else {}
+
+    def identity(self, adapter: Path | None = None) -> dict[str, JsonValue]:
         """Return the settings besides prompt and sampling that decide the answers; contains no path.
 
         Raises:
@@ -169,6 +181,7 @@ class LlamaServer:
         """
         return {
             "weights_sha256": weights_sha256(self.path),
+            **({} if adapter is None else {"adapter_sha256": weights_sha256(adapter)}),
             "engine": engine_version(),
             "mode": self.setting.mode,
             "slots": self.setting.slots,
@@ -204,6 +217,7 @@ class LlamaServer:
             "model": str(self.path),
             "name": self.path.stem,
             "key": self._key,
+            "adapters": [str(path) for path in self.adapters],
             "prompt_cache": self.setting.prompt_cache,
             **self.setting.model_dump(exclude={"mode"}),
         }
@@ -260,7 +274,9 @@ class LlamaServer:
         return ": " + " | ".join(telling[-3:]) if telling else ""
 
     def close(self) -> None:
-        """Stop the server; it is not started again."""
+        """Stop the server, unless it is shared; it is not started again."""
+        if self.is_shared:
+            return
         with self._lock:
             self._closed = True
             self._release()
@@ -285,7 +301,69 @@ class LlamaServer:
             self._listener.join(_STOP_TIMEOUT_S)
 
 
+class _Sharing:
+    """Servers of one run: models that differ by their adapter alone have one process together."""
+
+    def __init__(self, models: Iterable[LocalModel]) -> None:
+        self.adapters: dict[Path, list[Path]] = {}
+        for model in models:
+            if model.adapter is not None:
+                adapters = self.adapters.setdefault(model.weights, [])
+                adapters += [model.adapter] if model.adapter not in adapters else []
+        self._servers: dict[tuple[Path, ServerSettings], LlamaServer] = {}
+
+    def open(self, model: LocalModel, chosen: ServerSettings) -> LlamaServer | None:
+        adapters = self.adapters.get(model.weights, ())
+        if not adapters or model.adapter not in (None, *adapters):
+            return None
+        key = (model.weights, chosen)
+        if key not in self._servers:
+            # Weights are large: those of another base give their memory back first.
+            self.close()
+            self._servers[key] = LlamaServer(model.weights, chosen, adapters)
+            self._servers[key].is_shared = True
+        return self._servers[key]
+
+    def close(self) -> None:
+        for server in self._servers.values():
+            server.is_shared = False
+            server.close()
+        self._servers.clear()
+
+
+# Of the thread that opens clients: two runs in one process share nothing.
+_sharing: ContextVar[_Sharing | None] = ContextVar("sharing", default=None)
+
+
+@contextmanager
+def shared_servers(specs: Iterable[str]) -> Iterator[None]:
+    """Keep one process for all models of ``specs`` that are ``gguf/BASE`` or ``gguf/BASE+ADAPTER`` of the same base.
+
+    Without it each client starts a server of its own and stops it at its end.
+    """
+    models = []
+    for spec in specs:
+        # A model that is not here is named when its client is opened.
+        with suppress(DataError):
+            models += [find_model(spec.removeprefix("gguf/"))] if spec.startswith("gguf/") else []
+    sharing = _Sharing(models)
+    token = _sharing.set(sharing)
+    try:
+        yield
+    finally:
+        _sharing.reset(token)
+        sharing.close()
+
+
+def open_server(model: LocalModel, chosen: ServerSettings) -> LlamaServer:
+    """Return a server for a model: within :func:`shared_servers` that of its base, otherwise a new one."""
+    sharing = _sharing.get()
+    shared = None if sharing is None else sharing.open(model, chosen)
+    return shared or LlamaServer(model.weights, chosen, [model.adapter] if model.adapter else [])
+
+
 @atexit.register
 def _close_all() -> None:
     for server in list(_running):
+        server.is_shared = False
         server.close()

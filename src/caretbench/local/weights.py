@@ -21,8 +21,8 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from caretbench.download import PinnedFile, download_file, is_complete
 from caretbench.errors import check_folder_is_writable
 from caretbench.file_locks import lock_file
-from caretbench.files import ANOTHER_CACHE, DataError, cache_folder, read_packaged_toml, sha256_file
-from caretbench.local.gguf import weights_sha256
+from caretbench.files import ANOTHER_CACHE, DataError, cache_folder, read_packaged_toml, sha256_file, sha256_json
+from caretbench.local.gguf import read_gguf, weights_sha256
 from caretbench.local.package_index import file_url
 
 
@@ -89,6 +89,10 @@ def catalogue_model(name: str) -> CatalogueModel:
 Progress = Callable[[str, int, int], None]
 """Called with the step's name, the bytes done and the total bytes."""
 
+ADAPTER_FILE = "adapter.gguf"
+MODEL_FILE = "model.gguf"
+"""Names of adapters and of whole models in the folders that training writes."""
+
 _BLOCK = 1 << 20
 _MAX_PAPER_BYTES = 4 << 20
 
@@ -120,8 +124,53 @@ def pulled_path(name: str) -> Path | None:
     return path if path.is_file() and path.stat().st_size == model.size else None
 
 
+class LocalModel(NamedTuple):
+    """Weights of a model on this machine, and the adapter (LoRA) that is put on them, if there is one."""
+
+    weights: Path
+    adapter: Path | None = None
+
+
+def split_adapter(target: str) -> tuple[str, str]:
+    """Return the two parts of ``BASE+ADAPTER``; the second is empty where a name has none.
+
+    A name that exists as a whole has none, and neither has ``models/c++/small.gguf``, where nothing follows the sign.
+    """
+    base, _, adapter = target.rpartition("+")
+    if not base or not adapter or target in catalogue() or Path(target).expanduser().exists():
+        return target, ""
+    return base, adapter
+
+
+def find_model(target: str) -> LocalModel:
+    """Return the files named by the part after ``gguf/``: weights as :func:`find_weights`, or ``WEIGHTS+ADAPTER``.
+
+    ADAPTER is a GGUF file, or a folder of ``caretbench sft train`` or of one of its checkpoints.
+
+    Raises:
+        DataError: not pulled yet, no such file, or an adapter of another network.
+    """
+    base, name = split_adapter(target)
+    # The sign may be a part of a path that has a mistake elsewhere.
+    if name and not Path(name).expanduser().exists() and Path(base).suffix != ".gguf" and base not in catalogue():
+        base, name = target, ""
+    weights = find_weights(base)
+    if not name:
+        return LocalModel(weights)
+    path = Path(name).expanduser()
+    path = path / ADAPTER_FILE if path.is_dir() else path
+    if not path.is_file():
+        raise DataError(f"gguf/{target}: no adapter {path}")
+    header, architecture = read_gguf(path), read_gguf(weights).architecture
+    if header.text("general.type") != "adapter" or header.text("adapter.type") != "lora":
+        raise DataError(f"gguf/{target}: {path} is no adapter")
+    if header.architecture != architecture:
+        raise DataError(f"gguf/{target}: the adapter is for {header.architecture}, and the model is {architecture}")
+    return LocalModel(weights, path)
+
+
 def find_weights(target: str) -> Path:
-    """Return the weights named by the part after ``gguf/``: the name of a pulled model, or a path.
+    """Return the weights named by the part after ``gguf/``: the name of a pulled model, a file, or a tuned model.
 
     Raises:
         DataError: not pulled yet, or no such file.
@@ -136,10 +185,24 @@ def find_weights(target: str) -> Path:
             )
         return path
     path = Path(target).expanduser()
+    if (path / MODEL_FILE).is_file():
+        return path / MODEL_FILE
     if not path.is_file():
         what = "a folder" if path.is_dir() else "no such file"
         raise DataError(f"gguf/{target}: {what}; expected a GGUF file or a pulled model ({', '.join(catalogue())})")
     return path
+
+
+def folder_sha256(folder: Path) -> str:
+    """Return one hash of the weights and the configuration in a folder.
+
+    Raises:
+        DataError: there are no weights in the folder.
+    """
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:
+        raise DataError(f"{folder}: no weights (*.safetensors)")
+    return sha256_json({path.name: weights_sha256(path) for path in (*files, *folder.glob("*config.json"))})
 
 
 def pull_weights(

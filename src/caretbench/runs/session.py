@@ -19,6 +19,7 @@ from caretbench.execution.toolchains import load_runtime
 from caretbench.extraction.policies import Policy
 from caretbench.extraction.policies import policy as find_policy
 from caretbench.files import write_atomically
+from caretbench.local.llama_server import shared_servers
 from caretbench.models import ClientOpener, ModelClient
 from caretbench.problem import Problem
 from caretbench.progress import Progress
@@ -278,6 +279,10 @@ class Clients:
         """Reasons for which a model is not asked: it cannot be opened, and all of its answers are stored."""
 
     def __enter__(self) -> Clients:
+        # A model and what was tuned of it have one process in turn; it holds the weights once.
+        self._stack.enter_context(
+            shared_servers([*(one.spec for one in self._plan.models), *(one.spec for one in self._plan.judges)])
+        )
         return self
 
     def __exit__(self, *details: object) -> None:

@@ -22,7 +22,7 @@ from caretbench.files import read_packaged_toml
 from caretbench.inspect.client.checkpoint_files import CHECKPOINT_PROVIDERS, check_packages
 from caretbench.inspect.providers.endpoint_shapes import endpoint_shapes
 from caretbench.local.server_spec import SERVER, is_loopback, own_server_advice, parse_server_spec
-from caretbench.local.weights import find_weights
+from caretbench.local.weights import find_model
 from caretbench.models import ClientOptions, PromptKind
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def check_access(spec: str, options: ClientOptions) -> None:
     check_installed(f"{spec}: asking a model")
     provider, _, name = spec.partition("/")
     if provider == "gguf":
-        find_weights(name)
+        find_model(name)
         return
     if provider == SERVER:
         _check_address(spec, parse_server_spec(spec, options.base_url).root)

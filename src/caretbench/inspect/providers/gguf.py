@@ -25,8 +25,8 @@ from caretbench.inspect.providers.base import FINISH_REASONS, FIRST_S, SingleTry
 from caretbench.inspect.providers.completion_server import StreamSplitter, check_size
 from caretbench.inspect.providers.endpoint_shapes import StopReason
 from caretbench.local.gguf import read_gguf
-from caretbench.local.llama_server import LlamaServer, engine_version, server_settings
-from caretbench.local.weights import find_weights
+from caretbench.local.llama_server import engine_version, open_server, server_settings
+from caretbench.local.weights import find_model
 from caretbench.models import Mode, PromptKind
 
 
@@ -113,7 +113,7 @@ class GgufAPI(SingleTryAPI):
     """Provider for a GGUF file, served by llama.cpp in a process of its own, started at the first request.
 
     Args:
-        model_name: A path, or the name of a pulled model.
+        model_name: A path, or the name of a pulled model; with ``+ADAPTER``, an adapter on it.
         base_url: Not used.
         api_key: Not used.
         config: As for every provider.
@@ -145,10 +145,10 @@ class GgufAPI(SingleTryAPI):
             raise UsageError(f"gguf/ knows no option {', '.join(sorted(ignored))}")
         # Without an engine, nothing else matters.
         engine_version()
-        path = find_weights(model_name)
-        self.header = read_gguf(path)
-        self._server = LlamaServer(
-            path,
+        self._files = find_model(model_name)
+        self.header = read_gguf(self._files.weights)
+        self._server = open_server(
+            self._files,
             server_settings(
                 self.header,
                 mode=mode,
@@ -158,7 +158,9 @@ class GgufAPI(SingleTryAPI):
                 uncut=uncut,
             ),
         )
-        self._name = path.stem
+        # The name of an adapter's file is the same for all.
+        adapter = self._files.adapter
+        self._name = self._files.weights.stem + ("" if adapter is None else f"+{adapter.resolve().parent.name}")
         self._client: httpx.AsyncClient | None = None
         self._loop: object = None
         self._counter: httpx.Client | None = None
@@ -175,8 +177,8 @@ class GgufAPI(SingleTryAPI):
         return self._server.setting.slots
 
     def identity(self) -> dict[str, JsonValue]:
-        """Return the settings that influence answers: weights' hash, engine, mode, slots, threads, context length."""
-        return self._server.identity()
+        """Return the settings that influence answers: hashes, engine, mode, slots, threads, context length."""
+        return self._server.identity(self._files.adapter)
 
     def context_tokens(self) -> int:
         """Room for prompt and answer together, in tokens."""
@@ -256,6 +258,7 @@ class GgufAPI(SingleTryAPI):
             "stream": True,
             "stream_options": {"include_usage": True},
             "cache_prompt": self._server.setting.prompt_cache,
+            **self._server.adapter_fields(self._files.adapter),
         }
         alone = messages[0] if len(messages) == 1 and messages[0].role == "user" else None
         kind = (alone.metadata or {}).get(PROMPT_KIND) if alone else None
