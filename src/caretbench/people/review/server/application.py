@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
@@ -234,6 +235,8 @@ def _listener(host: str, port: int) -> socket.socket:
     try:
         if "/" not in host:
             return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        if sys.platform == "win32":
+            raise UsageError(f"--host {host}: this system has no Unix sockets here; give an address")
         # What a killed server left behind.
         if Path(host).is_socket():
             Path(host).unlink()
