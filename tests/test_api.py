@@ -80,7 +80,7 @@ def test_the_first_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     example = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)[0]
     exec(example, {})  # noqa: S102  our own page
-    assert (tmp_path / "runs" / "baselines" / "scores.jsonl").exists()
+    assert (tmp_path / "runs" / "answers" / "scores.jsonl").exists()
 
 
 def test_the_last_example_of_the_page_builds_and_validates(

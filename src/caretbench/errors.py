@@ -47,7 +47,7 @@ class MachineError(CaretBenchError, RuntimeError):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `` (did you mean NAME?)`` for the known name that is nearest to a misspelled one; empty if none is."""
-    near = get_close_matches(name.lower(), known, n=1, cutoff=0.6)
+    near = get_close_matches(name.lower(), known, n=1, cutoff=0.7)
     return f" (did you mean {near[0]}?)" if near else ""
 
 

@@ -52,7 +52,10 @@ def test_help_imports_none_of_the_heavy_libraries() -> None:
     ("arguments", "complaint"),
     [
         (("list", "nonsense"), "unknown suite 'nonsense'; known: devbench"),
-        (("list", "devbench", "--select", "langage=python"), "no label 'langage'; labels: id, language"),
+        (
+            ("list", "devbench", "--select", "langage=python"),
+            "no label 'langage' (did you mean language?); labels: id, language",
+        ),
         (("list", "devbench", "--select", "language=cobol"), "unknown language 'cobol'"),
         (("list", "devbench", "--select", "python"), "expected label=value"),
         (("list", "devbench", "--profile", "best"), "'best'"),

@@ -122,7 +122,6 @@ def test_a_fault_of_ours_is_not_reported_as_a_key_of_the_run_file(
         ("report", "run", "--samples", "-1"),
         ("compare", "run", "--seed", "-1"),
         ("dataset", "holdout", "release", "run", "--seed", "-1"),
-        ("telemetry", "judge", "events", "--seed", "-1"),
     ],
 )
 def test_a_number_below_its_bound_is_the_users_mistake(

@@ -102,5 +102,5 @@ def test_null_answers_are_rows_and_give_a_warning(tmp_path: Path) -> None:
     assert "toy: 4 of 4 answers are null: the provider sent no text." in shown.stdout
     client = RunFolder(tmp_path / "run").manifest().models[0].settings["client"]
     assert client == {
-        "model": f"server/toy@{server.url}/v1", "provider": "server", "address": server.url, "served": "toy",
+        "model": f"server/toy@{server.url}", "provider": "server", "address": server.url, "served": "toy",
     }  # fmt: skip

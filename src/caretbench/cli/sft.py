@@ -39,7 +39,6 @@ app = typer.Typer(
 
 Examples:
   caretbench sft make tomli==2.0.1 ../my-project -o pairs
-  caretbench sft decontaminate pairs --against devbench --against humaneval-infilling=released -o clean
   caretbench sft train clean --model smollm2 --method lora -o tuned""",
 )
 
@@ -51,7 +50,7 @@ def make(
     sources: Annotated[
         list[str], typer.Argument(metavar="SOURCE", help="Folder, archive, NAME==VERSION, or repository.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the pairs.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the pairs.", rich_help_panel="Pairs")],
     model: Annotated[
         list[str] | None,
         typer.Option(
@@ -60,25 +59,43 @@ def make(
             metavar="[ROLE=]SPEC",
             help="seeder=SPEC writes the first instructions, generator=SPEC all others by their example; without a "
             "role: count tokens as this model does.",
+            rich_help_panel="Pairs",
         ),
     ] = None,
     share: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="BOUNDARY=SHARE", help="Share of pairs: character, token, line, block, instruction, rewrite."
+            metavar="BOUNDARY=SHARE",
+            help="Share of pairs: character, token, line, block, instruction, rewrite.",
+            rich_help_panel="Pairs",
         ),
     ] = None,
-    per_file: Annotated[int, typer.Option(min=1, metavar="N", help="Pairs of each file.")] = 12,
-    context: Annotated[int, typer.Option(min=200, metavar="N", help="Characters around a middle.")] = 8_000,
+    per_file: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Pairs of each file.", rich_help_panel="Pairs")
+    ] = 12,
+    context: Annotated[
+        int, typer.Option(min=200, metavar="N", help="Characters around a middle.", rich_help_panel="Pairs")
+    ] = 8_000,
     language: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this language; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this language; may be repeated.", rich_help_panel="Pairs"),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Random seed of middles, files for seeds, and examples.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Random seed of middles, files for seeds, and examples.", rich_help_panel="Pairs")
+    ] = 0,
     seeds: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Maximum number of files for seeds; at most half of all.")
+        int,
+        typer.Option(
+            min=1, metavar="N", help="Maximum number of files for seeds; at most half of all.", rich_help_panel="Pairs"
+        ),
     ] = 1000,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the requests, their addresses and cost; send and write nothing.")
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Print the requests, their addresses and cost; send and write nothing.",
+            rich_help_panel="Pairs",
+        ),
     ] = False,
     as_json: AsJson = False,
     **options: Any,
@@ -214,37 +231,71 @@ def decontaminate(
 @app.command("train", cls=HelpCommand)
 def train(
     pairs: Annotated[Path, typer.Argument(help="Folder of pairs, decontaminated.")],
-    model: Annotated[str, typer.Option(metavar="smollm2|FOLDER|GGUF", help="Base weights.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the tuned model.")],
-    method: Annotated[Literal["lora", "full"], typer.Option(help="An adapter, or all weights.")] = "lora",
+    model: Annotated[str, typer.Option(metavar="smollm2|FOLDER|GGUF", help="Base weights.", rich_help_panel="Base")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the tuned model.", rich_help_panel="Base")],
+    method: Annotated[
+        Literal["lora", "full"], typer.Option(help="An adapter, or all weights.", rich_help_panel="Base")
+    ] = "lora",
     preset: Annotated[
-        Literal["lora", "c3-sft"] | None, typer.Option(help="c3-sft: full, as in C3-Bench's paper.")
+        Literal["lora", "c3-sft"] | None,
+        typer.Option(help="c3-sft: full, as in C3-Bench's paper.", rich_help_panel="Base"),
     ] = None,
     prompt: Annotated[
-        str, typer.Option(metavar="NAME", help="Prompt that runs will send; auto: as `run` chooses.")
+        str,
+        typer.Option(
+            metavar="NAME", help="Prompt that runs will send; auto: as `run` chooses.", rich_help_panel="Base"
+        ),
     ] = "auto",
-    steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="Steps. Default: all pairs once.")] = None,
-    batch: Annotated[int | None, typer.Option(min=1, metavar="N", help="Pairs computed together.")] = None,
-    accumulate: Annotated[int | None, typer.Option(min=1, metavar="N", help="Batches of one step.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=32, metavar="N", help="Tokens of prompt and middle.")] = None,
-    learning_rate: Annotated[float | None, typer.Option(metavar="RATE", help="Adam's learning rate.")] = None,
-    warmup: Annotated[int | None, typer.Option(min=0, metavar="N", help="Steps until the full rate.")] = None,
-    rank: Annotated[int | None, typer.Option(min=1, metavar="N", help="Rank of the adapter.")] = None,
-    held_out: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Pairs of other files, for their loss alone.")
+    steps: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Steps. Default: all pairs once.", rich_help_panel="Steps")
     ] = None,
-    save_every: Annotated[int | None, typer.Option(min=1, metavar="N", help="Steps between checkpoints.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Random seed of order and adapter.")] = None,
-    device: Annotated[Literal["cpu", "cuda"], typer.Option(help="cuda: in bfloat16.")] = "cpu",
+    batch: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Pairs computed together.", rich_help_panel="Steps")
+    ] = None,
+    accumulate: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Batches of one step.", rich_help_panel="Steps")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=32, metavar="N", help="Tokens of prompt and middle.", rich_help_panel="Steps")
+    ] = None,
+    learning_rate: Annotated[
+        float | None, typer.Option(metavar="RATE", help="Adam's learning rate.", rich_help_panel="Steps")
+    ] = None,
+    warmup: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Steps until the full rate.", rich_help_panel="Steps")
+    ] = None,
+    rank: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Rank of the adapter.", rich_help_panel="Steps")
+    ] = None,
+    held_out: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="N", help="Pairs of other files, for their loss alone.", rich_help_panel="Steps"),
+    ] = None,
+    save_every: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Steps between checkpoints.", rich_help_panel="Course")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Random seed of order and adapter.", rich_help_panel="Steps")] = None,
+    device: Annotated[
+        Literal["cpu", "cuda"], typer.Option(help="cuda: in bfloat16.", rich_help_panel="Course")
+    ] = "cpu",
     threads: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Threads. Default: all physical cores but one.")
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Threads. Default: all physical cores but one.", rich_help_panel="Course"
+        ),
     ] = None,
     not_decontaminated: Annotated[
-        bool, typer.Option("--not-decontaminated", help="Take pairs without a report of their decontamination.")
+        bool,
+        typer.Option(
+            "--not-decontaminated", help="Take pairs without a report of their decontamination.", rich_help_panel="Base"
+        ),
     ] = False,
-    merged: Annotated[bool, typer.Option("--merge", help="Also write base and adapter as one model.")] = False,
+    merged: Annotated[
+        bool, typer.Option("--merge", help="Also write base and adapter as one model.", rich_help_panel="Course")
+    ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print steps, memory and time, and train nothing.")
+        bool,
+        typer.Option("--dry-run", help="Print steps, memory and time, and train nothing.", rich_help_panel="Course"),
     ] = False,
 ) -> None:
     """Tune a model on pairs; the same command goes on after a stop.
@@ -254,7 +305,7 @@ def train(
 
     Examples:
       caretbench sft train clean --model smollm2 -o tuned --steps 200 --batch 2 --max-tokens 256
-      caretbench run c3bench -m base=gguf/smollm2 -m tuned=gguf/smollm2+tuned
+      caretbench sft train clean --model smollm2 -o tuned --method full --preset c3-sft
     """
     from caretbench.training.tuning import tuning
 

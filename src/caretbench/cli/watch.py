@@ -31,10 +31,19 @@ def watch(
     folder: Annotated[Path, typer.Argument(metavar="CHECKPOINTS", help="Folder of GGUF files, adapters, or others.")],
     suite: Annotated[
         list[str],
-        typer.Option(metavar="SUITE[=DATA]", help="Suite; may be repeated. DATA: starter, released, a folder."),
+        typer.Option(
+            metavar="SUITE[=DATA]",
+            help="Suite; may be repeated. DATA: starter, released, a folder.",
+            rich_help_panel="Checkpoints",
+        ),
     ],
     base: Annotated[
-        str | None, typer.Option(metavar="SPEC", help="Base: gguf/smollm2, for example. Default: the first checkpoint.")
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="Base: gguf/smollm2, for example. Default: the first checkpoint.",
+            rich_help_panel="Checkpoints",
+        ),
     ] = None,
     model: Annotated[
         str | None,
@@ -43,10 +52,14 @@ def watch(
             "-m",
             metavar="TEMPLATE",
             help="Model of a checkpoint, with {} for its path: hf/{}. Default: gguf/PATH, and BASE+PATH of an adapter.",
+            rich_help_panel="Checkpoints",
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of the runs. Default: runs/watch-CHECKPOINTS.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Folder of the runs. Default: runs/watch-CHECKPOINTS.", rich_help_panel="Checkpoints"
+        ),
     ] = None,
     html: Html = True,
     as_json: AsJson = False,

@@ -69,10 +69,9 @@ def test_each_source_ends_as_problems_or_with_its_reason_and_the_rest_goes_on(tm
     assert read_outcomes(tmp_path / "out") == built.outcomes
     assert notes.notes[0].rpartition("/")[2] == "data: its tests fail"
     assert notes.steps[0] == ("sources", 0, 5)
-    result = sources_result("simcopilot", built, tmp_path / "out", {"a fork": 2})
+    result = sources_result("simcopilot", built, tmp_path / "out")
     assert result.usable
     assert "7 tasks of 1 of 5 sources" in result.lines[-1]
-    assert result.lines[-2] == "\nrefused repositories: 2 a fork"
     assert json.loads(json.dumps(result.numbers))["sources"][0]["reason"] == "its tests fail"
     again, _ = builds(tmp_path, actions)
     assert again.outcomes == built.outcomes
@@ -83,7 +82,7 @@ def test_a_source_that_cannot_be_fetched_is_a_row(tmp_path: Path) -> None:
     folders = ProjectFolders(tmp_path / "cache")
     built = build_sources(specs, tmp_path, folders, failing(AssertionError()), Progress(), max_s=1e9)
     assert built.outcomes[0].reason.startswith("git fetch: ")
-    assert not sources_result("simcopilot", built, tmp_path, {}).usable
+    assert not sources_result("simcopilot", built, tmp_path).usable
 
 
 def test_each_source_has_its_own_time(tmp_path: Path) -> None:
