@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from benchmarks import accounting
 from caretbench.execution.cache.result_cache import ResultCache
-from caretbench.execution.costs import CostMeter, RunCosts, ledger
+from caretbench.execution.costs import CostLedger, CostMeter, RunCosts, ledger
 from caretbench.execution.execution_types import ExecutionRequest, Limits
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
@@ -125,3 +126,20 @@ def test_what_is_waited_for_first_is_a_lone_run() -> None:
         with ledger.during("lone runs"):
             assert ledger.waited_for() == "lone runs"
     assert ledger.waited_for() == "other"
+
+
+def test_a_pool_that_ends_while_costs_are_added_holds_nobody_up() -> None:
+    """Memory is collected at any moment, also in the thread that adds to the ledger."""
+    own = CostLedger()
+    own.worker_started(0)
+
+    class Collecting(float):
+        def __add__(self, other: object) -> float:
+            own.worker_ends(0)
+            return float(self)
+
+    own.add(wall_s=1.0)
+    thread = threading.Thread(target=own.add, kwargs={"wall_s": Collecting(2.0)}, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive()

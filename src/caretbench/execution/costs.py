@@ -32,7 +32,9 @@ class CostLedger:
     """Ledger of what this process and its sandboxes cost. Threads share it."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # Entered again by the thread that holds it: memory is collected at any allocation, and may end a pool of warm
+        # sandboxes that nobody closed, whose end is recorded here. A run stood still so.
+        self._lock = threading.RLock()
         self._totals: Counter[str] = Counter()
         self._active: Counter[Activity] = Counter()
         self._open: dict[int, str] = {}
@@ -97,7 +99,7 @@ class CostLedger:
         """Return all costs since the process started, those of open sandboxes included."""
         with self._lock:
             totals = Counter(self._totals)
-            for pid, kind in self._open.items():
+            for pid, kind in list(self._open.items()):
                 totals[kind] += _tree_cpu_s(pid)  # type: ignore[assignment]
         return RunCosts.model_validate(totals | {"own_cpu_s": time.process_time(), "wall_s": time.monotonic()})
 
