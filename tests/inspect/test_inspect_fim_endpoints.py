@@ -17,8 +17,8 @@ from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser, Ge
 
 from caretbench.errors import MachineError
 from caretbench.inspect.client.provider_errors import BrokenAnswerError, ProviderError
+from caretbench.inspect.providers.answer_stream import AnswerAssembly, StreamReader, StreamSplitter
 from caretbench.inspect.providers.base import FIRST_S
-from caretbench.inspect.providers.completion_server import AnswerAssembly, StreamReader, StreamSplitter
 from caretbench.inspect.providers.endpoint_api import UNSENT, FimEndpointAPI
 from caretbench.inspect.providers.endpoint_shapes import EndpointShape, endpoint_shape, endpoint_shapes, value_at
 from tests.support import model_server
@@ -438,7 +438,7 @@ def test_a_redirection_is_not_followed_with_the_key() -> None:
 
 
 def test_an_endless_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("caretbench.inspect.providers.completion_server.MAX_ANSWER_BYTES", 1 << 20)
+    monkeypatch.setattr("caretbench.inspect.providers.answer_stream.MAX_ANSWER_BYTES", 1 << 20)
     with ModelServer([Behaviour(text="x" * (2 << 20))] * 2) as server:
         for stream in (True, False):
             error = failing(endpoint(server, "openai", stream=stream))

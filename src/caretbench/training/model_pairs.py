@@ -13,8 +13,7 @@ from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
 from caretbench.build.build_models import BuildModels
 from caretbench.errors import DataError
-from caretbench.files import describe_validation_error, read_packaged_toml, replace_surrogates
-from caretbench.judging.parsing import json_object
+from caretbench.files import describe_validation_error, read_packaged_toml
 from caretbench.local.weights import catalogue
 from caretbench.models import Sampling
 from caretbench.problem import Row
@@ -22,6 +21,7 @@ from caretbench.suites.c3bench.build.variants.model_roles import (
     RolePrompt,
     StructuredRequest,
     UnreadableAnswer,
+    listed_values,
     readable_answers,
 )
 from caretbench.training.pair_making import Excerpt, Middle, pair_of
@@ -42,7 +42,7 @@ _EXAMPLES: Final = 3
 _EXAMPLE_CONTEXT: Final = 400
 """Characters of an example before its middle, and after it."""
 _MAX_PAIRS: Final = 20
-"""Pairs of one answer that are read: a model that repeats itself writes hundreds."""
+"""Pairs of one answer that are read."""
 _MIN_QUOTED: Final = 12
 """Length of a line that an instruction must not quote: a shorter one may be a name."""
 _SAMPLING: Final = Sampling(max_tokens=2048, temperature=0.7, top_p=None)
@@ -152,7 +152,9 @@ class _Choices:
             for one, shown in examples.items()
         ]  # fmt: skip
         prompt = pair_prompts()[role]
-        answers = readable_answers(self._models, role, {model: requests}, lambda _key, text: _listed(text), prompt)
+        answers = readable_answers(
+            self._models, role, {model: requests}, lambda _key, text: listed_values(text, "pairs", _MAX_PAIRS), prompt
+        )
         for one in examples:
             answer = answers[model, one.id]
             if isinstance(answer, UnreadableAnswer):
@@ -180,18 +182,6 @@ class _Choices:
     def _refuse(self, role: str, excerpt: Excerpt, fault: str, text: str) -> None:
         place = {"role": role, "source": excerpt.source, "path": excerpt.path}
         self._refused.append(RefusedMiddle(**place, fault=fault, text=text[:2000]))
-
-
-def _listed(text: str) -> list[object]:
-    """Return the pairs of an answer, not validated yet.
-
-    Raises:
-        ValueError: the answer is no JSON object with a list of pairs.
-    """
-    value = replace_surrogates(json_object(text)).get("pairs")
-    if not isinstance(value, list) or not value:
-        raise ValueError("it has no list of pairs")
-    return value[:_MAX_PAIRS]
 
 
 def _fault(chosen: _ChosenPair, excerpt: Excerpt) -> str:

@@ -26,7 +26,7 @@ from caretbench.inspect.client.provider_errors import (
     stated_error,
 )
 from caretbench.inspect.client.provider_facts import check_installed, provider_facts, providers
-from caretbench.inspect.providers.completion_server import END, StreamSplitter
+from caretbench.inspect.providers.answer_stream import END, StreamSplitter
 from caretbench.local.server_spec import SERVER, is_loopback, openai_address, own_server_advice
 from caretbench.models import ClientOptions, DryRunOptions
 from caretbench.redaction import is_secret_name, redact

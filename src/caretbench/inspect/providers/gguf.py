@@ -21,8 +21,8 @@ from caretbench.inspect.client.provider_errors import (
     is_retryable_status,
     parse_json,
 )
+from caretbench.inspect.providers.answer_stream import StreamSplitter, check_size
 from caretbench.inspect.providers.base import FINISH_REASONS, FIRST_S, SingleTryAPI, chat_choice
-from caretbench.inspect.providers.completion_server import StreamSplitter, check_size
 from caretbench.inspect.providers.endpoint_shapes import StopReason
 from caretbench.local.gguf import read_gguf
 from caretbench.local.llama_server import engine_version, open_server, server_settings

@@ -192,7 +192,9 @@ def generate_variants(contexts: Sequence[CodeContext], models: BuildModels) -> G
     """
     # Shown text and the known middle alone: with the tests, a model would write versions that fit them.
     requests = {name: [_generator_request(one) for one in contexts] for name in models.names(GENERATOR_ROLE)}
-    answers = readable_answers(models, GENERATOR_ROLE, requests, lambda _key, text: _versions(text))
+    answers = readable_answers(
+        models, GENERATOR_ROLE, requests, lambda _key, text: listed_values(text, "versions", MAX_VERSIONS)
+    )
     found = GeneratedVariants([], [])
     for context in contexts:
         for name in requests:
@@ -219,17 +221,17 @@ def _generator_request(context: CodeContext) -> StructuredRequest:
     return StructuredRequest(context.id, words, _SCHEMA, GENERATOR_SAMPLING, "versions of a middle")
 
 
-def _versions(text: str) -> list[object]:
-    """Return the versions of an answer, not validated yet.
+def listed_values(text: str, name: str, most: int) -> list[object]:
+    """Return the first values of the list ``name`` of an answer, not validated yet.
 
     Raises:
-        ValueError: the answer is no JSON object with a list of versions.
+        ValueError: the answer is no JSON object with such a list.
     """
-    value = replace_surrogates(json_object(text)).get("versions")
+    value = replace_surrogates(json_object(text)).get(name)
     if not isinstance(value, list) or not value:
-        raise ValueError("it has no list of versions")
-    # Each version costs several runs in the sandbox, and a model that repeats itself may write hundreds.
-    return value[:MAX_VERSIONS]
+        raise ValueError(f"it has no list of {name}")
+    # Each value costs work or runs in the sandbox, and a model that repeats itself may write hundreds.
+    return value[:most]
 
 
 def _malformed(context: CodeContext, author: str, name: str, text: str, detail: str) -> ExaminedVariant:
