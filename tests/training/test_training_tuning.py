@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ import pytest
 
 pytest.importorskip("torch", reason="needs the extra train: make train-env")
 
+from caretbench.errors import UsageError
 from caretbench.inspect import open_client
 from caretbench.local.gguf import read_gguf
 from caretbench.local.llama_server import LlamaServer, open_server, server_settings, shared_servers
@@ -159,6 +163,57 @@ def _complete(server: LlamaServer, adapter: Path | None, request: ModelRequest) 
     }  # fmt: skip
     reply = httpx.post(f"{server.ensure()}/v1/completions", json=body, headers=server.headers, trust_env=False)
     return str(reply.json()["choices"][0]["text"])
+
+
+@pytest.mark.parametrize("method", ["lora", "full"])
+def test_killed_twice_it_ends_as_an_unbroken_one(method: tuning.Method, work: Path, full: Path) -> None:
+    pairs = tiny_model.write_pairs(work / "many", tiny_model.pairs(200, 3))
+    whole, broken = work / f"{method}-whole", work / f"{method}-broken"
+    options = [str(pairs), "--model", str(full / "model.gguf"), "--method", method, "--steps", "60", "--batch", "4",
+               "--max-tokens", "64", "--held-out", "4", "--save-every", "20", "--threads", "1"]  # fmt: skip
+    command = [sys.executable, "-m", "caretbench", "sft", "train", *options, "-o"]
+    subprocess.run([*command, str(whole)], check=True)
+    for step in (25, 45):
+        with subprocess.Popen([*command, str(broken)], start_new_session=True) as process:
+            while _last_step(broken) < step:
+                assert process.poll() is None
+                time.sleep(0.02)
+            os.killpg(process.pid, signal.SIGKILL)
+    subprocess.run([*command, str(broken)], check=True)
+    curves = [[(row["step"], row.get("loss"), row.get("held_out")) for row in LossCurve(one).rows]
+              for one in (whole, broken)]  # fmt: skip
+    assert curves[0] == curves[1]
+    assert [row[0] for row in curves[0] if row[1] is not None] == list(range(1, 61))
+    name = "adapter.gguf" if method == "lora" else "model.gguf"
+    assert (whole / name).read_bytes() == (broken / name).read_bytes()
+    assert (broken / "checkpoints" / "checkpoint-60" / name).is_file()
+    with pytest.raises(UsageError, match="holds another tuning"):
+        tune(pairs, full / "model.gguf", broken, method)
+
+
+def _last_step(folder: Path) -> int:
+    path = folder / "loss.jsonl"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return int(json.loads(lines[-1])["step"]) if lines else 0
+
+
+def test_two_processes_share_a_step(work: Path, full: Path) -> None:
+    pairs = tiny_model.write_pairs(work / "two", tiny_model.pairs(64, 4))
+    output = work / "two-tuned"
+    subprocess.run(
+        [
+            sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "-m", "caretbench", "sft", "train",
+            str(pairs), "--model", str(full / "model.gguf"), "--batch", "4",
+            "--max-tokens", "64", "--held-out", "0", "--threads", "1", "-o", str(output),
+        ],
+        check=True,
+    )  # fmt: skip
+    manifest = json.loads((output / "training.json").read_text())
+    assert manifest["finished"]
+    # 64 pairs, 4 in each of two processes.
+    assert manifest["steps"] == 8
+    assert manifest["identity"]["processes"] == 2
+    assert (output / "adapter.gguf").is_file()
 
 
 def test_the_text_of_a_conversation_is_what_llama_cpp_reads(full: Path) -> None:

@@ -301,7 +301,7 @@ def train(
     """Tune a model on pairs; the same command goes on after a stop.
 
     The loss is that of the middle alone, after exactly the prompt that `run` would send. Needs the extra `train`.
-    Several processes: accelerate launch --num_processes N --module caretbench sft train …
+    Several processes: torchrun --nproc_per_node N -m caretbench sft train …
 
     Examples:
       caretbench sft train clean --model smollm2 -o tuned --steps 200 --batch 2 --max-tokens 256

@@ -91,7 +91,8 @@ def write_model(folder: Path, target: Path, pre_tokenizer: str | None = None) ->
         raise DataError(f"{folder}: scaled positions and sliding windows are not written; use the safetensors")
     partial = target.with_name(f".{target.name}.partial")
     writer = gguf.GGUFWriter(partial, "llama")
-    writer.add_name(folder.name)
+    # Not the folder's: the same weights have the same bytes, and so the same identity, wherever they lie.
+    writer.add_name(str(_config(folder)["model_type"]))
     writer.add_block_count(config.num_hidden_layers)
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
