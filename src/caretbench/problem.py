@@ -266,6 +266,8 @@ class Problem(Row):
     overlap_group: str | None = None
     provenance: Provenance
     released: Mapping[str, str] = Field(default_factory=dict)
+    block_hash: str | None = Field(default=None, exclude_if=lambda found: found is None)
+    """Hash of the hidden block, if the id does not change with it: rows of other blocks are of other problems."""
 
     def label(self, name: str) -> str:
         """Return the label ``name`` as text, or raise KeyError where there is none."""
@@ -350,6 +352,8 @@ class Completion(Row):
     latency: Latency | None = None
     log_probabilities: Mapping[str, float] | None = None
     """Known log-probabilities of the choices' letters, if the answer is the likeliest letter."""
+    block_hash: str | None = Field(default=None, exclude_if=lambda found: found is None)
+    """That of the problem when it was asked."""
 
     @property
     def key(self) -> CompletionKey:

@@ -129,6 +129,16 @@ def test_runs_that_differ_are_refused_by_name_unless_aligned(name: str, changed:
     assert any(f"Aligned, {name}" in note for note in report.notes)
 
 
+def test_problems_with_the_hash_of_their_block_are_joined_by_it() -> None:
+    before = [one.model_copy(update={"block_hash": "1"}) for one in PROBLEMS]
+    other = make_problem("python", "api_usage", 99)  # another commit: the program around each block is another
+    after = [one.model_copy(update={"splice": other.splice}) for one in before]
+    after[:10] = [one.model_copy(update={"block_hash": "2"}) for one in after[:10]]
+    runs = [run_of("a", HALF, problems=before), run_of("b", ALL, problems=after, data={"hash": "d2"})]
+    (row,) = compare_runs(runs, align=["data"]).overall
+    assert row.problems == 30
+
+
 def test_runs_of_two_suites_are_refused_whatever_is_aligned() -> None:
     runs = [run_of("a", HALF, suite="devbench"), run_of("b", ALL, suite="efcb")]
     with pytest.raises(IncomparableError, match="a is a run of devbench, b of efcb"):

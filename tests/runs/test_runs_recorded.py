@@ -11,6 +11,7 @@ import pytest
 import tree_sitter
 
 from caretbench import RunConfig, files, judge, report, score
+from caretbench.errors import UsageError
 from caretbench.extraction.policies import POLICIES
 from caretbench.models import ModelRequest
 from caretbench.problem import Completion, Score
@@ -51,6 +52,14 @@ def test_texts_are_stored_as_they_came(folder: RunFolder) -> None:
     assert stored == {(identity, sample): text for identity in IDENTITIES for sample, text in enumerate(HALVES)}
     folder.completions_path.read_bytes().decode()  # a file of UTF-8
     assert len({(row.policy, row.completion_key) for row in folder.scores()}) == len(POLICIES) * len(stored)
+
+
+def test_answers_about_a_block_that_has_changed_are_not_scored(tmp_path: Path) -> None:
+    rows = [{"problem_id": one, "text": "x", "block_hash": "1"} for one in IDENTITIES]
+    (tmp_path / "old.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    config = RunConfig(suites=({"name": "devbench"},), output=tmp_path / "run", execute=False, baselines=())  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"old\.jsonl: 2 rows, about blocks of starter that changed since"):
+        score(config, tmp_path / "old.jsonl")
 
 
 def test_they_are_reported_and_exported(folder: RunFolder, tmp_path: Path) -> None:

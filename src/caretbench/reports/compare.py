@@ -169,9 +169,12 @@ def _pairs_of(
 
 
 def _equal_problems(runs: Sequence[LoadedRun]) -> set[str]:
-    """Return the ids of the problems that are identical in every run."""
-    # Another version of a data set may keep the id of a problem whose text has changed.
-    hashes = [{(problem.id, sha256_json(problem.model_dump(mode="json"))) for problem in run.problems} for run in runs]
+    """Return the ids of the problems that are identical in every run, those of a project if their blocks are."""
+    # Another version of a data set may keep the id of a problem whose text has changed. Of a project, each commit
+    # changes the snapshot, and with it all problems, though most blocks are the same.
+    hashes = [
+        {(one.id, one.block_hash or sha256_json(one.model_dump(mode="json"))) for one in run.problems} for run in runs
+    ]
     return {identity for identity, _ in set.intersection(*hashes)}
 
 

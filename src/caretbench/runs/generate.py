@@ -400,6 +400,7 @@ class _Completing(StageRequests[Problem]):
             cost=cost,
             latency=answer.latency,
             log_probabilities=answer.log_probabilities,
+            block_hash=pending.item.block_hash,
         )
 
     def missing(

@@ -143,6 +143,7 @@ class _Recorded:
     seen: dict[tuple[str, str], ModelInfo] = field(default_factory=dict)
     passed_over: dict[Path, list[str]] = field(default_factory=dict)
     without_text: Counter[Path] = field(default_factory=Counter)
+    of_other_blocks: Counter[Path] = field(default_factory=Counter)
 
     def rows(self) -> Iterator[Completion]:
         """Yield the selected completions."""
@@ -176,6 +177,9 @@ class _Recorded:
     def _of_file(self, path: Path, problems: Mapping[str, Problem], passed_over: PassedOver) -> Iterator[Completion]:
         names = baselines_of_run(self.benchmark.suite.name)
         for completion in self.benchmark.suite.recorded_completions(path, problems, self.models, passed_over):
+            if completion.block_hash not in (None, problems[completion.problem_id].block_hash):
+                self.of_other_blocks[path] += 1
+                continue
             if completion.model in names and completion.parameters == "none":
                 continue  # another run's completions, to be scored anew: baselines are written anew too
             if completion.model in names:
@@ -195,6 +199,7 @@ class _Recorded:
             raise UsageError("--model chooses among recorded completions: say where they are with --completions")
         recorded = {info.model for info in self.seen.values() if info.source != "baseline"}
         named = ", ".join(map(str, self.logs))
+        self._check_blocks(named, recorded)
         seen = list(dict.fromkeys(chain.from_iterable(self.passed_over.values())))
         if self.logs and not recorded and not seen and not self.models:
             raise UsageError(f"{named}: no completions in it; each line is a completion: {ROW_FORM}")
@@ -212,6 +217,14 @@ class _Recorded:
             )
         self._note_passed_over(note)
 
+    def _check_blocks(self, named: str, recorded: Collection[str]) -> None:
+        """Raise if all rows are about blocks that are others now."""
+        if not recorded and (count := self.of_other_blocks.total()):
+            raise UsageError(
+                f"{named}: {counted(count, 'row')}, about blocks of {self.benchmark.data.name} that changed since; "
+                "ask the model again"
+            )
+
     def _note_passed_over(self, note: Callable[[str], None]) -> None:
         known = {problem.id for problem in self.benchmark.data.problems}
         for path, identities in self.passed_over.items():
@@ -222,6 +235,8 @@ class _Recorded:
                     f"{path}: {counted(len(unknown), 'row')} passed over, about problems that "
                     f"{self.benchmark.data.name} does not have: {unknown[0]!r} is the first"
                 )
+        for path, count in self.of_other_blocks.items():
+            note(f"{path}: {counted(count, 'row')} passed over, about blocks that changed since")
         for path, count in self.without_text.items():
             if count:
                 note(f"{path}: {counted(count, 'row')} with null as text: the model gave no answer")

@@ -170,7 +170,7 @@ def test_a_block_is_a_problem_of_each_scenario(engine: WorkspaceExecutor, tmp_pa
         if "function_emptied" in by_cut:
             whole = next(problem for problem in same if problem.label("scenario") == "full_block").caret
             assert whole.suffix.endswith(by_cut["function_emptied"].suffix)
-            assert by_cut["function_emptied"].suffix.lstrip("\n").startswith(("def ", "class "))
+            assert by_cut["function_emptied"].suffix.lstrip().startswith(("def ", "class ", "@"))
     empty = [problem for problem in problems if problem.label("answer") == "empty"]
     assert all(problem.reference == "" and problem.label("cut") == "empty" for problem in empty)
 

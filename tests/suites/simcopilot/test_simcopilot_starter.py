@@ -48,15 +48,15 @@ def test_there_are_enough_in_both_modes(problems: list[Problem]) -> None:
 
 def test_they_are_what_would_be_mined_today(problems: list[Problem], store: SnapshotStore) -> None:
     for name, root in starter.sample_projects().items():
-        own = {problem.id: problem for problem in problems if problem.cluster == name}
+        own = {(file_splice(one), one.label("mode")) for one in problems if one.cluster == name}
         if not own:
             continue
-        languages = {problem.caret.language for problem in own.values()}
+        languages = {problem.caret.language for problem in problems if problem.cluster == name}
         readable = analyse_project(store_project(root, store), languages)
         miner = ProjectMiner(readable.analysis)
         found = miner.find_candidates({path for paths in readable.mined.values() for path in paths})
-        mined = {f"{name}/{miner.candidate_name(one)}" for group in found.candidates.values() for one in group}
-        assert own.keys() <= mined
+        mined = {(path, *one.span, one.mode) for path, group in found.candidates.items() for one in group}
+        assert {(splice.path, splice.start, splice.end, mode) for splice, mode in own} <= mined
 
 
 def test_the_stored_checks_are_those_that_building_detects(store: SnapshotStore) -> None:

@@ -18,10 +18,12 @@ from caretbench.build.sources.fetching.project_folders import ProjectFolder, Pro
 from caretbench.errors import UsageError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
+from caretbench.files import sha256_text
 from caretbench.options import Option, StringList
 from caretbench.problem import Problem, Provenance, TestsCheck
 from caretbench.projects.settings import CheckSettings, Comparison, OutputSettings
-from caretbench.syntax import ProjectAnalysis, Span
+from caretbench.syntax import FileAnalysis, ProjectAnalysis, Span
+from caretbench.syntax.analysis_types import CLASS_SCOPES, NAMED_FUNCTION_SCOPES
 
 REFERENCE_POLICY: Final = "block"
 """Truncation policy that must leave every reference unchanged."""
@@ -29,6 +31,7 @@ REFERENCE_POLICY: Final = "block"
 
 TEST_BUDGET_S: Final = 0.5
 """Default of :attr:`ProjectOptions.test_budget_s`. The tests of parsimonious take 0.4 s, those of tenacity 1.3 s."""
+_NAMED_SCOPES: Final = CLASS_SCOPES | NAMED_FUNCTION_SCOPES
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,31 @@ class TaskOrigin:
     check: TestsCheck
     checks_by_file: Mapping[str, TestsCheck] = field(default_factory=dict)
     """Checks that replace ``check``, by file."""
+
+
+IDS_VERSION: Final = 2
+"""Version of the ids. 1: with the hash of the file and byte offsets, so that one edit changed all ids of a file."""
+
+
+def block_names(analysis: FileAnalysis, blocks: Iterable[tuple[Span, str]]) -> list[str]:
+    """Return names of blocks, span and kind, that edits elsewhere leave as they are: ``PATH:Class.function``.
+
+    The second block of a kind in a function has ``#2`` behind it, and so on, in the order of the text.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    names = []
+    for span, kind in blocks:
+        around = (one.name for one in analysis.enclosing_scopes(span) if one.kind in _NAMED_SCOPES and one.name)
+        place = f"{analysis.source.path}:{'_'.join('.'.join(around).split()) or '-'}"
+        counts[place, kind] += 1
+        number = counts[place, kind]
+        names.append(place if number == 1 else f"{place}#{number}")
+    return names
+
+
+def block_hash(*texts: str) -> str:
+    """Return the hash of a block's text, and of what is hidden of it."""
+    return sha256_text(*texts)[:16]
 
 
 class MinedBlock(NamedTuple):
@@ -235,6 +263,8 @@ _AFTER: Final = (
            flags=("--unverified",), default=False, help_group=TASKS_GROUP),
     Option("reviewed", Path, "Export of a review by people: tasks that they rejected are dropped.", "build",
            metavar="PATH", help_group=TASKS_GROUP),
+    Option("kept", Path, "Folder of results of tests and set-ups, for builds of the same project after a change: what "
+           "depends on no changed file is not repeated.", "build", metavar="FOLDER", help_group="Execution"),
     Option("candidates_only", bool, "Stop before validation: write candidates.jsonl, and no tasks.", "build",
            flags=("--candidates-only",), default=False, help_group=TASKS_GROUP),
     Option("agent_tries", int, "Maximum number of recipes of the role agent for each project.", "build", default=4,

@@ -24,6 +24,7 @@ from caretbench.build.project_tasks.setup_agent import AGENT_ROLE, SetupAgent
 from caretbench.build.project_tasks.task_builder import TaskBuilder
 from caretbench.build.project_tasks.task_folder import BuiltTasks, TaskFolder, build_result, folder_lock
 from caretbench.build.project_tasks.tester.project_tester import TESTER_ROLE, ProjectTester
+from caretbench.build.projects.kept_results import kept_results
 from caretbench.build.sources.fetching.project_folders import ProjectFolder, ProjectFolders
 from caretbench.build.sources.fetching.source_spec import SourceSpec
 from caretbench.errors import CaretBenchError, DataError, MachineError
@@ -234,6 +235,8 @@ def _build_project(
     engine = BoundedExecutor(values["jobs"], workspace_runner=runner, check=clock.check)
     builder = TaskBuilder(engine, validate=not values["candidates_only"], unstated=_unstated_settings(project))
     builder.progress = clock
+    if values["kept"] is not None:
+        builder.kept = kept_results(values["kept"], options.suite, project.name)
     if AGENT_ROLE in models.roles:
         tries, max_s = values["agent_tries"], 60.0 * values["agent_minutes"]
         builder.repair = SetupAgent(models, tries=tries, max_s=max_s, note=clock.note)

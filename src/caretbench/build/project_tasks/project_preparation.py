@@ -18,6 +18,7 @@ from caretbench.build.project_tasks.block_miner import ProjectOptions
 from caretbench.build.projects.agent.recipe import Recipe, RecipeStore, RepairCase, SetupRepair
 from caretbench.build.projects.agent.recipe_trial import result_log, run_recipe
 from caretbench.build.projects.build_steps import BuildSteps, StoringEngine
+from caretbench.build.projects.kept_results import kept_setup
 from caretbench.build.projects.reach.measurement import measure_reach
 from caretbench.build.projects.reference_runs import NO_RUNS, ReferenceRuns, run_checks
 from caretbench.build.projects.setup.command_detection import NamedCheck, detect_command, project_checks
@@ -127,6 +128,7 @@ class ProjectPreparation:
         progress: Called with the name of a step, the number of newly finished items, and the total.
         repair: Finds a recipe for a project that cannot be prepared; None: its fault ends the build.
         added_tests: Folder of the user's tests in the project's root; a project without tests runs these alone.
+        kept: Results of earlier builds of the project, if they are kept.
         may_lack_tests: A project without tests is prepared as well; its runs have no check.
     """
 
@@ -141,6 +143,7 @@ class ProjectPreparation:
     repair: SetupRepair | None = None
     may_lack_tests: bool = False
     added_tests: str = ""
+    kept: BuildSteps | None = None
 
     @property
     def _stated(self) -> tuple[CheckSettings, ...]:
@@ -216,11 +219,12 @@ class ProjectPreparation:
     def _set_up(self, project: StoredProject, command: str, *, creates_files: bool) -> StoredProject:
         self.progress("setup", 0, 1)
         inputs = (project.snapshot.id, command, self._bundle or "")
-        snapshot = self.steps.set_up(
-            self._store,
-            inputs,
-            lambda: run_setup(self.engine, project, command, self._bundle, creates_files=creates_files).snapshot,
-        )
+
+        def run() -> Snapshot:
+            return run_setup(self.engine, project, command, self._bundle, creates_files=creates_files).snapshot
+
+        again = run if self.kept is None else partial(kept_setup, self.kept, self._store, project, command, run)
+        snapshot = self.steps.set_up(self._store, inputs, again)
         self.progress("setup", 1, None)
         return StoredProject(snapshot, project.files, project.excluded)
 

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from pydantic import JsonValue
 
 from caretbench.build.project_tasks.block_miner import (
+    IDS_VERSION,
     REFERENCE_POLICY,
     BlockMiner,
     DrawnProblems,
@@ -29,6 +30,7 @@ from caretbench.build.project_tasks.task_folder import BuildManifest, BuiltTasks
 from caretbench.build.project_tasks.tester.project_tester import ProjectTester, ProjectWithTests, with_written_tests
 from caretbench.build.projects.agent.recipe import RecipeStore, SetupRepair
 from caretbench.build.projects.build_steps import BuildSteps, MeteredEngine, StoringEngine
+from caretbench.build.projects.kept_results import ContentKeys
 from caretbench.build.projects.project_check import ProjectCheck, check_project
 from caretbench.build.projects.reach.measurement import measure_reach
 from caretbench.build.projects.reach.statement_reach import StatementReach
@@ -42,7 +44,7 @@ from caretbench.build.validation.reviewed import reviewed_problems
 from caretbench.build.validation.workspace_gate import WorkspaceGate
 from caretbench.errors import AnotherBuildError, DataError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
-from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
+from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine, WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.extraction.policies import policy
 from caretbench.files import RowAppender, write_rows
@@ -85,6 +87,10 @@ class TaskBuilder:
     """Folder of tests that the user laid into the project's root; empty if there is none."""
     tester: ProjectTester | None = None
     """Writes tests for functions that no test reaches."""
+    kept: BuildSteps | None = None
+    """Results that earlier builds of the project kept, and to which this one adds its own."""
+    _content_keys: dict[str, ContentKeys] = field(default_factory=dict, repr=False)
+    """Keys of kept results by mined file."""
     _known: dict[str, ProjectCheck] = field(default_factory=dict, repr=False)
     """Results of the project's own tests in this process, by command."""
     _steps: BuildSteps = field(default_factory=BuildSteps, repr=False)
@@ -121,7 +127,7 @@ class TaskBuilder:
                 with self._steps.keeping_setup():
                     manifest = self._mine(root, project, settings, folder, options)
             candidates = tuple(folder.candidates())
-            metered = MeteredEngine(self.engine)
+            metered = MeteredEngine(self._keeping_engine(self._content_key))
             decided = self._decide(folder, candidates, metered, options) if self.validate else 0
             if self.validate:
                 folder.sort_validity(candidates)
@@ -129,9 +135,22 @@ class TaskBuilder:
             tasks, review_lines = self._write_tasks(folder, options) if self.validate else (0, ())
             if self.validate:
                 self._steps.remove()
+            # A resumed build did not ask for all that it needs.
+            if self.kept is not None and self._content_keys and self.validate:
+                self.kept.drop_unused()
         return BuiltTasks(
-            manifest, candidates, verdicts, tasks, metered.cpu_s, decided, options.verdict_label, review_lines
-        )
+            manifest, candidates, verdicts, tasks, metered.cpu_s, decided, options.verdict_label, review_lines,
+            {} if self.kept is None else dict(self.kept.counts),
+        )  # fmt: skip
+
+    def _keeping_engine(self, key: Callable[[WorkspaceRequest], str | None]) -> WorkspaceEngine:
+        """Return the engine for wrong answers, which repeats nothing that an earlier build of the project kept."""
+        return self.engine if self.kept is None else StoringEngine(self.engine, self.kept, key)
+
+    def _content_key(self, request: WorkspaceRequest) -> str | None:
+        """Return the key of an answer's tests, by the file that it is spliced into; None if that is not known."""
+        found = next((self._content_keys[path] for path in request.patch if path in self._content_keys), None)
+        return None if found is None else found.key(request)
 
     def _stored(self, options: ProjectOptions, settings: ProjectSettings, snapshot: str) -> dict[str, JsonValue]:
         """Return everything that determines the tasks, as stored in the manifest."""
@@ -190,7 +209,7 @@ class TaskBuilder:
         mined_paths = frozenset(path for paths in analysed.mined.values() for path in paths)
         preparation = ProjectPreparation(
             self.engine, self._steps, str(root), languages, options, settings, mined_paths, self.progress, self.repair,
-            may_lack_tests=self.tester is not None, added_tests=self.added_tests,
+            may_lack_tests=self.tester is not None, added_tests=self.added_tests, kept=self.kept,
         )  # fmt: skip
         blocks = self._found(options.miner(analysed.analysis), mined_paths)
         tested = self._tested(preparation, project, analysed, blocks.miner, folder)
@@ -219,6 +238,7 @@ class TaskBuilder:
             packages=(*installed_packages(snapshot), *npm_packages(snapshot)),
             options=stored_options,
             seed=options.seed,
+            ids=IDS_VERSION,
             versions=versions(),
             lines=analysed.line_counts,
             reached_lines=mined.reached,
@@ -296,6 +316,8 @@ class TaskBuilder:
             origin = TaskOrigin(name, project.snapshot.id, settings.provenance(name), entry.check, by_file)
             drawn = miner.draw(own, origin, reach, entry.limit, sum(hit.values()))
             rejected.update(drawn.rejected)
+            if self.kept is not None:
+                self._content_keys |= dict.fromkeys(own, ContentKeys(project.snapshot, reach))
             any_order = entry.name not in runs.order_dependent
             self._written_reach = tested.written_reach
             chosen = self._with_tests(miner, drawn.problems, entry, reach, any_order=any_order, budget_s=budget_s)
@@ -345,9 +367,9 @@ class TaskBuilder:
         def progress(done: int) -> None:
             self.progress("tests of tasks", done, None)
 
-        drawn = DrawnTasks(
-            self._storing_engine, self.store, problems, reach, any_order, budget_s, progress, self._written_reach
-        )
+        keys = next((self._content_keys.get(file_splice(one).path) for one in problems), None)
+        engine = self._storing_engine if keys is None else self._keeping_engine(keys.key)
+        drawn = DrawnTasks(engine, self.store, problems, reach, any_order, budget_s, progress, self._written_reach)
         found = choose_tests(drawn, miner)
         labelled = miner.with_test_labels(found.problems, drawn)
         return DrawnProblems(labelled, found.rejected, {**checks, **found.project_checks})

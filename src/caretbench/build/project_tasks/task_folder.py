@@ -43,6 +43,8 @@ class BuildManifest(Row):
     options: Mapping[str, JsonValue] = Field(default_factory=dict)
     """Options of the build, such as limits and excluded paths."""
     seed: int = 0
+    ids: int = 1
+    """Version of the ids of problems."""
     versions: Mapping[str, str] = Field(default_factory=dict)
     lines: Mapping[str, int] = Field(default_factory=dict)
     """Lines of the project by language."""
@@ -171,6 +173,8 @@ class BuiltTasks(NamedTuple):
     verdict_label: str = "mode"
     review_lines: tuple[str, ...] = ()
     """Lines about the review by people that was applied."""
+    kept_steps: Mapping[str, int] = {}
+    """Number of steps that ran, and that were kept from an earlier build, by kind."""
 
     def verdict_count(self, verdict: str) -> int:
         """Return the number of candidates with this verdict."""
@@ -249,6 +253,7 @@ def _numbers(built: BuiltTasks, wall_s: float) -> dict[str, JsonValue]:
         "omitted_files": {name: list(files) for name, files in manifest.omitted_files.items()},
         "order_dependent": dict(manifest.order_dependent),
         **_written_numbers(built),
+        **({"steps": dict(built.kept_steps)} if built.kept_steps else {}),
         "wall_s": round(wall_s, 1),
         "cpu_s": round(built.gate_cpu_s, 1),
         "decided": built.decided_count,
@@ -320,6 +325,9 @@ def _lines(built: BuiltTasks, wall_s: float) -> Iterator[str]:
         strengths = strength_counts(built.verdicts.values()).most_common()
         counts = ", ".join(f"{count} {name}" for name, count in strengths)
         yield from [f"  valid by what the killed mutant changes: {counts}"] if counts else []
+    if kept := built.kept_steps.get("command kept", 0):
+        whole = kept + built.kept_steps.get("command", 0)
+        yield f"{kept} of {whole} test runs of wrong answers are kept from an earlier build"
     if manifest.tester is not None:
         yield f"written tests: {manifest.tester.summary}"
         yield from _by_author(built)

@@ -8,6 +8,7 @@ is complete. An error leaves only the set-up in it, so that the next attempt run
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Literal
@@ -45,6 +46,9 @@ class BuildSteps:
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
         self._rows = {(row.kind, row.key): row for row in (read_appended(path, BuildStep) if path else ())}
+        self._used: set[tuple[StepKind, str]] = set()
+        self.counts: Counter[str] = Counter()
+        """Number of steps in this process by kind: those that ran, and those that were kept (``command kept``)."""
 
     @contextlib.contextmanager
     def keeping_setup(self) -> Iterator[None]:
@@ -72,8 +76,9 @@ class BuildSteps:
 
     def get(self, kind: StepKind, *inputs: str) -> str | None:
         """Return the stored text of a step, or None."""
-        row = self._rows.get((kind, _key(inputs)))
-        return None if row is None else row.text
+        key = (kind, _key(inputs))
+        self._used.add(key)
+        return self._rows[key].text if key in self._rows else None
 
     def store(self, text: str, kind: StepKind, *inputs: str) -> None:
         """Store the text of a step."""
@@ -82,6 +87,13 @@ class BuildSteps:
             with RowAppender(self.path) as appender:
                 appender.append(row)
             self._rows[kind, row.key] = row
+        self._used.add((kind, row.key))
+
+    def drop_unused(self) -> None:
+        """Remove the results that nobody asked for, or stored, in this process."""
+        self._rows = {key: row for key, row in self._rows.items() if key in self._used}
+        if self.path is not None:
+            write_rows(self.path, self._rows.values())
 
     def check(self, command: str) -> ProjectCheck | None:
         """Return the stored result of the project's own tests under a command, or None."""
@@ -110,11 +122,14 @@ def _key(inputs: Iterable[str]) -> str:
 class StoringEngine:
     """Engine that takes results of earlier attempts of a build from its steps, and stores new ones there.
 
-    A result for which the machine may be the reason is not stored.
+    A result for which the machine may be the reason is not stored. ``key`` returns the key of a command, by default all
+    of it, or None for one whose result is not stored.
     """
 
-    def __init__(self, engine: WorkspaceEngine, steps: BuildSteps) -> None:
-        self._engine, self._steps = engine, steps
+    def __init__(
+        self, engine: WorkspaceEngine, steps: BuildSteps, key: Callable[[WorkspaceRequest], str | None] | None = None
+    ) -> None:
+        self._engine, self._steps, self._key = engine, steps, key or _inputs
 
     def isolation(self) -> Isolation:
         """Return the isolation in force."""
@@ -123,8 +138,10 @@ class StoringEngine:
     def submit(self, requests: Iterable[WorkspaceRequest]) -> Iterator[WorkspaceResult]:
         """Yield results as they complete, those of earlier attempts first."""
         waiting: dict[str, WorkspaceRequest] = {}
+        keys: dict[str, str | None] = {}
         for request in requests:
-            text = self._steps.get("command", _inputs(request))
+            keys[request.id] = key = self._key(request)
+            text = None if key is None else self._steps.get("command", key)
             try:
                 known = WorkspaceResult.model_validate_json(text) if text is not None else None
             except ValidationError:
@@ -132,11 +149,14 @@ class StoringEngine:
             if known is None:
                 waiting[request.id] = request
             else:
+                self._steps.counts["command kept"] += 1
                 yield known.model_copy(update={"id": request.id, "cached": True})
         for result in self._engine.submit(waiting.values()):
+            key = keys[result.id]
+            self._steps.counts["command"] += 1
             # A fault of the machine must not be stored: the next attempt may have the memory or the time.
-            if result.status.is_repeatable:
-                self._steps.store(result.model_dump_json(), "command", _inputs(waiting[result.id]))
+            if key is not None and result.status.is_repeatable:
+                self._steps.store(result.model_dump_json(), "command", key)
             yield result
 
 

@@ -5,8 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from caretbench.build.project_tasks.block_miner import TaskOrigin
+from caretbench.build.projects.reach.statement_reach import StatementReach
+from caretbench.problem import Provenance, TestsCheck
 from caretbench.suites.codevbench.build.code_blocks import BlockFinder
 from caretbench.suites.codevbench.build.hidden_spans import HiddenSpan, hidden_spans
+from caretbench.suites.codevbench.build.miner import CodevMiner, SpanSampling
+from caretbench.suites.usage_weights import read_weights
 from caretbench.syntax import analyse
 from caretbench.syntax.source import SourceFile
 
@@ -18,6 +23,7 @@ def f(a, b):
         print(c, d)
     return a + b
 """
+ORIGIN = TaskOrigin("p", "0" * 64, Provenance(source="p"), TestsCheck(command=("true",)))
 
 
 def spans(text: str) -> list[HiddenSpan]:
@@ -33,6 +39,17 @@ def test_a_cut_hides_the_rest_of_its_block() -> None:
     for hidden in spans(TEXT):
         assert hidden.span.end == hidden.block.span.end
         assert hidden.block.span.start <= hidden.span.start
+
+
+def test_a_line_before_a_block_changes_neither_its_name_nor_what_is_hidden() -> None:
+    names = []
+    for text in (TEXT, f"LIMIT = 3\n\n\n{TEXT}"):
+        miner = CodevMiner(analyse([SourceFile("a.py", text.encode())]), SpanSampling(None, None, read_weights("even")))
+        miner.find(["a.py"])
+        drawn = miner.draw(["a.py"], ORIGIN, StatementReach(), None, 0).problems
+        names.append({one.id: (one.reference, one.block_hash) for one in drawn})
+    assert names[0] == names[1]
+    assert "p/a.py:f:full_block.if.block" in names[0]
 
 
 def test_statement_cuts_begin_at_a_later_statement_of_the_block() -> None:

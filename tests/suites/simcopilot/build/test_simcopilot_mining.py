@@ -95,6 +95,25 @@ def test_every_reference_stands_in_its_place_and_survives_extraction() -> None:
             assert problem.caret.prefix + problem.reference + problem.caret.suffix == FILES[splice.path]
 
 
+def test_an_edit_changes_neither_the_ids_of_other_blocks_nor_their_hashes() -> None:
+    before = {problem.id: problem.block_hash for problem in tasks()}
+    assert "shop/shop/prices.py:Shop.open:infill.loop_body" in before
+    edited = PYTHON.replace("LIMIT = 3\n", "LIMIT = 3\n\n\ndef tax(cost):\n    return log(cost) or cost * 2\n")
+    edited = edited.replace('print("open at"', 'print("opens at"')
+    after = {problem.id: problem.block_hash for problem in tasks(FILES | {"shop/prices.py": edited})}
+    assert before.keys() <= after.keys()
+    changed = {name for name, found in before.items() if after[name] != found}
+    assert changed
+    assert all(":Shop.open" in name for name in changed)
+
+
+def test_blocks_of_one_kind_in_a_function_are_numbered() -> None:
+    two = "def f(a):\n" + "".join(f"    if a > {n}:\n        print(a, {n})\n        g(a)\n" for n in (1, 2))
+    names = {problem.id.removeprefix("shop/a.py:") for problem in tasks({"a.py": two})}
+    assert {"f:infill.if_body", "f#2:infill.if_body"} <= names
+    assert not any("#3:infill.if_body" in name for name in names)
+
+
 def test_where_the_suffix_is_hidden_a_block_ends_with_what_closes_it() -> None:
     found = {
         (problem.labels["block"], problem.reference)

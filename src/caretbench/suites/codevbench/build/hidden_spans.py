@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 from caretbench.files import sha256_text
+from caretbench.projects.file_spans import visible_text
 from caretbench.suites.codevbench.build.code_blocks import BlockFinder, BlockKind, CodeBlock
 from caretbench.suites.codevbench.scenario_names import FULL_BLOCK, INCOMPLETE_SUFFIX, RAG
 from caretbench.suites.usage_weights import Weights
@@ -25,11 +26,13 @@ class HiddenSpan(NamedTuple):
     block: CodeBlock
     cut: Cut
     span: Span
+    place: str = ""
+    """Name of the block's place, ``PATH:Class.function``, once all spans of the file are known."""
 
     @property
     def key(self) -> str:
         """Name of the span in its file."""
-        return f"{self.span.start}-{self.span.end}:{self.block.kind}.{self.cut}"
+        return f"{self.place or tuple(self.span)}:{self.block.kind}.{self.cut}"
 
     @property
     def rank(self) -> tuple[bool, int]:
@@ -44,17 +47,18 @@ class HiddenSpan(NamedTuple):
 
 def hidden_spans(block: CodeBlock, finder: BlockFinder) -> Iterator[HiddenSpan]:
     """Yield the spans of a block that problems can hide."""
+    text = visible_text(finder.data[block.span.start : block.span.end])
     if block.kind == "partial_line":
         cuts = _inner_positions(block.span, [span.end for span, _ in finder.tokens(block.span)])
-        yield from _rest(block, "block", cuts)
+        yield from _rest(block, "block", cuts, text)
         return
     yield HiddenSpan(block, "block", block.span)
     if block.kind in _PARTIAL_KINDS:
         return
     tokens = finder.tokens(block.span)
-    yield from _rest(block, "statement", [span.start for span in block.statements[1:]])
-    yield from _rest(block, "token", _inner_positions(block.span, [span.end for span, op in tokens if not op]))
-    yield from _rest(block, "operator", _inner_positions(block.span, [span.end for span, op in tokens if op]))
+    yield from _rest(block, "statement", [span.start for span in block.statements[1:]], text)
+    yield from _rest(block, "token", _inner_positions(block.span, [span.end for span, op in tokens if not op]), text)
+    yield from _rest(block, "operator", _inner_positions(block.span, [span.end for span, op in tokens if op]), text)
     if not block.leaves:
         yield HiddenSpan(block, "empty", Span(block.span.end, block.span.end))
 
@@ -63,10 +67,10 @@ def _inner_positions(span: Span, ends: Sequence[int]) -> list[int]:
     return [end for end in ends if span.start < end < span.end]
 
 
-def _rest(block: CodeBlock, cut: Cut, positions: Sequence[int]) -> Iterator[HiddenSpan]:
-    """Yield the rest of a block after one of some positions."""
+def _rest(block: CodeBlock, cut: Cut, positions: Sequence[int], text: str) -> Iterator[HiddenSpan]:
+    """Yield the rest of a block with this text after one of some positions, which follows from the text."""
     if positions:
-        number = int(sha256_text(block.path, repr(tuple(block.span)), block.kind, cut)[:12], 16)
+        number = int(sha256_text(block.path, text, block.kind, cut)[:12], 16)
         yield HiddenSpan(block, cut, Span(positions[number % len(positions)], block.span.end))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +15,8 @@ from caretbench.build.project_tasks.block_miner import (
     DrawnTasks,
     MinedBlock,
     TaskOrigin,
+    block_hash,
+    block_names,
 )
 from caretbench.build.project_tasks.tester.answer_tests import is_written_test
 from caretbench.build.projects.reach.statement_reach import CallChains, StatementReach
@@ -133,13 +134,16 @@ class CodevMiner(BlockMiner):
             finder = BlockFinder(self._analysis[path])
             known: dict[Span, HiddenSpan] = {}
             spans = (hidden for block in finder.blocks() for hidden in hidden_spans(block, finder))
-            for hidden in sorted(spans, key=lambda one: (one.rank, one.key)):
+            for hidden in sorted(spans, key=lambda one: (one.rank, one.block.span, one.cut)):
                 fault = finder.fault(hidden.block.span if hidden.cut == "empty" else hidden.span)
                 if fault:
                     rejected[fault] += 1
                 elif known.setdefault(hidden.span, hidden) is not hidden:
                     rejected["same_span"] += 1
-            self._found[path] = sorted(known.values(), key=lambda one: (one.span, one.key))
+            ordered = sorted(known.values(), key=lambda one: (one.span, one.block.kind, one.cut))
+            named = ((one.block.span, f"{one.block.kind}.{one.cut}") for one in ordered)
+            names = block_names(self._analysis[path], named)
+            self._found[path] = [one._replace(place=name) for one, name in zip(ordered, names, strict=True)]
         known_spans = [one for found in self._found.values() for one in found]
         weights = self._sampling.weights
         if known_spans and not any(span_weight(weights, one) > 0 for one in known_spans):
@@ -247,15 +251,14 @@ class CodevMiner(BlockMiner):
         path, kind = hidden.block.path, hidden.block.kind
         source = self._analysis[path].source
         data = source.data
-        start, end = hidden.span
+        start = hidden.span.start
         caret, reference = self._caret(hidden)
         line_start = source.line_starts[source.line_at(start) - 1]
         first, last = source.line_at(hidden.block.span.start), source.line_at(hidden.block.span.end - 1)
-        digest = hashlib.sha256(data).hexdigest()[:8]
         age = self._earlier.age(self._analysis, path, hidden.block.span) if self._earlier else None
         scenario = FULL_BLOCK if hidden.cut == "block" else INNER_BLOCK
         return Problem(
-            id=f"{origin.project}/{path}#{digest}:{start}-{end}:{scenario}.{kind}.{hidden.cut}",
+            id=f"{origin.project}/{hidden.place}:{scenario}.{kind}.{hidden.cut}",
             suite="codevbench",
             shown=caret,
             splice=span_splice(path, hidden.span, origin.snapshot, data),
@@ -280,6 +283,7 @@ class CodevMiner(BlockMiner):
             overlap_group=group,
             provenance=origin.provenance,
             released={BLOCK_SPAN: f"{hidden.block.span.start}-{hidden.block.span.end}"},
+            block_hash=block_hash(visible_text(data[slice(*hidden.block.span)]), reference),
         )
 
 

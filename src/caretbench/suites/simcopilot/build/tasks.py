@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from caretbench.build.project_tasks.block_miner import TaskOrigin
+from caretbench.build.project_tasks.block_miner import TaskOrigin, block_hash, block_names
 from caretbench.files import sha256_text
 from caretbench.problem import Caret, Label, Problem
 from caretbench.projects.file_spans import overlap_groups, span_splice, visible_text
@@ -235,7 +234,7 @@ class ProjectMiner:
     """Miner of the files of an analysed project."""
 
     analysis: ProjectAnalysis
-    _digests: dict[str, str] = field(default_factory=dict)
+    _names: dict[Candidate, str] = field(default_factory=dict)
 
     def find_candidates(self, paths: Collection[str]) -> MinedCandidates:
         """Return the candidates in some files."""
@@ -244,6 +243,13 @@ class ProjectMiner:
         for path in sorted(paths):
             candidates[path], refused = FileMiner(self.analysis[path]).mine()
             rejected += refused
+            # Of all candidates, not of those that are drawn: the numbers in names must not depend on the sample.
+            kinds = [f"{one.mode}.{one.kind}" for one in candidates[path]]
+            spans = zip((one.span for one in candidates[path]), kinds, strict=True)
+            names = block_names(self.analysis[path], spans)
+            self._names |= {
+                one: f"{name}:{kind}" for one, name, kind in zip(candidates[path], names, kinds, strict=True)
+            }
         return MinedCandidates(candidates, rejected)
 
     def without_unreached(
@@ -279,13 +285,8 @@ class ProjectMiner:
         return sorted((by_name[name] for name in names), key=lambda one: (one.path, one.span, one.mode))
 
     def candidate_name(self, candidate: Candidate) -> str:
-        """Return ``PATH#SHA8:START-END:MODE``, with the hash of the file and byte offsets in it."""
-        digest = self._digests.get(candidate.path)
-        if digest is None:
-            data = self.analysis[candidate.path].source.data
-            digest = self._digests[candidate.path] = hashlib.sha256(data).hexdigest()[:8]
-        start, end = candidate.span
-        return f"{candidate.path}#{digest}:{start}-{end}:{candidate.mode}"
+        """Return ``PATH:Class.function:MODE.KIND`` of a candidate that was found."""
+        return self._names[candidate]
 
     def _cells(self, candidate: Candidate) -> Iterator[Cell]:
         held = paper_constructs(self.analysis[candidate.path], candidate.span)
@@ -307,6 +308,7 @@ class ProjectMiner:
         data = analysis.source.data
         start, end = candidate.span
         hidden = candidate.mode == "suffix_hidden"
+        reference = visible_text(data[start:end])
         return Problem(
             id=f"{origin.project}/{self.candidate_name(candidate)}",
             suite="simcopilot",
@@ -317,10 +319,11 @@ class ProjectMiner:
                 path=candidate.path,
             ),
             splice=span_splice(candidate.path, candidate.span, origin.snapshot, data),
-            reference=visible_text(data[start:end]),
+            reference=reference,
             checks=(origin.checks_by_file.get(candidate.path, origin.check),),
             labels=candidate_labels(analysis, candidate, origin.project),
             cluster=origin.project,
             overlap_group=group,
             provenance=origin.provenance,
+            block_hash=block_hash(reference),
         )

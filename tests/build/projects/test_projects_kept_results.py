@@ -1,0 +1,46 @@
+"""Results of tests that are kept from one commit to the next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from caretbench.build.project_tasks.task_builder import TaskBuilder
+from caretbench.build.project_tasks.task_folder import BuiltTasks, TaskFolder
+from caretbench.build.projects.build_steps import BuildSteps
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
+from caretbench.suites.simcopilot.build.builder import SimCopilotOptions
+from caretbench.suites.simcopilot.build.tasks import TaskSampling
+from tests.support.shop_project import written
+
+SHOP = """\
+def total(prices):
+    found = 0
+    for price in prices:
+        if price > 0:
+            found += round(price * 2)
+    return found
+"""
+TEST = "from {0} import total\n\n\ndef test_{0}():\n    assert total([1, -1, 3]) == 8\n"
+FILES = {
+    "one.py": SHOP, "two.py": SHOP.replace("* 2", "+ price"), "test_one.py": TEST.format("one"),
+    "test_two.py": TEST.format("two"), "README.md": "first\n",
+}  # fmt: skip
+OPTIONS = SimCopilotOptions(sampling=TaskSampling(modes=("infill",), limit=None))
+
+
+def built(engine: WorkspaceExecutor, root: Path, out: Path, kept: Path) -> BuiltTasks:
+    return TaskBuilder(engine, kept=BuildSteps(kept)).build(root, TaskFolder(out), OPTIONS)
+
+
+def test_only_what_depends_on_a_changed_file_runs_again(engine: WorkspaceExecutor, tmp_path: Path) -> None:
+    first = built(engine, written(tmp_path / "1" / "shop", FILES), tmp_path / "a", tmp_path / "kept")
+    assert first.task_count >= 4
+    edited = FILES | {"one.py": f"LIMIT = 3\n\n\n{SHOP}", "README.md": "second\n"}
+    again = built(engine, written(tmp_path / "2" / "shop", edited), tmp_path / "b", tmp_path / "kept")
+    assert {one.id: one.block_hash for one in again.candidates} == {one.id: one.block_hash for one in first.candidates}
+    assert {name: row.verdict for name, row in again.verdicts.items()} == {
+        name: row.verdict for name, row in first.verdicts.items()
+    }
+    ran, kept = again.kept_steps["command"], again.kept_steps["command kept"]
+    assert ran + kept == first.kept_steps["command"] + first.kept_steps["command kept"]
+    assert ran <= first.kept_steps["command"] // 2 + 1, "the two files are alike, and the tests of one are not run"
