@@ -118,6 +118,36 @@ def test_words_that_begin_or_end_a_block_of_ruby_are_not_said_twice() -> None:
     assert apply(shown, "\nend\n", "def a() = 1\n  def b() = 2", "ruby") == "def b() = 2"
 
 
+@pytest.mark.parametrize(
+    ("language", "line", "goes"),
+    [
+        ("java", "} else if (word.equals(sign)) {", True),  # the first clause would be empty
+        ("java", "default:", True),
+        ("java", "if (number < 1 || number > 3999) {", True),
+        ("java", "for (int step = 0; step < size(); step++) {", True),
+        ("javascript", "if (closed) continue;", True),
+        ("csharp", "foreach (var item in Items()) {", True),
+        ("cpp", "std::ostringstream line;", True),
+        ("go", "for i := range skips {", True),
+        ("go", "if found == -1 {", True),
+        ("go", "var buffer Builder", True),
+        # A call may be meant twice, and so may a step.
+        ("java", "if (match('=')) {", False),
+        ("cpp", "while (next(tokens)) {", False),
+        ("java", "if (open) depth++;", False),
+        ("java", "number += VALUES[step];", False),
+    ],
+)
+def test_a_line_that_was_just_there_goes_where_it_does_nothing_again(language: str, line: str, goes: bool) -> None:
+    begin = {"java": "class A {\n  void f() {\n", "csharp": "class A {\n  void F() {\n"}.get(language, "void f() {\n")
+    begin = {"javascript": "function f() {\n", "go": "package a\nfunc f() {\n"}.get(language, begin)
+    before = begin + ("    if (x) {\n" if line.startswith("}") else "    switch (x) {\n" if line == "default:" else "")
+    body = "      x = 1;\n      y = 2;"
+    answer = f"    {line}\n{body}" + "\n    }" * line.endswith("{")
+    kept = apply(f"{before}    {line}\n", "", answer, language)
+    assert kept.strip().startswith("x = 1;" if goes else line)
+
+
 def test_a_header_of_java_ends_with_its_construct() -> None:
     prefix = "class A {\n  int f(int x) {\n    if ("
     text = "x > 1) { x--; } else { x++; }\n    return x;\n  }\n}\n"

@@ -28,6 +28,7 @@ from caretbench.syntax.faults import is_well_formed_text
 from caretbench.syntax.parser import CharacterOffsets, encode, has_error, parse, text_of
 
 _CONTINUES = frozenset({"else", "catch", "finally", "while", "elif", "except", "case"})
+_CLAUSES = _CONTINUES - {"while"} | {"default", "when"}
 _MIN_REPEATED_CHARACTERS = 20
 """Minimum number of letters and digits in repeated lines; shorter ones may repeat by chance."""
 
@@ -44,24 +45,52 @@ def _is_distinctive(lines: list[str]) -> bool:
 def _is_needless_again(line: str, language: str) -> bool:
     """Return whether a line that was just there does nothing, or is an error: a jump, a definition, an assignment.
 
-    Calls may be repeated on purpose, and what is assigned twice may come from one.
+    Calls may be repeated on purpose (``if (match('=')) {``), and what is assigned twice may come from one.
     """
-    tree, kinds = parse(line.strip(), language), node_kinds(language)
+    code = line.strip()
+    # `} else if (ready) {` twice would leave the first clause empty, and a second `default:` is an error.
+    word = re.match(r"\w*", code.lstrip("} "))
+    if word is not None and word[0] in _CLAUSES:
+        return True
+    opens = code.endswith("{")
+    # Go ends a statement with its line, and reads `if ready {}` on one line as a literal.
+    tree, kinds = parse(code + "\n}" * opens + "\n", language), node_kinds(language)
     node: tree_sitter.Node | None = tree.root_node
     while node is not None and node.child_count:
-        # A whole definition on one line, as Ruby has it.
+        if not has_error(tree) and _is_needless_branch(node, language, opens=opens):
+            return True
+        # A whole definition on one line, as Ruby has it, or a header.
         defines = node.type in kinds.functions - kinds.anonymous_functions and not has_error(tree)
         if defines or node.type in kinds.jumps | kinds.imports:
             return True
         found = kinds.initialisers | kinds.assignments
         if node.type in found and not has_error(tree):
             return node.type in kinds.initialisers or _assigns_the_same(node, line, language)
+        if node.type in kinds.plain_declarations and not has_error(tree):
+            return True
         node = (
             node.named_children[0]
             if len(node.named_children) == 1
             else next((one for one in node.named_children if one.type in found), None)
         )
     return False
+
+
+def _is_needless_branch(node: tree_sitter.Node, language: str, *, opens: bool) -> bool:
+    """Return whether a node is the header of a loop over its own variable, or a condition that calls nothing.
+
+    A condition on one line must jump: what comes after ``if (closed) continue;`` knows that it is false.
+    """
+    kinds = node_kinds(language)
+    if opens and node.type in kinds.iterations:
+        return True
+    if node.type not in kinds.branches | kinds.while_loops | kinds.switches:
+        return False
+    body = node.named_children[-1]
+    while body.named_child_count == 1 and body.type not in kinds.jumps:
+        body = body.named_children[0]
+    runs = any(one.type in kinds.calls | kinds.creations | kinds.macros for one in _nodes(node))
+    return not runs and (opens or body.type in kinds.jumps)
 
 
 def _assigns_the_same(node: tree_sitter.Node, line: str, language: str) -> bool:

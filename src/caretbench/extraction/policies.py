@@ -188,7 +188,7 @@ _POLICIES = (
     ),
     Policy(
         "block",
-        5,
+        6,
         "Cleaned, repetitions of what is shown removed, cut at the end of the caret's block, closed where needed.",
         cleans=True,
         steps=(

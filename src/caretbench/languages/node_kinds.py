@@ -94,6 +94,7 @@ class NodeKinds(LanguageTable):
     future_imports: _Kinds = frozenset()  # imports that must stay first
     directives: _Kinds = frozenset()  # lines of a preprocessor within statements
     initialisers: _Kinds = frozenset()  # declared names with a value
+    plain_declarations: _Kinds = frozenset()  # declarations whose names without a value have no kind of their own
     assignments: _Kinds = frozenset()
     name_lists: _Kinds = frozenset()  # names that are assigned together
     expression_lists: _Kinds = frozenset()  # values without brackets
