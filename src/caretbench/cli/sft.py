@@ -24,6 +24,7 @@ from caretbench.cli.common import (
 )
 from caretbench.cli.options import with_options
 from caretbench.errors import UsageError
+from caretbench.text_tables import counted
 
 if TYPE_CHECKING:
     from caretbench.training.pair_set import PairSet
@@ -166,7 +167,7 @@ def _print_pairs(made: PairSet, model: str | None) -> None:
         if one.refused:
             print_note(f"{one.source}: refused: {one.refused}")
         for reason, count in one.passed_over.items():
-            print_note(f"{one.source}: {count} files passed over: {reason}")
+            print_note(f"{one.source}: {counted(count, 'file')} passed over: {reason}")
     if not made.pairs:
         print_note("no pair: nothing is written")
         raise typer.Exit(1)
@@ -177,9 +178,8 @@ def _print_pairs(made: PairSet, model: str | None) -> None:
         print_line()
     if made.chosen is not None:
         refused = join_counts(made.chosen.faults) or "none"
-        print_line(
-            f"models chose {len(made.chosen.pairs)} pairs, {made.chosen.seeds} of them seeds; refused: {refused}"
-        )
+        chosen = counted(len(made.chosen.pairs), "pair")
+        print_line(f"models chose {chosen}, {made.chosen.seeds} of them seeds; refused: {refused}")
     print_line(f"{made.path}: {made.pairs} pairs of {sum(one.files for one in made.sources)} files")
 
 
@@ -319,7 +319,7 @@ def train(
     with StepProgress() as progress:
         plan = tuning.plan_tuning(pairs, model, settings, progress)
         for reason, count in plan.skipped.items():
-            print_note(f"{count} pairs passed over: {reason}")
+            print_note(f"{counted(count, 'pair')} passed over: {reason}")
         if dry_run:
             _print_forecast(plan)
             return

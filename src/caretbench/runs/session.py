@@ -33,6 +33,7 @@ from caretbench.runs.run_folder import Manifest, ModelInfo, RunFolder, Toolchain
 from caretbench.runs.score import ScoringStage
 from caretbench.suites.baselines import baseline_completions
 from caretbench.suites.validity import verdicts_path
+from caretbench.text_tables import counted
 
 
 class RunSession:
@@ -104,7 +105,8 @@ class RunSession:
         # A report over more problems than the command chose surprises, so it is said.
         if stored and len(together) != len(self.benchmark.problems):
             self.progress.note(
-                f"{folder.path} holds {len(stored)} problems, and this command chooses {len(self.benchmark.problems)}: "
+                f"{folder.path} holds {counted(len(stored), 'problem')}, "
+                f"and this command chooses {len(self.benchmark.problems)}: "
                 f"the report is about all {len(together)}; -o chooses another folder"
             )
         for line in (

@@ -35,7 +35,7 @@ from caretbench.files import write_rows
 from caretbench.progress import Progress
 from caretbench.suites.stored_tasks import SOURCES_FILE, SourceOutcome
 from caretbench.suites.suite_types import BuildResult
-from caretbench.text_tables import align_columns
+from caretbench.text_tables import align_columns, counted
 
 
 @dataclass
@@ -151,7 +151,7 @@ def sources_result(suite: str, built: SourceBuilds, output: Path) -> BuildResult
     return BuildResult(
         lines=(
             *_table(built),
-            f"\n{output}: {total} tasks of {good} of {len(built.outcomes)} sources; "
+            f"\n{output}: {counted(total, 'task')} of {good} of {len(built.outcomes)} sources; "
             f"caretbench run {suite} --data {shlex.quote(str(output))} -m …",
         ),
         numbers={

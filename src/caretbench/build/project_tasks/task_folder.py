@@ -26,7 +26,7 @@ from caretbench.projects.project import STEPS_FILE
 from caretbench.suites.stored_tasks import read_tasks, snapshot_path
 from caretbench.suites.suite_types import BuildResult
 from caretbench.suites.validity import Validity, strength_counts
-from caretbench.text_tables import align_columns
+from caretbench.text_tables import align_columns, counted
 
 
 class BuildManifest(Row):
@@ -214,7 +214,8 @@ _VERDICTS: Final = ("valid", "unverified", "invalid")
 def build_result(built: BuiltTasks, output: Path, wall_s: float, *, candidates_only: bool) -> BuildResult:
     """Return the printed result of a build that took ``wall_s`` seconds; not usable if it has no task."""
     if candidates_only:
-        last = f"\n{output}: {len(built.candidates)} candidates; the same command without --candidates-only decides"
+        count = counted(len(built.candidates), "candidate")
+        last = f"\n{output}: {count}; the same command without --candidates-only decides"
     elif not built.task_count:
         last = (
             f"\n{output}: 0 tasks: no candidate passed the gate; --max-candidates N draws more, and --test-command "
@@ -222,7 +223,9 @@ def build_result(built: BuiltTasks, output: Path, wall_s: float, *, candidates_o
         )
     else:
         data = shlex.quote(str(output))
-        last = f"\n{output}: {built.task_count} tasks; caretbench run {built.manifest.suite} --data {data} -m …"
+        last = (
+            f"\n{output}: {counted(built.task_count, 'task')}; caretbench run {built.manifest.suite} --data {data} -m …"
+        )
     return BuildResult(
         lines=(*_lines(built, wall_s), last),
         numbers=_numbers(built, wall_s),
@@ -344,7 +347,7 @@ def _lines(built: BuiltTasks, wall_s: float) -> Iterator[str]:
             each = built.gate_cpu_s / built.decided_count
             gate = (
                 f"; the gate took {built.gate_cpu_s:.0f} s of CPU, {each:.2f} s for each of its "
-                f"{built.decided_count} candidates"
+                f"{counted(built.decided_count, 'candidate')}"
             )
         yield f"\n{per}this run took {wall_s:.0f} s{gate}"
 

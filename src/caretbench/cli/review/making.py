@@ -23,6 +23,7 @@ from caretbench.cli.options import panel_option, with_options
 from caretbench.cli.review.group import Folder, app, open_review
 from caretbench.errors import UsageError
 from caretbench.runs.plans.options import PROBLEMS
+from caretbench.text_tables import counted
 
 if TYPE_CHECKING:
     from caretbench.people.review.protocol import ReviewProtocol
@@ -103,8 +104,8 @@ def new_review(
         of = load_suite(suite or next(iter(chosen.suites), "devbench"))
         items = problem_items(selection(options).apply(of, load_problems(of, data).problems), chosen)
     with ReviewDatabase.create(folder, chosen, items, seed, run=run) as database:
-        count = sum(1 for _ in database.item_kinds())
-    print_line(f"{folder}: {count} items by the protocol {chosen.key}. Next: caretbench review invite {folder} NAME …")
+        count = counted(sum(1 for _ in database.item_kinds()), "item")
+    print_line(f"{folder}: {count} by the protocol {chosen.key}. Next: caretbench review invite {folder} NAME …")
 
 
 def _event_items(events: Path, protocol: ReviewProtocol, texts: int, seed: int) -> list[ReviewItem]:

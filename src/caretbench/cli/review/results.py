@@ -11,6 +11,7 @@ from caretbench.cli.command_help import HelpCommand
 from caretbench.cli.common import AsJson, print_json, print_line, print_note, print_table
 from caretbench.cli.review.group import Folder, app, open_review
 from caretbench.errors import UsageError
+from caretbench.text_tables import counted
 
 
 @app.command("status", cls=HelpCommand)
@@ -59,7 +60,7 @@ def export(
 
     with open_review(folder) as database:
         for name, count in export_review(database, output or folder).items():
-            print_line(f"{(output or folder) / name}: {count} rows")
+            print_line(f"{(output or folder) / name}: {counted(count, 'row')}")
         about = database.fact("run")
         target = run or (Path(about) if about else None)
         if target is None:
@@ -147,4 +148,4 @@ def assign(
     with open_review(folder) as database:
         state = ReviewState(database)
         count = assign_items(state, person, [state.item_named(name) for name in items], release=release)
-    print_line(f"{folder}: {person} {'no longer decides' if release else 'decides'} {count} items")
+    print_line(f"{folder}: {person} {'no longer decides' if release else 'decides'} {counted(count, 'item')}")

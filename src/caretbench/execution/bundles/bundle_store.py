@@ -28,6 +28,7 @@ from caretbench.execution.cache.cache_folders import BUNDLES
 from caretbench.execution.execution_types import FrozenModel
 from caretbench.file_locks import lock_file
 from caretbench.files import cache_folder, sha256_json, write_atomically
+from caretbench.text_tables import counted
 
 MANIFEST = "bundle.json"
 _UNFINISHED = ".unfinished-"
@@ -152,7 +153,7 @@ def _build(
         # an incomplete predecessor: aside first, since a folder cannot be renamed over one that is not empty
         root.rename(Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=root.parent)) / "old")
     folder.rename(root)
-    progress(f"{spec.name}: {len(versions)} packages, {manifest.size_bytes / 1e6:.0f} MB")
+    progress(f"{spec.name}: {counted(len(versions), 'package')}, {manifest.size_bytes / 1e6:.0f} MB")
     return ecosystem.as_bundle(spec, manifest, root)
 
 

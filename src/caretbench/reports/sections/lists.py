@@ -23,6 +23,7 @@ from caretbench.reports.tables import (
     table_of,
     text_field,
 )
+from caretbench.text_tables import counted
 
 LISTED_CASES = 40
 """Maximum number of listed cases of each kind; the total is always shown."""
@@ -96,7 +97,9 @@ def _discordant_tables(summary: Summary) -> Iterator[ReportTable]:
             for case in cases
         ]
         total = summary.discordant_totals.get(kind, len(cases))
-        caption = f"{total} completions in all; {len(cases)} problems are listed, the most extreme first."
+        caption = (
+            f"{counted(total, 'completion')} in all; listed: {counted(len(cases), 'problem')}, the most extreme first."
+        )
         if cases:
             yield table_of(title, heads, rows, caption)
 

@@ -59,6 +59,7 @@ from caretbench.projects.answer_requests import check_request
 from caretbench.projects.project import StoredProject
 from caretbench.projects.settings import CheckSettings
 from caretbench.syntax import ProjectAnalysis, Span
+from caretbench.text_tables import counted
 
 TESTER_ROLE: Final = "tester"
 TESTER_PURPOSE: Final = "writes tests: reads the code of functions that no test reaches, and answers with a test file"
@@ -233,7 +234,7 @@ class ProjectTester:
             f"-m {TESTER_ROLE}={', '.join(self.models.names(TESTER_ROLE))} is sent for {case.name}: code of "
             f"{', '.join(paths[:_NAMED_FILES])}{more}, without keys and passwords in its literals, and the names of "
             f"{sum(len(group.functions) for group in groups.values())} functions that no test reaches whole "
-            f"({len(requests)} requests, {size:,} characters)"
+            f"({counted(len(requests), 'request')}, {size:,} characters)"
         )
         return self.models.ask(TESTER_ROLE, requests)
 

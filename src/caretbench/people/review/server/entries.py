@@ -25,6 +25,7 @@ from caretbench.people.review.protocol import (
 from caretbench.people.review.queues import QueueEntry, rank
 from caretbench.people.review.records import ReviewEvent, ReviewItem, new_event_id
 from caretbench.people.review.state import ReviewState
+from caretbench.text_tables import counted
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
@@ -107,7 +108,8 @@ def code_html(language: str, before: str, span: str, after: str, *, marked: bool
 def _block(lines: Sequence[str], *, is_near: bool) -> str:
     if is_near or len(lines) < 3:
         return "".join(lines)
-    return f'<details class="fold"><summary>{len(lines)} lines</summary>{"".join(lines)}</details>'
+    summary = counted(len(lines), "line")
+    return f'<details class="fold"><summary>{summary}</summary>{"".join(lines)}</details>'
 
 
 def _line_html(number: int, pieces: Sequence[_Piece], *, marked: bool) -> str:

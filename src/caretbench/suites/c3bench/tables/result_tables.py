@@ -23,6 +23,7 @@ from caretbench.suites.c3bench.measures import (
 )
 from caretbench.suites.instruction_effects import effect_table, instruction_effects
 from caretbench.suites.suite_types import FAILED_CONTROLS_MARK, Headline, Table
+from caretbench.text_tables import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -347,7 +348,7 @@ def headline_results(results: pl.DataFrame) -> tuple[pl.DataFrame, Mapping[str, 
 def _main_table(models: Sequence[ModelResults], profile: str, policy: str) -> Table:
     rows = [_main_row(model, profile) for model in models]
     heads = tuple(dict.fromkeys(head for row in rows for head in row))
-    left = [f"{model.title}: {count} answers not reduced, and in no IF." for model in models
+    left = [f"{model.title}: {counted(count, 'answer')} not reduced, and in no IF." for model in models
             if (count := sum(bool(row.get(NOT_REDUCED)) for row in model.rows))]  # fmt: skip
     lacking = [
         one for one in (models[0].problems.values() if models else ())
