@@ -340,6 +340,8 @@ class Completion(Row):
     parameters: str = "none"
     """Hash of the sampling and prompt settings; ``recorded`` or ``none`` if the answer was not requested here."""
     sample: int = Field(default=0, ge=0, lt=1 << 31)
+    at: int = Field(default=0, ge=0, exclude_if=lambda at: not at)
+    """Number of typed characters of the reference in the prompt (``--typing``); a row with some is never scored."""
     text: str | None
     error: bool = False
     finish_reason: str | None = None
@@ -358,7 +360,12 @@ class Completion(Row):
     @property
     def key(self) -> CompletionKey:
         """Unique key of the row in its file."""
-        return (self.problem_id, self.model, self.parameters, self.sample)
+        return (place_key(self.problem_id, self.at), self.model, self.parameters, self.sample)
+
+
+def place_key(problem_id: str, at: int) -> str:
+    """Return a problem's id with the number of typed characters, as keys have it; without any, the id."""
+    return f"{problem_id}@{at}" if at else problem_id
 
 
 # Models of pydantic took 1.3 kB for each of the 80,952 completions of nine models: a report peaked at 482 MB, now at
@@ -402,6 +409,7 @@ class MissingSample(Row):
     model: str
     parameters: str
     sample: int = 0
+    at: int = Field(default=0, ge=0, exclude_if=lambda at: not at)
     kind: str
     message: str
     attempts: int = 1
@@ -409,7 +417,7 @@ class MissingSample(Row):
     @property
     def key(self) -> CompletionKey:
         """Key of the missing completion."""
-        return (self.problem_id, self.model, self.parameters, self.sample)
+        return (place_key(self.problem_id, self.at), self.model, self.parameters, self.sample)
 
 
 class Judgement(Row):

@@ -236,7 +236,8 @@ def test_without_an_executor_similarity_and_error_kinds_are_scored(tmp_path: Pat
     stage = scoring(tmp_path, [problem], None)
     stage.add_completions([Completion(problem_id=problem.id, model="m", text=problem.reference)])
     assert stage.run() == {}
-    likeness, kinds = rows(tmp_path)
+    likeness, kinds, beginning = rows(tmp_path)
+    assert (beginning.scorer, beginning.values) == ("accepted-prefix@1", {"accepted_prefix": 1.0})
     assert (likeness.scorer, likeness.values["cosine"]) == ("similarity@1", 1.0)
     assert kinds.scorer == ERROR_KINDS_SCORER
     assert set(kinds.values.values()) == {0.0}
@@ -279,7 +280,7 @@ def test_equal_texts_are_measured_once_and_rows_are_read_once(
     monkeypatch.setattr(stage.suite, "measure_error_kinds", measure)
     monkeypatch.setattr(stage.folder, "completions", completions)
     stage.run()
-    assert len(rows(tmp_path)) == 2 * 24
+    assert len(rows(tmp_path)) == 3 * 24
     assert counts["measured"] <= 4  # two texts of two problems; 24 while each completion was measured
     assert counts["read"] <= 24  # 48 while the rows were counted first
 

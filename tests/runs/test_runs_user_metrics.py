@@ -57,7 +57,8 @@ def test_a_report_has_the_mean_of_a_users_metric(plugin: Path, profile: str) -> 
 def test_a_suite_with_tables_of_its_own_shows_it_too(plugin: Path) -> None:
     folder = caretbench.score(scored("ours:half", suite="c3bench", limit=2), [])
     summary = caretbench.report(folder.path)
-    assert [[*column.similarity_titles.values()] for column in summary.columns] == [["Half, mean of n"]] * 2
+    titles = ["Accepted prefix, mean of n", "Half, mean of n"]
+    assert [[*column.similarity_titles.values()] for column in summary.columns] == [titles] * 2
 
 
 def test_it_measures_stored_answers_once_and_again_when_the_file_changes(plugin: Path) -> None:

@@ -11,6 +11,7 @@ from caretbench.cli.common import print_json, print_line, print_note, print_tabl
 if TYPE_CHECKING:
     from caretbench.runs.forecast import JudgeForecast, ModelForecast, RunForecast
     from caretbench.runs.plans.plan import ResolvedRun
+    from caretbench.runs.typing_stage import TypingForecast
 
 
 def print_forecast(plan: ResolvedRun, forecast: RunForecast, *, as_json: bool) -> None:
@@ -25,6 +26,7 @@ def print_forecast(plan: ResolvedRun, forecast: RunForecast, *, as_json: bool) -
                 "max_cost": plan.config.max_cost,
                 "absent": forecast.absent,
                 "models": [asdict(row) for row in forecast.models],
+                "typing": [asdict(row) for row in forecast.typing],
                 "graders": [
                     {"grader": one.grader, "folder": one.folder} | one.row._asdict() for one in forecast.judges
                 ],
@@ -45,6 +47,7 @@ def print_forecast(plan: ResolvedRun, forecast: RunForecast, *, as_json: bool) -
     print_table(rows, header)
     print_line(f"\n{_token_sources(forecast.models)}")
     print_line("expected: each answer as long as the reference; at most: --max-tokens for every answer")
+    _print_typing(forecast.typing)
     _print_judges(forecast.judges)
     _print_limit(plan.config.max_cost, forecast)
     if undivided(plan):
@@ -73,6 +76,32 @@ def _token_sources(rows: Sequence[ModelForecast]) -> str:
     if estimated:
         parts.append(f"tokens estimated, {BYTES_PER_TOKEN} bytes each: {', '.join(estimated)}")
     return "; ".join(parts)
+
+
+def _print_typing(rows: Sequence[TypingForecast]) -> None:
+    if not rows:
+        return
+    header = ("model", "folder", "sessions", "stored", "requests, at least", "expected", "at most",
+              "tokens in, expected", "at most", "cost, expected", "cost, at most", "minutes, expected")  # fmt: skip
+    lines = [
+        (
+            row.model, row.folder, f"{row.finished} of {row.sessions}", str(row.stored), str(row.least),
+            _known(row.expected), str(row.most), _known(row.expected_input_tokens), f"{row.most_input_tokens:,}",
+            _dollars(row.expected_cost) if row.expected is not None else "", _dollars(row.worst_cost),
+            _known(None if row.expected_seconds is None else round(row.expected_seconds / 60)),
+        )
+        for row in rows
+    ]  # fmt: skip
+    print_line("")
+    print_table(lines, header)
+    print_line(
+        "\nwhile the reference is typed; at least: a model that is always right; at most: one that never is; expected: "
+        "as in the stored sessions (--pilot 20)"
+    )
+
+
+def _known(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"
 
 
 def _print_judges(judges: Sequence[JudgeForecast]) -> None:

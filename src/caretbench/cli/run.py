@@ -73,6 +73,15 @@ def run(
             "--dry-run", help="Print the number of requests and their cost; send nothing.", rich_help_panel=COST
         ),
     ] = False,
+    pilot: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="With --typing and --dry-run: ask about N problems, and estimate the requests of all by them.",
+            rich_help_panel=COST,
+        ),
+    ] = None,
     html: Html = True,
     as_json: AsJson = False,
     **options: Any,
@@ -97,7 +106,11 @@ def run(
     )
     if detect is not None:
         config = _with_limit(config, source, detect)
+    if pilot is not None and not (dry_run and config.typing):
+        raise UsageError("--pilot: give it with --typing and --dry-run")
     if dry_run:
+        if pilot is not None:
+            _ask_pilot(config, source, pilot, quiet=as_json)
         _print_forecast(config, source, as_json=as_json)
     else:
         _run(config, source, html=html, as_json=as_json)
@@ -143,6 +156,19 @@ def _with_limit(config: RunConfig, source: Path | None, points: float) -> RunCon
         line += f"; ${forecast.expected_cost:.2f} expected, ${forecast.worst_cost:.2f} at most"
     print_note(line)
     return config
+
+
+def _ask_pilot(config: RunConfig, source: Path | None, problems: int, *, quiet: bool) -> None:
+    """Ask about some problems of each suite; their answers are stored, so that the run asks about the others only."""
+    from caretbench.runs.plans.plan import ResolvedRun
+    from caretbench.runs.runner import run as run_plan
+    from caretbench.runs.suite_budgets import with_limits
+
+    unscored = config.model_copy(update={"score": False, "graders": (), "minutes": None})
+    plan = ResolvedRun.from_config(unscored, source, check_access)
+    limits = {place: problems for place, benchmark in enumerate(plan.benchmarks) if len(benchmark.problems) > problems}
+    with StepProgress(quiet=quiet) as steps:
+        exit_on_complaints(run_plan(with_limits(plan, limits), open_client, steps).complaints)
 
 
 def _print_forecast(config: RunConfig, source: Path | None, *, as_json: bool) -> None:

@@ -24,6 +24,7 @@ from caretbench.profiles import PROFILES, profile_named
 from caretbench.runs.judging.ratings import HumanRating, read_ratings
 from caretbench.runs.keyed_scores import keyed_scores
 from caretbench.runs.run_folder import RunFolder
+from caretbench.runs.typing_stage import TypedModelAnswers, typed_answers
 from caretbench.runs.verdict import REFERENCE_PASSED, decided_outcome, deciding_scores, needs_execution
 from caretbench.suites import baselines_of_run, suite_of_run
 from caretbench.suites.answer_kinds import ERROR_KINDS_SCORER
@@ -88,6 +89,7 @@ class LoadedRun:
     """Human ratings of the judged texts (``human_ratings.jsonl``)."""
     older_verdicts: int = 0
     """Number of verdicts from an older version of the gate."""
+    files: RunFolder | None = None
     mutant_strengths: Mapping[str, int] = field(default_factory=dict)
     """Number of valid problems by the strength of the killed mutant."""
 
@@ -97,6 +99,11 @@ class LoadedRun:
         problems = {problem.id: problem for problem in self.problems}
         profile = profile_named(str(self.manifest.get("profile") or PROFILES[-1]))
         return tuple(inserted_texts(self.completions, problems, policy(str(self.manifest["policy"])), profile))
+
+    @cached_property
+    def typed(self) -> dict[tuple[str, str], TypedModelAnswers]:
+        """Answers of typing sessions, by name and parameters of the model."""
+        return {} if self.files is None else typed_answers(self.files, self.problems)
 
     @cached_property
     def baselines(self) -> tuple[str, ...]:
@@ -141,6 +148,7 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> LoadedRun:
         ],
         judgements_missing=missing_judgement_counts(files),
         ratings=read_ratings(files),
+        files=files,
         older_verdicts=older,
         mutant_strengths=Counter(strengths[problem.id] for problem in problems if problem.id in strengths),
     )

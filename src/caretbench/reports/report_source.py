@@ -50,6 +50,7 @@ from caretbench.reports.summary import Column, ColumnPart, RateCell, SuiteTable,
 from caretbench.runs.user_metrics import USER_METRIC
 from caretbench.runs.verdict import has_verdicts
 from caretbench.suites import suite_errors, suite_of_run
+from caretbench.suites.answer_kinds import ACCEPTED_PREFIX
 from caretbench.suites.base import Suite
 from caretbench.suites.suite_types import DEFAULT_STRATIFICATION, Headline, PaperTable, Stratification, SuiteChart
 
@@ -227,7 +228,8 @@ class _ColumnBuilder:
     def _cells(self, group: pl.DataFrame, profile: str, excluded: set[str]) -> _Cells:
         measured = [name for name in metric_columns(group) if group[name].count() > 0]
         first_lines = self.suite.rules(profile_named(profile)).first_lines if self.suite else False
-        shown = [name for name in measured if not self.rates_only or name.startswith(USER_METRIC)]
+        every_suite = (USER_METRIC, ACCEPTED_PREFIX)
+        shown = [name for name in measured if not self.rates_only or name.startswith(every_suite)]
         known = similarity_columns(shown, first_lines=first_lines)
         rows = group.with_columns(eligible=~pl.col("problem_id").is_in(list(excluded)))
         table = aggregate_samples(rows, known)

@@ -53,6 +53,8 @@ class PageBlock:
     folded: bool = False
     opened: bool = False
     filtered: bool = False
+    coloured: Sequence[tuple[str, str]] = ()
+    """Code in parts, each with the name of its colour: ``typed``, ``accepted`` or ``wrong``."""
     lists: Sequence[ExcludedProblems] = ()
 
 

@@ -22,6 +22,7 @@ from caretbench.reports.sections.rates import (
     StrataSection,
 )
 from caretbench.reports.sections.suite_tables import SuiteTablesSection
+from caretbench.reports.sections.typing_sessions import TypingSection
 
 HEAD = HeadSection()
 """Section that the outputs show first."""
@@ -38,6 +39,7 @@ SECTIONS: list[Section] = [
     SimilarityAgainstPassingSection(),
     PaperTablesSection(),
     SuiteTablesSection(),
+    TypingSection(),
     PoliciesSection(),
     JudgeScoresSection(),
     PublishedSection(),

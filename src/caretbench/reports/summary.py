@@ -16,6 +16,8 @@ from caretbench.reports.results.post_processing import BestOfThree
 from caretbench.reports.results.problem_lists import LEAD_TITLES, DiscordantCase, ExcludedProblems, FlaggedAnswers, Lead
 from caretbench.reports.results.published_numbers import ComparedPart
 from caretbench.reports.results.strengths import GeneratorBias, ModelStrengths
+from caretbench.reports.results.typing_results import TypingSummary
+from caretbench.suites.answer_kinds import ACCEPTED_PREFIX
 from caretbench.suites.suite_types import Table
 
 
@@ -87,7 +89,8 @@ class Column(ReportValue):
     def headline_of(self, cell: RateCell) -> ReportedNumber | None:
         """Return pass@1 of a cell of this column, over the problems that lead; without any verdict, a similarity."""
         if not self.overall.pass_at:
-            return next(iter(cell.similarity.values()), None)
+            # The beginning alone is no likeness of the whole.
+            return next((number for name, number in cell.similarity.items() if ACCEPTED_PREFIX not in name), None)
         return self.leading_of(cell).get(1)
 
     def leading_of(self, cell: RateCell) -> Mapping[int, ReportedNumber]:
@@ -153,6 +156,8 @@ class Summary(ReportValue):
     """Strengths and weaknesses of the model that ``--strengths`` names."""
     generator_bias: GeneratorBias | None = None
     """Gain of models on problems of their own family; None where generators of one family wrote all."""
+    typing: TypingSummary | None = None
+    """Typing sessions; None if the run has none."""
     suite_tables: tuple[SuiteTable, ...] = ()
     """Tables of results that the suite computes itself."""
     warnings: tuple[str, ...] = ()

@@ -14,9 +14,10 @@ from caretbench.runs.judge import JudgingSettings
 from caretbench.runs.judging.judge_requests import DistinctText, requested_judgements
 from caretbench.runs.judging.plan import JudgingForecast, judging_forecast
 from caretbench.runs.plans.plan import ResolvedRun
-from caretbench.runs.plans.suite_settings import Benchmark
+from caretbench.runs.plans.suite_settings import Benchmark, SuiteSettings
 from caretbench.runs.runner import plan_budget
 from caretbench.runs.session import Clients
+from caretbench.runs.typing_stage import TypingForecast, typing_forecast
 
 
 @dataclass
@@ -67,6 +68,7 @@ class RunForecast:
     spent: float
     models: list[ModelForecast] = field(default_factory=list)
     judges: list[JudgeForecast] = field(default_factory=list)
+    typing: list[TypingForecast] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
     """Suites that cannot be run or asked about, with the reasons."""
 
@@ -80,8 +82,9 @@ class RunForecast:
         """Expected cost in US dollars, including the amount spent, as far as prices are known."""
         return self.spent + sum(row.expected_cost or 0.0 for row in self._rows())
 
-    def _rows(self) -> Iterator[ModelForecast | JudgingForecast]:
+    def _rows(self) -> Iterator[ModelForecast | TypingForecast | JudgingForecast]:
         yield from self.models
+        yield from self.typing
         yield from (judge.row for judge in self.judges)
 
 
@@ -100,12 +103,22 @@ def forecast_run(plan: ResolvedRun, opener: ClientOpener) -> RunForecast:
         coming: list[list[Problem]] = [[] for _ in plan.benchmarks]
         for part in (part for model in plan.models for part in clients.parts(model)):
             with clients.open_part(part) as tested_models:
+                found.typing += _typing_forecasts(plan, part.suites, tested_models)
                 found.models += [
                     _model_forecast(tested_model, plan.benchmarks[settings.place], coming[settings.place])
                     for settings, tested_model in zip(part.suites, tested_models, strict=True)
                 ]
         found.judges += _judged(plan, clients, coming)
     return found
+
+
+def _typing_forecasts(
+    plan: ResolvedRun, suites: Sequence[SuiteSettings], tested_models: Sequence[ModelUnderTest]
+) -> Iterator[TypingForecast]:
+    for settings, tested_model in zip(suites, tested_models, strict=True):
+        benchmark = plan.benchmarks[settings.place]
+        if plan.config.typing and benchmark.suite.typed_references:
+            yield typing_forecast(tested_model, benchmark.problems, benchmark.folder, plan.config.typing)
 
 
 def _model_forecast(tested_model: ModelUnderTest, benchmark: Benchmark, coming: list[Problem]) -> ModelForecast:

@@ -34,7 +34,7 @@ def keyed_scores(path: Path) -> Iterator[KeyedScore]:
 
 
 def stored_completions(path: Path) -> Iterator[StoredCompletion]:
-    """Yield the completions of a file.
+    """Yield the completions of a file that are scored.
 
     Raises:
         DataError: a row is damaged.
@@ -42,7 +42,8 @@ def stored_completions(path: Path) -> Iterator[StoredCompletion]:
     known = _KnownRows[Completion](_TEXT)
     rows = read_values(path, Completion, known.find, known.add, allow_partial_last_line=True, keep_surrogates=True)
     for key, row in rows:
-        yield StoredCompletion(*key, *_content(row))
+        if not row.at:
+            yield StoredCompletion(*key, *_content(row))
 
 
 def score_line(key: bytes, sample: int, content: bytes) -> bytes:

@@ -220,7 +220,11 @@ class RunFolder:
         write_rows(self.problems_path, problems)
 
     def completions(self) -> Iterator[Completion]:
-        """Return an iterator over the completions."""
+        """Return an iterator over the completions that are scored."""
+        return (row for row in self.all_completions() if not row.at)
+
+    def all_completions(self) -> Iterator[Completion]:
+        """Return an iterator over the completions, with those of typing sessions."""
         return read_appended(self.completions_path, Completion, keep_surrogates=True)
 
     def stored_completions(self) -> Iterator[StoredCompletion]:
@@ -229,8 +233,8 @@ class RunFolder:
             yield from stored_completions(self.completions_path)
 
     def missing(self) -> Iterator[MissingSample]:
-        """Return an iterator over the missing samples."""
-        return read_appended(self.errors_path, MissingSample)
+        """Return an iterator over the missing samples of completions that are scored."""
+        return (row for row in read_appended(self.errors_path, MissingSample) if not row.at)
 
     def judgements(self) -> Iterator[Judgement]:
         """Return an iterator over the graders' judgements."""

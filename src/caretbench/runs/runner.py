@@ -13,6 +13,7 @@ from caretbench.errors import CaretBenchError, UsageError, check_folder_is_writa
 from caretbench.execution.cache.cache_folders import check_cache_is_writable
 from caretbench.execution.dispatcher import Dispatcher, open_executor
 from caretbench.judging.criteria import CriterionProblems
+from caretbench.metrics.typing_sessions import Trigger
 from caretbench.models import ClientOpener
 from caretbench.progress import FolderProgress, Progress
 from caretbench.prompts.registry import family_warning
@@ -27,6 +28,7 @@ from caretbench.runs.request_stage import StageCounts
 from caretbench.runs.run_folder import ModelInfo, RunFolder, write_absent
 from caretbench.runs.session import Clients, RunSession
 from caretbench.runs.suite_budgets import MEASURED, SuiteCost, divided, undivided, with_limits
+from caretbench.runs.typing_stage import WRITTEN_FOR_TESTS, TypingStage
 
 Probe = Callable[[ModelUnderTest], None]
 """Asks a model some short things before the run, and refuses one that does not answer."""
@@ -201,7 +203,10 @@ def _generate(
                 if settings.place not in sessions:
                     continue
                 title = part.model.name if settings.instruction is None else part.model.title
-                complaints += _generate_suite(title, tested_model, sessions[settings.place], budget)
+                session = sessions[settings.place]
+                complaints += _generate_suite(title, tested_model, session, budget)
+                if plan.config.typing and session.benchmark.suite.typed_references:
+                    complaints += _generate_typed(title, tested_model, session, budget, plan.config.typing)
             for line in getattr(client, "notices", ()):
                 progress.note(f"{part.model.name}: {one_line(line)}")
     return complaints
@@ -224,6 +229,21 @@ def _generate_suite(title: str, tested_model: ModelUnderTest, session: RunSessio
     with session.timed():
         tally = GenerationStage(session.benchmark.problems, session.folder, report).run(tested_model, budget)
     return [*_missing(session, title, tally)]
+
+
+def _generate_typed(
+    title: str, tested_model: ModelUnderTest, session: RunSession, budget: CostBudget, trigger: Trigger
+) -> list[str]:
+    """Generate the answers of a model while references are typed; return complaints."""
+    if session.benchmark.data.name == "starter":
+        session.progress.note(WRITTEN_FOR_TESTS)
+
+    def report(added: int, tally: StageCounts) -> None:
+        session.progress(f"typed answers of {title}", added, tally.requested, format_counts(tally))
+
+    with session.timed():
+        tally = TypingStage(session.benchmark.problems, session.folder, trigger, report).run(tested_model, budget)
+    return [*_missing(session, f"{title}, typed", tally)]
 
 
 def format_counts(tally: StageCounts) -> str:

@@ -26,6 +26,7 @@ from caretbench.runs.keyed_scores import score_line
 from caretbench.runs.reductions import ReducedAnswer, reduce_answers
 from caretbench.runs.run_folder import RunFolder
 from caretbench.runs.user_metrics import UserMetric
+from caretbench.suites.answer_kinds import measured_prefix
 from caretbench.suites.base import Suite
 
 REFERENCE = "reference"
@@ -293,7 +294,7 @@ class ScoringStage:
             return _MeasuredText(text)
         refusal = verdicts.refusal(completion.text, problem, self.policy)
         raw = [] if completion.text is None or refusal else self.suite.measure_raw(problem, completion.text)
-        kinds = self.suite.measure_error_kinds(problem, text)
+        kinds = (*self.suite.measure_error_kinds(problem, text), *measured_prefix(problem, text))
         own = [metric.measure(problem, text) for metric in self.metrics]
         details = {"reason": refusal} if refusal else {}
         rows = {}

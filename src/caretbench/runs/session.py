@@ -359,6 +359,7 @@ class Clients:
             blind=benchmark.suite.question_without_text if settings.instruction == BLIND else None,
             prompt_tokens=model.prompt_tokens,
             price=self._plan.price(model),
+            connections=model.options.connections,
         )
 
     def _stored_only(self, part: ModelPart, infos: list[list[ModelInfo]], error: MachineError) -> None:

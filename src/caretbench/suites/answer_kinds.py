@@ -1,4 +1,4 @@
-"""Error kinds of an answer to a problem: the place of the answer in its program, and the kinds by the text."""
+"""Measures of every answer at a caret: its error kinds by the text, and how much of the reference it begins with."""
 
 from __future__ import annotations
 
@@ -8,12 +8,23 @@ from typing import Final
 from caretbench.files import DataError
 from caretbench.metrics.error_kinds.compared_answer import CaretPlace
 from caretbench.metrics.error_kinds.text_kinds import ERROR_KINDS_VERSION, text_kinds
+from caretbench.metrics.typing_sessions import accepted_prefix
 from caretbench.problem import Caret, FileSplice, InlineSplice, Problem
 from caretbench.projects.answer_requests import original_file
 from caretbench.suites.suite_types import Measurement
 
 ERROR_KINDS_SCORER: Final = f"error-kinds@{ERROR_KINDS_VERSION}"
 """Name of the scorer of error kinds by the text."""
+
+ACCEPTED_PREFIX: Final = "accepted_prefix"
+"""Name of the value of :func:`measured_prefix`."""
+
+
+def measured_prefix(problem: Problem, text: str | None) -> list[Measurement]:
+    """Return the share of the reference with which an inserted text begins; nothing for questions."""
+    if not isinstance(problem.shown, Caret):
+        return []
+    return [Measurement("accepted-prefix@1", {ACCEPTED_PREFIX: accepted_prefix(text or "", problem.reference)})]
 
 
 def caret_place(problem: Problem) -> CaretPlace | None:

@@ -73,6 +73,9 @@ class Suite(ABC):
     criteria_folder: ClassVar[Traversable | None] = None
     """Folder of additional criteria for judges, one TOML file each."""
 
+    typed_references: ClassVar[bool] = False
+    """True if people typed the references of released data and projects, so that ``--typing`` measures something."""
+
     gate_version: ClassVar[int] = GATE_VERSION
     """Version of the suite's gate."""
     reduction_scorer: ClassVar[str] = ""

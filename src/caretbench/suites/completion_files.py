@@ -66,7 +66,7 @@ def read_completions(
                 f"{where}: sample {completion.sample} of {completion.problem_id} by {completion.model} is already in "
                 f"line {first}; number several samples 0, 1, 2, ..., or omit the field everywhere"
             )
-        if models and completion.model not in models:
+        if completion.at or (models and completion.model not in models):
             continue
         if completion.problem_id in problems:
             yield completion

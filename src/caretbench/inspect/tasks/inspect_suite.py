@@ -25,6 +25,7 @@ from caretbench.runs.reductions import ReducedAnswer, shorter_request
 from caretbench.runs.verdict import CheckOutcome, combine_checks, needs_execution
 from caretbench.suites import load_problems
 from caretbench.suites import load_suite as find_suite
+from caretbench.suites.answer_kinds import measured_prefix
 from caretbench.suites.base import Suite
 from caretbench.suites.suite_types import ProblemSet
 
@@ -243,7 +244,8 @@ class InspectSuite:
         checks: list[float] = []
         refusal = verdicts.refusal(raw, problem, self.policy)
         of_raw = [] if raw is None or refusal else self.suite.measure_raw(problem, raw)
-        for measured in (*self.suite.measure(problem, text, self.profile), *of_raw):
+        own = self.suite.measure(problem, text, self.profile)
+        for measured in (*own, *of_raw, *measured_prefix(problem, text)):
             numbers = dict(measured.values)
             if "passed" in numbers:
                 checks.append(numbers.pop("passed"))

@@ -21,6 +21,7 @@ from caretbench.reports.results.paired_models import (
 from caretbench.reports.strata import Stratum, headline_parts
 from caretbench.reports.summary import Column
 from caretbench.reports.tables import display_labels
+from caretbench.suites.answer_kinds import ACCEPTED_PREFIX
 
 PASS_AT_1 = HeadMeasure(title="pass@1", about="pass@1: the share of answers that pass all checks of their problem")
 _SIMILARITY = "Similarity to the reference, from 0 to 1: an answer may be right and dissimilar, or similar and wrong"
@@ -67,6 +68,8 @@ def measured_parts(source: ReportSource, columns: Sequence[Column]) -> list[Meas
     if source.headlines or any(1 in column.overall.pass_at for column in columns):
         return judged_parts(source)
     known = {name: title for column in columns for name, title in column.similarity_titles.items()}
+    # The beginning of an answer alone is no likeness of the whole.
+    known = {name: title for name, title in known.items() if ACCEPTED_PREFIX not in name}
     titles = {name: title for name, title in known.items() if any(name in c.overall.similarity for c in columns)}
     if not titles:
         return []

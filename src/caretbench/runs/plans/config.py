@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from caretbench.errors import UsageError
 from caretbench.files import DataError, describe_validation_error, read_toml
 from caretbench.local.server_spec import canonical_spec
+from caretbench.metrics.typing_sessions import Trigger
 from caretbench.problem import Problem
 from caretbench.prompts.instructions import InstructionMode
 from caretbench.runs.plans.options import options_to_tables
@@ -175,6 +176,8 @@ class RunConfig(_Table):
     engine: str = "local"
     cache: bool = True
     probe: bool = False
+    typing: Trigger | None = None
+    """Places of additional requests while the reference is typed; None: the caret alone."""
     local_only: bool = False
 
     @property

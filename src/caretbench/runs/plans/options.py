@@ -101,6 +101,9 @@ OPTIONS: Final = (
            flags=("--execute/--no-execute",), default=True, in_inspect=True, help_group=SCORING),
     Option("score", bool, "Score the answers and write a report, or only store them.", "run",
            flags=("--score/--no-score",), default=True, help_group=SCORING),
+    Option("typing", str, "Ask also while the reference is typed, token (behind each word) or line (at starts of lines "
+           "only): what a model spares while one types. For codevbench and simcopilot.", "run", metavar="token|line",
+           help_group=SAMPLING),
     Option("probe", bool, "First send some 14 short requests to each model, to see that it answers and uses the "
            "suffix.", "run", flags=("--probe",), default=False, help_group=CONNECTION),
     Option("output", Path, "Folder of the run. Default: runs/SUITE-DATA-PROFILE.", "run", flags=("--output", "-o"),

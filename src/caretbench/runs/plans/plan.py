@@ -143,6 +143,9 @@ class ResolvedRun:
             only = next((part.criterion.key for part in judged if part.criterion.only), None)
             if only and not self.config.score:
                 raise UsageError(f"--no-score: {only} judges only answers that passed; score, or name no grader")
+        if self.config.typing and not any(benchmark.suite.typed_references for benchmark in self.benchmarks):
+            names = ", ".join(benchmark.suite.name for benchmark in self.benchmarks)
+            raise UsageError(f"--typing: people typed no reference of {names}; choose codevbench or simcopilot")
         folders = [benchmark.folder.path for benchmark in self.benchmarks]
         twice_folder = next((path for path in folders if folders.count(path) > 1), None)
         if twice_folder is not None:

@@ -67,6 +67,7 @@ class CodevBench(Suite):
     needs = "Python"
     cpu_minutes = 0.1
     further_data = "caretbench build codevbench SOURCE"
+    typed_references = True
     strata = ("scenario", "block", "cut", "answer", "block_class", "line", "language", "project", "tests_by", "age",
               "call_depth")  # fmt: skip
     stratification = Stratification(

@@ -55,6 +55,7 @@ class SimCopilot(Suite):
     needs = "Python and Java"
     cpu_minutes = 1.2
     further_data = "--data released"
+    typed_references = True
     strata = ("language", "mode", "constructs", "block", "project")
     stratification = Stratification(
         labels=(

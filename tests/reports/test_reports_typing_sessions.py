@@ -1,0 +1,68 @@
+"""Typing sessions in a report: a part of its own, floors, one session in colours, changes of the order of models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import caretbench
+from caretbench.models import FillPrompt
+from caretbench.reports.output.page import render_html
+from caretbench.reports.output.text_output import to_csv, to_markdown
+from caretbench.reports.run_summary import load_run_folder
+from tests.support.report_runs import to_svg
+from tests.support.scripted_models import ScriptedModel, answer_at, human_problems, right_in_four_of_ten, unknown_tokens
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    def model(answer: ScriptedModel, name: str) -> object:
+        def function(prompt: FillPrompt) -> str:
+            return answer_at(human_problems(60), prompt, answer)
+
+        function.version = name  # type: ignore[attr-defined]
+        return function
+
+    ids = "|".join(problem.id for problem in human_problems(60) if problem.suite == "codevbench")
+    config = {"suites": [{"name": "codevbench", "select": f"id={ids}"}], "typing": "token", "execute": False,
+              "baselines": ["empty"], "output": tmp_path_factory.mktemp("typing") / "run"}  # fmt: skip
+    models = {"words": model(unknown_tokens(0.2), "a"), "luck": model(right_in_four_of_ten, "b")}
+    result = caretbench.run(caretbench.RunConfig.model_validate(config), models=models)  # type: ignore[arg-type]
+    return result.folders[0].path
+
+
+def test_a_report_has_a_part_of_simulated_sessions_behind_its_head(folder: Path) -> None:
+    summary = caretbench.report(folder)
+    found = summary.typing
+    assert found is not None
+    assert (found.policy, [one.title for one in found.models[2:]]) == ("token", ["copy-context", "empty", "words"])
+    by_title = {one.title: one for one in found.models}
+    assert (by_title["empty"].saved.value, by_title["words"].beyond_words.value) == (0, 0)
+    assert by_title["copy-context"].beyond_words.value < by_title["words"].saved.value
+    latency = [point.saved for point in by_title["luck"].by_latency]
+    assert latency == sorted(latency, reverse=True)
+    shown = [point.x for point in by_title["luck"].by_shown]
+    assert shown == sorted(shown, reverse=True)
+    assert summary.head is None
+    # No row behind typed text is scored, and no completion of it is counted.
+    assert {entry.completions for entry in summary.recordings} == {found.problems}
+    assert "keys_saved_beyond_words" in to_csv(summary)
+    assert "Simulated typing sessions (typing@1, policy token)" in to_markdown(summary)
+
+
+def test_models_that_change_places_under_another_policy_are_warned_of(folder: Path) -> None:
+    warnings = [line for line in caretbench.report(folder).warnings if line.startswith("typing:")]
+    assert warnings
+    assert all("words and luck" in line or "luck and words" in line for line in warnings)
+
+
+def test_the_page_draws_curves_and_one_session_in_colours(folder: Path) -> None:
+    page = render_html(caretbench.report(folder), load_run_folder(folder))
+    assert '<pre class="session">' in page
+    assert '<span class="accepted">' in page
+    specs = json.loads(page.partition('id="chart-data">')[2].partition("</script>")[0])
+    drawn = [spec for name, spec in specs.items() if "typing" in name]
+    assert len(drawn) == 2  # without a verdict nothing is beside pass@1
+    assert all("<svg" in to_svg(spec) for spec in drawn)
