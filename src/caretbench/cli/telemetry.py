@@ -105,7 +105,13 @@ def analyze(
       caretbench telemetry analyze events.jsonl --codes reviews/codes -o usage
     """
     from caretbench.people.telemetry.event_files import analyse_events
-    from caretbench.people.telemetry.usage_tables import code_tables, failure_table, few_users_note, scenario_table
+    from caretbench.people.telemetry.usage_tables import (
+        code_tables,
+        failure_table,
+        few_users_note,
+        scenario_table,
+        simulated_note,
+    )
 
     coded = _codes(codes) if codes is not None else []
     with StepProgress(quiet=as_json) as steps:
@@ -123,7 +129,7 @@ def analyze(
     people = code_tables(found.codes) if found.codes is not None else ()
     for table in (scenario_table(usage.scenarios), failure_table(usage.failures), *people):
         _print(table)
-    if (note := few_users_note(usage.scenarios)) is not None:
+    for note in filter(None, (few_users_note(usage.scenarios), simulated_note(summary.simulated))):
         print_note(note)
     for path in found.written:
         print_line(f"{path}")

@@ -228,6 +228,13 @@ def replay(text: TypedText, answers: Mapping[int, str], policy: TypingPolicy = H
     return session
 
 
+def simulated_keys(prefix: str, typed: str, completion: str) -> int:
+    """Return the keys that a simulated developer who types a text saves by the suggestion at its beginning."""
+    text = TypedText(prefix, typed)
+    start, end, keys, _ = _outcome(text, 0, suggestion(completion), HEADLINE_POLICY)
+    return text.keys[end] - text.keys[start] - keys if keys else 0
+
+
 def _outcome(text: TypedText, at: int, shown: str, policy: TypingPolicy) -> tuple[int, int, int, str]:
     """Return beginning and end of what is taken of a suggestion, its keys, and the outcome; empty if none is shown."""
     if len(shown.strip()) < policy.least_shown:

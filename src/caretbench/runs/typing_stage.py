@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import Final, NamedTuple
 
 from caretbench.extraction.policies import policy
@@ -19,7 +20,7 @@ from caretbench.models import FailureKind, ModelAnswer, Sampling
 from caretbench.problem import Caret, Completion, MissingSample, Problem
 from caretbench.prompts.strategy import UnpromptableError
 from caretbench.runs.generate import CompletionRequests, ModelUnderTest, prompt_text, worst_cost
-from caretbench.runs.plans.prices import CostBudget
+from caretbench.runs.plans.prices import CostBudget, Price
 from caretbench.runs.request_stage import ErrorFile, PendingRequest, ReportProgress, RequestStage, StageCounts
 from caretbench.runs.run_folder import RunFolder
 
@@ -215,8 +216,8 @@ def missing_position(text: TypedText, answers: TypedAnswers, trigger: Trigger) -
 class TypingForecast:
     """Requests behind typed text of one model on one benchmark: bounds, and what is expected.
 
-    ``least`` are those of a model that is always right, ``most`` those of one that never is; expected is known once
-    some sessions are stored, of which ``finished`` are complete. Tokens and US dollars are of all requests to come.
+    ``least`` are those of a model that is always right, ``most`` those of one that never is. What is expected is known
+    once some sessions are complete (``finished``). Tokens and US dollars are of the requests to come.
     """
 
     model: str
@@ -226,13 +227,13 @@ class TypingForecast:
     stored: int
     least: int
     most: int
-    expected: int | None
-    expected_input_tokens: int | None
     most_input_tokens: int
-    expected_cost: float | None
     worst_cost: float | None
-    expected_seconds: float | None
-    """Time of the expected requests, one after the other."""
+    expected: int | None = None
+    expected_input_tokens: int | None = None
+    expected_cost: float | None = None
+    expected_seconds: float | None = None
+    """Time of the requests to come, one after the other."""
 
 
 def typing_forecast(
@@ -240,37 +241,38 @@ def typing_forecast(
 ) -> TypingForecast:
     """Return the forecast of the typing sessions of a model. Problems without a valid prompt are not in it."""
     stage = TypingStage(problems, folder, trigger)
-    answers, seconds = (stored := stage.stored(tested_model)).answers, stored.seconds
-    rows = [_bounds(tested_model, problem, answers.get(problem.id, {}), trigger) for problem in stage.problems]
-    known = [row for row in rows if row is not None]
-    finished = [row for row in known if row.finished]
-    room = sum(row.most - row.least for row in finished)
-    rate = sum(row.stored - row.least for row in finished) / room if room else 0.0 if finished else None
-
-    def expected(row: _Bounds) -> float:
-        return 0.0 if row.finished else max(0.0, row.least + (rate or 0.0) * (row.most - row.least) - row.stored)
-
-    coming = sum(map(expected, known))
-    price = tested_model.price
-    tokens = round(sum(expected(row) * row.tokens for row in known))
-    line = TYPED_TOKENS // 2
-    most_tokens = sum((row.most - row.stored) * row.tokens for row in known if not row.finished)
-    to_ask = sum(row.most - row.stored for row in known if not row.finished)
-    return TypingForecast(
+    known = stage.stored(tested_model)
+    bounds = (_bounds(tested_model, one, known.answers.get(one.id, {}), trigger) for one in stage.problems)
+    rows = [row for row in bounds if row is not None]
+    finished = [row for row in rows if row.finished]
+    stored, price = sum(row.stored for row in rows), tested_model.price
+    requests, tokens = _to_come(rows, 1.0)
+    found = TypingForecast(
         model=tested_model.name,
         folder=str(folder.path),
-        sessions=len(known),
+        sessions=len(rows),
         finished=len(finished),
-        stored=sum(row.stored for row in known),
-        least=sum(row.least for row in known),
-        most=sum(row.most for row in known),
-        expected=None if rate is None else round(coming) + sum(row.stored for row in known),
-        expected_input_tokens=None if rate is None else tokens,
-        most_input_tokens=most_tokens,
-        expected_cost=None if rate is None or price is None else price.token_cost(tokens, round(coming * line)),
-        worst_cost=None if price is None else price.token_cost(most_tokens, to_ask * TYPED_TOKENS),
-        expected_seconds=None if rate is None or not seconds else coming * sum(seconds) / len(seconds),
+        stored=stored,
+        least=sum(row.least for row in rows),
+        most=sum(row.most for row in rows),
+        most_input_tokens=round(tokens),
+        worst_cost=_cost(price, tokens, requests * TYPED_TOKENS),
     )
+    if not finished:
+        return found
+    room = sum(row.most - row.least for row in finished)
+    requests, tokens = _to_come(rows, sum(row.stored - row.least for row in finished) / max(1, room))
+    return replace(
+        found,
+        expected=round(requests) + stored,
+        expected_input_tokens=round(tokens),
+        expected_cost=_cost(price, tokens, requests * TYPED_TOKENS / 2),
+        expected_seconds=requests * fmean(known.seconds) if known.seconds else None,
+    )
+
+
+def _cost(price: Price | None, tokens_in: float, tokens_out: float) -> float | None:
+    return None if price is None else price.token_cost(round(tokens_in), round(tokens_out))
 
 
 class _Bounds(NamedTuple):
@@ -281,6 +283,14 @@ class _Bounds(NamedTuple):
     stored: int
     finished: bool
     tokens: int
+
+
+def _to_come(rows: Sequence[_Bounds], share: float) -> tuple[float, float]:
+    """Return requests and prompt tokens to come, if each session needs this share of what is between its bounds."""
+    counts = [
+        0.0 if row.finished else max(0.0, row.least + share * (row.most - row.least) - row.stored) for row in rows
+    ]
+    return sum(counts), sum(count * row.tokens for count, row in zip(counts, rows, strict=True))
 
 
 def _bounds(tested_model: ModelUnderTest, problem: Problem, answers: TypedAnswers, trigger: Trigger) -> _Bounds | None:

@@ -21,6 +21,7 @@ from caretbench.metrics.error_kinds.node_table import kind_of
 from caretbench.metrics.error_kinds.structure_walk import structure_of
 from caretbench.metrics.error_kinds.text_kinds import text_kinds
 from caretbench.metrics.text_overlap import dense_index, dense_text
+from caretbench.metrics.typing_sessions import simulated_keys
 from caretbench.people.telemetry.event_privacy import SaltedHashes, replaced_words, secret_words
 from caretbench.people.telemetry.events import (
     CompletionEvent,
@@ -205,6 +206,7 @@ def extracted_event(event: CompletionEvent, hashes: SaltedHashes | None = None) 
     # others.
     if hashes is not None:
         names = {"id": hashes.of("event", event.id), "user": hashes.of("user", event.user)}
+        names |= {"session": hashes.of("session", event.session)} if event.session is not None else {}
         changes |= names | {"time": _hour(event.time)}
     return event.model_copy(update=changes)
 
@@ -246,6 +248,7 @@ def features_of(event: CompletionEvent, texts: EventTexts) -> EventFeatures:
         kept_30s=kept_share(accepted, texts.after_30s),
         kept_5min=kept_share(accepted, texts.after_5min),
         typed_anyway=typed,
+        simulated_keys=None if after is None else simulated_keys(texts.prefix, after, texts.completion),
         # A text that the user typed all the same has no fault, however another measure calls it.
         failures=() if right else failures_of(texts.completion, after, place, added),
         secrets=secret_texts(texts) + secret_words(event),

@@ -66,6 +66,9 @@ class EventTable:
         self._columns: dict[str, array[int]] = {name: array("B") for name in DIMENSIONS}
         self._names: dict[str, dict[str, int]] = {name: {} for name in DIMENSIONS}
         self._latency = array("f")
+        self._simulated, self._typed = array("f"), array("f")
+        self._characters, self._accepted = array("I"), array("I")
+        self._sessions: set[int] = set()
         self._kept = array("f")
         self._failures = array("I")
         self._examined = array("B")
@@ -90,6 +93,13 @@ class EventTable:
                 value = OTHER
             self._columns[name].append(names.setdefault(value, len(names)))
         self._latency.append(math.nan if event.latency_ms is None else event.latency_ms)
+        self._simulated.append(math.nan if found.simulated_keys is None else found.simulated_keys)
+        self._typed.append(math.nan if event.typed_characters is None else event.typed_characters)
+        part = event.accepted_characters
+        self._characters.append(event.characters)
+        self._accepted.append((event.characters if part is None else part) if event.was_accepted else 0)
+        if event.session is not None:
+            self._sessions.add(hash(event.session))
         # The later moment says more; an editor may report the first alone.
         share = found.kept_30s if found.kept_5min is None else found.kept_5min
         self._kept.append(math.nan if share is None else share)
@@ -155,6 +165,31 @@ class EventTable:
     def latency(self) -> NDArray[np.float64]:
         """Latency in milliseconds; NaN where it is not known."""
         return np.asarray(self._latency, dtype=np.float64)
+
+    @property
+    def simulated_keys(self) -> NDArray[np.float64]:
+        """Keys that the simulated developer saves by each completion; NaN where the later text is not known."""
+        return np.asarray(self._simulated, dtype=np.float64)
+
+    @property
+    def typed_characters(self) -> NDArray[np.float64]:
+        """Characters typed since the previous event of the session; NaN where they are not known."""
+        return np.asarray(self._typed, dtype=np.float64)
+
+    @property
+    def characters(self) -> NDArray[np.float64]:
+        """Number of characters of each completion."""
+        return np.asarray(self._characters, dtype=np.float64)
+
+    @property
+    def accepted_characters(self) -> NDArray[np.float64]:
+        """Number of accepted characters of each completion."""
+        return np.asarray(self._accepted, dtype=np.float64)
+
+    @property
+    def session_count(self) -> int:
+        """Number of sessions that events name."""
+        return len(self._sessions)
 
     @property
     def examined(self) -> NDArray[np.bool_]:

@@ -91,6 +91,8 @@ class EventFeatures(Row):
     kept_30s: Share | None = None
     kept_5min: Share | None = None
     typed_anyway: bool = False
+    simulated_keys: int | None = Field(default=None, ge=0)
+    """Keys that a simulated developer who types the later text saves by the completion; None if it is not known."""
     failures: tuple[Word, ...] | None = None
     secrets: int = Field(default=0, ge=0)
     """Number of texts and words of the event with something in the shape of a key or a password."""
@@ -109,7 +111,8 @@ class CompletionEvent(Row):
     ``id`` and ``user`` are any names where the texts are, and salted hashes beside features. ``visible_ms`` is the time
     for which the text could be seen. ``accepted_characters``: number of characters that were accepted, of a text that
     was accepted in part. ``other_files``: number of other files in the prompt. ``category``: a label of the user's own,
-    such as a category of DevBench.
+    such as a category of DevBench. ``session``: name of the time in which the editor was open, ``typed_characters``:
+    number of characters typed since its previous event.
     """
 
     schema_version: Literal[1] = EVENT_SCHEMA
@@ -126,6 +129,8 @@ class CompletionEvent(Row):
     model: ModelWord | None = None
     category: Word | None = None
     other_files: int = Field(default=0, ge=0)
+    session: EventName | None = None
+    typed_characters: int | None = Field(default=None, ge=0)
     texts: EventTexts | None = None
     features: EventFeatures | None = None
 
@@ -212,7 +217,8 @@ def contradiction(event: CompletionEvent) -> str | None:
 
 def has_plain_identity(event: CompletionEvent) -> bool:
     """Return whether an event without texts names its user or itself in another form than a salted hash."""
-    return event.features is not None and not (_HASH.match(event.user) and _HASH.match(event.id))
+    names = filter(None, (event.user, event.id, event.session))
+    return event.features is not None and not all(map(_HASH.match, names))
 
 
 def counted_outcome(event: CompletionEvent, rules: TelemetryRules | None = None) -> CountedOutcome:

@@ -14,6 +14,7 @@ from caretbench.metrics.intervals import CONFIDENCE, Interval, wilson
 from caretbench.metrics.resampling import MIN_CLUSTERS, Floats
 from caretbench.people.telemetry.event_table import DIMENSIONS, EventTable
 from caretbench.people.telemetry.events import ACCEPTED_OUTCOMES, COUNTED_OUTCOMES, TelemetryRules, telemetry_rules
+from caretbench.people.telemetry.simulated_acceptance import SimulatedAcceptance, simulated_acceptance
 from caretbench.problem import Row
 
 Flags = NDArray[np.bool_]
@@ -207,6 +208,7 @@ class UsageSummary(Row):
     with_secrets: int = 0
     outcomes: Mapping[str, int]
     latency_ms: Mapping[str, float | None]
+    simulated: SimulatedAcceptance
     seed: int
 
 
@@ -324,6 +326,7 @@ def _summary(table: EventTable, seed: int) -> UsageSummary:
         with_secrets=int(table.has_secrets.sum()),
         outcomes=_counts(table, np.ones(len(table), dtype=bool)),
         latency_ms={"median": median, "p90": ninth},
+        simulated=simulated_acceptance(table),
         seed=seed,
     )
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from caretbench.metrics.intervals import bootstrap_mean
 from caretbench.metrics.typing_sessions import (
+    KEY_MS,
     POLICIES,
     TYPING_VERSION,
     TypedSession,
@@ -28,8 +29,6 @@ LEAST_SHOWN: Final = (1, 8, 16, 24, 40)
 """Lengths from which a suggestion is shown: an editor that shows long ones only shows fewer."""
 
 COPY, EMPTY, WORDS = "copy-context", "empty", "words"
-_READ_MS: Final = 200
-"""Time of a key, which a suggestion must not take longer to read than it saves."""
 
 
 class CurvePoint(ReportValue):
@@ -108,6 +107,15 @@ def _sessions(
     return {name: session for name, session in found.items() if session is not None}
 
 
+def _counts(sessions: Sequence[TypedSession]) -> dict[str, float]:
+    """Return requests, suggestions shown, and their outcomes, for each 100 characters."""
+    outcomes = sum((one.outcomes for one in sessions), Counter[str]())
+    counts = {"requests": sum(one.requests for one in sessions), "shown": sum(one.shown for one in sessions)}
+    counts |= {name: outcomes[name] for name in ("accepted", "wrong", "short", "unseen")}
+    characters = sum(one.characters for one in sessions)
+    return {name: 100 * count / characters for name, count in counts.items()}
+
+
 class _Replays:
     """Replays of the answers of models under several policies."""
 
@@ -122,50 +130,40 @@ class _Replays:
         self._seed = seed
 
     def model(
-        self, title: str, answers: Mapping[str, TypedAnswers], latency_ms: float | None, example: str = "",
-        *, floor: bool = False,
-    ) -> TypedModel | None:  # fmt: skip
-        """Return the numbers of one model; None without a complete session."""
+        self, title: str, answers: Mapping[str, TypedAnswers], latency_ms: float | None, example: str = ""
+    ) -> TypedModel | None:
+        """Return the numbers of one model, or of a floor, without a latency; None without a complete session."""
         found = _sessions(self._texts, answers, self._headline)
         if not found:
             return None
         sessions = [*found.values()]
-        late = self._headline._replace(latency_ms=latency_ms or 0.0)
-        unseen = sum(one.outcomes["unseen"] for one in _sessions(self._texts, answers, late).values())
-        outcomes = sum((one.outcomes for one in sessions), Counter[str]())
-        shown, characters = sum(one.shown for one in sessions), sum(one.characters for one in sessions)
-        counts = {"requests": sum(one.requests for one in sessions), "shown": shown}
-        counts |= {name: outcomes[name] for name in ("accepted", "wrong", "short")} | {"unseen": unseen}
+        late = _sessions(self._texts, answers, self._headline._replace(latency_ms=latency_ms or 0.0))
+        counts = _counts(sessions) | {"unseen": _counts([*late.values()])["unseen"]}
         spared = sum(one.keys_alone - one.keys for one in sessions)
-        curves = [self._headline._replace(least_shown=least) for least in LEAST_SHOWN]
-        shorter = [_sessions(self._texts, answers, policy) for policy in curves]
+        shown = sum(one.shown for one in sessions)
         return TypedModel(
             title=title,
-            floor=floor,
+            floor=not example,
             sessions=len(found),
             incomplete=sum(name in answers for name in self._texts) - len(found),
             saved=self._mean({name: one.saved for name, one in found.items()}),
             beyond_words=self._mean({name: one.saved_beyond_words for name, one in found.items()}),
-            counts={name: 100 * count / characters for name, count in counts.items()},
-            reading_ms=_READ_MS * spared / shown if shown else None,
+            counts=counts,
+            reading_ms=KEY_MS * spared / shown if shown else None,
             latency_ms=latency_ms,
-            by_policy={name: self._beyond(answers, POLICIES[name]) for name in self._policies},
+            by_policy={name: self._point(answers, POLICIES[name]).saved for name in self._policies},
             by_latency=tuple(
-                CurvePoint(x=wait, saved=self._beyond(answers, self._headline._replace(latency_ms=wait)))
+                self._point(answers, self._headline._replace(latency_ms=wait)).model_copy(update={"x": wait})
                 for wait in LATENCIES_MS
             ),
-            by_shown=tuple(
-                CurvePoint(
-                    x=100 * sum(one.shown for one in part.values()) / characters,
-                    saved=fmean(one.saved_beyond_words for one in part.values()),
-                )
-                for part in shorter
-            ),
+            by_shown=tuple(self._point(answers, self._headline._replace(least_shown=least)) for least in LEAST_SHOWN),
             example=tuple(found[example].parts) if example in found else (),
         )
 
-    def _beyond(self, answers: Mapping[str, TypedAnswers], policy: TypingPolicy) -> float:
-        return fmean(one.saved_beyond_words for one in _sessions(self._texts, answers, policy).values())
+    def _point(self, answers: Mapping[str, TypedAnswers], policy: TypingPolicy) -> CurvePoint:
+        """Return suggestions shown for each 100 characters, and the mean of keys saved beyond words."""
+        sessions = [*_sessions(self._texts, answers, policy).values()]
+        return CurvePoint(x=_counts(sessions)["shown"], saved=fmean(one.saved_beyond_words for one in sessions))
 
     def _mean(self, values: Mapping[str, float]) -> ReportedNumber:
         chosen = [self._problems[name] for name in values]
@@ -183,8 +181,7 @@ class _Replays:
             for name, text in self._texts.items()
         }
         nothing = {name: dict.fromkeys(found, "") for name, found in places.items()}
-        copy = self.model(COPY, copied, None, floor=True)
-        empty = self.model(EMPTY, nothing, None, floor=True)
+        copy, empty = self.model(COPY, copied, None), self.model(EMPTY, nothing, None)
         yield from (one for one in (copy, empty) if one is not None)
         if empty is not None:
             shares = {name: 1 - text.word_share for name, text in self._texts.items() if text.keys[-1]}
