@@ -110,7 +110,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
     Lone surrogates of a text are escaped, as in JSON.
     """
-    _write_parts(path, [content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content])
+    write_parts(path, [content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content])
 
 
 def remove_partial_files(folder: Path, *below: str) -> None:
@@ -127,7 +127,8 @@ def remove_partial_files(folder: Path, *below: str) -> None:
             path.unlink(missing_ok=True)
 
 
-def _write_parts(path: Path, parts: Iterable[bytes]) -> None:
+def write_parts(path: Path, parts: Iterable[bytes]) -> None:
+    """Replace ``path`` by the parts of an iterable, as :func:`write_atomically` does."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         descriptor, name = tempfile.mkstemp(prefix=_PARTIAL, dir=path.parent)
@@ -386,7 +387,7 @@ def write_rows(path: Path, rows: Iterable[BaseModel]) -> int:
             count += 1
             yield row_to_json(row) + b"\n"
 
-    _write_parts(path, lines())
+    write_parts(path, lines())
     return count
 
 

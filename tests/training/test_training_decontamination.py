@@ -13,9 +13,14 @@ from caretbench.files import write_rows
 from caretbench.problem import Problem
 from caretbench.progress import Progress
 from caretbench.suites import load_suite
-from caretbench.training.decontaminated_set import decontaminate_corpus, read_benchmark
-from caretbench.training.decontamination import BenchmarkIndex, BenchmarkProblems, problem_text
-from caretbench.training.pairs import read_corpus
+from caretbench.training.decontamination import (
+    BenchmarkIndex,
+    BenchmarkProblems,
+    decontaminate,
+    problem_text,
+    read_benchmark,
+    read_corpus,
+)
 
 SETS = ("devbench", "simcopilot", "efcb", "c3bench")
 HEADER = "# Copyright 2024 by somebody\n# Licensed under the Apache License, Version 2.0 (the 'License');\n" * 12
@@ -121,7 +126,7 @@ def test_rows_that_stay_are_written_with_a_report(tmp_path: Path) -> None:
     ]
     corpus = written(tmp_path, rows)
     write_rows(tmp_path / "own" / "problems.jsonl", [problem])
-    found = decontaminate_corpus(
+    found = decontaminate(
         corpus, [str(tmp_path / "own")], tmp_path / "out", rule="default", min_run=30, progress=Progress()
     )
     assert (found.rows, found.removed, found.met) == (3, 2, {str(tmp_path / "own"): {problem.id: 2}})
@@ -131,7 +136,7 @@ def test_rows_that_stay_are_written_with_a_report(tmp_path: Path) -> None:
     assert [(one["row"], one["id"]) for one in removed] == [(1, "leak"), (2, "told")]
     assert json.loads((tmp_path / "out/decontamination.json").read_text())["removed"] == 2
     with pytest.raises(UsageError, match="already"):
-        decontaminate_corpus(corpus, ["devbench"], tmp_path / "out", rule="default", min_run=30, progress=Progress())
+        decontaminate(corpus, ["devbench"], tmp_path / "out", rule="default", min_run=30, progress=Progress())
 
 
 def no_file(folder: Path) -> Path:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from caretbench.training.model_pairs import pair_prompts, terms_notes
+from caretbench.training.pair_set import pair_prompts, terms_notes
 from tests.support.command_run import in_this_process as caretbench
 from tests.support.model_server import Behaviour, ModelServer, Recorded
 from tests.training.test_training_pairs import MIT

@@ -11,9 +11,9 @@ import pytest
 from caretbench.errors import UsageError
 from caretbench.files import read_rows
 from caretbench.progress import Progress
-from caretbench.training.pair_making import DEFAULT_SHARES, PairOptions
+from caretbench.training.pair_making import PairOptions
 from caretbench.training.pair_set import PairSet, make_pair_set, parse_shares, token_tables
-from caretbench.training.pairs import TrainingPair
+from caretbench.training.pairs import DEFAULT_SHARES, TrainingPair
 
 MIT = (
     "Permission is hereby granted, free of charge, to any person obtaining a copy of this software, to deal in it. "

@@ -27,7 +27,6 @@ from caretbench.progress import Progress
 from caretbench.training.pairs import TrainingPair
 from caretbench.training.tuning import gguf_files, tuning
 from caretbench.training.tuning.examples import ExampleMaker, chosen_strategy
-from caretbench.training.tuning.loss_curve import LossCurve
 from tests.support import tiny_model
 
 pytestmark = pytest.mark.filterwarnings("default")  # torch's own are none of ours
@@ -101,7 +100,7 @@ def completions(folder: Path) -> Mapping[str, dict[str, str]]:
 
 
 def test_what_was_learnt_by_heart_comes_back_through_gguf_and_run(work: Path, full: Path, adapter: Path) -> None:
-    curve = LossCurve(full)
+    curve = tuning.LossCurve(full)
     assert curve.rows[-1]["cpu_s"] <= 90
     problems = tiny_model.write_problems(work / "problems", OTHERS)
     output = work / "run"
@@ -180,7 +179,7 @@ def test_killed_twice_it_ends_as_an_unbroken_one(method: tuning.Method, work: Pa
                 time.sleep(0.02)
             os.killpg(process.pid, signal.SIGKILL)
     subprocess.run([*command, str(broken)], check=True)
-    curves = [[(row["step"], row.get("loss"), row.get("held_out")) for row in LossCurve(one).rows]
+    curves = [[(row["step"], row.get("loss"), row.get("held_out")) for row in tuning.LossCurve(one).rows]
               for one in (whole, broken)]  # fmt: skip
     assert curves[0] == curves[1]
     assert [row[0] for row in curves[0] if row[1] is not None] == list(range(1, 61))

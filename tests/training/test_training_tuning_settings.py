@@ -9,7 +9,6 @@ import pytest
 
 from caretbench.errors import MachineError, UsageError
 from caretbench.training.tuning import base_weights, tuning
-from caretbench.training.tuning.loss_curve import LossCurve
 from scripts import train_env
 from tests.support import tiny_model
 from tests.support.command_run import in_this_process
@@ -45,15 +44,15 @@ def test_missing_packages_are_named_with_the_remedy(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_curve_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
-    curve = LossCurve(tmp_path)
+    curve = tuning.LossCurve(tmp_path)
     curve.begin(0)
     for step in range(1, 8):
         curve.add(step, loss=8.0 - step)
     curve.add(7, held_out=2.5)
-    again = LossCurve(tmp_path)
+    again = tuning.LossCurve(tmp_path)
     again.begin(5)
     again.add(6, loss=1.9)
-    assert LossCurve(tmp_path).values("loss") == [7.0, 6.0, 5.0, 4.0, 3.0, 1.9]
+    assert tuning.LossCurve(tmp_path).values("loss") == [7.0, 6.0, 5.0, 4.0, 3.0, 1.9]
     assert again.values("held_out") == []
     assert again.line() == "loss 7.000 █▇▅▄▃▁ 1.900"
     again.draw()

@@ -118,9 +118,8 @@ def make(
     from caretbench.errors import check_folder_is_writable
     from caretbench.models import without_sending
     from caretbench.runs.plans.roles import group_by_role
-    from caretbench.training.model_pairs import PAIR_ROLES, terms_notes
     from caretbench.training.pair_making import PairOptions
-    from caretbench.training.pair_set import make_pair_set, parse_shares
+    from caretbench.training.pair_set import PAIR_ROLES, make_pair_set, parse_shares, terms_notes
 
     counting = [one.spec for one in group_by_role(model or (), PAIR_ROLES).get(None, ())]
     if len(counting) > 1:
@@ -174,7 +173,7 @@ def _print_pairs(made: PairSet, model: str | None) -> None:
     client = open_client(model, ClientOptions()) if model else None
     length = estimate_tokens if client is None else partial(count_or_estimate_tokens, client)
     for table in token_tables(made.path, length, f"tokens of {model}" if model else "tokens (estimated)"):
-        print_table(table.rows, table.head)
+        print_table(table.rows, table.columns)
         print_line()
     if made.chosen is not None:
         refused = join_counts(made.chosen.faults) or "none"
@@ -208,12 +207,12 @@ def decontaminate(
       caretbench sft decontaminate pairs --against devbench -o clean
       caretbench sft decontaminate corpus.jsonl.gz --against humaneval-infilling=released
     """
-    from caretbench.training.decontaminated_set import decontaminate_corpus
+    from caretbench.training import decontamination
 
     if output is not None and output.resolve() == corpus.resolve():
         raise UsageError(f"-o {output}: the corpus itself; name another folder")
     with StepProgress(quiet=as_json) as steps:
-        found = decontaminate_corpus(corpus, against, output, rule=rule, min_run=min_run, progress=steps)
+        found = decontamination.decontaminate(corpus, against, output, rule=rule, min_run=min_run, progress=steps)
     if as_json:
         print_json(found._asdict())
         return
@@ -334,9 +333,9 @@ def train(
 def _print_forecast(plan: TuningPlan) -> None:
     from caretbench.training.tuning.tuning import forecast
 
-    expected = forecast(plan)
-    time = "not estimated" if expected.step_s is None else f"{expected.step_s * plan.steps / 60:.0f} CPU minutes"
+    memory, step_s = forecast(plan)
+    time = "not estimated" if step_s is None else f"{step_s * plan.steps / 60:.0f} CPU minutes"
     print_line(
         f"{plan.steps} steps of {plan.tokens_per_step:.0f} tokens ({plan.prompt}), {len(plan.examples.training)} "
-        f"pairs, {len(plan.examples.held_out)} held out; about {expected.memory / 1e9:.1f} GB, {time}"
+        f"pairs, {len(plan.examples.held_out)} held out; about {memory / 1e9:.1f} GB, {time}"
     )

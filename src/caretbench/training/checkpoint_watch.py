@@ -165,7 +165,10 @@ def watch(
     curves = []
     for suite, paths in runs.items():
         try:
-            curves += [_curve(suite, paths)] if len(paths) > 1 else []
+            if len(paths) > 1:
+                strata = suite_stratification(suite)._replace(labels=(), crossed=())
+                loaded = [load_run_folder(path) for path in paths]
+                curves.append(Curve(suite, compare_runs(loaded, stratification=strata, suite=suite_of_run(suite))))
         # Too few problems of one suite say nothing about the others.
         except IncomparableError as error:
             complaints.append(f"{suite}: {error}")
@@ -195,20 +198,14 @@ def _complete(checkpoint: Checkpoint, plan: ResolvedRun, opener: ClientOpener, p
     return complaints
 
 
-def _curve(suite: str, paths: Sequence[Path]) -> Curve:
-    strata = suite_stratification(suite)._replace(labels=(), crossed=())
-    loaded = [load_run_folder(path) for path in paths]
-    return Curve(suite, compare_runs(loaded, stratification=strata, suite=suite_of_run(suite)))
-
-
 def watch_page(curves: Sequence[Curve]) -> str:
     """Return the curves as a self-contained HTML page."""
     parts = []
     for curve in curves:
         chart = Chart(curve.suite, "Gain over the base in points, with 95% intervals", _chart(curve.comparison.overall))
-        notes = [*curve.sentences(), *curve.comparison.notes]
-        block = PageBlock(notes=notes, charts=[chart], tables=comparison_tables(curve.comparison))
-        parts.append(PagePart(curve.suite, curve.suite, curve.suite, blocks=[block]))
+        notes, tables = [*curve.sentences(), *curve.comparison.notes], comparison_tables(curve.comparison)
+        blocks = [PageBlock(notes=notes, charts=[chart], tables=tables)]
+        parts.append(PagePart(curve.suite, curve.suite, curve.suite, blocks=blocks))
     return render_page("Checkpoints", parts)
 
 
@@ -222,15 +219,15 @@ def _chart(rows: Sequence[ComparisonRow]) -> Spec:
         for row in rows
     ]  # fmt: skip
     base = {
+        "y": field("gain:Q", title="points"),
         "x": names_in_order("checkpoint", [row.second for row in rows], title=None),
         "color": model_colour(list(dict.fromkeys(row.label for row in rows))),
         "tooltip": tooltips({"checkpoint": "N", "model": "N"}, ["gain", "low", "high"], "+.1f"),
     }
-    gain = field("gain:Q", title="points")
     chart = layered(
         shown,
         layer("rule", {**base, "y": field("low:Q"), "y2": {"field": "high"}}, strokeWidth=2, opacity=0.5),
-        layer("line", {**base, "y": gain}),
-        layer("point", {**base, "y": gain}, filled=True, size=60),
+        layer("line", base),
+        layer("point", base, filled=True, size=60),
     )
     return finished_spec(chart, 260, "Gain of each checkpoint over the base")

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, Literal, NamedTuple
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy
 from numpy.typing import NDArray
 
-from caretbench.files import sha256_text
+from caretbench.errors import DataError, UsageError
+from caretbench.files import read_lines, read_rows, sha256_file, sha256_text, write_atomically, write_parts, write_rows
 from caretbench.problem import Caret, Problem, Row
-from caretbench.training.pairs import TOKEN, CorpusRow
+from caretbench.progress import Progress
+from caretbench.suites import load_problems, load_suite, suite_names
+from caretbench.syntax.source import language_of
+from caretbench.training.pairs import MANIFEST_FILE, PAIRS_FILE, TOKEN
 
 Rule = Literal["default", "strict"]
 Hashes = NDArray[numpy.uint64]
@@ -38,6 +44,11 @@ _RULE: Final = re.compile(r"([^\w\s])\1{3,}")
 _HEADER: Final = re.compile(r"\A(?:[ \t]*(?:#|//|--|;|%)[^\n]*\n|[ \t]*\n|[ \t]*/\*.*?\*/)*", re.DOTALL)
 _FACTORS: Final = (numpy.uint64(0x9E3779B97F4A7C15) ** numpy.arange(GRAM, dtype=numpy.uint64))[::-1]
 _EXCERPT: Final = 100
+_EVERY: Final = 500
+"""Rows between two reports of progress."""
+
+REMOVED_FILE: Final = "removed.jsonl"
+REPORT_FILE: Final = "decontamination.json"
 
 
 class Contamination(Row):
@@ -56,33 +67,6 @@ class Contamination(Row):
     text: str
 
 
-class _Text(NamedTuple):
-    """Tokens of a text, and the hashes of its grams: one for each token but the last nine, at least one."""
-
-    tokens: list[str]
-    grams: Hashes
-
-
-class Hasher:
-    """Hashes of grams, the same in every process; it keeps the number of each token."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-
-    def read(self, text: str) -> _Text:
-        """Return tokens and grams of a text; one of fewer than ten tokens is one gram, an empty one has none."""
-        tokens = TOKEN.findall(_RULE.sub(r"\1", text))
-        if not tokens:
-            return _Text([], numpy.empty(0, numpy.uint64))
-        known = self._numbers
-        for token in set(tokens).difference(known):
-            known[token] = int(sha256_text(token)[:16], 16)
-        numbers = numpy.fromiter(map(known.__getitem__, tokens), numpy.uint64, len(tokens))
-        windows = numpy.lib.stride_tricks.sliding_window_view(numbers, min(GRAM, len(numbers)))
-        # The sum overflows on purpose: it is taken modulo 2^64.
-        return _Text(tokens, (windows * _FACTORS[-windows.shape[1] :]).sum(axis=1, dtype=numpy.uint64))
-
-
 class BenchmarkProblems(NamedTuple):
     """Problems of one benchmark, by its name."""
 
@@ -91,7 +75,7 @@ class BenchmarkProblems(NamedTuple):
 
 
 class BenchmarkIndex:
-    """Grams of all problems of some benchmarks.
+    """Hashes of the grams of all problems of some benchmarks, the same in every process.
 
     Args:
         benchmarks: The benchmarks.
@@ -100,53 +84,52 @@ class BenchmarkIndex:
         min_run: Tokens of a run.
     """
 
-    def __init__(self, benchmarks: Iterable[BenchmarkProblems], rule: Rule = "default", min_run: int = MIN_RUN) -> None:
+    def __init__(self, benchmarks: Sequence[BenchmarkProblems], rule: Rule = "default", min_run: int = MIN_RUN) -> None:
         self._rule, self._min_run = rule, max(min_run, GRAM)
-        self._hasher = Hasher()
-        self._names: list[tuple[str, str]] = []
-        seen: dict[str, int] = {}
-        parts: list[Hashes] = []
-        owners: list[int] = []
-        clusters: list[int] = []
-        token_counts: list[int] = []
-        cluster_numbers: dict[tuple[str, str], int] = {}
-        benchmark_of: list[int] = []
-        self._benchmarks: dict[str, int] = {}
-        for place, benchmark in enumerate(benchmarks):
-            self._benchmarks[benchmark.name] = 0
+        self._numbers: dict[str, int] = {}
+        self._benchmarks = dict.fromkeys((one.name for one in benchmarks), 0)
+        # A benchmark asks for many middles of one program: HumanEval-Infilling 8,488 of 164.
+        texts: dict[str, tuple[str, Problem]] = {}
+        for benchmark in benchmarks:
             for problem in benchmark.problems:
-                text = problem_text(problem)
-                # A benchmark asks for many middles of one program: HumanEval-Infilling 8,488 of 164.
-                if text in seen:
-                    continue
-                owner = seen[text] = len(self._names)
-                self._names.append((benchmark.name, problem.id))
-                tokens, grams = self._hasher.read(text)
-                grams = numpy.unique(grams)
-                token_counts.append(len(tokens))
-                parts.append(grams)
-                owners.append(owner)
-                number = cluster_numbers.setdefault((benchmark.name, problem.cluster), len(cluster_numbers))
-                if number == len(benchmark_of):
-                    benchmark_of.append(place)
-                clusters.append(number)
-        lengths = [len(part) for part in parts]
-        self._lengths = numpy.asarray(token_counts)
-        self._sizes = numpy.maximum(numpy.asarray(lengths), 1)
-        grams = numpy.concatenate(parts) if parts else numpy.empty(0, numpy.uint64)
+                texts.setdefault(problem_text(problem), (benchmark.name, problem))
+        self._names = [(name, problem.id) for name, problem in texts.values()]
+        lengths, sizes, parts = [], [], [numpy.empty(0, numpy.uint64)]
+        for tokens, grams in map(self._read, texts):
+            parts.append(numpy.unique(grams))
+            lengths.append(len(tokens))
+            sizes.append(len(parts[-1]))
+        self._lengths, self._sizes = numpy.asarray(lengths), numpy.maximum(numpy.asarray(sizes, int), 1)
+        grams = numpy.concatenate(parts)
         order = numpy.argsort(grams, kind="stable")
-        self._owners = numpy.repeat(numpy.asarray(owners, numpy.int64), lengths)[order]
+        self._owners = numpy.repeat(numpy.arange(len(sizes)), sizes)[order]
         self._grams, self._first, counts = numpy.unique(grams[order], return_index=True, return_counts=True)
         self._last = self._first + counts
         # Within one benchmark: that several benchmarks hold one function of HumanEval makes it no boilerplate.
+        clusters = [(name, problem.cluster) for name, problem in texts.values()]
+        numbers = {one: number for number, one in enumerate(dict.fromkeys(clusters))}
+        places = {name: place for place, name in enumerate(self._benchmarks)}
+        benchmark_of = numpy.asarray([places[name] for name, _ in numbers], int)
+        own = numpy.asarray([numbers[one] for one in clusters], int)[self._owners]
         held = numpy.repeat(numpy.arange(len(self._grams)), counts)
-        in_clusters = numpy.unique(
-            numpy.stack((held, numpy.repeat(numpy.asarray(clusters, numpy.int64), lengths)[order])), axis=1
-        )
-        in_benchmarks = numpy.stack((in_clusters[0], numpy.asarray(benchmark_of, numpy.int64)[in_clusters[1]]))
-        places, spread = numpy.unique(in_benchmarks, axis=1, return_counts=True)
+        in_clusters = numpy.unique(numpy.stack((held, own)), axis=1)
+        in_benchmarks = numpy.stack((in_clusters[0], benchmark_of[in_clusters[1]]))
+        found, spread = numpy.unique(in_benchmarks, axis=1, return_counts=True)
         self._boilerplate = numpy.zeros(len(self._grams), bool)
-        self._boilerplate[places[0][spread > _COMMON]] = True
+        self._boilerplate[found[0][spread > _COMMON]] = True
+
+    def _read(self, text: str) -> tuple[list[str], Hashes]:
+        """Return tokens and the hashes of grams: one for each token but the last nine, at least one for any token."""
+        tokens = TOKEN.findall(_RULE.sub(r"\1", text))
+        if not tokens:
+            return [], numpy.empty(0, numpy.uint64)
+        known = self._numbers
+        for token in set(tokens).difference(known):
+            known[token] = int(sha256_text(token)[:16], 16)
+        numbers = numpy.fromiter(map(known.__getitem__, tokens), numpy.uint64, len(tokens))
+        windows = numpy.lib.stride_tricks.sliding_window_view(numbers, min(GRAM, len(numbers)))
+        # The sum overflows on purpose: it is taken modulo 2^64.
+        return tokens, (windows * _FACTORS[-windows.shape[1] :]).sum(axis=1, dtype=numpy.uint64)
 
     @property
     def problems(self) -> Mapping[str, int]:
@@ -155,7 +138,7 @@ class BenchmarkIndex:
 
     def match(self, number: int, identity: str, text: str) -> Contamination | None:
         """Return what a row of a corpus has in common with a problem, if the rule removes it."""
-        tokens, grams = self._hasher.read(text)
+        tokens, grams = self._read(text)
         if not len(grams) or not len(self._grams):
             return None
         places = numpy.minimum(numpy.searchsorted(self._grams, grams), len(self._grams) - 1)
@@ -170,15 +153,9 @@ class BenchmarkIndex:
                 return None
             owner, begin, run = covered
         name, problem_id = self._names[owner]
-        return Contamination(
-            row=number,
-            id=identity,
-            benchmark=name,
-            problem_id=problem_id,
-            run=run,
-            share=round(float(common.mean()), 4),
-            text=" ".join(tokens[begin : begin + max(run, GRAM)])[:_EXCERPT],
-        )
+        share, text = round(float(common.mean()), 4), " ".join(tokens[begin : begin + max(run, GRAM)])[:_EXCERPT]
+        found = {"benchmark": name, "problem_id": problem_id, "run": run, "share": share, "text": text}
+        return Contamination.model_validate({"row": number, "id": identity, **found})
 
     def _covered_problem(
         self, places: NDArray[numpy.int64], own: NDArray[numpy.bool_], common: NDArray[numpy.bool_], length: int
@@ -237,22 +214,121 @@ class Decontamination(NamedTuple):
 
 
 def decontaminate(
-    rows: Iterable[CorpusRow],
-    index: BenchmarkIndex,
-    keep: Callable[[CorpusRow], None],
-    remove: Callable[[Contamination], None],
+    corpus: Path, against: Sequence[str], output: Path | None, *, rule: Rule, min_run: int, progress: Progress
 ) -> Decontamination:
-    """Hand each row of a corpus to ``keep``, or what it met to ``remove``; return the counts."""
-    met: dict[str, Counter[str]] = {name: Counter() for name in index.problems}
-    number = -1
-    for number, row in enumerate(rows):
-        found = index.match(number, row.id, row.text)
-        if found is None:
-            keep(row)
-        else:
-            met[found.benchmark][found.problem_id] += 1
-            remove(found)
-    removed = sum(map(Counter.total, met.values()))
-    return Decontamination(
-        number + 1, removed, index.problems, {name: dict(one.most_common()) for name, one in met.items()}
-    )
+    """Decontaminate a corpus, and write the rows that stay to ``output``, if there is one.
+
+    Raises:
+        UsageError: ``output`` has a result already, or a benchmark is not known.
+        DataError: corpus or benchmark cannot be read.
+    """
+    if output is not None and (output / REPORT_FILE).exists():
+        raise UsageError(f"{output}: holds a decontaminated corpus already; name another folder")
+    benchmarks = [read_benchmark(one) for one in dict.fromkeys(against)]
+    index = BenchmarkIndex(benchmarks, rule, min_run)
+    progress("benchmarks", len(benchmarks), len(benchmarks))
+    rows = 0
+    removed: list[Contamination] = []
+
+    def kept() -> Iterator[bytes]:
+        nonlocal rows
+        for row in read_corpus(corpus):
+            met = index.match(rows, row.id, row.text)
+            rows += 1
+            if rows % _EVERY == 0:
+                progress("rows", _EVERY, None)
+            if met is not None:
+                removed.append(met)
+            elif row.line is not None:
+                yield row.line
+
+    if output is None:
+        deque(kept(), maxlen=0)
+    else:
+        write_parts(output / PAIRS_FILE, kept())
+    met = {name: Counter(one.problem_id for one in removed if one.benchmark == name) for name in index.problems}
+    counts = {name: dict(one.most_common()) for name, one in met.items()}
+    result = Decontamination(rows, len(removed), index.problems, counts)
+    if output is not None:
+        write_rows(output / REMOVED_FILE, removed)
+        if (manifest := corpus / MANIFEST_FILE).is_file():
+            write_atomically(output / MANIFEST_FILE, manifest.read_bytes())
+        asked = {"corpus": str(corpus), "rule": rule, "min_run": min_run, "against": list(against)}
+        report = asked | result._asdict() | {"sha256": sha256_file(output / PAIRS_FILE)}
+        # Last: with it the folder is whole.
+        write_atomically(output / REPORT_FILE, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+    return result
+
+
+def read_benchmark(text: str) -> BenchmarkProblems:
+    """Return the problems of ``SUITE``, ``SUITE=DATA`` or a folder with ``problems.jsonl``.
+
+    Raises:
+        UsageError: it is neither; the message has the suites.
+        DataError: its data are not here or malformed.
+    """
+    name, _, data = text.partition("=")
+    if name in suite_names():
+        return BenchmarkProblems(text, load_problems(load_suite(name), data or "starter").problems)
+    path = Path(text)
+    file = path / "problems.jsonl" if path.is_dir() else path
+    if not file.is_file():
+        raise UsageError(f"--against {text}: no suite ({', '.join(suite_names())}) and no folder with problems.jsonl")
+    return BenchmarkProblems(text, list(read_rows(file, Problem)))
+
+
+class CorpusRow(NamedTuple):
+    """A row of a corpus: its id, its text, and its line as it stands (None for a file of source)."""
+
+    id: str
+    text: str
+    line: bytes | None = None
+
+
+def read_corpus(path: Path) -> Iterator[CorpusRow]:
+    """Yield the rows of a corpus: of JSONL files (``.gz`` too), or else of the source files of a folder.
+
+    The text of a row is ``prefix``, ``middle`` and ``suffix`` joined, and its other texts on lines of their own.
+
+    Raises:
+        DataError: a line is no JSON object, or there is nothing to read; the message has file and line.
+    """
+    if not path.exists():
+        raise DataError(f"{path}: no such file or folder")
+    if path.is_file():
+        yield from _rows(path)
+        return
+    # What a decontamination wrote beside the rows is no part of the corpus.
+    files = [path / PAIRS_FILE] if (path / PAIRS_FILE).is_file() else []
+    files = files or sorted(one for one in path.rglob("*") if one.name.endswith((".jsonl", ".jsonl.gz")))
+    if files:
+        for file in files:
+            yield from _rows(file)
+        return
+    empty = True
+    for file in sorted(path.rglob("*")):
+        if language_of(file.name) is not None and file.is_file():
+            empty = False
+            yield CorpusRow(file.relative_to(path).as_posix(), file.read_bytes().decode("utf-8", "replace"))
+    if empty:
+        raise DataError(f"{path}: no rows (.jsonl, .jsonl.gz) and no source files")
+
+
+def _rows(path: Path) -> Iterator[CorpusRow]:
+    for number, row in read_lines(path):
+        yield CorpusRow(str(row.get("id", number)), _text(row), json.dumps(row, ensure_ascii=False).encode() + b"\n")
+
+
+def _text(row: dict[str, Any]) -> str:
+    parts = ("prefix", "middle", "suffix")
+    joined = "".join(value for name in parts if isinstance(value := row.get(name), str))
+    return "\n".join((joined, *(text for name, value in row.items() if name not in parts for text in _texts(value))))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the texts of a JSON value, also of messages and of lists of them."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts(one)

@@ -8,14 +8,14 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from pathlib import Path, PurePosixPath
+from functools import cache, cached_property, partial
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from caretbench.build.sources.changes.generated_files import is_marked_generated
 from caretbench.build.sources.fetching.project_folders import ProjectFolders
 from caretbench.build.sources.fetching.source_spec import SourceSpec
-from caretbench.build.sources.licences import is_licence_file, is_permissive, repository_licence
+from caretbench.build.sources.licences import folder_licence, is_permissive
 from caretbench.build.validation.private_texts import private_texts
 from caretbench.errors import DataError
 from caretbench.files import sha256_text
@@ -31,18 +31,12 @@ from caretbench.suites.c3bench.implementations.equivalents import EquivalentCont
 from caretbench.syntax.faults import fault_count
 from caretbench.syntax.parser import CharacterOffsets, parse, python_module
 from caretbench.syntax.source import language_of
-from caretbench.training.pairs import TOKEN, Boundary, TrainingPair
-
-DEFAULT_SHARES: Final[Mapping[Boundary, float]] = {
-    "character": 0.1, "token": 0.1, "line": 0.25, "block": 0.25, "instruction": 0.3, "rewrite": 0.0
-}  # fmt: skip
-"""Share of the pairs of each boundary."""
+from caretbench.training.pairs import DEFAULT_SHARES, TOKEN, Boundary, TrainingPair
 
 _CHARACTERS: Final = range(200, 60_001)
 """Length of a file: a shorter one has no context, a longer one is data or made by a tool."""
 _LINES: Final = range(1, 9)
 _BLOCK_LINES: Final = range(2, 31)
-_LICENCE_BYTES: Final = 1 << 18
 _MAX_INSTRUCTED: Final = 20_000
 """Characters of a file with instructions: each block is counted in the whole file, 30 CPU s for one of 60,000."""
 _MAX_TRIES: Final = 8
@@ -92,10 +86,10 @@ class SourceReport(NamedTuple):
 
     source: str
     licence: str | None
-    files: int
-    pairs: int
-    refused: str | None
-    passed_over: Mapping[str, int]
+    files: int = 0
+    pairs: int = 0
+    refused: str | None = None
+    passed_over: Mapping[str, int] = {}
 
 
 class PairMaker:
@@ -112,35 +106,37 @@ class PairMaker:
         opened = []
         for name, spec in specs.items():
             progress("sources", 1, len(specs), spec.shown)
-            try:
-                folder = self._folders.open(spec)
-            except DataError as error:
-                reason = str(error).removeprefix(f"{spec.shown}: ")
-                self.reports.append(SourceReport(spec.shown, None, 0, 0, reason, {}))
-                continue
-            root = Path(folder.path)
-            licence = folder.licence or _licence(root)
-            if licence is None or not is_permissive(licence):
-                reason = f"{licence} is not known to be permissive" if licence else "no licence file of a known licence"
-                self.reports.append(SourceReport(folder.source, licence, 0, 0, reason, {}))
-                continue
-            # Folders of one name would have pairs of one id; a release has its version.
-            shown = f"{folder.name} {folder.revision}" if folder.revision else name
-            opened.append(_Source(folder.source, shown, root, {root: licence}, self._paths(root)))
+            source = self._open(name, spec)
+            if isinstance(source, SourceReport):
+                self.reports.append(source)
+            else:
+                opened.append(source)
         total = sum(len(source.paths) for source in opened)
         progress("files", 0, total)
         seen = set[str]()
         for source in opened:
             yield from self._of_source(source, seen, lambda name: progress("files", 1, total, name))
 
-    def _paths(self, root: Path) -> list[Path]:
-        languages = self.options.languages
-        return [
+    def _open(self, name: str, spec: SourceSpec) -> _Source | SourceReport:
+        """Return a source that may be used, or the report that it may not."""
+        try:
+            folder = self._folders.open(spec)
+        except DataError as error:
+            return SourceReport(spec.shown, None, refused=str(error).removeprefix(f"{spec.shown}: "))
+        root, languages = Path(folder.path), self.options.languages
+        licence = folder.licence or folder_licence(root)
+        if licence is None or not is_permissive(licence):
+            reason = f"{licence} is not known to be permissive" if licence else "no licence file of a known licence"
+            return SourceReport(folder.source, licence, refused=reason)
+        paths = [
             path
             for path in sorted(root.rglob("*"))
             if path.is_file() and not path.is_symlink()
             if (language := language_of(path.name)) is not None and (not languages or language in languages)
         ]
+        # Folders of one name would have pairs of one id; a release has its version.
+        shown = f"{folder.name} {folder.revision}" if folder.revision else name
+        return _Source(folder.source, shown, root, {root: licence}, paths)
 
     def _of_source(self, source: _Source, seen: set[str], read: Callable[[str], None]) -> Iterator[TrainingPair]:
         passed_over: Counter[str] = Counter()
@@ -166,8 +162,8 @@ class PairMaker:
             "character": partial(_characters, text),
             "token": partial(_tokens, text),
             "line": partial(_lines, text),
-            "block": _Blocks(text, language),
-            "instruction": _Instructions(file),
+            "block": partial(_block, cache(lambda: list(_blocks(text, language)))),
+            "instruction": partial(_instructed, file, cache(lambda: proposed_middles(text, language))),
             "rewrite": _Rewrites(text),
         }
         # C3-Bench has instructions for four languages, and rewrites for one; elsewhere plain middles take their place.
@@ -209,7 +205,7 @@ class _Source(NamedTuple):
     def licence(self, folder: Path) -> str:
         """Return the licence of a folder: by its own licence file, or as the folder above."""
         if folder not in self.licences:
-            self.licences[folder] = _licence(folder) or self.licence(folder.parent)
+            self.licences[folder] = folder_licence(folder) or self.licence(folder.parent)
         return self.licences[folder]
 
 
@@ -284,16 +280,6 @@ def _read(path: Path, source: _Source) -> Excerpt | str:
     return Excerpt(text, language, source.shown, inside, licence)
 
 
-def _licence(root: Path) -> str | None:
-    """Return the licence of a project by the licence files of its own folder."""
-    texts = {
-        path.name: path.read_bytes()[:_LICENCE_BYTES].decode("utf-8", "replace")
-        for path in sorted(root.iterdir())
-        if path.is_file() and is_licence_file(PurePosixPath(path.name).name)
-    }
-    return repository_licence(texts)
-
-
 # --- middles --------------------------------------------------------------------------------------------------------
 
 
@@ -323,50 +309,34 @@ def _lines(text: str, draw: random.Random) -> Middle | None:
     return Middle(begin, lines[last].start() + len(lines[last][0].rstrip("\n")))
 
 
-class _Blocks:
-    """Middles that are one node of the tree, of 2 to 30 lines, which begins its line and ends one."""
-
-    def __init__(self, text: str, language: str) -> None:
-        self._text, self._language = text, language
-        self._spans: list[Middle] | None = None
-
-    def __call__(self, draw: random.Random) -> Middle | None:
-        if self._spans is None:
-            self._spans = list(self._found())
-        return draw.choice(self._spans) if self._spans else None
-
-    def _found(self) -> Iterator[Middle]:
-        text = self._text
-        position = CharacterOffsets(text).characters
-        waiting = [parse(text, self._language).root_node]
-        while waiting:
-            node = waiting.pop()
-            lines = node.end_point.row - node.start_point.row + 1
-            if lines < _BLOCK_LINES[0]:
-                continue
-            waiting.extend(node.named_children)
-            start, end = position(node.start_byte), position(node.end_byte)
-            begins = not text[text.rfind("\n", 0, start) + 1 : start].strip()
-            following = text.find("\n", end)
-            if lines in _BLOCK_LINES and begins and not text[end : following if following >= 0 else None].strip():
-                yield Middle(start, end)
+def _block(blocks: Callable[[], list[Middle]], draw: random.Random) -> Middle | None:
+    return draw.choice(blocks()) if blocks() else None
 
 
-class _Instructions:
-    """Middles of C3-Bench's scale-control completion, each with its instruction."""
+def _blocks(text: str, language: str) -> Iterator[Middle]:
+    """Yield the middles that are one node of the tree, of 2 to 30 lines, which begins its line and ends one."""
+    position = CharacterOffsets(text).characters
+    waiting = [parse(text, language).root_node]
+    while waiting:
+        node = waiting.pop()
+        lines = node.end_point.row - node.start_point.row + 1
+        if lines < _BLOCK_LINES[0]:
+            continue
+        waiting.extend(node.named_children)
+        start, end = position(node.start_byte), position(node.end_byte)
+        begins = not text[text.rfind("\n", 0, start) + 1 : start].strip()
+        following = text.find("\n", end)
+        if lines in _BLOCK_LINES and begins and not text[end : following if following >= 0 else None].strip():
+            yield Middle(start, end)
 
-    def __init__(self, file: Excerpt) -> None:
-        provenance = Provenance(source=file.source, licence=file.licence)
-        self._file = SourceText(file.id, file.language, file.text, provenance)
-        self._middles: list[ScaleMiddle] | None = None
 
-    def __call__(self, draw: random.Random) -> Middle | None:
-        if self._middles is None:
-            self._middles = proposed_middles(self._file.text, self._file.language)
-        if not self._middles:
-            return None
-        one = draw.choice(self._middles)
-        return Middle(one.start, one.end, scale_problem(self._file, one).caret.instruction)
+def _instructed(file: Excerpt, middles: Callable[[], list[ScaleMiddle]], draw: random.Random) -> Middle | None:
+    """Return a middle of C3-Bench's scale-control completion with its instruction."""
+    if not middles():
+        return None
+    one = draw.choice(middles())
+    source = SourceText(file.id, file.language, file.text, Provenance(source=file.source, licence=file.licence))
+    return Middle(one.start, one.end, scale_problem(source, one).caret.instruction)
 
 
 class _Rewrites:
@@ -377,26 +347,28 @@ class _Rewrites:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._found: dict[ast.FunctionDef, list[EquivalentContext]] = {}
-        self._functions: list[ast.FunctionDef] | None = None
+        self._contexts = cache(self._rewritten)
+
+    @cached_property
+    def _functions(self) -> list[ast.FunctionDef]:
+        module = python_module(self._text)
+        functions = [one for one in ast.walk(module) if isinstance(one, ast.FunctionDef)] if module else []
+        return [one for one in functions if (one.end_lineno or 0) - one.lineno < _MAX_FUNCTION_LINES]
 
     def __call__(self, draw: random.Random) -> Middle | None:
-        if self._functions is None:
-            module = python_module(self._text)
-            functions = [one for one in ast.walk(module) if isinstance(one, ast.FunctionDef)] if module else []
-            self._functions = [one for one in functions if (one.end_lineno or 0) - one.lineno < _MAX_FUNCTION_LINES]
-        if not self._functions:
+        function = draw.choice(self._functions) if self._functions else None
+        if function is None or not (contexts := self._contexts(function)):
             return None
-        function = draw.choice(self._functions)
+        context = draw.choice(contexts)
+        one = draw.choice(context.equivalents)
+        return Middle(context.start, context.end, draw.choice(one.instructions), one.text)
+
+    def _rewritten(self, function: ast.FunctionDef) -> list[EquivalentContext]:
+        """Return the rewrites of a function by their places in the file."""
         lines = self._text.split("\n")
         # Without the rest of the file, which is parsed again for each of some hundred candidates.
         own = "\n".join(lines[function.lineno - 1 : function.end_lineno]) + "\n"
         head = "if True:\n" if function.col_offset else ""
-        if function not in self._found:
-            self._found[function] = equivalent_contexts(head + own, function.name, math.inf)
-        if not self._found[function]:
-            return None
-        context = draw.choice(self._found[function])
-        one = draw.choice(context.equivalents)
         shift = sum(len(line) + 1 for line in lines[: function.lineno - 1]) - len(head)
-        return Middle(context.start + shift, context.end + shift, draw.choice(one.instructions), one.text)
+        found = equivalent_contexts(head + own, function.name, math.inf)
+        return [one._replace(start=one.start + shift, end=one.end + shift) for one in found]

@@ -1,17 +1,12 @@
-"""Training pairs: an instruction, the text around a place, and the text that belongs there; and corpora of any rows."""
+"""Training pairs: an instruction, the text around a place, and the text that belongs there."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from collections.abc import Mapping
+from typing import Final, Literal
 
-from caretbench.errors import DataError
-from caretbench.files import read_lines
 from caretbench.problem import Row
-from caretbench.syntax.source import language_of
 
 PAIRS_FILE: Final = "pairs.jsonl"
 MANIFEST_FILE: Final = "pairs.json"
@@ -22,6 +17,10 @@ Boundary = Literal["character", "token", "line", "block", "instruction", "rewrit
 ``rewrite``: a rewrite of C3-Bench in the place of what the file has there, with its instruction.
 """
 
+DEFAULT_SHARES: Final[Mapping[Boundary, float]] = {
+    "character": 0.1, "token": 0.1, "line": 0.25, "block": 0.25, "instruction": 0.3, "rewrite": 0.0
+}  # fmt: skip
+"""Share of the pairs of each boundary."""
 
 TOKEN: Final = re.compile(r"\w+|[^\w\s]")
 """A word, or one sign. Blanks and line ends are no tokens."""
@@ -47,60 +46,3 @@ class TrainingPair(Row):
     suffix: str
     cut: bool = False
     author: str | None = None
-
-
-class CorpusRow(NamedTuple):
-    """A row of a corpus: its id, its text, and its line as it stands (None for a file of source)."""
-
-    id: str
-    text: str
-    line: bytes | None = None
-
-
-def read_corpus(path: Path) -> Iterator[CorpusRow]:
-    """Yield the rows of a corpus: of JSONL files (``.gz`` too), or else of the source files of a folder.
-
-    The text of a row is ``prefix``, ``middle`` and ``suffix`` joined, and its other texts on lines of their own.
-
-    Raises:
-        DataError: a line is no JSON object, or there is nothing to read; the message has file and line.
-    """
-    if not path.exists():
-        raise DataError(f"{path}: no such file or folder")
-    if path.is_file():
-        yield from _rows(path)
-        return
-    # What a decontamination wrote beside the rows is no part of the corpus.
-    files = [path / PAIRS_FILE] if (path / PAIRS_FILE).is_file() else []
-    files = files or sorted(one for one in path.rglob("*") if one.name.endswith((".jsonl", ".jsonl.gz")))
-    if files:
-        for file in files:
-            yield from _rows(file)
-        return
-    empty = True
-    for file in sorted(path.rglob("*")):
-        if language_of(file.name) is not None and file.is_file():
-            empty = False
-            yield CorpusRow(file.relative_to(path).as_posix(), file.read_bytes().decode("utf-8", "replace"))
-    if empty:
-        raise DataError(f"{path}: no rows (.jsonl, .jsonl.gz) and no source files")
-
-
-def _rows(path: Path) -> Iterator[CorpusRow]:
-    for number, row in read_lines(path):
-        yield CorpusRow(str(row.get("id", number)), _text(row), json.dumps(row, ensure_ascii=False).encode() + b"\n")
-
-
-def _text(row: dict[str, Any]) -> str:
-    parts = ("prefix", "middle", "suffix")
-    joined = "".join(value for name in parts if isinstance(value := row.get(name), str))
-    return "\n".join((joined, *(text for name, value in row.items() if name not in parts for text in _texts(value))))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts of a JSON value, also of messages and of lists of them."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _texts(one)

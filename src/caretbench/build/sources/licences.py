@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Final, Self
 
 from pydantic import TypeAdapter, model_validator
@@ -15,6 +16,7 @@ from caretbench.problem import Row
 
 # MIT, BSD and Apache differ in their first sentences; later text quotes other licences (NOTICE files, bundled code).
 _BEGINNING = 800
+_LICENCE_BYTES: Final = 1 << 18
 # Copies of one licence differ in the kind of quotes, and in line breaks.
 _QUOTES = re.compile("[\"'`\u201c\u201d\u2018\u2019]")
 _FILE = re.compile(
@@ -62,6 +64,14 @@ def repository_licence(files: Mapping[str, str]) -> str | None:
     """Return the licence in some files, or None; several are joined by ``OR`` in alphabetical order."""
     found = {identify_licence(text) for name, text in files.items() if is_licence_file(name)} - {None}
     return " OR ".join(sorted(name for name in found if name)) or None
+
+
+def folder_licence(folder: Path) -> str | None:
+    """Return the licence of a folder by the licence files directly in it."""
+    files = [path for path in sorted(folder.iterdir()) if is_licence_file(path.name) and path.is_file()]
+    return repository_licence(
+        {path.name: path.read_bytes()[:_LICENCE_BYTES].decode("utf-8", "replace") for path in files}
+    )
 
 
 # `GPL-3.0-only` and `GPL-3.0-or-later` have the same terms for passing on.

@@ -34,6 +34,11 @@ class TuningBase(NamedTuple):
     sha256: str
     gguf: Path | None
 
+    @property
+    def pre_tokenizer(self) -> str | None:
+        """llama.cpp's name of the pre-tokenizer, if the base is a GGUF file."""
+        return None if self.gguf is None else read_gguf(self.gguf).text("tokenizer.ggml.pre")
+
 
 def check_packages_for_tuning() -> None:
     """Raise MachineError, with the remedy, where a package of the extra ``train`` is missing."""

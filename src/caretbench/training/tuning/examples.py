@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import islice
+from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 from caretbench.files import sha256_text
 from caretbench.languages import language
-from caretbench.models import ChatPrompt, Prompt, PromptKind, TextPrompt
+from caretbench.models import ChatPrompt, Prompt, TextPrompt
 from caretbench.problem import Caret
 from caretbench.prompts import choose
 from caretbench.prompts.strategy import PromptBudget, PromptStrategy, UnpromptableError
@@ -36,25 +38,14 @@ class Example(NamedTuple):
         return {"input_ids": list(self.tokens), "labels": [_IGNORED] * self.prompt + list(self.tokens[self.prompt :])}
 
 
-class PromptChooser:
-    """Facts about a base by which a run chooses a prompt; a :class:`caretbench.models.ModelClient` that cannot ask."""
-
-    returns_log_probabilities = False
-
-    def __init__(self, name: str, tokenizer: Any) -> None:
-        self.name = name
-        self._tokenizer = tokenizer
-        kinds: set[PromptKind] = {"text", "chat"} if tokenizer.chat_template else {"text"}
-        self.accepts = frozenset(kinds)
-
-    def special_tokens(self) -> frozenset[str]:
-        """Return the tokenizer's special tokens."""
-        return frozenset(str(one) for one in self._tokenizer.added_tokens_decoder.values())
-
-
 def chosen_strategy(name: str, tokenizer: Any, requested: str) -> PromptStrategy:
     """Return the prompt strategy: the requested one, or for ``auto`` the one that a run takes for this model."""
-    client: Any = PromptChooser(name, tokenizer)
+    special = frozenset(map(str, tokenizer.added_tokens_decoder.values()))
+    accepts = frozenset({"text", "chat"} if tokenizer.chat_template else {"text"})
+    # The facts of a model client by which a run chooses.
+    client: Any = SimpleNamespace(
+        name=name, accepts=accepts, returns_log_probabilities=False, special_tokens=lambda: special
+    )
     return choose(client, requested)
 
 
@@ -150,17 +141,5 @@ def draw_examples(
     for pair in order:
         number = int(sha256_text(f"{seed} {pair.source}/{pair.path}")[:8], 16)
         groups[held_out > 0 and number % _HELD_OUT == 0].append(pair)
-    return ExampleSets(
-        list(_first(groups[False], maker, len(order) if most is None else most)),
-        list(_first(groups[True], maker, held_out)),
-    )
-
-
-def _first(pairs: Sequence[TrainingPair], maker: ExampleMaker, count: int) -> Iterator[Example]:
-    for pair in pairs:
-        if count <= 0:
-            return
-        example = maker.make(pair)
-        if example is not None:
-            count -= 1
-            yield example
+    training, others = (filter(None, map(maker.make, groups[held])) for held in (False, True))
+    return ExampleSets(list(islice(training, most)), list(islice(others, held_out)))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from caretbench.errors import DataError
 
@@ -25,11 +26,6 @@ _PERMUTED: Final = {"q_proj": "num_attention_heads", "k_proj": "num_key_value_he
 # llama.cpp's token types.
 _NORMAL, _CONTROL, _USER_DEFINED, _UNUSED = 1, 3, 4, 5
 _F32_FILE, _F16_FILE = 0, 1
-
-
-class _Tensor(NamedTuple):
-    name: str
-    value: Any
 
 
 def architecture_of(folder: Path) -> str:
@@ -50,28 +46,21 @@ def write_adapter(adapter: Path, base: Path, target: Path) -> None:
     Raises:
         DataError: the base's architecture is not known, or the adapter has a part that llama.cpp does not read.
     """
-    import gguf
     from safetensors.numpy import load_file
 
     architecture = architecture_of(base)
     settings = json.loads((adapter / "adapter_config.json").read_text())
-    partial = target.with_name(f".{target.name}.partial")
-    writer = gguf.GGUFWriter(partial, architecture)
-    writer.add_type("adapter")
-    writer.add_string("adapter.type", "lora")
-    writer.add_float32("adapter.lora.alpha", float(settings["lora_alpha"]))
-    stored = load_file(adapter / "adapter_model.safetensors")
-    parts = {}
-    for name, value in stored.items():
-        module, lora, side = name.removeprefix("base_model.model.").partition(".lora_")
-        if not lora or side not in ("A.weight", "B.weight"):
-            raise DataError(f"{adapter}: llama.cpp reads no {name}")
-        parts[module, side[0].lower()] = value
-    for (module, side), value in parts.items():
-        # Rows of the product are rows of its second factor.
-        row_values = _permuted(module, value, base, architecture) if side == "b" else value
-        writer.add_tensor(f"{_mapped(f'{module}.weight', base, architecture)}.lora_{side}", row_values)
-    _finish(writer, partial, target)
+    with _open_writer(target, architecture) as writer:
+        writer.add_type("adapter")
+        writer.add_string("adapter.type", "lora")
+        writer.add_float32("adapter.lora.alpha", float(settings["lora_alpha"]))
+        for name, value in load_file(adapter / "adapter_model.safetensors").items():
+            module, lora, side = name.removeprefix("base_model.model.").partition(".lora_")
+            if not lora or side not in ("A.weight", "B.weight"):
+                raise DataError(f"{adapter}: llama.cpp reads no {name}")
+            # Rows of the product are rows of its second factor.
+            row_values = value if side[0] == "A" else _permuted(module, value, base, architecture)
+            writer.add_tensor(f"{_mapped(f'{module}.weight', base, architecture)}.lora_{side[0].lower()}", row_values)
 
 
 def write_model(folder: Path, target: Path, pre_tokenizer: str | None = None) -> None:
@@ -80,7 +69,6 @@ def write_model(folder: Path, target: Path, pre_tokenizer: str | None = None) ->
     Raises:
         DataError: it is of another architecture than ``llama``, or its tokenizer is not known here.
     """
-    import gguf
     from transformers import AutoConfig
 
     if architecture_of(folder) != "llama":
@@ -89,30 +77,28 @@ def write_model(folder: Path, target: Path, pre_tokenizer: str | None = None) ->
     rope = config.rope_parameters
     if rope.get("rope_type", "default") != "default" or getattr(config, "sliding_window", None):
         raise DataError(f"{folder}: scaled positions and sliding windows are not written; use the safetensors")
-    partial = target.with_name(f".{target.name}.partial")
-    writer = gguf.GGUFWriter(partial, "llama")
-    # Not the folder's: the same weights have the same bytes, and so the same identity, wherever they lie.
-    writer.add_name(str(_config(folder)["model_type"]))
-    writer.add_block_count(config.num_hidden_layers)
-    writer.add_context_length(config.max_position_embeddings)
-    writer.add_embedding_length(config.hidden_size)
-    writer.add_feed_forward_length(config.intermediate_size)
-    writer.add_head_count(config.num_attention_heads)
-    writer.add_head_count_kv(config.num_key_value_heads)
-    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
-    writer.add_rope_freq_base(rope["rope_theta"])
-    writer.add_rope_dimension_count(config.head_dim or config.hidden_size // config.num_attention_heads)
-    writer.add_vocab_size(config.vocab_size)
-    _add_tokenizer(writer, folder, config, pre_tokenizer)
-    halves = False
-    for name, value in _tensors(folder):
-        halves = halves or value.dtype.itemsize == 2
-        writer.add_tensor(name, value)
-    writer.add_file_type(_F16_FILE if halves else _F32_FILE)
-    _finish(writer, partial, target)
+    with _open_writer(target, "llama") as writer:
+        # Not the folder's: the same weights have the same bytes, and so the same identity, wherever they lie.
+        writer.add_name(str(_config(folder)["model_type"]))
+        writer.add_block_count(config.num_hidden_layers)
+        writer.add_context_length(config.max_position_embeddings)
+        writer.add_embedding_length(config.hidden_size)
+        writer.add_feed_forward_length(config.intermediate_size)
+        writer.add_head_count(config.num_attention_heads)
+        writer.add_head_count_kv(config.num_key_value_heads)
+        writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+        writer.add_rope_freq_base(rope["rope_theta"])
+        writer.add_rope_dimension_count(config.head_dim or config.hidden_size // config.num_attention_heads)
+        writer.add_vocab_size(config.vocab_size)
+        _add_tokenizer(writer, folder, config, pre_tokenizer)
+        halves = False
+        for name, value in _tensors(folder):
+            halves = halves or value.dtype.itemsize == 2
+            writer.add_tensor(name, value)
+        writer.add_file_type(_F16_FILE if halves else _F32_FILE)
 
 
-def _tensors(folder: Path) -> Iterator[_Tensor]:
+def _tensors(folder: Path) -> Iterator[tuple[str, Any]]:
     import torch
     from safetensors.torch import load_file
 
@@ -121,7 +107,7 @@ def _tensors(folder: Path) -> Iterator[_Tensor]:
             # llama.cpp wants vectors in full; bfloat16 has no type in numpy.
             kind = torch.float32 if value.dim() == 1 or value.dtype == torch.float32 else torch.float16
             rows = _permuted(name.removesuffix(".weight"), value.to(kind).numpy(), folder, "llama")
-            yield _Tensor(_mapped(name, folder, "llama"), rows)
+            yield _mapped(name, folder, "llama"), rows
 
 
 def _add_tokenizer(writer: Any, folder: Path, config: Any, pre_tokenizer: str | None) -> None:
@@ -181,10 +167,16 @@ def _config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def _finish(writer: Any, partial: Path, target: Path) -> None:
+@contextmanager
+def _open_writer(target: Path, architecture: str) -> Iterator[Any]:
+    """Yield the writer of a GGUF file, which has its name only when it is whole: a kill leaves the other one."""
+    import gguf
+
+    partial = target.with_name(f".{target.name}.partial")
+    writer = gguf.GGUFWriter(partial, architecture)
+    yield writer
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    # With its name the file is whole: a kill leaves the other one.
     partial.replace(target)

@@ -9,21 +9,21 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from caretbench.errors import DataError, UsageError
-from caretbench.files import read_rows, sha256_file, sha256_text, write_atomically
-from caretbench.local.gguf import read_gguf
+from caretbench.files import read_lines, read_rows, sha256_file, sha256_text, write_atomically
 from caretbench.local.llama_server import physical_cores
 from caretbench.local.weights import ADAPTER_FILE, MODEL_FILE
 from caretbench.progress import Progress
-from caretbench.training.decontaminated_set import REPORT_FILE
+from caretbench.reports.charts import field, layer, layered
+from caretbench.training.decontamination import REPORT_FILE
 from caretbench.training.pairs import PAIRS_FILE, TrainingPair
 from caretbench.training.tuning.base_weights import TuningBase, check_packages_for_tuning, open_base
 from caretbench.training.tuning.examples import ExampleMaker, ExampleSets, chosen_strategy, draw_examples
 from caretbench.training.tuning.gguf_files import write_adapter, write_model
-from caretbench.training.tuning.loss_curve import LossCurve
 from caretbench.versions import versions
 
 Method = Literal["lora", "full"]
@@ -33,6 +33,12 @@ TUNING_FILE: Final = "training.json"
 CHECKPOINTS: Final = "checkpoints"
 _STATE: Final = "trainer_state.json"
 _MERGED: Final = "merged"
+LOSS_FILE: Final = "loss.jsonl"
+PICTURE_FILE: Final = "loss.svg"
+_BARS: Final = "▁▂▃▄▅▆▇█"
+_WIDTH: Final = 40
+_BESIDE_PRODUCTS: Final = 2.6
+"""CPU time of a step over that of its products: SmolLM2 takes 4.0 s, of which the forecast's products are 1.5."""
 
 
 @dataclass(frozen=True)
@@ -75,14 +81,69 @@ def chosen_settings(preset: str | None, method: Method, changes: Mapping[str, An
     Raises:
         UsageError: the preset is for the other method.
     """
-    if preset is None:
-        base = replace(PRESETS["lora"], method=method, learning_rate=PRESETS["c3-sft"].learning_rate)
-        base = PRESETS["lora"] if method == "lora" else base
-    else:
-        base = PRESETS[preset]
-        if base.method != method:
-            raise UsageError(f"--preset {preset} is for --method {base.method}")
+    base = PRESETS[preset or "lora"]
+    if preset is None and method == "full":
+        base = replace(base, method=method, learning_rate=PRESETS["c3-sft"].learning_rate)
+    if base.method != method:
+        raise UsageError(f"--preset {preset} is for --method {base.method}")
     return replace(base, **{name: value for name, value in changes.items() if value is not None})
+
+
+class LossCurve:
+    """Rows of ``loss.jsonl``: ``step``, ``loss`` or ``held_out``, learning rate, and CPU seconds since the begin."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        path = folder / LOSS_FILE
+        self.rows: list[dict[str, Any]] = [row for _, row in read_lines(path)] if path.exists() else []
+        self._spent = 0.0
+        self._began = time.process_time()
+
+    def begin(self, step: int) -> None:
+        """Go on after ``step``: rows of later ones, whose checkpoint was not written, will come again."""
+        self.rows = [row for row in self.rows if row["step"] <= step] if step else []
+        self._spent = self.rows[-1]["cpu_s"] if self.rows else 0.0
+        self._began = time.process_time()
+        text = "".join(json.dumps(row) + "\n" for row in self.rows)
+        write_atomically(self._folder / LOSS_FILE, text)
+
+    def add(self, step: int, **values: float) -> None:
+        """Append a row."""
+        row = {"step": step, **values, "cpu_s": round(self._spent + time.process_time() - self._began, 2)}
+        self.rows.append(row)
+        with (self._folder / LOSS_FILE).open("a") as stream:
+            stream.write(json.dumps(row) + "\n")
+
+    def values(self, name: str) -> list[float]:
+        """Return the values of ``loss`` or ``held_out`` in the order of steps."""
+        return [row[name] for row in self.rows if name in row]
+
+    def line(self) -> str:
+        """Return the curve in one line: means of equal parts as bars, first and last loss, losses of held-out pairs."""
+        losses, held_out = self.values("loss"), self.values("held_out")
+        if not losses:
+            return "no step"
+        parts = min(_WIDTH, len(losses))
+        edges = [len(losses) * number // parts for number in range(parts + 1)]
+        means = [sum(losses[a:b]) / (b - a) for a, b in pairwise(edges)]
+        low, span = min(means), (max(means) - min(means)) or 1.0
+        bars = "".join(_BARS[round((mean - low) / span * (len(_BARS) - 1))] for mean in means)
+        text = f"loss {means[0]:.3f} {bars} {means[-1]:.3f}"
+        return text + (f"; held-out pairs {held_out[0]:.3f} → {held_out[-1]:.3f}" if held_out else "")
+
+    def draw(self) -> None:
+        """Draw the curve into ``loss.svg``."""
+        import vl_convert
+
+        rows = [
+            {"step": row["step"], "loss": row[name], "pairs": pairs}
+            for name, pairs in (("loss", "trained on"), ("held_out", "held out"))
+            for row in self.rows
+            if name in row
+        ]
+        loss, pairs = field("loss:Q", scale={"zero": False}), field("pairs:N", title=None)
+        spec = layered(rows, layer("line", {"x": field("step:Q"), "y": loss, "color": pairs}))
+        write_atomically(self._folder / PICTURE_FILE, vl_convert.vegalite_to_svg(spec | {"width": 480, "height": 240}))
 
 
 class TuningPlan(NamedTuple):
@@ -164,11 +225,12 @@ def tune(plan: TuningPlan, output: Path, progress: Progress, *, threads: int | N
 
     is_first = os.environ.get("RANK", "0") == "0"
     curve = LossCurve(output)
-    stored = _stored(output)
-    if stored is not None and stored["identity"] != json.loads(json.dumps(plan.identity)):
-        raise UsageError(f"{output}: holds another tuning (base, pairs or settings differ); name another folder")
-    if stored is not None and stored["finished"]:
-        return curve
+    if (output / TUNING_FILE).is_file():
+        stored = json.loads((output / TUNING_FILE).read_text())
+        if stored["identity"] != json.loads(json.dumps(plan.identity)):
+            raise UsageError(f"{output}: holds another tuning (base, pairs or settings differ); name another folder")
+        if stored["finished"]:
+            return curve
     output.mkdir(parents=True, exist_ok=True)
     if is_first:
         _write_manifest(output, plan, finished=False)
@@ -178,17 +240,11 @@ def tune(plan: TuningPlan, output: Path, progress: Progress, *, threads: int | N
     trainer = _trainer(plan, output, curve, partial(progress, "steps", 1, plan.steps))
     trainer.train(resume_from_checkpoint=str(begun) if begun else None)
     if is_first:
-        _save(plan, output, trainer)
+        trainer.save_model(str(output))
+        _write_gguf(plan, output)
         curve.draw()
         _write_manifest(output, plan, finished=True)
     return curve
-
-
-def _stored(output: Path) -> dict[str, Any] | None:
-    if not (output / TUNING_FILE).is_file():
-        return None
-    stored: dict[str, Any] = json.loads((output / TUNING_FILE).read_text())
-    return stored
 
 
 def _write_manifest(output: Path, plan: TuningPlan, *, finished: bool) -> None:
@@ -221,7 +277,14 @@ def _whole_checkpoint(output: Path) -> Path | None:
 
 def _trainer(plan: TuningPlan, output: Path, curve: LossCurve, report: Any) -> Any:
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback, Trainer, TrainingArguments
+    from transformers import (
+        AutoModelForCausalLM,
+        AutoTokenizer,
+        DataCollatorForSeq2Seq,
+        PrinterCallback,
+        Trainer,
+        TrainingArguments,
+    )
 
     settings = plan.settings
     cuda = settings.device == "cuda"
@@ -232,58 +295,34 @@ def _trainer(plan: TuningPlan, output: Path, curve: LossCurve, report: Any) -> A
     if settings.method == "lora":
         from peft import LoraConfig, get_peft_model
 
-        lora = LoraConfig(
-            r=settings.rank, lora_alpha=2 * settings.rank, target_modules="all-linear", task_type="CAUSAL_LM"
-        )
+        rank = settings.rank
+        lora = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
         model = get_peft_model(model, lora)
     arguments = TrainingArguments(
-        output_dir=str(output / CHECKPOINTS),
-        max_steps=plan.steps,
-        per_device_train_batch_size=settings.batch,
-        per_device_eval_batch_size=settings.batch,
-        gradient_accumulation_steps=settings.accumulate,
-        learning_rate=settings.learning_rate,
-        lr_scheduler_type="constant_with_warmup",
-        warmup_steps=settings.warmup,
-        use_cpu=not cuda,
-        bf16=cuda,
+        output_dir=str(output / CHECKPOINTS), max_steps=plan.steps, seed=settings.seed,
+        per_device_train_batch_size=settings.batch, per_device_eval_batch_size=settings.batch,
+        gradient_accumulation_steps=settings.accumulate, learning_rate=settings.learning_rate,
+        lr_scheduler_type="constant_with_warmup", warmup_steps=settings.warmup,
+        use_cpu=not cuda, bf16=cuda, dataloader_pin_memory=cuda,
         ddp_backend="gloo" if "WORLD_SIZE" in os.environ and not cuda else None,
-        seed=settings.seed,
-        logging_steps=1,
-        save_steps=settings.save_every,
-        eval_strategy="steps" if plan.examples.held_out else "no",
-        eval_steps=settings.save_every,
+        logging_steps=1, report_to=[], disable_tqdm=True, save_steps=settings.save_every,
+        eval_strategy="steps" if plan.examples.held_out else "no", eval_steps=settings.save_every,
         eval_on_start=bool(plan.examples.held_out) and _whole_checkpoint(output) is None,
-        report_to=[],
-        disable_tqdm=True,
-        dataloader_pin_memory=cuda,
-    )
-    tokenizer: Any = AutoTokenizer.from_pretrained(plan.base.folder)
+    )  # fmt: skip
+    tokenizer: Any = AutoTokenizer.from_pretrained(plan.base.folder, padding_side="right")
+    # Padding is not attended to and has no loss: any token will do.
+    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
     trainer: Any = Trainer(
         model=model,
         args=arguments,
         train_dataset=[one.fields() for one in plan.examples.training],
         eval_dataset=[one.fields() for one in plan.examples.held_out] or None,
-        data_collator=partial(_padded, tokenizer.pad_token_id or 0),
+        data_collator=DataCollatorForSeq2Seq(tokenizer),
         processing_class=tokenizer,
         callbacks=[_recorder(plan, output, curve, report)],
     )
     trainer.remove_callback(PrinterCallback)
     return trainer
-
-
-def _padded(padding: int, rows: list[dict[str, list[int]]]) -> dict[str, Any]:
-    """Return a batch, padded behind to its longest row; the padding is not attended to and has no loss."""
-    import torch
-
-    longest = max(len(row["input_ids"]) for row in rows)
-    fillers = {"input_ids": padding, "labels": -100, "attention_mask": 0}
-    for row in rows:
-        row["attention_mask"] = [1] * len(row["input_ids"])
-    return {
-        name: torch.tensor([row[name] + [filler] * (longest - len(row[name])) for row in rows])
-        for name, filler in fillers.items()
-    }
 
 
 def _recorder(plan: TuningPlan, output: Path, curve: LossCurve, report: Any) -> Any:
@@ -296,12 +335,10 @@ def _recorder(plan: TuningPlan, output: Path, curve: LossCurve, report: Any) -> 
                 control.should_evaluate = True
 
         def on_log(self, _arguments: Any, state: Any, _control: Any, logs: Mapping[str, float], **_: Any) -> None:
-            if not state.is_world_process_zero:
-                return
-            if "loss" in logs:
+            if state.is_world_process_zero and "loss" in logs:
                 curve.add(state.global_step, loss=logs["loss"], learning_rate=logs["learning_rate"])
                 report(f"loss {logs['loss']:.3f}")
-            if "eval_loss" in logs:
+            if state.is_world_process_zero and "eval_loss" in logs:
                 curve.add(state.global_step, held_out=logs["eval_loss"])
 
         def on_save(self, _arguments: Any, state: Any, _control: Any, **_: Any) -> None:
@@ -311,20 +348,11 @@ def _recorder(plan: TuningPlan, output: Path, curve: LossCurve, report: Any) -> 
     return Recorder()
 
 
-def _save(plan: TuningPlan, output: Path, trainer: Any) -> None:
-    trainer.save_model(str(output))
-    _write_gguf(plan, output)
-
-
 def _write_gguf(plan: TuningPlan, folder: Path) -> None:
     if plan.settings.method == "lora":
         write_adapter(folder, plan.base.folder, folder / ADAPTER_FILE)
     else:
-        write_model(folder, folder / MODEL_FILE, _pre_tokenizer(plan.base))
-
-
-def _pre_tokenizer(base: TuningBase) -> str | None:
-    return None if base.gguf is None else read_gguf(base.gguf).text("tokenizer.ggml.pre")
+        write_model(folder, folder / MODEL_FILE, plan.base.pre_tokenizer)
 
 
 def merge(plan: TuningPlan, output: Path) -> Path:
@@ -337,19 +365,12 @@ def merge(plan: TuningPlan, output: Path) -> Path:
     model: Any = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(plan.base.folder), output)
     model.merge_and_unload().save_pretrained(target)
     AutoTokenizer.from_pretrained(plan.base.folder).save_pretrained(target)
-    write_model(target, target / MODEL_FILE, _pre_tokenizer(plan.base))
+    write_model(target, target / MODEL_FILE, plan.base.pre_tokenizer)
     return target
 
 
-class TuningForecast(NamedTuple):
-    """Estimate of a tuning: bytes of memory, and CPU seconds of one step; None for a GPU, which is not measured."""
-
-    memory: float
-    step_s: float | None
-
-
-def forecast(plan: TuningPlan) -> TuningForecast:
-    """Return an estimate of memory and time; the time of products of matrices is measured here."""
+def forecast(plan: TuningPlan) -> tuple[float, float | None]:
+    """Return an estimate of bytes of memory, and of CPU seconds of one step (None for a GPU, which is not measured)."""
     import torch
     from transformers import AutoConfig
 
@@ -363,7 +384,7 @@ def forecast(plan: TuningPlan) -> TuningForecast:
     kept = config.num_hidden_layers * (10 * config.hidden_size + 4 * config.intermediate_size) + 3 * config.vocab_size
     memory = size * (16 if settings.method == "full" else 4.2) + 4 * rows * kept + 0.5e9
     if settings.device == "cuda":
-        return TuningForecast(memory, None)
+        return memory, None
     left, right = torch.rand(rows, config.hidden_size), torch.rand(config.hidden_size, config.intermediate_size)
     began, tries = time.process_time(), 20
     for _ in range(tries):
@@ -371,4 +392,4 @@ def forecast(plan: TuningPlan) -> TuningForecast:
     rate = tries * 2 * left.numel() * right.shape[1] / (time.process_time() - began)
     # Two operations for each weight and token forward, two for what is before, two for the weights themselves.
     operations = plan.tokens_per_step * size * (6 if settings.method == "full" else 4)
-    return TuningForecast(memory, operations / rate)
+    return memory, _BESIDE_PRODUCTS * operations / rate

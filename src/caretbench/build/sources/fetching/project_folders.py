@@ -28,7 +28,7 @@ from caretbench.build.sources.fetching.unpacking import (
     unpack_archive,
 )
 from caretbench.build.sources.git.git_repository import GitError, GitRepository, git_program, open_repository
-from caretbench.build.sources.licences import is_licence_file, repository_licence
+from caretbench.build.sources.licences import folder_licence
 from caretbench.download import PinnedFile, download_file, without_password
 from caretbench.errors import DataError
 from caretbench.files import cache_folder, sha256_file, sha256_text, write_atomically
@@ -407,11 +407,7 @@ class ProjectFolders:
         return self._project(spec, place, name, origin=origin, revision=commit)
 
     def _project(self, spec: SourceSpec, place: Path, name: str, **fields: str | None) -> ProjectFolder:
-        texts = {path.name: path for path in place.iterdir() if is_licence_file(path.name) and path.is_file()}
-        licence = repository_licence(
-            {name: path.read_bytes()[:_LICENCE_BYTES].decode("utf-8", "replace") for name, path in texts.items()}
-        )
-        values = {"name": name, "path": str(place), "licence": licence, **fields}
+        values = {"name": name, "path": str(place), "licence": folder_licence(place), **fields}
         return ProjectFolder.model_validate({"source": spec.shown, "kind": spec.kind, **values})
 
     def _place(self, name: str, *content: str) -> Path:

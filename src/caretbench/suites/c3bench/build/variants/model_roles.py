@@ -39,10 +39,9 @@ class RolePrompt(Row):
 
 
 @cache
-def role_prompts() -> Mapping[str, RolePrompt]:
-    """Return the prompts by role."""
-    table = read_packaged_toml("caretbench.suites.c3bench.build.variants", "prompts.toml")
-    return TypeAdapter(dict[str, RolePrompt]).validate_python(table)
+def role_prompts(package: str = __package__, name: str = "prompts.toml") -> Mapping[str, RolePrompt]:
+    """Return the prompts of a packaged file by role; by default C3-Bench's."""
+    return TypeAdapter(dict[str, RolePrompt]).validate_python(read_packaged_toml(package, name))
 
 
 @dataclass(frozen=True)
