@@ -139,3 +139,9 @@ def test_a_limit_that_is_not_reached_says_why(select: Sequence[str], limit: int,
     done = call("score", suite, "--baseline", "empty", "--no-execute", "--no-html", *select, "--limit", limit,
                 "-o", tmp_path / "run")  # fmt: skip
     assert said in done.stderr
+
+
+def test_a_wrong_option_is_named_before_a_server_that_is_off() -> None:
+    off = ["run", "devbench", "-m", "server/toy@http://127.0.0.1:1"]
+    for wrong in (["--policy", "sintax"], ["--select", "language=pyton"], ["--data", "nowhere"]):
+        assert wrong[1].rpartition("=")[2] in str(call(*off, *wrong).exception)

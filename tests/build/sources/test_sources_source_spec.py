@@ -105,3 +105,10 @@ def test_a_toml_file_lists_sources_with_hashes(tmp_path: Path) -> None:
             read_source_file(path)
     with pytest.raises(DataError, match="cannot be read"):
         read_source_file(tmp_path / "none.txt")
+
+
+def test_a_path_below_a_folder_that_is_here_is_no_repository(tmp_path: Path) -> None:
+    (tmp_path / "repos").mkdir()
+    with pytest.raises(DataError, match="repos/humanize: no such folder in repos/"):
+        parse_source("repos/humanize", base=tmp_path)
+    assert parse_source("https://github.com/repos/humanize", base=tmp_path).kind == "git"

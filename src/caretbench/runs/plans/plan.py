@@ -93,7 +93,7 @@ class ResolvedRun:
     ) -> ResolvedRun:
         """Resolve a configuration. ``source`` is its run file, for messages.
 
-        ``check_access`` is called with spec and options of every model and judge, before any data are loaded.
+        ``check_access`` is called with spec and options of every model and judge, once all else is right.
 
         Raises:
             DataError: a key of the run file is wrong, or the data are.
@@ -105,9 +105,6 @@ class ResolvedRun:
         everybody: list[ModelPlan | JudgePlan] = [*models, *judges]
         if config.local_only:
             refuse_remote((one.spec for one in everybody), (one.options.base_url for one in everybody))
-        # Access first: loading data takes seconds, and a missing key ends the run anyway.
-        for one in everybody:
-            _check_access(check_access, one, config)
         everything = any(entry.name == ALL_SUITES for entry in config.suites)
         alone = len(config.suites) == 1 and not config.together and not everything
         benchmarks: list[Benchmark] = []
@@ -132,6 +129,9 @@ class ResolvedRun:
             absent,
         )
         plan._check()
+        # Last: of a wrong option and a server that is off, the option is named.
+        for one in everybody:
+            _check_access(check_access, one, config)
         return plan
 
     def _check(self) -> None:

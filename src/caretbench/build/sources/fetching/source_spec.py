@@ -118,6 +118,11 @@ def _parse(text: str, sha256: str | None, base: Path) -> SourceSpec:
             folder=found["folder"] or "", sha256=sha256,
         )  # fmt: skip
     if found := _GITHUB.fullmatch(text):
+        # `repos/humanize` beside a folder `repos` is a mistyped path; asking GitHub ends in an error of its network.
+        if (base / (owner := text.partition("/")[0])).is_dir():
+            raise DataError(
+                f"{text}: no such folder in {owner}/, which is here; a repository of that name: https://github.com/{text}"
+            )
         name = found["name"].removesuffix(".git")
         return SourceSpec(text=text, kind="github", location=name, revision=found["revision"] or "", sha256=sha256)
     raise DataError(f"{text or 'an empty source'}: no such file or folder; a source is {SOURCE_ABOUT}")
