@@ -94,6 +94,55 @@ def test_a_protocol_is_walked_by_keys(browser: Browser, tmp_path: Path, name: st
         assert protocol.faults(event.answers, event.note, 9) is None
 
 
+SMALL = """() => [...document.querySelectorAll("button, summary, .tools a, .options label")]
+    .filter((one) => one.offsetParent && Math.min(one.offsetWidth, one.offsetHeight) < 44)
+    .map((one) => one.outerHTML)"""
+"""Targets of fingers that are narrower or lower than 44 pixels."""
+SECOND_TAP = """() => new MutationObserver((_, observer) => {
+    const input = document.querySelector("form.answers input[type=radio]");
+    if (!input) return;
+    observer.disconnect();
+    input.closest("label").dispatchEvent(new PointerEvent("pointerdown", { bubbles: true }));
+    input.click();
+}).observe(document.getElementById("entry"), { childList: true })"""
+"""Taps the first answer of the next item in the moment in which it is shown."""
+
+
+@pytest.mark.parametrize("name", protocol_names())
+def test_a_protocol_is_walked_by_touch(browser: Browser, tmp_path: Path, name: str) -> None:
+    protocol, items = real_items(name, tmp_path)
+    with ReviewDatabase.create(tmp_path / "review", protocol, items, 0) as database:
+        secret = database.invite("ann", "reviewer")
+    with running_server(tmp_path / "review") as server:
+        phone: dict[str, object] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+        page = joined(browser, server, secret, **phone)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.evaluate(SMALL) == []
+        for _ in range(2):
+            before = open_item(page)
+            page.wait_for_timeout(350)  # a tap in the first moments belongs to the item before
+            page.evaluate(SECOND_TAP)
+            while open_item(page) == before:
+                question = page.get_attribute("fieldset.active", "data-question")
+                page.locator("fieldset.active label").first.tap()
+                for _ in range(100):
+                    if open_item(page) != before or page.get_attribute("fieldset.active", "data-question") != question:
+                        break
+                    page.wait_for_timeout(30)
+            shown = page.locator("mark, .labels").first.bounding_box()
+            assert shown is not None
+            assert 0 <= shown["y"] < 844
+        settled(page)
+        page.get_by_role("button", name="Undo").tap()
+        page.wait_for_function(
+            "(now) => document.querySelector('form.answers').dataset.item === now", arg=str(before)[:-2]
+        )
+        settled(page)
+        assert page.faults == []  # type: ignore[attr-defined]
+        page.context.close()
+    assert [event.kind for event in stored(tmp_path / "review")] == ["decision", "decision", "withdrawal"]
+
+
 def test_at_200_percent_nothing_is_cut(browser: Browser, tmp_path: Path) -> None:
     protocol, items = real_items("devbench-instance", tmp_path)
     with ReviewDatabase.create(tmp_path / "review", protocol, items, 0) as database:

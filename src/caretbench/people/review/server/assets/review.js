@@ -25,9 +25,11 @@ let drafts = new Map();
 let isEnd = false; // the server's last answer had the whole rest of the queue
 let stranger = null; // message while the browser is another person's
 let pointed = null; // input under the pointer when it went down
+let shownAt = 0; // moment at which the open entry was shown
 let wasComplete = false; // the open entry's form had no open question when it was last looked at
 const gone = new Map(); // moment at which an entry left this page, by key
 
+const TWICE = 300; // milliseconds in which a second tap belongs to the item before
 const HELD = 20; // entries that a browser holds, and that can be undone without the server
 const RETRY = 1000; // milliseconds until the server is asked again while no entry is there
 const keyOf = (entry) => `${entry.item}:${entry.repeat}`;
@@ -56,6 +58,7 @@ const sync = makeSync(store, settings, {
     for (const one of answer.warm_up || []) {
       feedback.hidden = false;
       feedback.textContent = `Warm-up: ${one.right ? "right" : "not what was expected"}. ${one.explanation}`;
+      feedback.scrollIntoView({ block: "nearest" });
     }
   },
   onRefused: (event, reason) => {
@@ -120,6 +123,7 @@ const draw = () => {
     return root.append(undo);
   }
   performance.mark("shown");
+  shownAt = performance.now();
   const hadFocus = root.contains(document.activeElement);
   root.innerHTML = entry.html; // rendered and escaped by the server
   const form = view.formOf(root);
@@ -291,7 +295,10 @@ addEventListener("keydown", (event) => {
     return action && actions[action] ? actions[action]() : undefined;
   });
 });
-addEventListener("pointerdown", (event) => { pointed = event.target.closest?.("label")?.querySelector("input[type=radio]") || null; });
+addEventListener("pointerdown", (event) => {
+  const isSecond = performance.now() - shownAt < TWICE;
+  pointed = isSecond ? null : event.target.closest?.("label")?.querySelector("input[type=radio]") || null;
+});
 document.addEventListener("click", (event) => {
   const action = event.target.closest?.("[data-action]")?.dataset.action;
   // An arrow makes a click, too; only the pointer went down before.

@@ -98,4 +98,9 @@ export const toggle = (root, selector) => {
   for (const details of found) details.open = open;
 };
 
-export const bringSpanIntoView = (root) => root.querySelector("mark")?.scrollIntoView({ block: "center", inline: "nearest" });
+// Without a marked span the item begins at its top: on a phone the answers of the last item were there, and a second tap
+// would decide what nobody has read.
+export const bringSpanIntoView = (root) => {
+  const span = root.querySelector("mark");
+  if (span) span.scrollIntoView({ block: "center", inline: "nearest" }); else root.scrollIntoView({ block: "start" });
+};
