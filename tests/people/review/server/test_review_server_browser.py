@@ -279,6 +279,8 @@ def test_the_adjudicator_compares_in_a_table(browser: Browser, tmp_path: Path) -
             "fieldset[data-question=realism] label", "(all) => all.map((one) => one.getBoundingClientRect().top)"
         )
         assert len(set(rows)) == 5, "one number a row"
+        press(page, "33a")
+        assert page.eval_on_selector(".labels", "(node) => node.getBoundingClientRect().top") >= header
         page.context.close()
 
 

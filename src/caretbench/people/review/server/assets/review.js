@@ -137,7 +137,7 @@ const draw = () => {
   if (entry.reference !== null && entry.reference !== undefined) view.drawDifference(root, entry.span, entry.reference);
   if (blanks) view.showBlanks(root, true);
   refresh();
-  view.bringSpanIntoView(root);
+  view.bringSpanIntoView(root, feedback.hidden ? root : feedback);
   // Whoever goes on by Tab and arrows begins at the first question, not at the top of the page.
   if (hadFocus) form.querySelector("fieldset:not([hidden]) input")?.focus({ preventScroll: true });
   active = 0;

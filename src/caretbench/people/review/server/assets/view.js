@@ -98,9 +98,12 @@ export const toggle = (root, selector) => {
   for (const details of found) details.open = open;
 };
 
-// Without a marked span the item begins at its top: on a phone the answers of the last item were there, and a second tap
-// would decide what nobody has read.
-export const bringSpanIntoView = (root) => {
+// The item begins at its top, below the header, with the span in the middle of its program: where the last answer was, a
+// second tap would decide what nobody has read.
+export const bringSpanIntoView = (root, top) => {
   const span = root.querySelector("mark");
-  if (span) span.scrollIntoView({ block: "center", inline: "nearest" }); else root.scrollIntoView({ block: "start" });
+  const frame = span?.closest(".code");
+  if (frame) frame.scrollTop += span.getBoundingClientRect().top - frame.getBoundingClientRect().top - frame.clientHeight / 2;
+  top.scrollIntoView({ block: "start" });
+  span?.scrollIntoView({ block: "nearest", inline: "nearest" });
 };
