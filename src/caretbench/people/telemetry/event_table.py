@@ -6,7 +6,7 @@ import bisect
 import math
 from array import array
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,19 @@ def number_class(value: int, bounds: Sequence[int]) -> str:
         return f"{bounds[-1] + 1}+"
     low = bounds[place - 1] + 1 if place else min(bounds[0], 1)
     return str(bounds[place]) if low == bounds[place] else f"{low}-{bounds[place]}"
+
+
+class TypingColumns(NamedTuple):
+    """Keys that the simulated developer saves, characters typed, of the completion and accepted; number of sessions.
+
+    The first two are NaN where they are not known.
+    """
+
+    simulated_keys: NDArray[np.float64]
+    typed: NDArray[np.float64]
+    characters: NDArray[np.float64]
+    accepted: NDArray[np.float64]
+    sessions: int
 
 
 class EventTable:
@@ -167,29 +180,15 @@ class EventTable:
         return np.asarray(self._latency, dtype=np.float64)
 
     @property
-    def simulated_keys(self) -> NDArray[np.float64]:
-        """Keys that the simulated developer saves by each completion; NaN where the later text is not known."""
-        return np.asarray(self._simulated, dtype=np.float64)
-
-    @property
-    def typed_characters(self) -> NDArray[np.float64]:
-        """Characters typed since the previous event of the session; NaN where they are not known."""
-        return np.asarray(self._typed, dtype=np.float64)
-
-    @property
-    def characters(self) -> NDArray[np.float64]:
-        """Number of characters of each completion."""
-        return np.asarray(self._characters, dtype=np.float64)
-
-    @property
-    def accepted_characters(self) -> NDArray[np.float64]:
-        """Number of accepted characters of each completion."""
-        return np.asarray(self._accepted, dtype=np.float64)
-
-    @property
-    def session_count(self) -> int:
-        """Number of sessions that events name."""
-        return len(self._sessions)
+    def typing(self) -> TypingColumns:
+        """Numbers of each event about typing."""
+        return TypingColumns(
+            simulated_keys=np.asarray(self._simulated, dtype=np.float64),
+            typed=np.asarray(self._typed, dtype=np.float64),
+            characters=np.asarray(self._characters, dtype=np.float64),
+            accepted=np.asarray(self._accepted, dtype=np.float64),
+            sessions=len(self._sessions),
+        )
 
     @property
     def examined(self) -> NDArray[np.bool_]:

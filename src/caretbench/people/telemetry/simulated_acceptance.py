@@ -29,20 +29,21 @@ class SimulatedAcceptance(Row):
 
 def simulated_acceptance(table: EventTable) -> SimulatedAcceptance:
     """Return the comparison over the events that were seen and whose later text is known."""
-    saved, accepted = table.simulated_keys, table.has_outcome(*ACCEPTED_OUTCOMES)
+    columns, accepted = table.typing, table.has_outcome(*ACCEPTED_OUTCOMES)
+    saved = columns.simulated_keys
     known = np.isfinite(saved) & ~table.has_outcome("unseen")
     taken, left = known & (saved > 0), known & (saved == 0)
-    typed, completed = table.typed_characters, table.accepted_characters
-    stated = np.isfinite(typed)
-    written = float(typed[stated].sum() + completed[stated].sum())
+    stated = np.isfinite(columns.typed)
+    completed = float(columns.accepted[stated].sum())
+    written = float(columns.typed[stated].sum()) + completed
     return SimulatedAcceptance(
         events=int(known.sum()),
         accepted_if_taken=float(accepted[taken].mean()) if taken.any() else None,
         accepted_if_left=float(accepted[left].mean()) if left.any() else None,
         area_simulated=_area(saved[known], accepted[known]),
-        area_length=_area(table.characters[known], accepted[known]),
-        completed_share=float(completed[stated].sum()) / written if written else None,
-        sessions=table.session_count,
+        area_length=_area(columns.characters[known], accepted[known]),
+        completed_share=completed / written if written else None,
+        sessions=columns.sessions,
     )
 
 

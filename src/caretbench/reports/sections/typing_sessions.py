@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from caretbench.metrics.typing_sessions import POLICIES
 from caretbench.reports.charts import (
     Spec,
     field,
@@ -21,15 +20,7 @@ from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.typing_results import CurvePoint, TypedModel, typing_summary
 from caretbench.reports.section import Chart, Line, PageBlock, PagePart, PageSource, Section, SectionPositions
 from caretbench.reports.summary import Summary, headline_columns
-from caretbench.reports.tables import (
-    FieldValues,
-    ReportTable,
-    digits_field,
-    rate_field,
-    share_field,
-    table_of,
-    title_field,
-)
+from caretbench.reports.tables import FieldValues, ReportTable, digits_field, rate_field, table_of, title_field
 
 _COUNTS = {"requests": "Requests", "shown": "Shown", "accepted": "Accepted", "wrong": "Wrong", "short": "Too short",
            "unseen": "Unseen"}  # fmt: skip
@@ -56,7 +47,7 @@ class TypingSection(Section):
         return summary.typing.warnings if summary.typing else ()
 
     def tables(self, summary: Summary) -> Iterator[ReportTable]:
-        """Yield keys saved and suggestions by outcome, and keys saved by policy."""
+        """Yield keys saved, and suggestions by outcome."""
         if (found := summary.typing) is None:
             return
         heads = ("Model", "Sessions", "Incomplete", "Keys saved beyond words", "Keys saved", *_COUNTS.values(),
@@ -71,13 +62,6 @@ class TypingSection(Section):
         ]  # fmt: skip
         title = f"Simulated typing sessions ({found.version}, policy {found.policy})"
         yield table_of(title, heads, rows, _CAPTION)
-        policies = [name for name in POLICIES if any(name in one.by_policy for one in found.models)]
-        if len(policies) > 1:
-            shares: list[FieldValues] = [
-                (title_field(one.title, baseline=one.floor), *(map(share_field, map(one.by_policy.get, policies))))
-                for one in found.models
-            ]
-            yield table_of("Keys saved beyond words by policy (simulated)", ("Model", *policies), shares)
 
     def lines(self, summary: Summary) -> Iterator[Line]:
         """Yield the keys saved of each model."""
@@ -92,10 +76,23 @@ class TypingSection(Section):
         if found is None:
             return []
         models = [one for one in found.models if not one.floor]
+        medians = [{"model": one.title, "x": one.latency_ms} for one in models if one.latency_ms is not None]
         charts = [
             Chart("typing-passes", "Keys saved beside pass@1 (simulated)", _beside_passes(shown.summary, models)),
-            Chart("typing-latency", "Keys saved over latency (simulated)", _over_latency(models)),
-            Chart("typing-shown", "Keys saved where short suggestions are hidden (simulated)", _over_shown(models)),
+            Chart(
+                "typing-latency",
+                "Keys saved over latency (simulated)",
+                _curves(
+                    {one.title: one.by_latency for one in models},
+                    "Latency in milliseconds; vertical: the measured median",
+                    medians,
+                ),
+            ),
+            Chart(
+                "typing-shown",
+                "Keys saved where short suggestions are hidden (simulated)",
+                _curves({one.title: one.by_shown for one in models}, "Suggestions shown per 100 characters"),
+            ),
         ]
         blocks = [PageBlock(tables=[*self.tables(shown.summary)]), PageBlock(charts=charts)]
         example = next((one for one in models if one.example), None)
@@ -124,23 +121,13 @@ def _beside_passes(summary: Summary, models: Sequence[TypedModel]) -> Spec | Non
     return finished_spec(points, 220, "pass@1 and keys saved")
 
 
-def _over_latency(models: Sequence[TypedModel]) -> Spec:
-    curves = {one.title: one.by_latency for one in models}
-    medians = [{"model": one.title, "x": one.latency_ms} for one in models if one.latency_ms is not None]
-    return _curves(models, curves, "Latency in milliseconds; vertical: the measured median", medians)
-
-
-def _over_shown(models: Sequence[TypedModel]) -> Spec:
-    return _curves(models, {one.title: one.by_shown for one in models}, "Suggestions shown per 100 characters")
-
-
 def _curves(
-    models: Sequence[TypedModel], curves: Mapping[str, Sequence[CurvePoint]], title: str,
+    curves: Mapping[str, Sequence[CurvePoint]], title: str,
     medians: Sequence[Mapping[str, object]] = (),
 ) -> Spec:  # fmt: skip
     """Return a line for each model, and a vertical rule at each median."""
     rows = [{"model": model, "x": one.x, "saved": one.saved} for model, found in curves.items() for one in found]
-    colour = model_colour([one.title for one in models])
+    colour = model_colour([*curves])
     x = field("x:Q", title=title)
     y = field("saved:Q", **share_axis(_SAVED))
     chart = layered(rows, layer("line", {"x": x, "y": y, "color": colour}, point=True))
