@@ -137,5 +137,5 @@ def test_parses_and_rows_of_a_fixed_load_are_bounded(tmp_path: Path, monkeypatch
     assert counts["validated"] <= 15  # today 15; each of the 60 completions before
     counts.clear()
     report(tmp_path / "run")
-    assert (counts["completions.jsonl"], counts["scores.jsonl"]) == (60, 120)
+    assert (counts["completions.jsonl"], counts["scores.jsonl"]) == (60, 180)
     assert counts["validated"] <= 16  # today 15
