@@ -17,9 +17,8 @@ from caretbench.extraction.policies import policy
 from caretbench.metrics.similarity import similarities
 from caretbench.problem import Caret, CriterionCheck, InlineSplice, PredicateCheck, Problem, Profile
 from caretbench.profiles import ProfileRule, ProfileRules, default_only
-from caretbench.suites.c3bench.implementations.features import FeatureRule
+from caretbench.suites.c3bench.implementations.features import FeatureRule, found_features
 from caretbench.suites.c3bench.implementations.reduction import PredicateWords, reduced_text
-from caretbench.suites.c3bench.implementations.tree_features import found_features
 from caretbench.suites.c3bench.implementations.tree_reduction import reduced_tree_text
 from caretbench.suites.c3bench.scale import ScaleSpecification, verify
 from caretbench.suites.c3bench.scale.blind_scale import blind_scale

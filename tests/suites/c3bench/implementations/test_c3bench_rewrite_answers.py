@@ -16,7 +16,7 @@ from caretbench.execution.dispatcher import open_executor
 from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.runs.reductions import ReducedAnswer, reduce_answers
 from caretbench.suites.c3bench.implementations.equivalents import rule_of
-from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures, features_of_text
+from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures, found_features
 from caretbench.suites.c3bench.implementations.reduction import PredicateWords, reduced_text
 from caretbench.suites.c3bench.implementations.rewrite import rewrite_entries
 from caretbench.suites.suite_types import Measurement, Reduction
@@ -52,8 +52,8 @@ def test_the_predicate_tells_right_answers_from_wrong_ones(name: str) -> None:
 
 
 def found_in(body: str) -> FoundFeatures:
-    text = function_text(body)
-    found = features_of_text(text, text.index("\n") + 1, len(text))
+    head, line_end, rest = function_text(body).partition("\n")
+    found = found_features(head + line_end, rest, "", "python")
     assert found is not None, body
     return found
 

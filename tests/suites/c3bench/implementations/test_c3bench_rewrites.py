@@ -9,7 +9,7 @@ import pytest
 from caretbench.execution.dispatcher import open_executor
 from caretbench.execution.execution_types import ExecutionRequest, Status
 from caretbench.suites.c3bench.implementations.equivalents import Equivalent, equivalent_contexts
-from caretbench.suites.c3bench.implementations.features import features_of_text
+from caretbench.suites.c3bench.implementations.features import found_features
 from caretbench.suites.c3bench.implementations.quality import agreement_program
 from caretbench.suites.c3bench.implementations.rewrite import PythonMiddle, rewrite_entries, rewrites
 from tests.support.python_rewrites import EXAMPLES, RewriteExample, check_text, function_text
@@ -53,8 +53,8 @@ def test_a_rewrite_applies_and_its_rule_tells_it_from_the_original(example: Rewr
     assert applied(example)
     found = equivalents(example)
     assert found
-    text = function_text(example.source)
-    original = features_of_text(text, text.index("\n") + 1, len(text))
+    head, line_end, body = function_text(example.source).partition("\n")
+    original = found_features(head + line_end, body, "", "python")
     assert original is not None
     for program, one in found:
         assert one.rule.holds(one.features)
@@ -93,8 +93,8 @@ def test_a_wording_names_what_the_prompt_shows_and_the_rule_asks_for_no_more(nam
         if each.rewrite == "loop_to_comprehension"
     ]
     assert {"`r`" in wording for wording in one.instructions} == {named}
-    other = function_text("\n".join(["found = [2 * x for x in a]", "return found"]))
-    features = features_of_text(other, other.index("\n") + 1, len(other))
+    head, line_end, body = function_text("found = [2 * x for x in a]\nreturn found").partition("\n")
+    features = found_features(head + line_end, body, "", "python")
     assert features is not None
     assert one.rule.holds(features) is not named
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from caretbench.suites.c3bench.implementations.features import FeatureRule
-from caretbench.suites.c3bench.implementations.tree_features import found_features
+from caretbench.suites.c3bench.implementations.features import FeatureRule, found_features
 
 CASES = Path(__file__).with_name("cases").joinpath("tree_answers.txt").read_text("utf-8")
 SECTIONS = f"\n{CASES}".split("\n=== ")[1:]

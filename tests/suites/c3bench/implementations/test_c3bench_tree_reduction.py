@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.suites.c3bench.implementations.features import FeatureRule
+from caretbench.suites.c3bench.implementations.features import FeatureRule, found_features, has_features
 from caretbench.suites.c3bench.implementations.reduction import PredicateWords
-from caretbench.suites.c3bench.implementations.tree_features import found_features, has_features
 from caretbench.suites.c3bench.implementations.tree_reduction import reduced_tree_text
 
 AROUND = {

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from caretbench.suites.c3bench.implementations.features import always_returns
 from caretbench.suites.c3bench.implementations.rewrite import (
     PythonMiddle,
     Rewritten,
@@ -29,6 +28,16 @@ def single_return(middle: PythonMiddle) -> Iterator[Rewritten]:
         yield Rewritten(ast.parse(f"{text_of(nested)}\nreturn {answer}").body)
 
 
+def _always_returns(statements: Sequence[ast.stmt]) -> bool:
+    """Return whether statements end by returning or raising, in every branch of an ``if`` at their end."""
+    match statements:
+        case [*_, ast.If(body=body, orelse=other)]:
+            return _always_returns(body) and _always_returns(other)
+        case [*_, ast.Return() | ast.Raise()]:
+            return True
+    return False
+
+
 def _return_count(statements: Sequence[ast.stmt]) -> int:
     return sum(isinstance(one, ast.Return) for statement in statements for one in ast.walk(statement))
 
@@ -46,8 +55,8 @@ def _assigning(statements: Sequence[ast.stmt], name: str) -> list[ast.stmt] | No
         if not isinstance(statement, ast.If):
             return None
         rest = list(statements[index + 1 :])
-        yes = _assigning([*statement.body, *([] if always_returns(statement.body) else rest)], name)
-        no = _assigning([*statement.orelse, *([] if always_returns(statement.orelse) else rest)], name)
+        yes = _assigning([*statement.body, *([] if _always_returns(statement.body) else rest)], name)
+        no = _assigning([*statement.orelse, *([] if _always_returns(statement.orelse) else rest)], name)
         if yes is None or no is None:
             return None
         kept.append(ast.If(test=statement.test, body=yes, orelse=no))
@@ -60,7 +69,7 @@ def guard_clauses(middle: PythonMiddle) -> Iterator[Rewritten]:
     """A final ``if`` with ``else`` that return → a guard clause with an early return, and no ``else``."""
     for index, statement in enumerate(middle.statements):
         match statement:
-            case ast.If(test=test, body=body, orelse=[_, *_] as other) if always_returns(body):
+            case ast.If(test=test, body=body, orelse=[_, *_] as other) if _always_returns(body):
                 text = f"if {text_of(test)}:\n{text_of(body, 1)}\n{text_of(other)}"
                 yield Rewritten(middle.replaced(index, index + 1, text))
 
@@ -70,7 +79,7 @@ def else_after_return(middle: PythonMiddle) -> Iterator[Rewritten]:
     """A guard clause → ``if`` and ``else`` with all that follows."""
     for index, statement in enumerate(middle.statements[:-1]):
         match statement:
-            case ast.If(test=test, body=body, orelse=[]) if always_returns(body):
+            case ast.If(test=test, body=body, orelse=[]) if _always_returns(body):
                 rest = middle.statements[index + 1 :]
                 text = f"if {text_of(test)}:\n{text_of(body, 1)}\nelse:\n{text_of(rest, 1)}"
                 yield Rewritten(middle.replaced(index, len(middle.statements), text))

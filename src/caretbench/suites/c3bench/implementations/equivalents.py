@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from caretbench.suites.c3bench.implementations.features import ANY_NAME, FeatureRule, FoundFeatures, features_of_text
+from caretbench.suites.c3bench.implementations.features import ANY_NAME, FeatureRule, FoundFeatures, found_features
 from caretbench.suites.c3bench.implementations.rewrite import (
     Category,
     PythonMiddle,
@@ -111,7 +111,7 @@ def _equivalents(text: str, span: tuple[int, int], middle: PythonMiddle) -> list
     original: FoundFeatures | None = None
     for name, function in rewrites().items():
         for made in function(middle):
-            original = original or features_of_text(text, *span)
+            original = original or found_features(text[: span[0]], text[slice(*span)], text[span[1] :], "python")
             equivalent = _equivalent(name, entries[name], made, text, span)
             if equivalent is not None and original is not None and not equivalent.rule.holds(original):
                 found.append(equivalent)
@@ -129,7 +129,7 @@ def _equivalent(name: str, entry: RewriteEntry, made: Rewritten, text: str, span
     words, instructions = shown_wordings(entry, made.words, text[:start] + text[end:])
     rule = rule_of(entry, words)
     own = "\n".join(lines) + "\n"
-    found = features_of_text(text[:start] + own + text[end:], start, start + len(own))
+    found = found_features(text[:start], own, text[end:], "python")
     if found is None or not rule.holds(found):
         return None
     return Equivalent(own, name, entry.category, rule, _filled(instructions, words), found)

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import tree_sitter
 
 from caretbench.languages.node_kinds import NodeKinds, node_kinds
+from caretbench.suites.c3bench.implementations.features import TreeParts, is_in
 from caretbench.suites.c3bench.implementations.reduction import PredicateWords
-from caretbench.suites.c3bench.implementations.tree_features import TreeParts, is_in, text_of_node, tree_parts
-from caretbench.syntax.parser import encode, parse
+from caretbench.syntax.parser import encode, parse, text_of
 
 _WORD = re.compile(r"\w+")
 _MAX_TEXT = 6000
@@ -87,7 +87,7 @@ class _Program:
     def parts(self, text: str) -> TreeParts:
         """Return the captures of the program with a text."""
         if self._parts is None or self._parts[0] != text:
-            self._parts = text, tree_parts(self.prefix, text, self.suffix, self.language)
+            self._parts = text, TreeParts.of(self.prefix, text, self.suffix, self.language)
         return self._parts[1]
 
     def root(self, text: str) -> tree_sitter.Node:
@@ -120,8 +120,7 @@ class _Program:
         """Return the names that a text uses, and that only its earlier form declared."""
         names = "name.name", "function.name"
         before, after = (
-            {text_of_node(node) for name in names for node in self.parts(one).whole.get(name, ())}
-            for one in (text, changed)
+            {text_of(node) for name in names for node in self.parts(one).whole.get(name, ())} for one in (text, changed)
         )
         return (before - after).intersection(_WORD.findall(changed + self.suffix))
 
@@ -131,8 +130,8 @@ class _Program:
         count = 0
         for loop in parts.span.get("while", ()):
             conditions = [one for one in parts.span.get("condition", ()) if is_in(one, loop)]
-            names = {name for one in conditions for name in _WORD.findall(text_of_node(one))}
-            changed = {text_of_node(one) for one in parts.span.get("updated.name", ()) if is_in(one, loop)}
+            names = {name for one in conditions for name in _WORD.findall(text_of(one))}
+            changed = {text_of(one) for one in parts.span.get("updated.name", ()) if is_in(one, loop)}
             count += not names & changed and not any(is_in(one, loop) for one in parts.span.get("exit", ()))
         return count
 
@@ -197,8 +196,8 @@ class _Program:
         parts = self.parts(text).span
         loops = [one for one in parts.get("while", ()) if is_in(statement, one)]
         conditions = [one for one in parts.get("condition", ()) if any(is_in(one, loop) for loop in loops)]
-        names = {name for one in conditions for name in _WORD.findall(text_of_node(one))}
-        changed = {text_of_node(one) for one in parts.get("updated.name", ()) if is_in(one, statement)}
+        names = {name for one in conditions for name in _WORD.findall(text_of(one))}
+        changed = {text_of(one) for one in parts.get("updated.name", ()) if is_in(one, statement)}
         if statement.type in self.kinds.conditional:
             return bool(loops) and statement.type in self.kinds.branches
         return not names.isdisjoint(changed)
@@ -218,7 +217,7 @@ class _Program:
 
 
 def _counts(nodes: Iterator[tree_sitter.Node] | list[tree_sitter.Node] | tuple[()]) -> Counter[str]:
-    return Counter(text_of_node(node) for node in nodes)
+    return Counter(text_of(node) for node in nodes)
 
 
 def _breadth_first(root: tree_sitter.Node) -> Iterator[tree_sitter.Node]:

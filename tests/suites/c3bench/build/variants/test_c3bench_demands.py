@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from caretbench.suites.c3bench.build.variants.demands import constructs, demand_faults, demanded_rule, demands_of
-from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures, features_of_text
+from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures, found_features
 from caretbench.suites.c3bench.implementations.rewrite import rewrite_entries
 
 
@@ -49,7 +49,8 @@ CODE = "def f(values):\n    total = 0\n    for value in values:\n        total +
 
 
 def features() -> FoundFeatures:
-    found = features_of_text(CODE, CODE.index("    total"), len(CODE))
+    start = CODE.index("    total")
+    found = found_features(CODE[:start], CODE[start:], "", "python")
     assert found is not None
     return found
 

@@ -7,9 +7,8 @@ from typing import Literal, NamedTuple
 
 from caretbench.problem import CasesCheck, InlineSplice, ProgramCheck, Provenance, Row
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
-from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures
+from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures, found_features
 from caretbench.suites.c3bench.implementations.rewrite import Category
-from caretbench.suites.c3bench.implementations.tree_features import found_features
 
 Origin = Literal["hand", "model"]
 

@@ -15,9 +15,8 @@ from caretbench.files import DataError, describe_validation_error, replace_surro
 from caretbench.languages import languages
 from caretbench.problem import Provenance, Row
 from caretbench.suites.c3bench.build.variants.code_context import CodeContext, FunctionTest, Variant, function_tests
-from caretbench.suites.c3bench.implementations.features import FeatureRule
+from caretbench.suites.c3bench.implementations.features import FeatureRule, has_features
 from caretbench.suites.c3bench.implementations.rewrite import Category
-from caretbench.suites.c3bench.implementations.tree_features import has_features
 
 _TEXTS = re.compile(r'"""(?:\\.|[^\\])*?"""|' r"'''.*?'''|" r'"(?:\\.|[^"\\\n])*"|' r"'[^'\n]*'|" r"#[^\n]*", re.DOTALL)
 
