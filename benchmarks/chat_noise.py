@@ -27,8 +27,7 @@ from caretbench.projects.answer_requests import original_file
 from caretbench.projects.file_spans import visible_text
 from caretbench.suites import load_suite
 from caretbench.syntax import language_of
-from caretbench.syntax.faults import is_well_formed_text
-from caretbench.syntax.parser import encode, parse, python_module
+from caretbench.syntax.parser import encode, is_well_formed_text, parse, python_module
 
 STARTERS = (("simcopilot", "starter"), ("devbench", "starter"), ("codevbench", "starter"))
 BEFORE = (

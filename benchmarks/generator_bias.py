@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from caretbench.people.study_statistics.generator_bias import AnsweredProblems, BiasEstimate, own_family_bias
+from caretbench.people.strengths.bias_section import AnsweredProblems, BiasEstimate, own_family_bias
 
 FAMILIES = ("anthropic", "openai")
 MODELS = 3

@@ -18,9 +18,14 @@ import pytest
 from caretbench.execution import bundles
 from caretbench.execution.bundles import BundleError, BundleSpec, LinkRule, bundle_store, pip
 from caretbench.execution.bundles.bundle_model import load_spec
-from caretbench.execution.bundles.ecosystem import maven_project_file, package_json, split_package_version
+from caretbench.execution.bundles.ecosystem import (
+    apt_line,
+    debian_versions,
+    maven_project_file,
+    package_json,
+    split_package_version,
+)
 from caretbench.execution.bundles.pip import locked_packages, normalised_name, sandbox_python
-from caretbench.execution.bundles.system_packages import apt_line, debian_versions
 
 SPECS = bundles.bundle_specs()
 

@@ -22,8 +22,7 @@ from caretbench.execution.cluster.node_messages import (
     ProjectBatchResult,
 )
 from caretbench.execution.cluster.node_worker import NodeWorker
-from caretbench.execution.cluster.remote_executor import RemoteExecutor
-from caretbench.execution.cluster.remote_workspace_executor import BATCH, RemoteWorkspaceExecutor
+from caretbench.execution.cluster.remote_executor import BATCH, RemoteExecutor, RemoteWorkspaceExecutor
 from caretbench.execution.execution_types import Status, Toolchain
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable

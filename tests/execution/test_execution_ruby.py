@@ -9,8 +9,8 @@ import pytest
 from caretbench.execution.classification import reports_compile_error
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Limits, Status
 from caretbench.execution.local_executor import LocalExecutor
-from caretbench.execution.toolchains import interpreted_runtime, load_runtime
-from caretbench.execution.toolchains.interpreted_runtime import InterpretedRuntime
+from caretbench.execution.toolchains import base_runtime, load_runtime
+from caretbench.execution.toolchains.base_runtime import InterpretedRuntime
 from tests.support.compiled_programs import need_toolchain, run_programs
 
 
@@ -171,7 +171,7 @@ def test_bounds() -> None:
 
 
 def test_without_the_interpreter_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interpreted_runtime, "tool_version", lambda *_: None)
+    monkeypatch.setattr(base_runtime, "tool_version", lambda *_: None)
     request = ExecutionRequest(id="a", language="ruby", source="")
     [result] = LocalExecutor(workers=1, use_cache=False).submit([request])
     assert result.status is Status.SKIPPED

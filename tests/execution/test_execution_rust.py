@@ -8,7 +8,7 @@ from caretbench.execution.classification import reports_compile_error
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Limits, Status
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.toolchain_tables import toolchain_table
-from caretbench.execution.toolchains import compiled_runtime
+from caretbench.execution.toolchains import base_runtime
 from tests.support.compiled_programs import need_toolchain, run_programs
 
 
@@ -221,7 +221,7 @@ def test_a_newer_compiler_names_a_missing_crate_otherwise() -> None:
 
 
 def test_without_the_toolchain_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled_runtime, "tool_version", lambda *_: None)
+    monkeypatch.setattr(base_runtime, "tool_version", lambda *_: None)
     request = ExecutionRequest(id="a", language="rust", source=PROGRAMS["passed"][0])
     [result] = LocalExecutor(workers=1, use_cache=False).submit([request])
     assert result.status is Status.SKIPPED

@@ -9,12 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caretbench.files import write_rows
-from caretbench.judging.style_variants import HARMLESS_LINES, HARMLESS_TEXTS, style_variants, with_harmless_lines
+from caretbench.judging.prompting import HARMLESS_LINES, HARMLESS_TEXTS, style_variants, with_harmless_lines
 from caretbench.problem import Caret, Completion, Problem
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import load_problems, load_suite
-from caretbench.syntax.faults import fault_count
-from caretbench.syntax.parser import parse
+from caretbench.syntax.parser import fault_count, parse
 from tests.support.command_run import in_this_process as caretbench
 from tests.support.questions import question_problems
 

@@ -31,7 +31,7 @@ from caretbench.prompts.templating import (
     worked_examples,
 )
 from caretbench.suites import load_suite
-from caretbench.syntax.faults import is_well_formed_text
+from caretbench.syntax.parser import is_well_formed_text
 from tests.support.prompt_samples import CARETS, EVERYTHING, as_text
 
 KNOWN_BYTES = Path(__file__).parent / "known_bytes"

@@ -23,8 +23,7 @@ from caretbench.reports.head.head_values import HeadPart, ReportHead
 from caretbench.reports.output.page import render_html
 from caretbench.reports.output.page_parts import page_head
 from caretbench.reports.output.text_output import print_summary, print_tables, to_markdown
-from caretbench.reports.results.pair_sentences import pair_sentences
-from caretbench.reports.results.paired_models import ComparisonRow
+from caretbench.reports.results.paired_models import ComparisonRow, pair_sentences
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.sections.rates import main_table
 from caretbench.reports.summary import Summary

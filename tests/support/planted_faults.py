@@ -10,8 +10,7 @@ from typing import NamedTuple
 from caretbench.languages import language as language_named
 from caretbench.syntax.analysis_types import Block, SpanIndex
 from caretbench.syntax.blocks import find_blocks, statement_lists
-from caretbench.syntax.faults import is_well_formed
-from caretbench.syntax.parser import parse
+from caretbench.syntax.parser import is_well_formed, parse
 from caretbench.syntax.source import SourceFile
 
 _BODIES = ("function_body", "if_body", "else_body", "loop_body", "try_body", "with_body")

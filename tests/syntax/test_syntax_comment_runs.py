@@ -7,8 +7,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.syntax.faults import is_well_formed_text
-from caretbench.syntax.parser import LONG_RUN, parse, without_long_comment_runs
+from caretbench.syntax.parser import LONG_RUN, is_well_formed_text, parse, without_long_comment_runs
 
 CODE = "def f(x):\n    y = x\n"
 

@@ -56,12 +56,12 @@ def board(
     """
     if context.invoked_subcommand is not None:
         return
-    from caretbench.reports.board import across_suites
+    from caretbench.reports.board import board_site
     from caretbench.reports.board.board import make_board
     from caretbench.reports.board.board_site import board_table, write_site
     from caretbench.reports.output.text_output import print_tables
 
-    printed = across_suites.printed_shifts(base) if base else None
+    printed = board_site.printed_shifts(base) if base else None
     extra = [printed] if printed else []
     if not runs:
         if not extra:
@@ -70,11 +70,11 @@ def board(
         return
     found, rows = make_board(runs, seed)
     if suite_weights:
-        weights = across_suites.parse_weights(suite_weights)
-        means = across_suites.weighted_models(found.columns, rows, weights, seed)
-        extra.append(across_suites.weights_table(means, weights))
+        weights = board_site.parse_weights(suite_weights)
+        means = board_site.weighted_models(found.columns, rows, weights, seed)
+        extra.append(board_site.weights_table(means, weights))
     if base:
-        extra.append(across_suites.measured_shifts(found.columns, base))
+        extra.append(board_site.measured_shifts(found.columns, base))
     path = write_site(found, rows, output, extra, organisation)
     print_tables([*map(board_table, found.columns), *extra])
     print_line(f"\nboard: {path}")

@@ -125,7 +125,7 @@ def _with_limit(config: RunConfig, source: Path | None, points: float) -> RunCon
         UsageError: the number of problems is set elsewhere.
     """
     from caretbench.models import without_sending
-    from caretbench.reports.results.detection import detection_of
+    from caretbench.reports.results.paired_models import detection_of
     from caretbench.runs.forecast import forecast_run
     from caretbench.runs.plans.config import ALL_SUITES
     from caretbench.runs.plans.plan import ResolvedRun

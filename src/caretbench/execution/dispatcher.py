@@ -106,8 +106,7 @@ def open_executor(workers: int | None = None, *, use_cache: bool = True, engine:
         )
     if engine == "ray" or engine.startswith("ray://"):
         from caretbench.execution.cluster.ray_cluster import RayNodePool
-        from caretbench.execution.cluster.remote_executor import RemoteExecutor
-        from caretbench.execution.cluster.remote_workspace_executor import RemoteWorkspaceExecutor
+        from caretbench.execution.cluster.remote_executor import RemoteExecutor, RemoteWorkspaceExecutor
 
         nodes = RayNodePool(None if engine == "ray" else engine, workers)
         spread = RemoteExecutor(nodes, use_cache=use_cache)

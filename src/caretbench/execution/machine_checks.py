@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from caretbench.errors import MachineError
 from caretbench.execution import bundles
+from caretbench.execution.bundles.ecosystem import apt_line
 from caretbench.execution.bundles.pip import find_pip, find_uv
-from caretbench.execution.bundles.system_packages import apt_line
 from caretbench.execution.execution_types import FrozenModel, Isolation
 from caretbench.execution.sandbox.host.failure_reasons import overlay_failure
 from caretbench.execution.sandbox.isolation_levels import SETTING

@@ -17,15 +17,15 @@ from caretbench.extraction.caret_surroundings import (
     MAX_ENDS,
     Surroundings,
     follow,
+    margin_of,
     open_brackets,
+    reindent,
     tokens_between,
 )
 from caretbench.extraction.cuts import dedent_position, longest_parsing_cut, max_cuts, with_final_newline
-from caretbench.extraction.indentation import margin_of, reindent
 from caretbench.languages import language as language_named
 from caretbench.languages.node_kinds import node_kinds
-from caretbench.syntax.faults import is_well_formed_text
-from caretbench.syntax.parser import CharacterOffsets, encode, has_error, parse, text_of
+from caretbench.syntax.parser import CharacterOffsets, encode, has_error, is_well_formed_text, parse, text_of
 
 _CONTINUES = frozenset({"else", "catch", "finally", "while", "elif", "except", "case"})
 _CLAUSES = _CONTINUES - {"while"} | {"default", "when"}

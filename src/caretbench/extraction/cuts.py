@@ -6,8 +6,7 @@ import tree_sitter
 
 from caretbench.extraction.caret_surroundings import Surroundings, tokens_between
 from caretbench.languages.node_kinds import node_kinds
-from caretbench.syntax.faults import is_well_formed
-from caretbench.syntax.parser import CharacterOffsets, encode, parse
+from caretbench.syntax.parser import CharacterOffsets, encode, is_well_formed, parse
 
 MAX_CUTS = 200
 """Maximum number of tried cuts of one text."""

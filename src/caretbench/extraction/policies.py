@@ -21,10 +21,9 @@ from caretbench.extraction.block_end import (
     without_prefix_repetition,
     without_suffix_repetition,
 )
-from caretbench.extraction.caret_surroundings import MAX_TEXT_CHARACTERS, Surroundings
+from caretbench.extraction.caret_surroundings import MAX_TEXT_CHARACTERS, Surroundings, reindent
 from caretbench.extraction.clean import CLEANING_STEPS, strip_released_fence, without_reasoning, without_special_tokens
 from caretbench.extraction.cuts import cut_to_same_block, first_line, longest_parsing_cut, without_suffix_overlap
-from caretbench.extraction.indentation import reindent
 from caretbench.extraction.legacy_cuts import (
     crosscodeeval_statement,
     safim_api_call,

@@ -12,8 +12,15 @@ from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.head.measured_parts import ALL_PARTS, MeasuredPart, all_parts, judged_parts, part_tests
 from caretbench.reports.report_source import ReportSource
-from caretbench.reports.results.pair_sentences import pair_sentences, with_power
-from caretbench.reports.results.paired_models import ComparisonRow, ModelRates, PairedTest, model_rates, tested_rows
+from caretbench.reports.results.paired_models import (
+    ComparisonRow,
+    ModelRates,
+    PairedTest,
+    model_rates,
+    pair_sentences,
+    tested_rows,
+    with_power,
+)
 from caretbench.reports.results.problem_lists import lead_note, leading_in
 from caretbench.reports.results.run_settings import (
     Alignable,

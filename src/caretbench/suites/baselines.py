@@ -15,7 +15,7 @@ from rapidfuzz import fuzz
 from caretbench.errors import UsageError, did_you_mean
 from caretbench.languages import language as language_named
 from caretbench.problem import Caret, Completion, InlineSplice, Problem
-from caretbench.syntax.faults import is_well_formed_text
+from caretbench.syntax.parser import is_well_formed_text
 
 _COPIED_LINES = 6
 _ENDS_WITH_COLON = re.compile(r":[ \t]*(?:#.*)?$")

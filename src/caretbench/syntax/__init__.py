@@ -15,8 +15,18 @@ from caretbench.syntax.analysis_types import (
 )
 from caretbench.syntax.blocks import BlockSize
 from caretbench.syntax.documentation import Comment, Documentation, comments, documentation_of
-from caretbench.syntax.faults import fault_count, is_well_formed, is_well_formed_text
-from caretbench.syntax.parser import CharacterOffsets, captures, error_count, grammar, has_error, matches, parse
+from caretbench.syntax.parser import (
+    CharacterOffsets,
+    captures,
+    error_count,
+    fault_count,
+    grammar,
+    has_error,
+    is_well_formed,
+    is_well_formed_text,
+    matches,
+    parse,
+)
 from caretbench.syntax.source import SourceFile, language_of
 
 __all__ = [

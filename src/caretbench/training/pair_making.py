@@ -27,9 +27,8 @@ from caretbench.suites.c3bench.build.build_folder import SourceText
 from caretbench.suites.c3bench.build.problem_building import scale_problem
 from caretbench.suites.c3bench.build.scale_middles import ScaleMiddle, proposed_middles
 from caretbench.suites.c3bench.build.sources import LANGUAGES as INSTRUCTED
-from caretbench.suites.c3bench.implementations.equivalents import EquivalentContext, equivalent_contexts
-from caretbench.syntax.faults import fault_count
-from caretbench.syntax.parser import CharacterOffsets, parse, python_module
+from caretbench.suites.c3bench.implementations.rewrite import EquivalentContext, equivalent_contexts
+from caretbench.syntax.parser import CharacterOffsets, fault_count, parse, python_module
 from caretbench.syntax.source import language_of
 from caretbench.training.pairs import DEFAULT_SHARES, TOKEN, Boundary, TrainingPair
 

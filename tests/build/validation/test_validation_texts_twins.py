@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from caretbench.build.validation.public_copies import RUN_TOKENS, TwinIndex
+from caretbench.build.validation.duplicates import RUN_TOKENS, TwinIndex
 
 
 def index_of(*programs: tuple[str, str, str]) -> TwinIndex:

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from caretbench.build.projects.project_check import ProjectCheck
-from caretbench.build.validation.trials import (
+from caretbench.build.validation.workspace_gate import (
     EMPTY_ANSWERS,
     THROW,
     Trial,

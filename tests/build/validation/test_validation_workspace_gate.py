@@ -13,8 +13,13 @@ import pytest
 
 from caretbench.build.projects.project_check import ProjectCheck
 from caretbench.build.validation.duplicates import near_duplicate_spans
-from caretbench.build.validation.trials import Trial, TrialAnswer, trial_answers, verdict_of_result
-from caretbench.build.validation.workspace_gate import WorkspaceGate
+from caretbench.build.validation.workspace_gate import (
+    Trial,
+    TrialAnswer,
+    WorkspaceGate,
+    trial_answers,
+    verdict_of_result,
+)
 from caretbench.execution.execution_types import Isolation, Status
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from caretbench.extraction.policies import policy

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.generator_bias import SETTINGS, Setting, estimates, simulated
-from caretbench.people.study_statistics.generator_bias import (
+from caretbench.people.strengths.bias_section import (
     AnsweredProblems,
     bias_by_family,
     bias_by_model,

@@ -17,17 +17,17 @@ from caretbench.errors import UsageError
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.files import DataError
 from caretbench.metrics.correlation import spearman_interval
-from caretbench.reports.board.across_suites import (
+from caretbench.reports.board.board import Board, BoardColumn, make_board, slug
+from caretbench.reports.board.board_records import board_records, changes
+from caretbench.reports.board.board_site import (
     measured_shifts,
     over_suites,
     parse_weights,
     printed_shifts,
     rank_shifts,
     weighted_models,
+    write_site,
 )
-from caretbench.reports.board.board import Board, BoardColumn, make_board, slug
-from caretbench.reports.board.board_records import board_records, changes
-from caretbench.reports.board.board_site import write_site
 from caretbench.reports.board.submission import check_submission
 from caretbench.runs.plans.config import RunConfig, SuiteConfig
 from caretbench.suites import load_problems, load_suite

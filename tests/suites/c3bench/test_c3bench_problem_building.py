@@ -9,7 +9,7 @@ from caretbench.problem import InlineSplice, Problem, Provenance
 from caretbench.suites.c3bench.build.build_folder import SourceText
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction, function_of_row
 from caretbench.suites.c3bench.build.problem_building import implementation_problems, scale_problem
-from caretbench.suites.c3bench.implementations.equivalents import equivalent_contexts
+from caretbench.suites.c3bench.implementations.rewrite import equivalent_contexts
 from caretbench.suites.c3bench.measures import JUDGED, failed_predicates
 from tests.support.scale_instructions import scale_middles, stated_specification
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build.validation.duplicates import TwinIndex
 from caretbench.build.validation.program_gate import ProgramGate
-from caretbench.build.validation.public_copies import TwinIndex
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.toolchains import load_runtime

@@ -13,8 +13,7 @@ from caretbench.errors import DataError, MachineError
 from caretbench.problem import Problem, Question
 from caretbench.suites import load_suite
 from caretbench.suites.efcb.build import leak_report as leaks
-from caretbench.suites.efcb.build.change_filters import filter_changes
-from caretbench.suites.efcb.build.changes import render_patch
+from caretbench.suites.efcb.build.changes import filter_changes, render_patch
 from caretbench.suites.efcb.build.choices.gmcq_hard import _are_equidistant
 from caretbench.suites.efcb.build.choices.version_texts import VersionSet, _fault
 from caretbench.suites.efcb.build.options import EfcbOptions

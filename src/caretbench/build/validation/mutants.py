@@ -21,8 +21,7 @@ from caretbench.projects.answer_requests import file_splice
 from caretbench.suites.baselines import stub
 from caretbench.syntax.blocks import StatementList, statement_lists
 from caretbench.syntax.documentation import Comment, comments
-from caretbench.syntax.faults import fault_count
-from caretbench.syntax.parser import encode, parse
+from caretbench.syntax.parser import encode, fault_count, parse
 
 REACH_ONLY_MUTANTS = frozenset({CRASH})
 """Names of mutants whose failure shows only that the code is executed, not that it is checked."""

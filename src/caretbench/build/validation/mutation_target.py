@@ -12,8 +12,7 @@ import tree_sitter
 from caretbench.errors import UsageError
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.languages.table_reader import LanguageTable, read_table
-from caretbench.syntax.faults import fault_count
-from caretbench.syntax.parser import captures, encode, matches, parse, text_of
+from caretbench.syntax.parser import captures, encode, fault_count, matches, parse, text_of
 
 
 class MutationTable(LanguageTable):

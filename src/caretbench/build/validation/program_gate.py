@@ -27,7 +27,7 @@ from caretbench.build.validation.mutants import (
     mutants,
     strength,
 )
-from caretbench.build.validation.trials import LAYOUTS, LINE_AGAIN, written_otherwise
+from caretbench.build.validation.workspace_gate import LAYOUTS, LINE_AGAIN, written_otherwise
 from caretbench.errors import UsageError
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor, Status
 from caretbench.extraction.policies import Policy

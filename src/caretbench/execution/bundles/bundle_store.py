@@ -21,9 +21,16 @@ from caretbench.execution.bundles.bundle_model import (
     bundle_spec,
     bundle_specs,
 )
-from caretbench.execution.bundles.ecosystem import DebianEcosystem, Ecosystem, MavenEcosystem, NpmEcosystem
+from caretbench.execution.bundles.ecosystem import (
+    DebianEcosystem,
+    Ecosystem,
+    MavenEcosystem,
+    NpmEcosystem,
+    ProgressCallback,
+    apt_install,
+    apt_line,
+)
 from caretbench.execution.bundles.pip import PipEcosystem
-from caretbench.execution.bundles.system_packages import ProgressCallback, apt_install, apt_line
 from caretbench.execution.cache.cache_folders import BUNDLES
 from caretbench.execution.execution_types import FrozenModel
 from caretbench.file_locks import lock_file

@@ -14,8 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from caretbench.execution.bundles.bundle_model import INSIDE, Bundle, BundleError, BundleManifest, BundleSpec
-from caretbench.execution.bundles.ecosystem import Ecosystem
-from caretbench.execution.bundles.system_packages import ProgressCallback, run_tool
+from caretbench.execution.bundles.ecosystem import Ecosystem, ProgressCallback, run_tool
 from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
 
 _PACKAGES = "site-packages"

@@ -23,17 +23,15 @@ from caretbench.execution.execution_types import (
 from caretbench.execution.sandbox.invocation import Invocation
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.toolchains.base_runtime import (
+    EXECUTABLE,
     HARNESS,
+    MAX_OUTPUT_BYTES,
+    ExecutableRuntime,
     compile_limits,
+    compile_result,
     fingerprint,
     harness_file,
     tool_version,
-)
-from caretbench.execution.toolchains.compiled_runtime import (
-    EXECUTABLE,
-    MAX_OUTPUT_BYTES,
-    ExecutableRuntime,
-    compile_result,
     write_program,
 )
 from caretbench.execution.toolchains.precompiled_headers import (

@@ -24,7 +24,13 @@ from caretbench.execution.execution_types import (
     Status,
     Toolchain,
 )
-from caretbench.execution.toolchains.base_runtime import fingerprint, harness_file, read_artefact, shorten_diagnostics
+from caretbench.execution.toolchains.base_runtime import (
+    InterpretedRuntime,
+    fingerprint,
+    harness_file,
+    read_artefact,
+    shorten_diagnostics,
+)
 from caretbench.execution.toolchains.compile_server import (
     COMPILE_BATCH,
     CPU_PER_PROGRAM_S,
@@ -34,7 +40,6 @@ from caretbench.execution.toolchains.compile_server import (
     compile_programs,
     servers_mb,
 )
-from caretbench.execution.toolchains.interpreted_runtime import InterpretedRuntime
 
 COMPILER_BUNDLE = "tools/typescript"
 """The compiler alone, for programs without a suite's bundle."""

@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from caretbench.syntax.bounded_parsing import SplicedTree
-from caretbench.syntax.faults import layout_faults
-from caretbench.syntax.parser import error_count
+from caretbench.syntax.parser import error_count, layout_faults
 
 STATEMENT: Final = "statement"
 COMMENT: Final = "comment"

@@ -17,7 +17,7 @@ import tree_sitter
 
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.metrics.error_kinds.answer_structure import CLOSING, COMMENT, AnswerStructure, Call, Statement, Token
-from caretbench.metrics.error_kinds.node_table import kind_by_type, kind_of
+from caretbench.metrics.error_kinds.kind_table import kind_by_type, kind_of
 from caretbench.syntax.bounded_parsing import SplicedTree, spliced_tree
 from caretbench.syntax.parser import encode
 

@@ -17,7 +17,7 @@ from caretbench.languages.node_kinds import node_kinds
 from caretbench.metrics.error_kinds.answer_structure import COMMENT
 from caretbench.metrics.error_kinds.compared_answer import CaretPlace
 from caretbench.metrics.error_kinds.edit_kinds import edit_kinds
-from caretbench.metrics.error_kinds.node_table import kind_of
+from caretbench.metrics.error_kinds.kind_table import kind_of
 from caretbench.metrics.error_kinds.structure_walk import structure_of
 from caretbench.metrics.error_kinds.text_kinds import text_kinds
 from caretbench.metrics.text_overlap import dense_index, dense_text

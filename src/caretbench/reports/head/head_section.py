@@ -20,8 +20,14 @@ from caretbench.reports.head.head_values import HeadPart, RankedModel, ReportHea
 from caretbench.reports.head.measured_parts import MeasuredPart, all_parts, measured_parts, part_tests
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.answer_counts import ModelUsage, model_usage
-from caretbench.reports.results.pair_sentences import with_power
-from caretbench.reports.results.paired_models import ComparisonRow, ModelRates, PairedTest, floors_above, tested_rows
+from caretbench.reports.results.paired_models import (
+    ComparisonRow,
+    ModelRates,
+    PairedTest,
+    floors_above,
+    tested_rows,
+    with_power,
+)
 from caretbench.reports.results.problem_lists import (
     LEAD_MEANINGS,
     LEAD_TITLES,

@@ -10,8 +10,7 @@ from caretbench.execution.execution_types import RunCosts
 from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.head.head_values import HeadMeasure, HeadPart, RankedModel, ReportHead, against_best
 from caretbench.reports.head.measured_parts import ALL_PARTS
-from caretbench.reports.results.pair_sentences import pair_sentences
-from caretbench.reports.results.paired_models import ComparisonRow
+from caretbench.reports.results.paired_models import ComparisonRow, pair_sentences
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import (
     FieldValue,

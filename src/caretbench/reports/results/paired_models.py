@@ -1,16 +1,22 @@
-"""Shares of passes of models by problem, and the paired tests of two models."""
+"""Paired tests of two models over shares of passes by problem, what such a comparison finds, and its sentences."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from itertools import combinations, islice
+from pathlib import Path
+from statistics import median
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
+from caretbench.errors import DataError
 from caretbench.metrics.paired import Pair, compare_family, is_decidable, without_difference
+from caretbench.metrics.power import SPREAD, planned_problems, power_of
+from caretbench.metrics.resampling import units_of
 from caretbench.reports.estimates import ReportValue
-from caretbench.reports.frame import LoadedRun
+from caretbench.reports.frame import LoadedRun, load_run
 from caretbench.reports.results.problem_lists import excluded_ids, find_excluded_problems, leading_problems
 from caretbench.reports.results.run_settings import (
     IncomparableError,
@@ -20,6 +26,12 @@ from caretbench.reports.results.run_settings import (
     variant_titles,
 )
 from caretbench.reports.strata import SEPARATOR, Stratum
+from caretbench.runs.plans.suite_settings import Benchmark
+from caretbench.runs.run_folder import RunFolder
+from caretbench.runs.suite_budgets import group_sizes, stored_manifest
+from caretbench.runs.verdict import has_verdicts
+from caretbench.suites import suite_of_run
+from caretbench.text_tables import counted
 
 PASSED = "passed"
 """Measure of a comparison by default: passes, whose means are pass@1."""
@@ -207,3 +219,157 @@ def tested_rows(tests: Sequence[PairedTest], seed: int) -> tuple[ComparisonRow, 
         )
         rows.append(row)
     return tuple(rows)
+
+
+TARGET: Final = 0.05
+"""Difference for which the number of problems is named."""
+
+
+def pair_sentences(row: ComparisonRow, *, points: bool = True) -> Iterator[str]:
+    """Yield the sentences about two models, the better one first; ``points`` is False if the numbers are similarities.
+
+    The second sentence, where no difference is found, is about the power of the comparison.
+    """
+    sign = -1 if row.difference < 0 else 1
+    first, second = (row.first, row.second)[::sign]
+    ends = sorted(sign * end for end in (row.low, row.high) if end is not None)
+    size, problems = abs(row.difference), _problems(row)
+    if row.distinguishable:
+        interval = f" [{' to '.join(_number(end, points) for end in ends)}]"
+        if points:
+            yield f"{first} passes {_number(size, points)} points more than {second} on {problems}{interval}."
+        else:
+            yield f"{first} is {_number(size, points)} more similar to the reference than {second}{interval}."
+        return
+    unit = " points" if points else ""
+    interval = f" [{' to '.join(_number(end, points, '+') for end in ends)}]" if ends else ""
+    difference = f"{_number(size, points, '+')}{unit}{interval}"
+    if not row.decidable:
+        few = f"{row.verdict} ({counted(row.problems, 'problem')})"
+        yield f"Whether {first} is better than {second} {few}: {difference}."
+        return
+    if ends and not ends[0] <= 0 <= ends[1]:
+        # An interval is of one pair, the test of all that the table shows.
+        difference += f", p = {row.p_value:.3f} for {counted(row.family, 'test')}"
+    yield f"{first} and {second} cannot be told apart on {problems}: {difference}."
+    if power := " ".join(_power(row, points=points)):
+        yield power
+
+
+def _power(row: ComparisonRow, *, points: bool) -> Iterator[str]:
+    if row.smallest is not None:
+        unit = " points" if points else ""
+        yield f"Such a comparison finds {_number(row.smallest, points)}{unit} in 8 of 10 cases."
+    if points and row.needed is not None and (row.smallest or 1) > TARGET:
+        groups = "" if row.groups == row.problems else f" in {-(-row.needed * row.groups // row.problems):,} groups"
+        rate = "At their rate of disagreement " if row.differ else "They pass the same problems; "
+        yield (
+            f"{rate}{100 * TARGET:.0f} points need about {row.needed:,} problems{groups}"
+            f"{f': `{row.way_on}`' if row.way_on else ''}."
+        )
+
+
+def _number(value: float, points: bool, sign: str = "") -> str:
+    return f"{100 * value:{sign}.1f}" if points else f"{value:{sign}.3f}"
+
+
+def _problems(row: ComparisonRow) -> str:
+    if row.groups == row.problems:
+        return counted(row.problems, "problem")
+    return f"{counted(row.problems, 'problem')} in {counted(row.groups, 'independent group')}"
+
+
+def with_power(row: ComparisonRow, scores: Pair, manifest: Mapping[str, Any], seed: int) -> ComparisonRow:
+    """Return a comparison with its power, and how to get enough problems for :data:`TARGET`, by the run's manifest."""
+    if not row.decidable:
+        return row
+    power = power_of(scores, TARGET, seed=seed, critical=row.critical)
+    way_on = _way_on(manifest, power.needed / row.problems, grouped=row.groups < row.problems)
+    differ = sum(first != second for first, second in zip(scores.first, scores.second, strict=True))
+    found = {"smallest": power.smallest, "needed": power.needed, "way_on": way_on, "differ": differ}
+    return row.model_copy(update=found)
+
+
+def _way_on(manifest: Mapping[str, Any], times: float, *, grouped: bool) -> str:
+    """Return the option that gives so many times the problems of the run, counted in the comparison or not."""
+    data = manifest.get("data") or {}
+    *_, selection = manifest.get("selections") or [{}]
+    limit = math.ceil(times * (data.get("selected") or 0))
+    # The manifest does not say how many problems have the labels of --select, nor in how many groups: EFCB's 1,166 are
+    # of 172 pull requests, so that twice the problems are not twice the groups.
+    alone = not grouped and not selection.get("select")
+    if selection.get("limit") and alone and limit <= data.get("problems", 0):
+        return f"--limit {limit}"
+    suite = suite_of_run(str(manifest.get("suite")))
+    return suite.further_data if suite and data.get("name") == "starter" else ""
+
+
+_MAX_PAIRS = 10
+"""Number of pairs of a stored run whose power is computed: 0.3 s each over clusters."""
+
+
+class Detection(NamedTuple):
+    """Number of problems that find a difference in 8 of 10 comparisons, and what it was computed from.
+
+    ``problems`` is None if all selected problems are too few.
+    """
+
+    problems: int | None
+    basis: str
+
+
+def detection_of(benchmark: Benchmark, difference: float, stored: Iterable[Path]) -> Detection:
+    """Return the number of the selected problems that find a difference between two models.
+
+    By the run in ``stored`` with the most problems of the same data under the same profile and at least two models, as
+    the median over its pairs of models: each pair disagrees as it did, and differs by so much. Else by a standard
+    deviation of .30 a problem and the data's own groups.
+
+    Args:
+        benchmark: The selected problems.
+        difference: Difference of two rates of passes, greater than 0 and at most 1.
+        stored: Folders of runs.
+    """
+    available = len(benchmark.problems)
+    for run in sorted(_same_data(benchmark, stored), key=lambda run: -len(run.problems)):
+        if needed := list(islice(_needed(run, difference), _MAX_PAIRS)):
+            problems = round(median(needed))
+            basis = f"the rate of disagreement in {run.name}, {counted(len(needed), 'pair')} of models"
+            return Detection(problems if problems <= available else None, basis)
+    # What only a judge decides is drawn, too, and compared by no rate.
+    decided = [problem for problem in benchmark.problems if has_verdicts(problem)]
+    if not decided:
+        return Detection(None, "the checks: no problem has any")
+    sizes = group_sizes(decided)
+    groups = counted(len(sizes), "independent group")
+    basis = f"a standard deviation of {SPREAD:.2f} and the data's {groups}: no run of two models on them is stored"
+    planned = planned_problems(difference, sizes)
+    return Detection(planned and math.ceil(planned * available / len(decided)), basis)
+
+
+def _same_data(benchmark: Benchmark, stored: Iterable[Path]) -> Iterator[LoadedRun]:
+    """Yield the readable runs of the same suite, data and profile; what cannot be read is another command's matter."""
+    for folder in sorted(stored):
+        if stored_manifest(benchmark, folder) is None:
+            continue
+        try:
+            run = load_run(folder, RunFolder(folder).problems())
+        except DataError:
+            continue
+        if benchmark.profile in run.frame["profile"].to_list():
+            yield run
+
+
+def _needed(run: LoadedRun, difference: float) -> Iterator[int]:
+    """Yield for each pair of models the number of problems to draw for such a difference."""
+    models = list(model_rates(run))
+    # Of the drawn problems those count that need an answer: 2 of 3 where the others pass without one.
+    counting = len(set[str]().union(*(one.rates["problem_id"] for one in models))) / len(run.problems)
+    for first, second in combinations(models, 2):
+        try:
+            [test] = paired_tests(first, second)
+        except IncomparableError:
+            continue
+        scores = test.scores
+        if is_decidable(units_of(scores.first, scores.clusters, scores.overlap_groups).number):
+            yield math.ceil(power_of(scores, difference, seed=0).needed / counting)

@@ -14,14 +14,15 @@ from caretbench.problem import Problem, Question
 from caretbench.suites.baselines import BaselineFunction
 from caretbench.suites.efcb.choices import LETTERS, query_text
 from caretbench.suites.efcb.descriptions import shown_patch
-from caretbench.suites.efcb.floors import (
+from caretbench.suites.efcb.lexical_similarity import (
     Attack,
     AttackQuestion,
+    PatchCorpus,
+    file_titles,
     score_by_consensus,
     score_by_length,
     score_by_shortness,
 )
-from caretbench.suites.efcb.lexical_similarity import PatchCorpus, file_titles
 from caretbench.suites.efcb.masked_answers import copy_previous_lines, read_masked_patch
 from caretbench.suites.efcb.problem_metadata import MASKED_TASK, seeded_random
 from caretbench.syntax.documentation import comment_marks

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from caretbench.files import DataError, read_rows
 from caretbench.problem import Problem, Row
-from caretbench.suites.efcb.floors import MIN_QUESTIONS
+from caretbench.suites.efcb.lexical_similarity import MIN_QUESTIONS
 
 # Chance alone exceeds three standard errors for one attack in 740.
 MAX_STANDARD_ERRORS: Final = 3.0

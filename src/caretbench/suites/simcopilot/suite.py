@@ -27,8 +27,7 @@ from caretbench.suites.simcopilot.released.released_problems import released_pro
 from caretbench.suites.simcopilot.rules import paper_rules
 from caretbench.suites.stored_tasks import stored_tasks
 from caretbench.suites.suite_types import Measurement, PaperTable, ProblemSet, Stratification
-from caretbench.syntax.faults import fault_count, layout_faults
-from caretbench.syntax.parser import parse
+from caretbench.syntax.parser import fault_count, layout_faults, parse
 
 if TYPE_CHECKING:
     from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest

@@ -12,7 +12,7 @@ import pytest
 
 from caretbench.people.review.protocol import Answer
 from caretbench.people.review.records import ReviewItem
-from caretbench.people.review.study.study_numbers import StudyResult
+from caretbench.people.review.study.judge_study import StudyResult
 from caretbench.runs.run_folder import RunFolder
 from tests.support.command_run import in_this_process as caretbench
 from tests.support.model_server import ModelServer, Recorded

@@ -9,8 +9,7 @@ import pytest
 
 from caretbench.judging.aggregation import TextKey
 from caretbench.metrics.correlation import pearson, spearman
-from caretbench.people.review.study.judge_study import study_lines
-from caretbench.people.review.study.study_numbers import RatedText, StudyJudge, StudyResult, study_result
+from caretbench.people.review.study.judge_study import RatedText, StudyJudge, StudyResult, study_lines, study_result
 
 LANGUAGES = ("cpp", "csharp", "java", "javascript", "python", "typescript")
 PEOPLE = ("ann", "bob", "cyd")

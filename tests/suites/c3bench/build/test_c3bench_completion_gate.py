@@ -14,7 +14,7 @@ from caretbench.suites.c3bench.build.builder import CompletionGate, passing_wron
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
 from caretbench.suites.c3bench.build.problem_building import implementation_problems, scale_problem
 from caretbench.suites.c3bench.build.scale_middles import scale_candidates
-from caretbench.suites.c3bench.implementations.equivalents import equivalent_contexts
+from caretbench.suites.c3bench.implementations.rewrite import equivalent_contexts
 from caretbench.suites.c3bench.measures import FEATURES_PREDICATE
 from caretbench.suites.validity import Validity
 from tests.support.scale_instructions import scale_middles

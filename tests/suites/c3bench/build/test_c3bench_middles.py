@@ -14,7 +14,7 @@ from caretbench.suites.c3bench.build.build_folder import ImplementationContext, 
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
 from caretbench.suites.c3bench.build.implementation_contexts import LINE_SHARE, LINES, implementation_middles
 from caretbench.suites.c3bench.build.scale_middles import chosen_middles, rejects_wrong_answers, scale_candidates
-from caretbench.suites.c3bench.implementations.equivalents import equivalent_contexts
+from caretbench.suites.c3bench.implementations.rewrite import equivalent_contexts
 
 OURS = Provenance(source="written for this test")
 TEXT = '''def table(values):

@@ -15,10 +15,9 @@ import pytest
 from caretbench.execution.dispatcher import open_executor
 from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.runs.reductions import ReducedAnswer, reduce_answers
-from caretbench.suites.c3bench.implementations.equivalents import rule_of
 from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures, found_features
 from caretbench.suites.c3bench.implementations.reduction import PredicateWords, reduced_text
-from caretbench.suites.c3bench.implementations.rewrite import rewrite_entries
+from caretbench.suites.c3bench.implementations.rewrite import rewrite_entries, rule_of
 from caretbench.suites.suite_types import Measurement, Reduction
 from tests.support.python_rewrites import function_text
 

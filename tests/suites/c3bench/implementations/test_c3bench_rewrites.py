@@ -8,10 +8,15 @@ import pytest
 
 from caretbench.execution.dispatcher import open_executor
 from caretbench.execution.execution_types import ExecutionRequest, Status
-from caretbench.suites.c3bench.implementations.equivalents import Equivalent, equivalent_contexts
 from caretbench.suites.c3bench.implementations.features import found_features
 from caretbench.suites.c3bench.implementations.quality import agreement_program
-from caretbench.suites.c3bench.implementations.rewrite import PythonMiddle, rewrite_entries, rewrites
+from caretbench.suites.c3bench.implementations.rewrite import (
+    Equivalent,
+    PythonMiddle,
+    equivalent_contexts,
+    rewrite_entries,
+    rewrites,
+)
 from tests.support.python_rewrites import EXAMPLES, RewriteExample, check_text, function_text
 
 

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from caretbench.build.sources.pull_request import FileChange, PullRequest, read_pull_requests
 from caretbench.files import sha256_text
 from caretbench.problem import Problem
-from caretbench.suites.efcb.build.change_filters import filter_changes
-from caretbench.suites.efcb.build.changes import render_patch
+from caretbench.suites.efcb.build.changes import filter_changes, render_patch
 from caretbench.suites.efcb.build.choices.gmcq_easy import EasyQuestion, easy_problems, easy_questions
 from caretbench.suites.efcb.build.choices.sets_of_four import ChangeReferences, PairFairness
 from caretbench.suites.efcb.build.options import EasyOptions

@@ -8,7 +8,7 @@ import pytest
 
 from caretbench.build.sources.pull_request import FileChange, PullRequest, read_pull_requests
 from caretbench.files import DataError
-from caretbench.suites.efcb.build.change_filters import filter_changes, reject_reasons
+from caretbench.suites.efcb.build.changes import filter_changes, reject_reasons
 from caretbench.suites.efcb.problem_metadata import seeded_random
 
 PROSE = "The old one leaks memory whenever a session ends early."

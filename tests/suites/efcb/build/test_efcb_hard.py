@@ -11,8 +11,7 @@ from rapidfuzz.distance import Indel, Levenshtein
 
 from caretbench.build.sources.pull_request import PullRequest, read_pull_requests
 from caretbench.problem import ChoiceCheck, Question
-from caretbench.suites.efcb.build.change_filters import filter_changes
-from caretbench.suites.efcb.build.changes import render_patch
+from caretbench.suites.efcb.build.changes import filter_changes, render_patch
 from caretbench.suites.efcb.build.choices.gmcq_hard import HardQuestion, hard_problems, hard_questions
 from caretbench.suites.efcb.build.edits.editable_patch import EditablePatch
 from caretbench.suites.efcb.build.edits.patch_parts import PatchEdit, Replacement

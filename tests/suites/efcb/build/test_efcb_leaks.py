@@ -3,7 +3,7 @@ from __future__ import annotations
 from caretbench.problem import ChoiceCheck, NoSplice, Problem, Provenance, Question
 from caretbench.suites.efcb.build.leak_report import leak_report
 from caretbench.suites.efcb.choices import INSTRUCTION
-from caretbench.suites.efcb.floors import AttackQuestion, choice_credit, score_by_consensus
+from caretbench.suites.efcb.lexical_similarity import AttackQuestion, choice_credit, score_by_consensus
 from caretbench.suites.efcb.problem_metadata import seeded_random
 
 

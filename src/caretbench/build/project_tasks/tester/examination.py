@@ -22,7 +22,7 @@ from caretbench.build.projects.reach.statement_reach import StatementReach
 from caretbench.build.projects.setup.python_packages import import_folders
 from caretbench.build.projects.test_outcomes import outcomes_by_test, with_reversed_order
 from caretbench.build.validation.mutants import REACH_ONLY_MUTANTS, masks, mutants
-from caretbench.build.validation.trials import THROW
+from caretbench.build.validation.workspace_gate import THROW
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore

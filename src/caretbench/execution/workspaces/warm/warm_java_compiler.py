@@ -26,8 +26,7 @@ from caretbench.execution.workspaces.project_tools import has_default_compiler_o
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.execution.workspaces.workspace_request import Patch, WorkspaceRequest
 from caretbench.languages.node_kinds import node_kinds
-from caretbench.syntax.faults import fault_count
-from caretbench.syntax.parser import parse
+from caretbench.syntax.parser import fault_count, parse
 
 PLACE: Final = ".caretbench-java"
 _REST_S: Final = 300.0

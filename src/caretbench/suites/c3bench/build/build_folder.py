@@ -26,7 +26,7 @@ from caretbench.options import Option, StringList
 from caretbench.problem import SCHEMA_VERSION, CasesCheck, Problem, ProgramCheck, Provenance, Row
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
 from caretbench.suites.c3bench.build.variants.code_context import ExaminedVariant
-from caretbench.suites.c3bench.implementations.equivalents import Equivalent
+from caretbench.suites.c3bench.implementations.rewrite import Equivalent
 from caretbench.suites.validity import Validity
 
 _SOURCES, _PROBLEMS = "Sources", "Problems"

@@ -21,8 +21,8 @@ from caretbench.suites.base import case_fields
 from caretbench.suites.c3bench.build.build_folder import Extraction, ImplementationContext, Reject
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
 from caretbench.suites.c3bench.build.hidden_facts import hidden_fact
-from caretbench.suites.c3bench.implementations.equivalents import Equivalent, EquivalentContext, equivalent_contexts
 from caretbench.suites.c3bench.implementations.quality import agreement_fault, agreement_program, quality_reject
+from caretbench.suites.c3bench.implementations.rewrite import Equivalent, EquivalentContext, equivalent_contexts
 from caretbench.syntax.parser import python_module
 
 # As in the paper: runs of lines for 30 % of the instances.

@@ -11,8 +11,8 @@ from caretbench.suites.c3bench.build.build_folder import SourceText
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
 from caretbench.suites.c3bench.build.scale_middles import ScaleMiddle
 from caretbench.suites.c3bench.build.variants.code_context import CodeContext, Variant
-from caretbench.suites.c3bench.implementations.equivalents import Equivalent
 from caretbench.suites.c3bench.implementations.features import FeatureRule
+from caretbench.suites.c3bench.implementations.rewrite import Equivalent
 from caretbench.suites.c3bench.measures import FEATURES_PREDICATE, JUDGED, OTHER_VARIANT, SCALE_PREDICATE, SUITE
 from caretbench.suites.c3bench.scale.scale_types import scale_instructions
 

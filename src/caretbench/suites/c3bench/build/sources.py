@@ -27,8 +27,7 @@ from caretbench.suites.c3bench.build.checked_functions import (
     program_row,
     unpaired_functions,
 )
-from caretbench.syntax.faults import fault_count
-from caretbench.syntax.parser import parse, python_module
+from caretbench.syntax.parser import fault_count, parse, python_module
 from caretbench.syntax.source import language_of
 
 LANGUAGES: Final = ("python", "javascript", "typescript", "java")

@@ -127,14 +127,17 @@ class TreeParts(NamedTuple):
                 parts.whole.setdefault(name, []).extend(nodes)
                 if own.get(name):
                     parts.span.setdefault(name, []).extend(own[name])
-            parts.calls.extend((found["call.name"][0], one) for one in own.get("arguments", ()))
-            for value in own.get("value", ()):
-                names = [text_of(one) for one in found.get("bound.name", ())]
-                labels = [f"bound:{name}" for one in names for name in (one, ANY_NAME)] or ["returned"]
-                parts.values.extend((label, value) for label in labels)
+            parts._add_values(found, own)
         if nothing:
             parts.span["comprehension"] = [one for one in parts.span["comprehension"] if one.id not in nothing]
         return parts
+
+    def _add_values(self, found: Captures, own: Captures) -> None:
+        self.calls.extend((found["call.name"][0], one) for one in own.get("arguments", ()))
+        for value in own.get("value", ()):
+            names = [text_of(one) for one in found.get("bound.name", ())]
+            labels = [f"bound:{one}" for name in names for one in (name, ANY_NAME)] or ["returned"]
+            self.values.extend((label, value) for label in labels)
 
     def within(self, name: str, node: Node) -> bool:
         """Return whether something that is captured by a name is within a node of the span."""
@@ -142,10 +145,12 @@ class TreeParts(NamedTuple):
 
     def returns_last(self, text: str) -> bool:
         """Return whether the last statement of a text is a ``return``."""
-        last = self.span["return"][-1] if self.span.get("return") else None
-        head = text.lstrip("\r\n")
-        margin = len(head) - len(head.lstrip())
-        return last is not None and last.start_point.column == margin and text.rstrip().endswith(text_of(last))
+        if not self.span.get("return"):
+            return False
+        last, head = self.span["return"][-1], text.lstrip("\r\n")
+        rest = text.rpartition(text_of(last))[2].strip(" \t\r\n;")
+        # One in a block is deeper than the first statement; a comment may follow.
+        return last.start_point.column == len(head) - len(head.lstrip()) and (not rest or rest.startswith("#"))
 
 
 def _features(parts: TreeParts, language: str) -> Iterator[str]:
@@ -154,12 +159,27 @@ def _features(parts: TreeParts, language: str) -> Iterator[str]:
     for label, value in parts.values:
         yield from (f"{label}:{name}" for name, node in plain if _covers(value, node))
     yield from _loop_features(parts)
+    yield from _filled_containers(parts)
+    yield from _shapes(parts)
+    sorts = sum(text_of(one) in ("sorted", "sort") for one in parts.span.get("call.name", ()))
+    yield from (f"sorts:{number}" for number in range(1, sorts + 1))
+    if "matches.name" in parts.span:
+        yield f"matches:{ANY_NAME}"
+    if _is_recursive(parts):
+        yield "recursion"
+
+
+def _filled_containers(parts: TreeParts) -> Iterator[str]:
     changed = {text_of(one) for one in parts.span.get("changed", ())}
     for name, nodes in parts.span.items():
         kind, _, held = name.partition(".")
         if kind == "filled":
             for one in changed.intersection(map(text_of, nodes)):
                 yield from (f"fills:{held}", f"fills:{held}:{one}")
+
+
+def _shapes(parts: TreeParts) -> Iterator[str]:
+    """Yield the number of returns, and the shapes, outside of nested functions."""
     nested = [one for name in ("lambda", "function", "class") for one in parts.span.get(name, ())]
     for name in ("return", *(name for name in parts.span if name.startswith("shape."))):
         count = sum(not any(is_in(one, other) for other in nested) for one in parts.span.get(name, ()))
@@ -167,12 +187,6 @@ def _features(parts: TreeParts, language: str) -> Iterator[str]:
             yield f"returns:{count}"
         elif count:
             yield name.removeprefix("shape.")
-    sorts = sum(text_of(one) in ("sorted", "sort") for one in parts.span.get("call.name", ()))
-    yield from (f"sorts:{number}" for number in range(1, sorts + 1))
-    if "matches.name" in parts.span:
-        yield f"matches:{ANY_NAME}"
-    if _is_recursive(parts):
-        yield "recursion"
 
 
 def _plain_features(parts: TreeParts) -> Iterator[tuple[str, Node]]:

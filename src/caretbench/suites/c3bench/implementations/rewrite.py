@@ -1,4 +1,4 @@
-"""Rewrites: changes of an implementation that keep its behaviour, and the middles that they change.
+"""Rewrites: changes of an implementation that keep its behaviour, and contexts of functions with what they give.
 
 A middle is a list of statements of a Python function. Each rewrite has guards, which ask questions about the middle,
 and a category.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -18,6 +19,8 @@ from pydantic import TypeAdapter
 
 from caretbench.files import read_packaged_toml
 from caretbench.problem import Row
+from caretbench.suites.c3bench.implementations.features import ANY_NAME, FeatureRule, FoundFeatures, found_features
+from caretbench.syntax.parser import PythonPositions, python_module
 
 Nodes = ast.AST | Sequence[ast.AST]
 
@@ -133,3 +136,162 @@ def rewrite_entries() -> Mapping[str, RewriteEntry]:
     """Return the table of rewrites by name."""
     table = read_packaged_toml("caretbench.suites.c3bench.implementations", "rewrites.toml")
     return TypeAdapter(dict[str, RewriteEntry]).validate_python(table)
+
+
+MAX_LINE = 99
+
+
+class Equivalent(NamedTuple):
+    """One implementation of a middle: its text, and the rewrite, rule and instructions that describe it."""
+
+    text: str
+    rewrite: str
+    category: Category
+    rule: FeatureRule
+    instructions: tuple[str, ...]
+    features: FoundFeatures
+
+
+class EquivalentContext(NamedTuple):
+    """Middle of a file: its character span, and other implementations by rewrite."""
+
+    start: int
+    end: int
+    equivalents: tuple[Equivalent, ...]
+
+
+def equivalent_contexts(text: str, entry_point: str, max_share: float) -> list[EquivalentContext]:
+    """Return the middles of a function with at least one other implementation, those with the most first.
+
+    Args:
+        text: Python program.
+        entry_point: Name of the function.
+        max_share: Maximum length of a middle, as a share of the text around it.
+    """
+    module = python_module(text)
+    if module is None:
+        return []
+    found = [
+        EquivalentContext(*span, tuple(_distinct(equivalents)))
+        for span, middle in _middles(text, module, entry_point)
+        # The paper's filter: a middle has at most 30 % of its context.
+        if span[1] - span[0] <= max_share * (len(text) - span[1] + span[0])
+        and (equivalents := _equivalents(text, span, middle))
+    ]
+    return sorted(found, key=lambda one: (-len(one.equivalents), one.start, one.end))
+
+
+def _middles(text: str, module: ast.Module, entry_point: str) -> Iterator[tuple[tuple[int, int], PythonMiddle]]:
+    position = PythonPositions(text)
+    functions = [one for one in ast.walk(module) if isinstance(one, ast.FunctionDef) and one.name == entry_point]
+    for function in functions[-1:]:
+        for statements, is_body in _statement_lists(function):
+            for first in range(len(statements)):
+                for last in range(first, len(statements)):
+                    start, end = _lines_of(text, position, statements[first], statements[last])
+                    middle = PythonMiddle(
+                        tuple(statements[first : last + 1]), function, module, is_body and last + 1 == len(statements)
+                    )
+                    if end > start:
+                        yield (start, end), middle
+
+
+def _lines_of(text: str, position: PythonPositions, first: ast.stmt, last: ast.stmt) -> tuple[int, int]:
+    """Return the span of the lines of statements; an empty one if something else is in them."""
+    # `def numbers(): return [...]`, `a = 1; b = [...]`: a middle of whole lines would take the header, or `a`, away.
+    start, begin = position(first.lineno, 0), position(first.lineno, first.col_offset)
+    behind = position(last.end_lineno or 0, last.end_col_offset or 0)
+    end = text.find("\n", behind)
+    end = len(text) if end < 0 else end + 1
+    rest = text[behind:end].strip()
+    return (start, start) if text[start:begin].strip() or (rest and not rest.startswith("#")) else (start, end)
+
+
+def _statement_lists(function: ast.FunctionDef) -> Iterator[tuple[Sequence[ast.stmt], bool]]:
+    """Yield the statement lists of a function, without its docstring, and whether each is its body."""
+    for node in ast.walk(function):
+        for field in ("body", "orelse"):
+            statements = getattr(node, field, None)
+            if isinstance(statements, list) and statements and isinstance(statements[0], ast.stmt):
+                if field == "orelse" and statements[0].col_offset == getattr(node, "col_offset", -1):
+                    continue  # an `elif`, which is no statement by itself
+                is_text = isinstance(statements[0], ast.Expr) and isinstance(statements[0].value, ast.Constant)
+                yield statements[int(is_text) :], node is function
+
+
+def _margin(text: str, start: int) -> str:
+    line = text[start : text.find("\n", start)]
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _equivalents(text: str, span: tuple[int, int], middle: PythonMiddle) -> list[Equivalent]:
+    entries = rewrite_entries()
+    found = []
+    original: FoundFeatures | None = None
+    for name, function in rewrites().items():
+        for made in function(middle):
+            original = original or found_features(text[: span[0]], text[slice(*span)], text[span[1] :], "python")
+            equivalent = _equivalent(name, entries[name], made, text, span)
+            if equivalent is not None and original is not None and not equivalent.rule.holds(original):
+                found.append(equivalent)
+                break
+    return found
+
+
+def _equivalent(name: str, entry: RewriteEntry, made: Rewritten, text: str, span: tuple[int, int]) -> Equivalent | None:
+    """Return the implementation; None if its own rule does not hold, or if a line is too long to read."""
+    start, end = span
+    margin = _margin(text, start)
+    lines = [margin + line if line else line for line in _laid_out(made.statements).split("\n")]
+    if max(map(len, lines)) > MAX_LINE:
+        return None
+    words, instructions = shown_wordings(entry, made.words, text[:start] + text[end:])
+    rule = rule_of(entry, words)
+    own = "\n".join(lines) + "\n"
+    found = found_features(text[:start], own, text[end:], "python")
+    if found is None or not rule.holds(found):
+        return None
+    return Equivalent(own, name, entry.category, rule, _filled(instructions, words), found)
+
+
+def shown_wordings(
+    entry: RewriteEntry, words: Mapping[str, str], shown: str
+) -> tuple[Mapping[str, str], Sequence[str]]:
+    """Return the words of a rewrite, and its wordings that fit to what is shown: a hidden name is not named."""
+    named = [one for one in entry.instructions if "{name}" in one]
+    if named and re.search(rf"\b{words['name']}\b", shown):
+        return words, named
+    return {**words, "name": ANY_NAME}, [one for one in entry.instructions if one not in named]
+
+
+def rule_of(entry: RewriteEntry, words: Mapping[str, str]) -> FeatureRule:
+    """Return the predicate of a rewrite whose placeholders stand for words."""
+    return FeatureRule(_filled(entry.requires, words), _filled(entry.forbids, words))
+
+
+def _laid_out(statements: Sequence[ast.stmt]) -> str:
+    """Return the text of statements with a blank line around functions and classes, as PEP 8 asks for."""
+    parts: list[str] = []
+    for index, statement in enumerate(statements):
+        around = statements[max(index - 1, 0) : index + 1]
+        if index and any(isinstance(one, ast.FunctionDef | ast.ClassDef) for one in around):
+            parts.append("")
+        parts.append(text_of(statement))
+    return "\n".join(parts)
+
+
+def _filled(texts: Sequence[str], words: Mapping[str, str]) -> tuple[str, ...]:
+    filled = []
+    for text in texts:
+        for name, word in words.items():
+            text = text.replace("{" + name + "}", word)
+        filled.append(text)
+    return tuple(filled)
+
+
+def _distinct(equivalents: Sequence[Equivalent]) -> Iterator[Equivalent]:
+    """Yield the implementations that no other one's rule describes; a described one is dropped."""
+    for one in equivalents:
+        others = [other for other in equivalents if other is not one]
+        if not any(one.rule.holds(other.features) for other in others):
+            yield one

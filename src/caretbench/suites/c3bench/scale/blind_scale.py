@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from caretbench.extraction.caret_surroundings import Surroundings
-from caretbench.extraction.indentation import possible_margins
+from caretbench.extraction.caret_surroundings import Surroundings, possible_margins
 from caretbench.languages import language_of_grammar
 from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification
 from caretbench.suites.c3bench.scale.statements import column_at, statement_table

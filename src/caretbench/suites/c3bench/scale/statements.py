@@ -17,8 +17,7 @@ from caretbench.errors import UsageError
 from caretbench.languages import language, language_of_grammar
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.languages.table_reader import LanguageTable, read_table
-from caretbench.syntax.faults import is_well_formed
-from caretbench.syntax.parser import LINE_END, CharacterOffsets, encode, has_error, parse
+from caretbench.syntax.parser import LINE_END, CharacterOffsets, encode, has_error, is_well_formed, parse
 
 
 class StatementTable(LanguageTable):

@@ -13,8 +13,13 @@ from typing import Any
 import tree_sitter
 
 from caretbench.errors import UsageError
-from caretbench.extraction.caret_surroundings import MAX_TEXT_CHARACTERS, Surroundings
-from caretbench.extraction.indentation import in_shown_unit, possible_margins, reindent
+from caretbench.extraction.caret_surroundings import (
+    MAX_TEXT_CHARACTERS,
+    Surroundings,
+    in_shown_unit,
+    possible_margins,
+    reindent,
+)
 from caretbench.files import replace_surrogates
 from caretbench.languages import language_of_grammar
 from caretbench.suites.c3bench.scale.answer_checks import (

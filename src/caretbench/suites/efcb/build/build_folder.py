@@ -25,8 +25,7 @@ from caretbench.build.sources.repository import RepositoryFacts
 from caretbench.errors import DataError
 from caretbench.files import read_document, write_document, write_rows
 from caretbench.problem import SCHEMA_VERSION, Problem, Profile, Row
-from caretbench.suites.efcb.build.change_filters import FilterCounts
-from caretbench.suites.efcb.build.changes import RejectedChange
+from caretbench.suites.efcb.build.changes import FilterCounts, RejectedChange
 from caretbench.suites.efcb.built_folder import BuiltFolder, Leak
 from caretbench.versions import versions
 

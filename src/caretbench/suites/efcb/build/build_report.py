@@ -14,8 +14,7 @@ from caretbench.build.sources.pull_request import PullRequest
 from caretbench.build.sources.repository import RepositoryFacts
 from caretbench.problem import Row
 from caretbench.suites.efcb.build.build_folder import EfcbManifest
-from caretbench.suites.efcb.build.change_filters import FILTER_TASK
-from caretbench.suites.efcb.build.changes import cluster_id
+from caretbench.suites.efcb.build.changes import FILTER_TASK, cluster_id
 from caretbench.suites.efcb.build.problem_building import BuiltProblems, task_and_tier
 from caretbench.suites.efcb.built_folder import MAX_STANDARD_ERRORS, Leak
 from caretbench.suites.efcb.problem_metadata import TASK_TITLES

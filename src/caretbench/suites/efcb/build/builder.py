@@ -34,7 +34,7 @@ from caretbench.suites.efcb.build.leak_report import leak_report, shape_leaks
 from caretbench.suites.efcb.build.options import EfcbOptions
 from caretbench.suites.efcb.build.problem_building import build_problems
 from caretbench.suites.efcb.choices import CHOICE_SET_LABEL, LETTERS
-from caretbench.suites.efcb.floors import MIN_QUESTIONS
+from caretbench.suites.efcb.lexical_similarity import MIN_QUESTIONS
 from caretbench.suites.efcb.problem_metadata import FOUR_TEXTS_TIER, SUITE_NAME, TASKS
 from caretbench.suites.efcb.tables.data_tables import data_tables
 from caretbench.suites.suite_types import BuildResult, Table

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from caretbench.problem import Problem
 from caretbench.suites.efcb.built_folder import AttackFamily, Leak
 from caretbench.suites.efcb.choices import LETTERS
-from caretbench.suites.efcb.floors import (
+from caretbench.suites.efcb.lexical_similarity import (
     Attack,
     AttackQuestion,
     choice_credit,

@@ -14,13 +14,14 @@ from caretbench.build.sources.repository import RepositoryFacts
 from caretbench.problem import ContextFile, NoSplice, Problem, Question, Row
 from caretbench.suites.efcb.build import masked_problems
 from caretbench.suites.efcb.build.build_folder import EfcbManifest
-from caretbench.suites.efcb.build.change_filters import FilterResult, filter_changes
 from caretbench.suites.efcb.build.changes import (
+    FilterResult,
     RejectedChange,
     change_provenance,
     change_query,
     cluster_id,
     common_labels,
+    filter_changes,
     render_patch,
     repository_templates,
 )

@@ -13,7 +13,7 @@ from caretbench.problem import Problem, Profile
 from caretbench.suites.efcb.baselines import BASELINES
 from caretbench.suites.efcb.choices import CHOICE_SET_LABEL
 from caretbench.suites.efcb.efcb_score import MAX_BLIND, MAX_JUDGED_SCORE
-from caretbench.suites.efcb.floors import MIN_QUESTIONS, best_floor, floor_credits
+from caretbench.suites.efcb.lexical_similarity import MIN_QUESTIONS, best_floor, floor_credits
 from caretbench.suites.efcb.problem_metadata import EASY_TASK, HARD_TASK, MASKED_TASK, TASK_TITLES
 from caretbench.suites.efcb.tables.score_basis import NO_VALUE, ModelRows, ResultRow, blind_values, format_mean
 from caretbench.suites.suite_types import FAILED_CONTROLS_MARK, Table

@@ -11,8 +11,8 @@ from caretbench.execution.execution_types import ExecutionRequest, Executor, Sta
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.progress import Progress
+from caretbench.suites.c3bench.build.build import build_variants
 from caretbench.suites.c3bench.build.problem_building import variant_problems
-from caretbench.suites.c3bench.build.variant_stage import build_variants
 from caretbench.suites.c3bench.build.variants.code_context import CodeContext, OtherImplementation, Variant
 from caretbench.suites.c3bench.build.variants.examination import Examination, examine
 from caretbench.suites.c3bench.build.variants.variant_trials import effect_in_text, watched_program

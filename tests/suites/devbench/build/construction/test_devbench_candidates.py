@@ -5,13 +5,13 @@ import pytest
 from caretbench.problem import PredicateCheck
 from caretbench.suites.devbench.build.construction.build_folder import InstanceRequest
 from caretbench.suites.devbench.build.construction.candidates import (
+    GeneratedInstance,
     examined_candidate,
     instance_candidate,
     measured_properties,
     parse_fault,
     scenario_checks,
 )
-from caretbench.suites.devbench.build.construction.generated_answer import GeneratedInstance
 from caretbench.suites.devbench.build.construction.generator_prompt import instance_request, read_template
 from caretbench.suites.devbench.build.construction.scenario_grid import scenario
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.suites.devbench.build.construction.generated_answer import GeneratedInstance, moved_instances
+from caretbench.suites.devbench.build.construction.candidates import GeneratedInstance, moved_instances
 from caretbench.suites.devbench.build.construction.scenario_grid import BOUNDARY_WORDS
 from caretbench.syntax.caret_boundary import CaretBoundary, caret_boundary
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.build.validation.public_copies import TwinIndex
+from caretbench.build.validation.duplicates import TwinIndex
 from caretbench.files import DataError
 from caretbench.suites.devbench.build.construction.instance_store import add_public_sets
 from caretbench.suites.devbench.build.construction.options import ConstructionOptions

@@ -6,11 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.suites.devbench.build.construction.generated_answer import (
-    GeneratedInstance,
-    UnusableAnswer,
-    read_answer,
-)
+from caretbench.suites.devbench.build.construction.candidates import GeneratedInstance, UnusableAnswer, read_answer
 from caretbench.suites.devbench.starter import split_program
 
 GOOD = {

@@ -18,8 +18,7 @@ from caretbench.suites.c3bench.build.variants.model_roles import CHECKER_ROLE, c
 from caretbench.suites.c3bench.build.variants.variant_trials import effect_in_text, reference_faults, trial_faults
 from caretbench.suites.c3bench.implementations.features import FeatureRule
 from caretbench.suites.c3bench.implementations.quality import DEFAULT_LIMITS, quality_reject
-from caretbench.syntax.faults import is_well_formed_text
-from caretbench.syntax.parser import PythonPositions, python_module
+from caretbench.syntax.parser import PythonPositions, is_well_formed_text, python_module
 
 MAX_VARIANT_CHARACTERS = 20_000
 

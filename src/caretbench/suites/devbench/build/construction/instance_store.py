@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from caretbench.build.validation.public_copies import TwinIndex
+from caretbench.build.validation.duplicates import TwinIndex
 from caretbench.build.validation.reviewed import problem_hash, reviewed_problems
 from caretbench.conventional.descriptions import HUMANEVAL_INFILLING, source_file
 from caretbench.errors import DataError
@@ -31,12 +31,13 @@ from caretbench.suites.devbench.build.construction.build_folder import (
     total_cost,
 )
 from caretbench.suites.devbench.build.construction.candidates import (
+    GeneratedInstance,
     InstanceCandidate,
     InstanceExamination,
     examined_candidate,
     measured_properties,
+    read_answer,
 )
-from caretbench.suites.devbench.build.construction.generated_answer import GeneratedInstance, read_answer
 from caretbench.suites.devbench.build.construction.tracks import Answers, Track, TrackList
 from caretbench.suites.devbench.build.instance_rules.instance_checks import PASSED
 from caretbench.suites.devbench.build.instance_rules.program_view import ProgramView

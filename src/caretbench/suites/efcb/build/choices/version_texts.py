@@ -19,7 +19,7 @@ from caretbench.errors import DataError, UsageError
 from caretbench.files import read_rows, sha256_json
 from caretbench.problem import Row
 from caretbench.suites.efcb.choices import LETTERS, parse_strictly, remove_reasoning
-from caretbench.suites.efcb.floors import tokenize
+from caretbench.suites.efcb.lexical_similarity import tokenize
 from caretbench.suites.efcb.problem_metadata import seeded_random
 
 WRITER_ROLE: Final = "writer"
