@@ -17,7 +17,6 @@ from caretbench.suites.c3bench.build.hidden_facts import hidden_fact
 from caretbench.suites.c3bench.build.implementation_contexts import LINE_SHARE
 from caretbench.suites.c3bench.scale.answer_checks import count_in_unit
 from caretbench.suites.c3bench.scale.node_spans import node_spans
-from caretbench.suites.c3bench.scale.python_statements import python_statements
 from caretbench.suites.c3bench.scale.scale_types import NODE_CLASSES, Level, LineUnit, ScaleSpecification
 from caretbench.suites.c3bench.scale.statements import (
     CodeStatement,
@@ -127,8 +126,7 @@ def proposed_middles(text: str, language: str, *, tested: bool = False) -> list[
     Bodies of ``tested`` code have no number of lines, as the paper words them.
     """
     parsed = ParsedFile.of("", text, "", language)
-    is_python = language_of_grammar(language).name == "python"
-    view = python_statements(text, 0, len(text)) if is_python else tree_statements(parsed)
+    view = tree_statements(parsed)
     if not view.parse_ok:
         return []
     return [*_blocks(view, language, tested=tested), *_line_runs(view, parsed), *_spans(view, parsed)]

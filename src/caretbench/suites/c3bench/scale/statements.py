@@ -17,7 +17,7 @@ from caretbench.errors import UsageError
 from caretbench.languages import language, language_of_grammar
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.languages.table_reader import LanguageTable, read_table
-from caretbench.syntax.parser import LINE_END, CharacterOffsets, encode, has_error, is_well_formed, parse
+from caretbench.syntax.parser import LINE_END, CharacterOffsets, encode, has_error, is_well_formed, parse, python_module
 
 
 class StatementTable(LanguageTable):
@@ -94,7 +94,7 @@ class StatementView(NamedTuple):
     """Returns the text between two positions outside of strings, without its comments."""
     ends_line: Callable[[int], bool]
     """Returns whether no bracket, string or statement is open at a position at a line's end."""
-    semicolon_ends_statement: bool = True
+    semicolon_ends_statement: bool
     """True if a semicolon after a statement belongs to it, without being in its span."""
 
     def roots(self, start: int, end: int) -> list[CodeStatement]:
@@ -155,8 +155,15 @@ class ParsedFile(NamedTuple):
 
 def tree_statements(parsed: ParsedFile, *, parse_required: bool = True) -> StatementView:
     """Return the statements that touch the answer; none where the file does not parse, but must."""
+    indented = language_of_grammar(parsed.language).indented
+    if indented:
+        # The grammar accepts wrong indentation and empty bodies: Python's own parser decides what parses.
+        parse_ok = python_module(parsed.text.removeprefix("\ufeff")) is not None
+    elif parse_required:
+        parse_ok = is_well_formed(parsed.tree, parsed.language)
+    else:
+        parse_ok = not has_error(parsed.tree)
     # A file that does not parse and must is not walked: 20,000 open brackets make a tree of that depth.
-    parse_ok = parse_required and is_well_formed(parsed.tree, parsed.language)
     collector = _Collector(parsed, CharacterOffsets(parsed.text))
     if parse_ok or not parse_required:
         collector.walk()
@@ -173,9 +180,7 @@ def tree_statements(parsed: ParsedFile, *, parse_required: bool = True) -> State
     def ends_line(position: int) -> bool:
         return _is_between_statements(parsed, len(encode(parsed.text[:position])))
 
-    if not parse_required:
-        parse_ok = not has_error(parsed.tree)
-    return StatementView(parsed.text, parse_ok, collector.found, without_comments, ends_line, False)
+    return StatementView(parsed.text, parse_ok, collector.found, without_comments, ends_line, indented)
 
 
 class _Place(NamedTuple):
@@ -211,7 +216,9 @@ class _Collector:
                 self.comments.append((start, start + len(text.rstrip("\r\n"))))
                 continue
             # Statements far from the answer decide nothing; a file of 4,000 characters has one statement of interest.
-            if node.end_byte < self.parsed.start or node.start_byte > self.parsed.end or node.type in table.opaque:
+            if _chain(node)[-1].end_byte < self.parsed.start or node.start_byte > self.parsed.end:
+                continue
+            if node.type in table.opaque:
                 continue
             if place.is_statement:
                 self.found.append(self._statement(node, place))
@@ -230,9 +237,10 @@ class _Collector:
         fields = (*table.bodies, "alternative") if table.kind(node.type) != "simple" else ()
         branches = {_field_id(node, name) for name in fields}
         parameter = _field_id(node, "parameter")
-        for child in node.children:
+        elifs = node_kinds().elifs
+        for child in _parts(node):
             usual = child.is_named and child.type not in table.not_statements and child.type not in table.comments
-            if node.type in table.lists:
+            if node.type in table.lists or child.type in elifs:
                 is_statement = usual
             elif child.type in table.lists or child.type in table.clauses:
                 is_statement = False
@@ -240,23 +248,64 @@ class _Collector:
                 is_statement = usual and child.id != parameter and child.type.endswith(("statement", "declaration"))
             else:
                 is_statement = usual and child.id in branches
-            branch = "alternative" if child.id == alternative else place.branch
+            is_other = child.id == alternative and child.type not in table.not_statements
+            branch = "alternative" if is_other or child.type in elifs else place.branch
             yield child, _Place(is_statement, place.parent, branch, node.start_byte)
 
     def _statement(self, node: tree_sitter.Node, place: _Place) -> CodeStatement:
-        at = self.characters
-        start, end, suite = at(node.start_byte), at(node.end_byte), at(place.suite)
-        inner = _wrapped(node, self.parsed.table)
-        kind = self.parsed.table.kind(inner.type)
-        if kind == "if" and (place.branch == "alternative" or place.branch in node_kinds().else_clauses):
+        at, table = self.characters, self.parsed.table
+        inner = _wrapped(node, table)
+        start, end, suite = at(node.start_byte), at(_end(_chain(node)[-1], table)), at(place.suite)
+        keyword = at(inner.start_byte) if node.type in node_kinds().decorated else start
+        elifs = node_kinds(self.parsed.language).elifs
+        is_other = not elifs and (place.branch == "alternative" or place.branch in node_kinds().else_clauses)
+        kind = table.kind(inner.type)
+        if (kind == "if" and is_other) or inner.type in elifs:
             kind = "elif"
-        body = _body(inner, self.parsed.table)
+        body = _body(inner, table)
         if kind == "simple" or body is None:
-            return CodeStatement(start, end, start, kind, place.parent, place.branch, suite=suite)
-        span = (at(body.start_byte), at(body.end_byte))
+            return CodeStatement(start, end, keyword, kind, place.parent, place.branch, suite=suite)
+        colon = next((one for one in inner.children if one.type == ":" and one.end_byte <= body.start_byte), body)
+        first = body.named_children[0] if body.named_children else body
+        # The first statement of the first case; a label is none.
+        held = _body(first, table) if first.type in table.not_statements and colon is not body else None
+        span = (at((held or body).start_byte), at(_end(body, table)))
+        header_end = span[0] if colon is body else at(colon.end_byte)
         return CodeStatement(
-            start, end, start, kind, place.parent, place.branch, _is_async(inner), span[0], span, suite
+            start, end, keyword, kind, place.parent, place.branch, _is_async(inner), header_end, span, suite
         )
+
+
+def _chain(node: tree_sitter.Node) -> list[tree_sitter.Node]:
+    """Return a node; of an ``elif`` also the clauses that follow it, which are its own, as in Python's parser."""
+    found, after = [node], node.next_named_sibling if node.type in node_kinds().elifs else None
+    clauses = node_kinds().elifs | node_kinds().else_clauses
+    while after is not None and after.type in clauses | node_kinds().comments:
+        if after.type in clauses:
+            found.append(after)
+        after = after.next_named_sibling
+    return found
+
+
+def _parts(node: tree_sitter.Node) -> list[tree_sitter.Node]:
+    """Return the children of a node: of an ``if`` up to its first ``elif``, and with the next clause of an ``elif``."""
+    elifs = node_kinds().elifs
+    if node.type in elifs:
+        return [*node.children, *_chain(node)[1:2]]
+    children = node.children
+    first = next((place for place, child in enumerate(children) if child.type in elifs), len(children))
+    return children[: first + 1]
+
+
+def _end(node: tree_sitter.Node, table: StatementTable) -> int:
+    """Return the end of a node, in languages without braces that of its last statement: comments follow it."""
+    compound = {*table.lists, *table.clauses, *table.not_statements, *table.wrappers}
+    while node.type in compound or table.kind(node.type) != "simple":
+        last = next((one for one in reversed(node.children) if one.type not in (*table.comments, ";")), None)
+        if last is None or not last.is_named:
+            break
+        node = last
+    return node.end_byte
 
 
 def _field_id(node: tree_sitter.Node, field: str) -> int:
@@ -290,13 +339,28 @@ def _is_between_statements(parsed: ParsedFile, position: int) -> bool:
     while True:
         inner = next((one for one in node.children if one.start_byte < position < one.end_byte), None)
         if inner is None:
-            return node.id == parsed.tree.root_node.id or node.type in parsed.table.lists
+            code = (one for one in reversed(node.children) if one.type not in parsed.table.comments)
+            before = next((one for one in code if one.end_byte <= position), None)
+            if before is not None and before.type in node_kinds().line_continuations:
+                return False
+            is_list = node.id == parsed.tree.root_node.id or node.type in parsed.table.lists
+            return is_list or (before is not None and _ends_line(before, parsed))
         if inner.type in parsed.table.comments:
             return (
                 inner.type not in node_kinds().block_comments
                 and b"\n" not in (inner.text or b"")[: position - inner.start_byte]
             )
         node = inner
+
+
+def _ends_line(node: tree_sitter.Node, parsed: ParsedFile) -> bool:
+    """Return whether a node is the colon of a header, a decorator or a block: each ends a whole line in Python."""
+    after, table = node.next_sibling, parsed.table
+    while after is not None and after.type in table.comments:
+        after = after.next_sibling
+    is_colon = node.type == ":" and after is not None and after.type in table.lists
+    ends = is_colon or node.type in {*node_kinds().attributes, *table.lists, *table.clauses}
+    return ends and language_of_grammar(parsed.language).indented
 
 
 def tokens_in(parsed: ParsedFile) -> Iterator[tree_sitter.Node]:

@@ -30,9 +30,8 @@ from caretbench.suites.c3bench.scale.answer_checks import (
     count_in_unit,
     with_count,
 )
-from caretbench.suites.c3bench.scale.python_statements import python_statements
 from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification, ScaleVerdict, SpecificationError
-from caretbench.suites.c3bench.scale.statements import ParsedFile, StatementView, statement_table, tree_statements
+from caretbench.suites.c3bench.scale.statements import ParsedFile, statement_table, tree_statements
 from caretbench.syntax.parser import LINE_END, LONG_TEXT, unparsed
 
 
@@ -84,31 +83,9 @@ def require_statements(language: str) -> None:
         raise SpecificationError(f"specification: language: {error}") from None
 
 
-class _File:
-    """Completed file, parsed when needed."""
-
-    def __init__(self, prefix: str, middle: str, suffix: str, language: str) -> None:
-        self.parts = (prefix, middle, suffix, language)
-
-    def parsed(self) -> ParsedFile:
-        return ParsedFile.of(*self.parts)
-
-    def statements(self, *, parse_required: bool) -> StatementView:
-        """Return the statements: in Python those of its own parser, or of the grammar where the file need not parse."""
-        prefix, middle, suffix, language = self.parts
-        if language_of_grammar(language).name != "python":
-            return tree_statements(self.parsed(), parse_required=parse_required)
-        view = python_statements(prefix + middle + suffix, len(prefix), len(prefix) + len(middle))
-        # tree-sitter accepts wrong indentation and empty bodies, so Python's own parser decides what parses; where a
-        # file need not parse, only the grammar has a tree.
-        if view.parse_ok or parse_required:
-            return view
-        return tree_statements(self.parsed(), parse_required=False)._replace(parse_ok=False)
-
-
 def _verify(prefix: str, middle: str, suffix: str, specification: ScaleSpecification) -> ScaleVerdict:
-    file = _File(prefix, middle, suffix, specification.language)
-    view = file.statements(parse_required=specification.parse_required)
+    parsed = ParsedFile.of(prefix, middle, suffix, specification.language)
+    view = tree_statements(parsed, parse_required=specification.parse_required)
     span = (len(prefix), len(prefix) + len(middle))
     if not middle.strip():
         return ScaleVerdict(ok=False, parse_ok=view.parse_ok, unfinished=True, reason="the answer is empty")
@@ -117,12 +94,12 @@ def _verify(prefix: str, middle: str, suffix: str, specification: ScaleSpecifica
     if specification.parse_required and not view.parse_ok:
         return ScaleVerdict(ok=False, parse_ok=False, reason="the completed file does not parse")
     if specification.kind == "block":
-        return with_count(check_block(view, span, specification), view, span, specification, file.parsed)
+        return with_count(check_block(view, span, specification), view, span, specification, lambda: parsed)
     if specification.kind == "lines":
-        return check_lines(view, span, specification, file.parsed)
+        return check_lines(view, span, specification, lambda: parsed)
     if specification.kind == "span_node":
-        return check_node(view, span, specification, file.parsed)
-    return check_rest_of_line(view, span, specification, file.parsed)
+        return check_node(view, span, specification, lambda: parsed)
+    return check_rest_of_line(view, span, specification, lambda: parsed)
 
 
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
