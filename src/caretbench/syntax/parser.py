@@ -377,14 +377,11 @@ def python_module(text: str) -> ast.Module | None:
 
 
 class PythonPositions:
-    """Conversion of lines and UTF-8 columns of Python's parser to positions of the text.
+    """Conversion of lines and UTF-8 columns of Python's parser to positions of the text."""
 
-    ``shift`` is the length of a byte order mark, which the parser does not get.
-    """
-
-    def __init__(self, text: str, shift: int = 0) -> None:
+    def __init__(self, text: str) -> None:
         self.text = text
-        self.starts = [shift, *(match.end() for match in LINE_END.finditer(text))]
+        self.starts = [0, *(match.end() for match in LINE_END.finditer(text))]
         self._ascii = text.isascii()
         self._line = -1
         self._columns: list[int] = []
@@ -401,10 +398,6 @@ class PythonPositions:
             widths = (len(character.encode("utf-8", "surrogatepass")) for character in self.text[start:end])
             self._line, self._columns = line, [0, *accumulate(widths)]
         return start + bisect.bisect_left(self._columns, column)
-
-    def line(self, position: int) -> int:
-        """Return the number of the line that contains a position, from 1."""
-        return bisect.bisect_right(self.starts, position)
 
 
 def _badly_laid_out(body: tree_sitter.Node) -> bool:

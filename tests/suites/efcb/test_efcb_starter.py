@@ -1,6 +1,5 @@
 """The starter set of efcb: a repository that is always the same, and a build that gives nothing away."""
 
-import ast
 import shutil
 import subprocess
 from collections import Counter
@@ -19,18 +18,8 @@ from caretbench.suites.efcb.build.choices.version_texts import VersionSet, _faul
 from caretbench.suites.efcb.build.options import EfcbOptions
 from caretbench.suites.efcb.build.problem_building import build_problems, task_and_tier
 from caretbench.suites.efcb.choices import query_text
-from caretbench.suites.efcb.starter_set import starter_history, starter_problems
+from caretbench.suites.efcb.starter_set import starter_problems
 from caretbench.suites.efcb.starter_set import starter_problems as starter
-from caretbench.suites.efcb.starter_set.starter_history import (
-    HistoryChange,
-    HistoryEdit,
-    HistoryState,
-    find_units,
-    read_history,
-    remove_unit,
-    remove_unused_imports,
-    replace_unit,
-)
 from caretbench.syntax.parser import has_error, parse
 
 HEAD = "4237547d7b44abb360e0c1177be919de1417776c"
@@ -46,11 +35,6 @@ FEWEST = {
     "reverse-qa": 100,
     "reverse-qa-hallu": 100,
 }
-
-
-@pytest.fixture(scope="module")
-def states() -> list[HistoryState]:
-    return read_history()
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +66,7 @@ def test_the_repository_is_always_the_same(tmp_path: Path, monkeypatch: pytest.M
     assert git is not None
     said = subprocess.run([git, "-C", str(folder), "status", "--short"], capture_output=True, check=True)
     assert said.stdout == b""
-    assert (folder / "wayfarer" / "roads.py").is_file()
+    assert not has_error(parse((folder / "wayfarer" / "roads.py").read_text(), "python"))
     with pytest.raises(DataError, match="no empty folder"):
         starter_problems.write_repository(folder)
 
@@ -100,88 +84,6 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert starter_problems.main([str(tmp_path / "shop")]) == 1
     monkeypatch.setenv("PATH", "")
     assert starter_problems.main([str(tmp_path / "other")]) == 1
-
-
-def test_every_state_parses(states: list[HistoryState]) -> None:
-    seen: set[tuple[str, str]] = set()
-    for state in states:
-        for path, text in state.tree.items():
-            if (path, text) in seen:
-                continue
-            seen.add((path, text))
-            if path.endswith(".py"):
-                ast.parse(text, path)
-            elif path.endswith(".java"):
-                assert not has_error(parse(text, "java")), (path, state.change)
-
-
-def test_a_third_of_the_changes_and_more_rewrite_lines(states: list[HistoryState]) -> None:
-    changes = [state.change for state in states if state.change]
-    assert len(changes) >= 120
-    rewriting = [
-        change for change in changes if change.was or change.words or any(edit.before for edit in change.edits)
-    ]
-    assert len(rewriting) > len(changes) / 3
-    assert {change.style for change in changes} == {"merge", "squash", "rebase"}
-
-
-def test_a_history_that_does_not_fit_is_named(states: list[HistoryState]) -> None:
-    tree = {"a.py": "x = 1\n"}
-    for change, said in [
-        (HistoryChange(title="t", edits=(HistoryEdit(path="a.py", after="y"),)), "0 times"),
-        (HistoryChange(title="t", was={"a.py f": "def f(): ..."}), "no f"),
-        (HistoryChange(title="t", new=("b.py",)), "no file b.py"),
-        (HistoryChange(title="t", words={"z": "y"}), "no z"),
-    ]:
-        with pytest.raises(DataError, match=said):
-            starter_history._before(tree, change)
-
-
-# --- units ------------------------------------------------------------------------------------------------------
-
-CODE = '''import math
-from a import (
-    b,
-    c,
-)
-
-X = 1
-
-
-class T:
-    """It."""
-
-    def m(self):
-        return b(X)
-
-    @property
-    def n(self):
-        return 2
-
-
-def f():
-    return math.pi
-'''
-
-
-def test_units_of_python() -> None:
-    assert [unit.name for unit in find_units("a.py", CODE)] == ["X", "T", "T.m", "T.n", "f"]
-    assert "\n\n\ndef f" in remove_unit("a.py", CODE, "T.n")
-    assert "class" not in remove_unit("a.py", remove_unit("a.py", CODE, "T.n"), "T.m")
-    assert replace_unit("a.py", CODE, "f", "def g(): ...\n").endswith("return 2\n\n\ndef g(): ...\n")
-    assert remove_unused_imports("a.py", CODE).startswith("import math\nfrom a import b\n\nX")
-    with pytest.raises(DataError, match="no q"):
-        remove_unit("a.py", CODE, "q")
-
-
-def test_units_of_java() -> None:
-    text = "import a.B;\n\nclass C {\n    int x;\n\n    /** It. */\n    void m() {}\n\n    void m(int y) {}\n}\n"
-    assert [unit.name for unit in find_units("C.java", text)] == ["x", "m", "m"]
-    assert remove_unit("C.java", text, "m") == "import a.B;\n\nclass C {\n    int x;\n}\n"
-    assert remove_unit("C.java", text, "x").startswith("import a.B;\n\nclass C {\n    /** It. */")
-    assert "import" not in remove_unused_imports("C.java", text)
-    with pytest.raises(DataError, match="2 units"):
-        replace_unit("C.java", text, "m", "")
 
 
 # --- the build --------------------------------------------------------------------------------------------------

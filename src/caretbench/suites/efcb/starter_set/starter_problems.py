@@ -1,27 +1,29 @@
-"""The starter set: problems of a generated repository that is the same on every machine.
+"""The starter set: problems of a repository that is the same on every machine.
 
-``python -m caretbench.suites.efcb.starter_set.starter_problems FOLDER`` writes the repository, to look at it or to
-build from it.
+``starter/history.fi.gz`` is its history, as ``git fast-export`` writes it: 250 commits of a shop that delivers, grown
+from the sample projects. ``python -m caretbench.suites.efcb.starter_set.starter_problems FOLDER`` writes the
+repository, to look at it or to build from it. To change it, change the written repository, and store what
+``git fast-export main | gzip -9n`` writes.
 """
 
 from __future__ import annotations
 
+import gzip
 import os
 import shutil
 import subprocess
 import sys
-import textwrap
 import tomllib
 from collections.abc import Iterator, Sequence
 from importlib import resources
 from itertools import product
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from caretbench.build.sources.git_mining import mine_git
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.errors import DataError, MachineError
-from caretbench.files import cache_folder, read_rows, sha256_text, write_rows
+from caretbench.files import cache_folder, read_rows, sha256_file, sha256_text, write_rows
 from caretbench.problem import Problem, Row
 from caretbench.suites.efcb.build.changes import render_patch
 from caretbench.suites.efcb.build.choices.gmcq_hard import HardQuestion, four_text_questions, hard_problems
@@ -29,43 +31,11 @@ from caretbench.suites.efcb.build.choices.version_texts import SetTexts
 from caretbench.suites.efcb.build.options import ChoiceOptions, EfcbOptions
 from caretbench.suites.efcb.build.problem_building import build_problems
 from caretbench.suites.efcb.problem_metadata import HARD_TASK, TASKS
-from caretbench.suites.efcb.starter_set.starter_history import (
-    FileTree,
-    HistoryChange,
-    HistoryState,
-    read_files,
-    read_history,
-)
 from caretbench.temporary import temporary_folder
 from caretbench.versions import versions
 
 STARTER_REPOSITORY_NAME: Final = "cornershop/cornershop"
 """Name of the repository in records."""
-
-_PEOPLE: Final = (
-    "Ida Marlow <ida@cornershop.example>",
-    "Tomas Reed <tomas@cornershop.example>",
-    "Wen Castell <wen@cornershop.example>",
-)
-_BEGIN: Final = 1_672_907_400  # January 2023
-_HOUR: Final = 3600
-_BETWEEN: Final = (29, 171, 8, 94, 222, 51, 133)
-"""Hours from one merge to the next, cyclic."""
-_NUMBERS: Final = (1, 2, 1, 1, 3, 2)
-"""Steps from one pull request's number to the next, cyclic: issues have numbers, too."""
-
-_WIDTH: Final = 72
-"""Line width of messages."""
-
-
-class StarterCommit(NamedTuple):
-    """One commit to write: ``parents`` are indices of earlier commits, ``tree`` contains all files."""
-
-    parents: tuple[int, ...]
-    author: str
-    unix_time: int
-    message: str
-    tree: FileTree
 
 
 def write_repository(target: Path, *, bare: bool = False) -> str:
@@ -80,69 +50,11 @@ def write_repository(target: Path, *, bare: bool = False) -> str:
     target.mkdir(parents=True, exist_ok=True)
     # Templates of the machine's git would add hooks and settings to the folder.
     _git(target, "init", "--quiet", "--initial-branch=main", "--template=", *(["--bare"] if bare else []))
-    # One process for the whole history; `git commit` would take several for each of its commits.
-    _git(target, "fast-import", "--quiet", stdin=b"".join(_stream(make_commits(read_history()))))
+    history = (resources.files("caretbench.suites.efcb") / "starter/history.fi.gz").read_bytes()
+    _git(target, "fast-import", "--quiet", stdin=gzip.decompress(history))
     if not bare:
         _git(target, "reset", "--quiet", "--hard")
     return _git(target, "rev-parse", "HEAD").strip()
-
-
-def make_commits(states: list[HistoryState]) -> list[StarterCommit]:
-    """Return the commits, parents before children; the last one is the head."""
-    made: list[StarterCommit] = []
-    numbers: dict[str, int] = {}
-    head, unix_time, request = -1, _BEGIN, 0
-    for place, (change, tree) in enumerate(states):
-        unix_time += _BETWEEN[place % len(_BETWEEN)] * _HOUR + 61 * place % _HOUR
-        if change is None:
-            made.append(StarterCommit((), _PEOPLE[0], unix_time, "A shop that delivers\n", tree))
-            head = 0
-            continue
-        request += _NUMBERS[place % len(_NUMBERS)]
-        numbers[change.key or change.title] = request
-        author = change.author or _PEOPLE[place * place % len(_PEOPLE)]
-        text = _message(change, place, request, numbers)
-        if change.style == "merge":
-            made.append(StarterCommit((head,), author, unix_time - 5 * _HOUR, f"{change.title}\n", tree))
-            made.append(StarterCommit((head, len(made) - 1), _PEOPLE[place % len(_PEOPLE)], unix_time, text, tree))
-        else:
-            made.append(StarterCommit((head,), author, unix_time, text, tree))
-        head = len(made) - 1
-    return made
-
-
-def _message(change: HistoryChange, place: int, request: int, numbers: dict[str, int]) -> str:
-    description = "\n\n".join(map(_wrapped, change.description.strip().split("\n\n")))
-    for key, number in numbers.items():
-        description = description.replace(f"{{{key}}}", f"#{number}")
-    if change.style == "merge":
-        branch = "-".join(change.title.lower().replace("`", "").replace("/", " ").split()[:4])
-        return f"Merge pull request #{request} from cornershop/{branch}\n\n{change.title}\n\n{description}\n"
-    numbered = f" (#{request})" if change.style == "squash" else ""
-    trailer = f"\n\nReviewed-by: {_PEOPLE[(place + 1) % len(_PEOPLE)]}" if place % 3 == 0 else ""
-    return f"{change.title}{numbered}\n\n{description}{trailer}\n"
-
-
-def _wrapped(paragraph: str) -> str:
-    return paragraph if paragraph.startswith("- ") else textwrap.fill(paragraph, _WIDTH, break_long_words=False)
-
-
-def _stream(made: list[StarterCommit]) -> Iterator[bytes]:
-    """Yield the commits in the format of ``git fast-import``."""
-    for number, commit in enumerate(made):
-        message = commit.message.encode()
-        yield f"commit refs/heads/main\nmark :{number + 1}\n".encode()
-        yield f"author {commit.author} {commit.unix_time} +0000\n".encode()
-        yield f"committer {commit.author} {commit.unix_time} +0000\n".encode()
-        yield b"data %d\n%s\n" % (len(message), message)
-        for kind, parent in zip(("from", "merge"), commit.parents, strict=False):
-            yield f"{kind} :{parent + 1}\n".encode()
-        # Each commit states all of its files, so that a renamed file leaves no copy.
-        yield b"deleteall\n"
-        for path, text in sorted(commit.tree.items()):
-            data = text.encode()
-            yield b"M 100644 inline %s\ndata %d\n%s\n" % (path.encode(), len(data), data)
-    yield b"done\n"
 
 
 def _git(folder: Path, *arguments: str, stdin: bytes = b"") -> str:
@@ -178,7 +90,7 @@ def main(arguments: list[str]) -> int:
 
 _DIGITS: Final = 12
 # The problems depend on the history, and on the code that mines and builds.
-_MADE_OF: Final = ("samples", "suites/efcb", "build/sources", "syntax")
+_MADE_OF: Final = ("suites/efcb", "build/sources", "syntax")
 
 
 def load_starter_problems() -> list[Problem]:
@@ -262,10 +174,10 @@ def mine_starter(folder: Path) -> list[PullRequest]:
 
 
 def _digits() -> str:
-    package = resources.files("caretbench")
-    parts = [
-        text for folder in _MADE_OF for path, text in read_files(package / folder).items() for text in (path, text)
-    ]
+    package = Path(str(resources.files("caretbench")))
+    files = [path for folder in _MADE_OF for path in sorted((package / folder).rglob("*")) if path.is_file()]
+    # Compiled files differ by interpreter.
+    parts = [sha256_file(path) for path in files if path.parent.name != "__pycache__"]
     return sha256_text(*versions().values(), *parts)[:_DIGITS]
 
 
