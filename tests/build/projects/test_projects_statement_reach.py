@@ -9,7 +9,6 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from caretbench.syntax.faults import is_well_formed
 
 from caretbench.build.projects.reach.instrumentation import EXECUTION_LOG, instrument
 from caretbench.build.projects.reach.measurement import measure_reach
@@ -19,7 +18,7 @@ from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceRunner
 from caretbench.projects.language_tables import instrumentation_table
-from caretbench.syntax.parser import parse
+from caretbench.syntax.parser import is_well_formed, parse
 from caretbench.syntax.source import SourceFile
 
 PYTHON = '''\
