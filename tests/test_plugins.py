@@ -322,5 +322,5 @@ def test_unknown_names_say_what_is_known() -> None:
 
 
 def test_our_own_objects_can_be_named_by_place() -> None:
-    prompt = strategy("caretbench.prompts.caret_strategies:ChatStrategy").render(CARET, EVERYTHING)
+    prompt = strategy("caretbench.prompts.registry:ChatStrategy").render(CARET, EVERYTHING)
     assert isinstance(prompt, ChatPrompt)

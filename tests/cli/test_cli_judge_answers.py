@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from caretbench import cli
 from caretbench.problem import Completion, Problem, Profile, Score
+from caretbench.reports.judged.carets import judged_values
 from caretbench.reports.judged.judged_answers import JudgedAnswers
-from caretbench.reports.judged.value_table import judged_values
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
 from tests.support.command_run import in_this_process as caretbench
 from tests.support.model_server import Behaviour, ModelServer, Recorded, answer, silence

@@ -179,7 +179,7 @@ def test_what_cannot_be_asked_or_did_not_come_lowers_the_coverage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One is unpromptable, one meets an error of the provider, one is an answer."""
-    from caretbench.prompts.caret_strategies import FillStrategy
+    from caretbench.prompts.registry import FillStrategy
     from caretbench.prompts.strategy import UnpromptableError
 
     render = FillStrategy.render

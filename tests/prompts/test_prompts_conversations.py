@@ -15,12 +15,7 @@ from caretbench.extraction import policy
 from caretbench.languages import language, languages
 from caretbench.problem import Caret, ContextFile, InlineSplice
 from caretbench.prompts import strategy
-from caretbench.prompts.caret_strategies import (
-    PAPER_MARKER,
-    ChatStrategy,
-    DevBenchPaperStrategy,
-    NaturalLanguageStrategy,
-)
+from caretbench.prompts.registry import PAPER_MARKER, ChatStrategy, DevBenchPaperStrategy, NaturalLanguageStrategy
 from caretbench.prompts.strategy import PromptBudget, UnpromptableError
 from caretbench.prompts.templating import (
     caret_marker,

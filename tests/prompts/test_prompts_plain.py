@@ -6,7 +6,7 @@ import pytest
 
 from caretbench.models import FillPrompt, TextPrompt
 from caretbench.problem import Caret, ContextFile
-from caretbench.prompts.caret_strategies import FillStrategy, LeftToRightStrategy
+from caretbench.prompts.registry import FillStrategy, LeftToRightStrategy
 from caretbench.prompts.strategy import PromptBudget, UnpromptableError
 from tests.support.prompt_samples import EVERYTHING
 

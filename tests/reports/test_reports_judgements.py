@@ -16,11 +16,10 @@ from caretbench.judging.answers import answer_key, inserted_texts
 from caretbench.judging.controls import caret_controls
 from caretbench.problem import Judgement
 from caretbench.reports.frame import LoadedRun
-from caretbench.reports.judged.carets import run_caret_scores
+from caretbench.reports.judged.carets import judged_caret_values, run_caret_scores
 from caretbench.reports.judged.decisions import decision_failures
 from caretbench.reports.judged.score_tables import caret_score_tables
 from caretbench.reports.judged.scores import NOT_VALIDATED, CaretScores
-from caretbench.reports.judged.value_table import judged_caret_values
 from caretbench.reports.output.page import render_html
 from caretbench.reports.output.text_output import plain_lines, summary_tables, to_csv, to_json, to_markdown
 from caretbench.reports.run_summary import summarise

@@ -14,7 +14,7 @@ from caretbench.errors import MachineError
 from caretbench.files import sha256_json
 from caretbench.models import ChatPrompt, FillPrompt, Message, ModelRequest, Sampling, TextPrompt
 from caretbench.problem import Caret, Completion, ContextFile, MissingSample, Problem, Usage
-from caretbench.prompts.caret_strategies import LeftToRightStrategy
+from caretbench.prompts.registry import LeftToRightStrategy
 from caretbench.runs.generate import GenerationStage, ModelUnderTest, prompt_text, stored_cost
 from caretbench.runs.plans.prices import CostBudget, Price
 from caretbench.runs.request_stage import MAX_FAILED_REQUESTS, StageCounts

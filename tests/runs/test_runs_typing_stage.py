@@ -11,7 +11,7 @@ from caretbench.errors import UsageError
 from caretbench.metrics.typing_sessions import Trigger, TypedText, replay
 from caretbench.models import FillPrompt, ModelRequest, TextPrompt
 from caretbench.problem import Problem
-from caretbench.prompts.caret_strategies import FillStrategy, LeftToRightStrategy
+from caretbench.prompts.registry import FillStrategy, LeftToRightStrategy
 from caretbench.runs.generate import GenerationStage, ModelUnderTest, stored_cost
 from caretbench.runs.plans.config import RunConfig
 from caretbench.runs.plans.plan import ResolvedRun

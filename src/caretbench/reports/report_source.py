@@ -24,10 +24,9 @@ from caretbench.reports.estimates import (
 )
 from caretbench.reports.frame import GROUP, LoadedRun, baselines_in, metric_columns
 from caretbench.reports.judged.answers import run_judged_answers
-from caretbench.reports.judged.carets import run_caret_scores
+from caretbench.reports.judged.carets import KEY, judged_caret_values, judged_values, run_caret_scores
 from caretbench.reports.judged.judged_answers import JudgedAnswers
 from caretbench.reports.judged.scores import CaretScores
-from caretbench.reports.judged.value_table import KEY, judged_caret_values, judged_values
 from caretbench.reports.results.answer_counts import Recording, recordings, refusals
 from caretbench.reports.results.paper_intervals import (
     PaperTableLayout,

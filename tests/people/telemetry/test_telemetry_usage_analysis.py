@@ -14,7 +14,7 @@ from caretbench.people.telemetry.event_files import analyse_events
 from caretbench.people.telemetry.event_table import EventTable, number_class
 from caretbench.people.telemetry.events import CompletionEvent
 from caretbench.people.telemetry.usage_analysis import ScenarioRow, UsageAnalysis, UserRate, UserRates, analyse_usage
-from caretbench.suites.devbench.build.construction.options import ConstructionOptions
+from caretbench.suites.devbench.build.construction.build_folder import ConstructionOptions
 from caretbench.suites.devbench.build.construction.scenario_grid import instances_per_cell
 from caretbench.suites.usage_weights import read_weights
 from tests.support.made_events import FEATURES, made_event

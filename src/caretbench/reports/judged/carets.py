@@ -3,7 +3,8 @@
 The score of an instance is the mean over samples, graders and repeats (:mod:`caretbench.judging.aggregation`). Other
 numbers are means over instances, with a seeded bootstrap over the same instances. The overall score of the released
 judge is computed as in its code: the unweighted mean over the means of its files (one for each language and category),
-with the percentile bootstrap over all instances.
+with the percentile bootstrap over all instances. Judged values of completions are a table, too, to be joined with
+scores.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ from caretbench.judging.aggregation import (
 )
 from caretbench.judging.answers import JudgedText, inserted_texts
 from caretbench.judging.controls import default_controls
-from caretbench.judging.criteria import AnswerForm, instructed_problems
+from caretbench.judging.criteria import AnswerForm, criteria_for, instructed_problems
 from caretbench.metrics.intervals import RESAMPLES
 from caretbench.problem import Caret, CompletionKey, Judgement, Problem
 from caretbench.profiles import PROFILES, profile_named
 from caretbench.reports.frame import LoadedRun, baselines_in, missing_judgement_counts, model_titles
-from caretbench.reports.judged.decisions import KnownDecisions, grader_decisions, people_decisions
+from caretbench.reports.judged.decisions import KnownDecisions, grader_decisions, people_decisions, refusal_lines
 from caretbench.reports.judged.instance_means import Instances, MissingCounts, grader_human_agreement, grader_numbers
-from caretbench.reports.judged.judged_answers import ALL_GRADERS
+from caretbench.reports.judged.judged_answers import ALL_GRADERS, JudgedAnswers
 from caretbench.reports.judged.scores import (
     CaretScoreColumn,
     CaretScores,
@@ -46,7 +47,7 @@ from caretbench.reports.judged.scores import (
     GraderPair,
     JudgedCell,
 )
-from caretbench.reports.judged.trust import Acceptance, rejection_line
+from caretbench.reports.judged.trust import Acceptance, rejection_line, withheld_by_criterion
 from caretbench.reports.results.run_settings import model_order, variant_titles
 from caretbench.runs.judging.ratings import HumanRating, ratings_of_criterion, read_ratings
 from caretbench.runs.run_folder import RunFolder
@@ -316,3 +317,72 @@ class _CriterionScores:
             for key, texts in self.graders.items()
         }
         return grader_human_agreement(ratings, totals)
+
+
+KEY = ("problem_id", "model", "parameters", "sample")
+
+_SCHEMA = {
+    "problem_id": pl.String,
+    "model": pl.String,
+    "parameters": pl.String,
+    "sample": pl.Int64,
+    "judged": pl.Float64,
+    "says_nothing": pl.Boolean,
+    "claim_rate": pl.Float64,
+    "withheld": pl.String,
+}
+
+
+def judged_values(answers: JudgedAnswers) -> pl.DataFrame:
+    """Return one row for every answer to a question that was judged by a criterion of its problem.
+
+    ``judged`` is the mean of all graders on the criterion's scale (for hallucinations 0 to 1, 1 is bad), or null.
+    Answers without statements have the value 1 for hallucinations; ``says_nothing`` marks them. ``withheld`` is the
+    reason for which scores must not include ``judged``, null if the graders passed their controls.
+    """
+    return pl.DataFrame(list(_lines(answers)), schema=_SCHEMA)
+
+
+def judged_caret_values(run: LoadedRun, carets: Sequence[CaretScores]) -> pl.DataFrame:
+    """Return one row for every judged text at a caret, as :func:`judged_values` does; decisions are the share of yes.
+
+    ``carets`` are the run's scores at carets, which tell whether graders of decisions passed their controls.
+    """
+    return pl.DataFrame(list(_caret_lines(run, carets)), schema=_SCHEMA)
+
+
+def _lines(answers: JudgedAnswers) -> Iterator[dict[str, Any]]:
+    own = {
+        identity: {entry.key for entry in criteria_for(problem, answers.profile)}
+        for identity, problem in answers.problems.items()
+    }
+    refused = withheld_by_criterion(answers)
+    for row in answers.rows():
+        if row.criterion in own[row.problem_id]:
+            yield {
+                "problem_id": row.problem_id, "model": row.model, "parameters": row.parameters,
+                "sample": row.sample, "judged": row.value, "says_nothing": row.says_nothing,
+                "claim_rate": row.claim_rate, "withheld": refused.get(row.criterion),
+            }  # fmt: skip
+
+
+def _caret_lines(run: LoadedRun, carets: Sequence[CaretScores]) -> Iterator[dict[str, Any]]:
+    problems = {problem.id: problem for problem in run.problems}
+    for scores in carets:
+        profile = profile_named(scores.profile)
+        own = {
+            identity: problem
+            for identity, problem in problems.items()
+            if isinstance(problem.shown, Caret)
+            and any(entry.key == scores.criterion for entry in criteria_for(problem, profile))
+        }
+        graders = scores_by_grader((row for row in run.judgements if row.problem_id in own), scores.criterion)
+        texts = mean_over_graders(list(graders.values())) if graders else {}
+        refused = "; ".join(refusal_lines([scores], ("failed", "too_few", "unknown")))
+        for completion, _, answer in run.inserted if texts else ():
+            if found := texts.get((completion.problem_id, answer)):
+                yield {
+                    "problem_id": completion.problem_id, "model": completion.model,
+                    "parameters": completion.parameters, "sample": completion.sample, "judged": found.total,
+                    "says_nothing": False, "claim_rate": None, "withheld": refused or None,
+                }  # fmt: skip

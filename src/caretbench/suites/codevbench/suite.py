@@ -22,7 +22,7 @@ from caretbench.suites.base import Suite
 from caretbench.suites.codevbench.measures import CodevBenchProfile, measured, request_under
 from caretbench.suites.codevbench.scenario_names import RAG
 from caretbench.suites.codevbench.similar_functions import similar_functions
-from caretbench.suites.codevbench.tables.printed_numbers import printed_tables
+from caretbench.suites.codevbench.tables.rate_tables import printed_tables
 from caretbench.suites.codevbench.tables.result_charts import result_charts
 from caretbench.suites.codevbench.tables.result_tables import result_tables
 from caretbench.suites.sample_projects import sample_projects

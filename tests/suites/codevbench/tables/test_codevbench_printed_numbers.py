@@ -9,7 +9,7 @@ import pytest
 
 from caretbench.files import published_rows
 from caretbench.suites.codevbench.scenario_names import CLASSES, SCENARIOS
-from caretbench.suites.codevbench.tables.printed_numbers import usage_shares
+from caretbench.suites.codevbench.tables.rate_tables import usage_shares
 
 PUBLISHED = list(published_rows("codevbench"))
 _ALL, _DIGIT, _SLACK = "all", 0.01, 1e-9

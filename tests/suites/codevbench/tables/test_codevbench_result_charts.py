@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from caretbench.suites.codevbench.tables.printed_numbers import printed_tables
+from caretbench.suites.codevbench.tables.rate_tables import printed_tables
 from caretbench.suites.codevbench.tables.result_charts import distributions, result_charts
 from tests.support.codev_problems import codev_frame, codev_problem, codev_row
 

@@ -1,28 +1,267 @@
-"""Pass@1 by scenario and class of blocks (Tables 3 to 7, in form), and edit similarity next to it."""
+"""Results of one model (means by problem, plain and weighted), and pass@1 by scenario and class of blocks.
+
+Tables 3 to 7 in form, with edit similarity next to them, and as the paper prints them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from caretbench.files import published_rows
 from caretbench.metrics.correlation import Correlation, pearson, spearman
-from caretbench.problem import Profile
+from caretbench.metrics.intervals import Interval, mean_interval
+from caretbench.metrics.weighted import weighted_mean
+from caretbench.problem import Problem, Profile
 from caretbench.profiles import profile_named
+from caretbench.suites.baselines import BASELINES
+from caretbench.suites.codevbench.measures import ANSWER_LINES, EMPTY_ANSWER, SIMILARITY
 from caretbench.suites.codevbench.measures import answer_lines as count_lines
-from caretbench.suites.codevbench.scenario_names import CLASSES, OTHER, OTHER_BLOCKS, SCENARIOS, label
-from caretbench.suites.codevbench.tables.printed_numbers import WEIGHTING_NOTE, WEIGHTINGS
-from caretbench.suites.codevbench.tables.result_rows import (
-    NO_VALUE,
-    ModelScores,
-    RateEstimate,
-    ScoredRun,
-    answer_lines,
-    few_source_notes,
-    passed,
-    percent,
-    similarity,
-)
+from caretbench.suites.codevbench.scenario_names import CLASSES, OTHER, OTHER_BLOCKS, SCENARIOS, USAGE_GROUPS, label
 from caretbench.suites.suite_types import Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ScoreRow = Mapping[str, Any]
+"""One completion under one policy and profile."""
+Value = Callable[[ScoreRow], float | None]
+
+NO_VALUE: Final = "–"
+"""Text of a number that is not known."""
+
+
+def column(name: str) -> Value:
+    """Return the function that reads a column of a row; None without a number."""
+
+    def read(row: ScoreRow) -> float | None:
+        value = row.get(name)
+        return None if value is None else float(value)
+
+    return read
+
+
+passed: Final = column("passed")
+similarity: Final = column(SIMILARITY)
+answer_lines: Final = column(ANSWER_LINES)
+empty_answer: Final = column(EMPTY_ANSWER)
+
+
+class RateEstimate(NamedTuple):
+    """Mean over problems with its interval."""
+
+    value: float
+    interval: Interval
+    problems: int
+
+    @property
+    def percent(self) -> str:
+        """Percentage with its interval as a note."""
+        low, high = self.interval.low, self.interval.high
+        note = f"\n{100 * low:.1f} to {100 * high:.1f}" if math.isfinite(low) and low < high else ""
+        return f"{100 * self.value:.1f}{note}"
+
+
+class ProblemMeans(NamedTuple):
+    """Values by problem, each the mean over its samples."""
+
+    problems: tuple[Problem, ...]
+    values: tuple[float, ...]
+    seed: int
+
+    def mean(self) -> RateEstimate | None:
+        """Return the mean over problems; None without any."""
+        if not self.values:
+            return None
+        interval = mean_interval(self.values, seed=self.seed, **self._labels())
+        return RateEstimate(sum(self.values) / len(self.values), interval, len(self.values))
+
+    def weighted(self, group: Callable[[Problem], str | None], weights: Mapping[str, float]) -> RateEstimate | None:
+        """Return the weighted mean over groups of problems; None if none is in a group with a weight."""
+        groups = [group(problem) for problem in self.problems]
+        found = weighted_mean(self.values, groups, weights, seed=self.seed, **self._labels())
+        return None if found is None else RateEstimate(found.value, found.interval, found.problems)
+
+    def _labels(self) -> dict[str, Any]:
+        return {
+            "clusters": [problem.cluster for problem in self.problems],
+            "overlap_groups": [problem.overlap_group for problem in self.problems],
+        }
+
+
+class ModelScores(NamedTuple):
+    """Rows of one model under one policy and profile."""
+
+    title: str
+    model: str
+    rows: tuple[ScoreRow, ...]
+    problems: Mapping[str, Problem]
+    seed: int
+
+    @property
+    def is_baseline(self) -> bool:
+        """True for the answers of a baseline, which no model gave."""
+        return self.model in BASELINES
+
+    def select(self, **labels: str) -> ModelScores:
+        """Return the rows about problems with these labels."""
+        kept = (
+            row
+            for row in self.rows
+            if all(label(self.problems[row["problem_id"]], name) == value for name, value in labels.items())
+        )
+        return self._replace(rows=tuple(kept))
+
+    def of_paper(self) -> ModelScores:
+        """Return the rows about the paper's classes of blocks."""
+        kept = (row for row in self.rows if label(self.problems[row["problem_id"]], "block_class") in CLASSES)
+        return self._replace(rows=tuple(kept))
+
+    def means(self, value: Value) -> ProblemMeans:
+        """Return the means of a value by problem, in order of their ids; rows without a number do not count."""
+        by_problem: dict[str, list[float]] = defaultdict(list)
+        for row in self.rows:
+            number = value(row)
+            if number is not None and math.isfinite(number):
+                by_problem[row["problem_id"]].append(number)
+        names = sorted(by_problem)
+        values = tuple(sum(by_problem[name]) / len(by_problem[name]) for name in names)
+        return ProblemMeans(tuple(self.problems[name] for name in names), values, self.seed)
+
+    def mean(self, value: Value) -> RateEstimate | None:
+        """Return the mean of a value over problems; None without any."""
+        return self.means(value).mean()
+
+
+class ScoredRun(NamedTuple):
+    """Results of all models under one policy and profile."""
+
+    profile: str
+    policy: str
+    models: tuple[ModelScores, ...]
+
+    @property
+    def suffix(self) -> str:
+        """End of the names of its tables."""
+        return f"{self.profile}-{self.policy}"
+
+    @property
+    def about(self) -> str:
+        """Profile and policy, for titles."""
+        return f"{self.profile} profile, policy {self.policy}"
+
+
+def percent(estimate: RateEstimate | None) -> str:
+    """Return an estimate as text; :data:`NO_VALUE` without one."""
+    return NO_VALUE if estimate is None else estimate.percent
+
+
+def few_source_notes(estimates: Sequence[RateEstimate | None]) -> tuple[str, ...]:
+    """Return the warnings of intervals, each once."""
+    warnings = dict.fromkeys(one.interval.warning for one in estimates if one is not None)
+    return tuple(f"Intervals: {warning}." for warning in warnings if warning and "cluster" in warning)[:1]
+
+
+def scored_runs(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> Iterator[ScoredRun]:
+    """Yield the results by profile and policy; rows about problems that are not there do not count."""
+    groups: dict[tuple[str, str, str, str], list[ScoreRow]] = {}
+    for row in results.iter_rows(named=True):
+        if row["problem_id"] in problems:
+            title = row.get("model_title") or row["model"]
+            groups.setdefault((row["profile"], row["policy"], title, row["model"]), []).append(row)
+    ordered = sorted(groups, key=lambda key: key[:2])
+    for (profile, policy), keys in groupby(ordered, key=lambda key: key[:2]):
+        models = tuple(
+            ModelScores(title, model, tuple(groups[profile, policy, title, model]), problems, seed)
+            for _, _, title, model in keys
+        )
+        yield ScoredRun(profile, policy, models)
+
+
+@cache
+def _printed_rows() -> tuple[Mapping[str, str], ...]:
+    return tuple(published_rows("codevbench"))
+
+
+def _subset(row: Mapping[str, str]) -> dict[str, str]:
+    return dict(part.split("=", 1) for part in row["subset"].split(";"))
+
+
+_OTHER_PROBLEMS: Final = (
+    "Printed: the paper's problems of ten Python repositories, which are not public. A run has other problems, so that "
+    "its rates are no comparison of models."
+)
+
+
+def printed_tables() -> tuple[Table, ...]:
+    """Return Tables 3 to 7 and the correlations, as printed."""
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for row in _printed_rows():
+        parts = _subset(row)
+        if "scenario" in parts and row["table"] != "table_2":
+            scenario, block = [*SCENARIOS.values()][int(parts["scenario"]) - 1], parts.get("block", "all")
+            # A table of one scenario has its classes as columns, with the average as the last one.
+            by_class = row["table"] not in ("table_3", "appendix_c")
+            head = CLASSES.get(block, "Average") if by_class else scenario
+            title = f"{row['table'].replace('_', ' ').capitalize()} as printed" + (
+                f" (scenario {scenario})" if by_class else ""
+            )
+            found.setdefault(title, {}).setdefault(row["model"] or "Pearson's r", {})[head] = row["value"]
+    return tuple(
+        Table(f"codevbench-printed-{place}", title, ("Model", *next(iter(rows.values()))),
+              tuple((model, *cells.values()) for model, cells in rows.items()), (_OTHER_PROBLEMS,))
+        for place, (title, rows) in enumerate(found.items(), 3)
+    )  # fmt: skip
+
+
+@cache
+def usage_shares(subject: str) -> Mapping[str, float]:
+    """Return the printed shares of usage in percent: of kinds of ``block``, of ``lines``, or of text ``typed``."""
+    found = {}
+    for row in _printed_rows():
+        if row["metric"] == "usage_share" and subject in (part := _subset(row)):
+            found[part[subject]] = float(row["value"])
+    return found
+
+
+class Weighting(NamedTuple):
+    """Weighting of problems: title, group of a problem, and weights of the groups that a set of problems has."""
+
+    title: str
+    group: Callable[[Problem], str | None]
+    weights: Callable[[ProblemMeans], Mapping[str, float]]
+
+    def mean(self, means: ProblemMeans) -> RateEstimate | None:
+        """Return the weighted mean; None if no problem has a weight."""
+        return means.weighted(self.group, self.weights(means))
+
+
+def usage_group(problem: Problem) -> str | None:
+    """Return the group of a problem in the paper's usage data; None if it has no printed share."""
+    return USAGE_GROUPS.get(label(problem, "block"))
+
+
+def _kind(problem: Problem) -> str | None:
+    return label(problem, "block") or None
+
+
+USAGE: Final = Weighting("usage", usage_group, lambda _means: usage_shares("block"))
+MACRO: Final = Weighting(
+    "macro", _kind, lambda means: {kind: 1.0 for kind in map(_kind, means.problems) if kind is not None}
+)
+WEIGHTINGS: Final = (USAGE, MACRO)
+
+WEIGHTING_NOTE: Final = (
+    "Average: all problems of the classes in the paper alike, as printed. usage: kinds of blocks by their shares of "
+    "the printed usage data (statements, control logic, functions, comments; argument lists and parts of lines have no "
+    "printed share and do not count). macro: each kind of block alike. Kinds without problems are omitted."
+)
+"""Explanation of the weightings below tables."""
+
 
 SCENARIO_TABLE: Final = "codevbench-scenarios-"
 """Beginning of the name of the table by scenario."""

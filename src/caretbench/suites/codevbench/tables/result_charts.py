@@ -9,9 +9,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from caretbench.problem import Problem
 from caretbench.profiles import profile_named
 from caretbench.suites.codevbench.scenario_names import OTHER, SCENARIOS
-from caretbench.suites.codevbench.tables.printed_numbers import usage_group, usage_shares
-from caretbench.suites.codevbench.tables.rate_tables import reference_lines, scenario_points
-from caretbench.suites.codevbench.tables.result_rows import ScoredRun, answer_lines, scored_runs
+from caretbench.suites.codevbench.tables.rate_tables import (
+    ScoredRun,
+    answer_lines,
+    reference_lines,
+    scenario_points,
+    scored_runs,
+    usage_group,
+    usage_shares,
+)
 from caretbench.suites.suite_types import SuiteChart
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from caretbench.suites.codevbench.scenario_names import (
     SUFFIX_CUTS,
     label,
 )
-from caretbench.suites.codevbench.tables.rate_tables import rate_tables, similarity_tables
-from caretbench.suites.codevbench.tables.result_rows import (
+from caretbench.suites.codevbench.tables.rate_tables import (
     NO_VALUE,
     ModelScores,
     RateEstimate,
@@ -33,7 +32,9 @@ from caretbench.suites.codevbench.tables.result_rows import (
     few_source_notes,
     passed,
     percent,
+    rate_tables,
     scored_runs,
+    similarity_tables,
 )
 from caretbench.suites.suite_types import Table
 from caretbench.text_tables import p_text

@@ -8,8 +8,8 @@ import pytest
 
 from caretbench.build.validation.duplicates import TwinIndex
 from caretbench.files import DataError
+from caretbench.suites.devbench.build.construction.build_folder import ConstructionOptions
 from caretbench.suites.devbench.build.construction.instance_store import add_public_sets
-from caretbench.suites.devbench.build.construction.options import ConstructionOptions
 from caretbench.suites.devbench.build.construction.scenario_grid import instances_per_cell, weights_notes
 
 WEIGHTS = """

@@ -17,9 +17,8 @@ from caretbench.build.build_models import ANSWERS_FILE, AnswersMissingError, Bui
 from caretbench.files import DataError
 from caretbench.problem import Problem
 from caretbench.progress import Progress
-from caretbench.suites.devbench.build.construction.build_folder import LONGEST_DIAGNOSIS, BuildFolder
+from caretbench.suites.devbench.build.construction.build_folder import LONGEST_DIAGNOSIS, OPTIONS, BuildFolder
 from caretbench.suites.devbench.build.construction.construction_build import build_instances
-from caretbench.suites.devbench.build.construction.options import OPTIONS
 from caretbench.suites.devbench.build.construction.scenario_grid import counts_to_restore
 from caretbench.suites.devbench.build.construction.tracks import SHOWN_CHARACTERS
 from caretbench.suites.devbench.built_instances import BuiltInstance

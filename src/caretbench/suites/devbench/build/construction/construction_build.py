@@ -19,6 +19,7 @@ from caretbench.execution.toolchains import load_runtime
 from caretbench.files import RowAppender, remove_partial_files
 from caretbench.progress import Progress
 from caretbench.suites.devbench.build.construction.build_folder import (
+    GENERATOR_ROLE,
     LOCK_FILE,
     LONGEST_DIAGNOSIS,
     LONGEST_SUMMARY,
@@ -26,6 +27,7 @@ from caretbench.suites.devbench.build.construction.build_folder import (
     VALIDITY_FILE,
     BuildFolder,
     ConstructionManifest,
+    ConstructionOptions,
     InstanceRequest,
     total_cost,
 )
@@ -44,7 +46,6 @@ from caretbench.suites.devbench.build.construction.instance_store import (
     edited_instances,
     rejected_instances,
 )
-from caretbench.suites.devbench.build.construction.options import GENERATOR_ROLE, ConstructionOptions
 from caretbench.suites.devbench.build.construction.scenario_grid import (
     Cell,
     counts_to_restore,

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 from caretbench.errors import DataError
-from caretbench.suites.devbench.build.construction.build_folder import ConstructionManifest
-from caretbench.suites.devbench.build.construction.options import ConstructionOptions
+from caretbench.suites.devbench.build.construction.build_folder import ConstructionManifest, ConstructionOptions
 from caretbench.suites.devbench.built_instances import BuiltInstance, Mode, Scenario
 from caretbench.suites.devbench.cells.cell_tables import CellKind, cell_categories, cell_languages, domains
 from caretbench.suites.usage_weights import Weights, read_weights

@@ -7,13 +7,17 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from caretbench.problem import Problem
-from caretbench.suites.devbench.build.construction.build_folder import InstanceAttempt, InstanceRequest, StoredAnswer
+from caretbench.suites.devbench.build.construction.build_folder import (
+    ConstructionOptions,
+    InstanceAttempt,
+    InstanceRequest,
+    StoredAnswer,
+)
 from caretbench.suites.devbench.build.construction.generator_prompt import (
     GeneratorTemplate,
     instance_request,
     repeated_request,
 )
-from caretbench.suites.devbench.build.construction.options import ConstructionOptions
 from caretbench.suites.devbench.build.construction.scenario_grid import Cell, scenario, sibling_scenario
 from caretbench.suites.devbench.built_instances import BuiltInstance, Scenario
 
