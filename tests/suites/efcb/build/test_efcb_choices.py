@@ -80,9 +80,9 @@ def test_the_language_is_that_of_most_changed_lines() -> None:
 
 def test_a_problem_shows_the_choices_as_given() -> None:
     choices = ("one", "two", "three", "four")
-    query = Query("title_only", "call new")
+    queries = (Query("title_only", "call new"),)
     (problem,) = choice_problems(
-        ChoiceItem(change(), "gmcq-easy", "matched", choices, 2, {"lexical_margin": 0.5}), query, EfcbOptions()
+        ChoiceItem(change(), "gmcq-easy", "matched", choices, 2, queries, {"lexical_margin": 0.5}), EfcbOptions()
     )
     assert isinstance(problem.shown, Question)
     assert problem.shown.choices == choices
@@ -103,25 +103,21 @@ def test_a_problem_shows_the_choices_as_given() -> None:
     [(("a", "b", "c"), 0), (("a", "b", "c", "a"), 0), (("a", "b", "c", "d"), 4), (("a", "b", "c", "d"), -1)],
 )
 def test_choices_that_ask_nothing_are_refused(choices: tuple[str, ...], correct: int) -> None:
-    item = ChoiceItem(change(), "gmcq-hard", "", choices, correct, {})
+    item = ChoiceItem(change(), "gmcq-hard", "", choices, correct, (Query("title_only", "x"),), {})
     with pytest.raises(ValueError, match="four different"):
-        next(choice_problems(item, Query("title_only", "x"), EfcbOptions()))
+        next(choice_problems(item, EfcbOptions()))
 
 
 def test_a_query_that_says_nothing_is_refused() -> None:
-    item = ChoiceItem(change(), "gmcq-easy", "", "abcd", 0, {})
+    item = ChoiceItem(change(), "gmcq-easy", "", tuple("abcd"), 0, (Query("description_only", "\n"),), {})
     with pytest.raises(ValueError, match="is empty"):
-        next(choice_problems(item, Query("description_only", "\n"), EfcbOptions()))
+        next(choice_problems(item, EfcbOptions()))
 
 
 def test_rotations_show_every_choice_at_every_place() -> None:
-    problems = list(
-        choice_problems(
-            ChoiceItem(change(), "gmcq-hard", "", ("a", "b", "c", "d"), 1, {}),
-            Query("title_and_description", "x"),
-            EfcbOptions(rotations=4),
-        )
-    )
+    queries = (Query("title_and_description", "x"),)
+    item = ChoiceItem(change(), "gmcq-hard", "", ("a", "b", "c", "d"), 1, queries, {})
+    problems = list(choice_problems(item, EfcbOptions(rotations=4)))
     questions = [problem.shown for problem in problems if isinstance(problem.shown, Question)]
     for place in range(4):
         assert {question.choices[place] for question in questions} == set("abcd")

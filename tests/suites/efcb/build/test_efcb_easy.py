@@ -17,9 +17,11 @@ from caretbench.build.sources.pull_request import FileChange, PullRequest, read_
 from caretbench.files import sha256_text
 from caretbench.problem import Problem
 from caretbench.suites.efcb.build.changes import filter_changes, render_patch
-from caretbench.suites.efcb.build.choices.gmcq_easy import EasyQuestion, easy_problems, easy_questions
+from caretbench.suites.efcb.build.choices.choice_problems import ChoiceItem, choice_problems
+from caretbench.suites.efcb.build.choices.gmcq_easy import easy_questions
 from caretbench.suites.efcb.build.choices.sets_of_four import ChangeReferences, PairFairness
 from caretbench.suites.efcb.build.options import EasyOptions
+from caretbench.suites.efcb.choices import CHOICE_SET_LABEL
 from caretbench.suites.efcb.lexical_similarity import PatchCorpus
 from caretbench.suites.efcb.problem_metadata import seeded_random
 
@@ -54,7 +56,7 @@ def changes(count: int, seed: int = 0, repo: str = "owner/name") -> list[PullReq
 
 
 def built(pulls: Sequence[PullRequest], options: EasyOptions) -> list[Problem]:
-    return [one for item in easy_questions(pulls, options)[0] for one in easy_problems(item, options)]
+    return [one for item in easy_questions(pulls, options)[0] for one in choice_problems(item, options)]
 
 
 @settings(deadline=None, max_examples=6)
@@ -104,20 +106,20 @@ def test_problems_say_what_they_are() -> None:
     pulls = changes(30)
     options = EasyOptions(tiers=("matched",), queries=("title_and_description", "scrubbed"), rotations=2)
     item = easy_questions(pulls, options)[0][0]
-    first = next(easy_problems(item, options))
+    first = next(choice_problems(item, options))
     assert first.id.startswith("name/gmcq-easy-matched/")
     assert first.labels["tier"] == "matched"
-    assert first.labels["lexical_margin"] == pytest.approx(item.tfidf_margin, abs=1e-6)
-    every = list(easy_problems(item, options))
+    assert first.labels["lexical_margin"] == item.labels["lexical_margin"]
+    every = list(choice_problems(item, options))
     assert [one.labels["query"] for one in every] == ["title_and_description"] * 2 + ["scrubbed"] * 2
     assert len({one.id for one in every}) == 4
     assert {one.cluster for one in every} == {f"owner/name@{item.pull.merge_sha}"}
 
 
-def by_set(items: Sequence[EasyQuestion]) -> dict[str, list[EasyQuestion]]:
-    found: dict[str, list[EasyQuestion]] = defaultdict(list)
+def by_set(items: Sequence[ChoiceItem]) -> dict[str, list[ChoiceItem]]:
+    found: dict[str, list[ChoiceItem]] = defaultdict(list)
     for item in items:
-        found[item.choice_set].append(item)
+        found[str(item.labels.get(CHOICE_SET_LABEL, ""))].append(item)
     return found
 
 
@@ -143,7 +145,7 @@ def breaks(one: str, other: str) -> bool:
     )
 
 
-def by_elimination(item: EasyQuestion) -> float:
+def by_elimination(item: ChoiceItem) -> float:
     """What is won by removing every choice that breaks a rule of sizes with any other, and guessing among the rest."""
     left = [
         place
@@ -153,7 +155,7 @@ def by_elimination(item: EasyQuestion) -> float:
     return (item.correct in left) / len(left) if left else 0.25
 
 
-def by_number(item: EasyQuestion, name: str) -> bool:
+def by_number(item: ChoiceItem, name: str) -> bool:
     """Whether the right choice has the highest of numbers that hang on the texts of the choices alone."""
     numbers = [sha256_text(name, text) for text in item.choices]
     return numbers.index(max(numbers)) == item.correct
@@ -238,9 +240,9 @@ def test_words_find_one_of_four_in_the_resistant_tier() -> None:
     items, _ = easy_questions(rivals(80), EasyOptions(tiers=("resistant",)))
     assert len(items) >= 20
     for members in by_set(items).values():
-        assert sum(member.tfidf_rank == 0 for member in members) <= 1
-        assert sum(member.bm25_rank == 0 for member in members) <= 1
-    assert all((item.tfidf_margin > 0) == (item.tfidf_rank == 0) for item in items)
+        assert sum(member.labels["lexical_rank"] == 1 for member in members) <= 1
+        assert sum(member.labels["bm25_rank"] == 1 for member in members) <= 1
+    assert all((float(str(item.labels["lexical_margin"])) > 0) == (item.labels["lexical_rank"] == 1) for item in items)
 
 
 def test_a_long_history_is_put_into_sets_in_seconds() -> None:

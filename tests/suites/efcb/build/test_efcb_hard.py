@@ -12,7 +12,8 @@ from rapidfuzz.distance import Indel, Levenshtein
 from caretbench.build.sources.pull_request import PullRequest, read_pull_requests
 from caretbench.problem import ChoiceCheck, Question
 from caretbench.suites.efcb.build.changes import filter_changes, render_patch
-from caretbench.suites.efcb.build.choices.gmcq_hard import HardQuestion, hard_problems, hard_questions
+from caretbench.suites.efcb.build.choices.choice_problems import ChoiceItem, choice_problems
+from caretbench.suites.efcb.build.choices.gmcq_hard import hard_questions
 from caretbench.suites.efcb.build.edits.editable_patch import EditablePatch
 from caretbench.suites.efcb.build.edits.patch_parts import PatchEdit, Replacement
 from caretbench.suites.efcb.build.options import ChoiceOptions
@@ -52,7 +53,7 @@ def words_apart(choices: Sequence[str], correct: int) -> list[float]:
     ]
 
 
-def check_default(items: Sequence[HardQuestion]) -> None:
+def check_default(items: Sequence[ChoiceItem]) -> None:
     for item in items:
         gold = render_patch(item.pull).text
         assert item.choices[item.correct] == gold
@@ -94,8 +95,8 @@ def test_the_order_of_the_changes_is_irrelevant_and_the_seed_is_not() -> None:
     options = ChoiceOptions(seed=3)
     items, rejected = hard_questions(PULLS[:10], options)
     again, refused = hard_questions([PULLS[number] for number in (3, 8, 0, 1, 9, 7, 2, 6, 4, 5)], options)
-    assert [next(hard_problems(item, options)) for item in items] == [
-        next(hard_problems(item, options)) for item in again
+    assert [next(choice_problems(item, options)) for item in items] == [
+        next(choice_problems(item, options)) for item in again
     ]
     assert rejected == refused
     others, _ = hard_questions(PULLS[:10], ChoiceOptions(seed=4))
@@ -137,7 +138,7 @@ def test_the_paper_exchanges_words_and_says_that_consensus_finds_the_answer() ->
         assert len(set(item.choices)) == 4
         found = [words_apart(item.choices, number)[0] for number in range(4)]
         assert found.index(min(found)) == item.correct
-        asked = list(hard_problems(item, options))
+        asked = list(choice_problems(item, options))
         assert [one.labels["query"] for one in asked] == ["description_only", "title_and_description"]
         assert all(one.labels["consensus_leaky"] == 1.0 for one in asked)
 
@@ -145,7 +146,7 @@ def test_the_paper_exchanges_words_and_says_that_consensus_finds_the_answer() ->
 def test_rotations_turn_the_same_choices() -> None:
     options = ChoiceOptions(rotations=4)
     items, _ = hard_questions(PULLS[:8], options)
-    turned = list(hard_problems(items[0], options))
+    turned = list(choice_problems(items[0], options))
     assert [one.labels["rotation"] for one in turned] == [0.0, 1.0, 2.0, 3.0]
     assert len({one.id for one in turned}) == 4
     for one in turned:

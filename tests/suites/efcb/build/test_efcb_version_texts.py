@@ -14,7 +14,8 @@ from caretbench.errors import DataError, UsageError
 from caretbench.files import write_rows
 from caretbench.problem import ChoiceCheck, Problem, Question
 from caretbench.suites.efcb.build.builder import QuestionGate
-from caretbench.suites.efcb.build.choices.gmcq_hard import hard_problems, hard_questions
+from caretbench.suites.efcb.build.choices.choice_problems import choice_problems
+from caretbench.suites.efcb.build.choices.gmcq_hard import hard_questions
 from caretbench.suites.efcb.build.choices.version_texts import PeoplesText, TextSource, VersionSet
 from caretbench.suites.efcb.build.leak_report import leak_report
 from caretbench.suites.efcb.build.options import ChoiceOptions
@@ -75,7 +76,9 @@ def right_checker(prompt: str) -> str:
 
 def problems_of(source: TextSource) -> tuple[list[Problem], Counter[str]]:
     items, rejected = hard_questions(PULLS, OPTIONS, texts=source)
-    return [problem for item in items for problem in hard_problems(item, OPTIONS)], Counter(r.reason for r in rejected)
+    return [problem for item in items for problem in choice_problems(item, OPTIONS)], Counter(
+        r.reason for r in rejected
+    )
 
 
 def test_each_version_of_a_set_is_right_once_and_no_rule_without_the_text_is_right_twice() -> None:
@@ -144,7 +147,7 @@ def test_one_wrong_text_of_four_costs_the_set() -> None:
 
 def test_people_write_and_pick() -> None:
     items, _ = hard_questions(PULLS, OPTIONS)
-    plain = [next(hard_problems(item, OPTIONS)) for item in items[:3]]
+    plain = [next(choice_problems(item, OPTIONS)) for item in items[:3]]
     texts = {
         problem.id: [
             PeoplesText(problem=problem.id, choice=letter, text=f"text {number} {letter}", picked=letter)

@@ -9,6 +9,7 @@ from itertools import pairwise
 from caretbench.suites.c3bench.implementations.rewrite import (
     PythonMiddle,
     Rewritten,
+    clause_lines,
     contains,
     loaded,
     rewrite,
@@ -53,45 +54,39 @@ def _sorted_calls(middle: PythonMiddle) -> Iterator[tuple[int, ast.stmt, ast.Cal
                     yield index, statement, call
 
 
+def _ordered(middle: PythonMiddle, names: Sequence[str], lines: str) -> Iterator[Rewritten]:
+    """Yield the middle with a sort by hand: ``lines`` put the values ``@`` in order, and use new names."""
+    for index, statement, call in _sorted_calls(middle):
+        if all(middle.fresh(name) for name in (*names, "ordered")):
+            made = lines.replace("@", text_of(call.args[0]))
+            text = f"{made}\n{_with_call_replaced(statement, call, 'ordered')}"
+            yield Rewritten(middle.replaced(index, index + 1, text))
+
+
 @rewrite
 def sorted_to_heap(middle: PythonMiddle) -> Iterator[Rewritten]:
     """``sorted`` of values → a heap from which the smallest is taken."""
-    for index, statement, call in _sorted_calls(middle):
-        if middle.fresh("heap") is None or middle.fresh("ordered") is None or middle.fresh("heapq") is None:
-            continue
-        text = (
-            f"import heapq\nheap = list({text_of(call.args[0])})\nheapq.heapify(heap)\n"
-            "ordered = [heapq.heappop(heap) for _ in range(len(heap))]\n"
-            + _with_call_replaced(statement, call, "ordered")
-        )
-        yield Rewritten(middle.replaced(index, index + 1, text))
+    lines = (
+        "import heapq\nheap = list(@)\nheapq.heapify(heap)\nordered = [heapq.heappop(heap) for _ in range(len(heap))]"
+    )
+    return _ordered(middle, ("heap", "heapq"), lines)
 
 
 @rewrite
 def sorted_to_insertion(middle: PythonMiddle) -> Iterator[Rewritten]:
     """``sorted`` of values → insertion of each into an ordered list."""
-    for index, statement, call in _sorted_calls(middle):
-        if middle.fresh("entry") is None or middle.fresh("ordered") is None or middle.fresh("bisect") is None:
-            continue
-        text = (
-            f"import bisect\nordered = []\nfor entry in {text_of(call.args[0])}:\n    bisect.insort(ordered, entry)\n"
-            f"{_with_call_replaced(statement, call, 'ordered')}"
-        )
-        yield Rewritten(middle.replaced(index, index + 1, text))
+    lines = "import bisect\nordered = []\nfor entry in @:\n    bisect.insort(ordered, entry)"
+    return _ordered(middle, ("entry", "bisect"), lines)
 
 
 @rewrite
 def sorted_to_selection(middle: PythonMiddle) -> Iterator[Rewritten]:
     """``sorted`` of values → repeated removal of the smallest one."""
-    for index, statement, call in _sorted_calls(middle):
-        if middle.fresh("remaining") is None or middle.fresh("ordered") is None:
-            continue
-        text = (
-            f"remaining = list({text_of(call.args[0])})\nordered = []\nwhile remaining:\n"
-            "    smallest = remaining.index(min(remaining))\n    ordered.append(remaining.pop(smallest))\n"
-            f"{_with_call_replaced(statement, call, 'ordered')}"
-        )
-        yield Rewritten(middle.replaced(index, index + 1, text))
+    lines = (
+        "remaining = list(@)\nordered = []\nwhile remaining:\n"
+        "    smallest = remaining.index(min(remaining))\n    ordered.append(remaining.pop(smallest))"
+    )
+    return _ordered(middle, ("remaining",), lines)
 
 
 def _accumulation(
@@ -179,14 +174,8 @@ def _loop_heads(middle: PythonMiddle, statement: ast.stmt, value: ast.expr) -> t
         return None if entry is None else ([f"for {entry} in {text_of(value)}:"], 1, entry)
     if stored(value) & (middle.read_outside([statement]) | middle.parameters):
         return None
-    lines, margin = [], 0
-    for generator in value.generators:
-        lines.append("    " * margin + f"for {text_of(generator.target)} in {text_of(generator.iter)}:")
-        margin += 1
-        for test in generator.ifs:
-            lines.append("    " * margin + f"if {text_of(test)}:")
-            margin += 1
-    return lines, margin, text_of(value.elt)
+    lines = clause_lines(value)
+    return lines, len(lines), text_of(value.elt)
 
 
 @rewrite

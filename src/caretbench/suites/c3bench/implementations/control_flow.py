@@ -9,6 +9,7 @@ from itertools import pairwise
 from caretbench.suites.c3bench.implementations.rewrite import (
     PythonMiddle,
     Rewritten,
+    clause_lines,
     contains,
     loaded,
     rewrite,
@@ -273,12 +274,6 @@ def comprehension_to_loop(middle: PythonMiddle) -> Iterator[Rewritten]:
             continue
         if any(one.is_async for one in value.generators):
             continue
-        lines, margin = [f"{name} = []"], 0
-        for generator in value.generators:
-            lines.append("    " * margin + f"for {text_of(generator.target)} in {text_of(generator.iter)}:")
-            margin += 1
-            for test in generator.ifs:
-                lines.append("    " * margin + f"if {text_of(test)}:")
-                margin += 1
-        lines.append("    " * margin + f"{name}.append({text_of(value.elt)})")
+        heads = clause_lines(value)
+        lines = [f"{name} = []", *heads, "    " * len(heads) + f"{name}.append({text_of(value.elt)})"]
         yield Rewritten(middle.replaced(index, index + 1, "\n".join(lines) + returned))

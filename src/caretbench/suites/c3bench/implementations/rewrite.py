@@ -87,6 +87,19 @@ def text_of(node: ast.AST | Sequence[ast.AST], margin: int = 0) -> str:
     return "\n".join("    " * margin + line if line else line for line in lines)
 
 
+def clause_lines(value: ast.GeneratorExp | ast.ListComp) -> list[str]:
+    """Return the clauses of a comprehension as headers of loops and conditions, each within the one before."""
+    heads = [
+        head
+        for one in value.generators
+        for head in (
+            f"for {text_of(one.target)} in {text_of(one.iter)}:",
+            *(f"if {text_of(test)}:" for test in one.ifs),
+        )
+    ]
+    return ["    " * depth + head for depth, head in enumerate(heads)]
+
+
 Category = Literal["structural", "algorithmic", "control_flow", "parameter"]
 _MODULES = ("control_flow", "algorithms")
 

@@ -26,6 +26,7 @@ from caretbench.suites.efcb.build.changes import (
     repository_templates,
 )
 from caretbench.suites.efcb.build.choices import gmcq_easy, gmcq_hard
+from caretbench.suites.efcb.build.choices.choice_problems import choice_problems
 from caretbench.suites.efcb.build.choices.version_texts import TextSource
 from caretbench.suites.efcb.build.edits.patch_parts import FileReaders, no_file_reader
 from caretbench.suites.efcb.build.leak_report import leak_report
@@ -212,11 +213,11 @@ def _build_task(
     if task == EASY_TASK:
         easy = EasyOptions.model_validate(common)
         questions, refused = gmcq_easy.easy_questions(pulls, easy, form)
-        return [problem for item in questions for problem in gmcq_easy.easy_problems(item, easy)], refused
+        return [problem for item in questions for problem in choice_problems(item, easy)], refused
     if task == HARD_TASK:
         hard = ChoiceOptions.model_validate(common)
         swapped, refused = gmcq_hard.hard_questions(pulls, hard, form, readers=readers, texts=texts, examined=examined)
-        return [problem for item in swapped for problem in gmcq_hard.hard_problems(item, hard)], refused
+        return [problem for item in swapped for problem in choice_problems(item, hard)], refused
     if task == MASKED_TASK:
         masked, refused = masked_problems.masked_items(pulls, masked_problems.MaskOptions.model_validate(common), form)
         return [masked_problems.masked_problem(item) for item in masked], refused

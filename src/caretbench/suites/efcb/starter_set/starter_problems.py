@@ -26,7 +26,8 @@ from caretbench.errors import DataError, MachineError
 from caretbench.files import cache_folder, read_rows, sha256_file, sha256_text, write_rows
 from caretbench.problem import Problem, Row
 from caretbench.suites.efcb.build.changes import render_patch
-from caretbench.suites.efcb.build.choices.gmcq_hard import HardQuestion, four_text_questions, hard_problems
+from caretbench.suites.efcb.build.choices.choice_problems import ChoiceItem, choice_problems
+from caretbench.suites.efcb.build.choices.gmcq_hard import four_text_questions
 from caretbench.suites.efcb.build.choices.version_texts import SetTexts
 from caretbench.suites.efcb.build.options import ChoiceOptions, EfcbOptions
 from caretbench.suites.efcb.build.problem_building import build_problems
@@ -155,10 +156,10 @@ def version_problems(pulls: Sequence[PullRequest]) -> Iterator[Problem]:
                 f"{one.first.edited_text if first else one.first.text} "
                 f"{one.second.edited_text if second else one.second.text}"
             )
-        item = HardQuestion(pull, tuple(choices), 0, (), {})
+        item = ChoiceItem(pull, HARD_TASK, "", tuple(choices), 0, (), {})
         told = SetTexts(tuple(texts), "people")
         for question in four_text_questions(item, told, sha256_text(one.change)[:_DIGITS], options.seed):
-            yield from hard_problems(question, options)
+            yield from choice_problems(question, options)
 
 
 def mine_starter(folder: Path) -> list[PullRequest]:

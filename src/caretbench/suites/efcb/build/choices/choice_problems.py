@@ -6,40 +6,66 @@ format of the answer belong to the prompt.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
+from caretbench.build.sources.changes.descriptions import NO_TEMPLATE
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.problem import ChoiceCheck, Label, NoSplice, Problem, Question
-from caretbench.suites.efcb.build.changes import change_provenance, cluster_id, common_labels, render_patch
-from caretbench.suites.efcb.build.options import EfcbOptions, Query
+from caretbench.suites.efcb.build.changes import (
+    change_provenance,
+    change_query,
+    cluster_id,
+    common_labels,
+    render_patch,
+)
+from caretbench.suites.efcb.build.options import ChoiceOptions, EfcbOptions, Query
 from caretbench.suites.efcb.choices import CHOICE_COUNT, CHOICE_SET_LABEL, INSTRUCTION, LETTERS, rotate_choices
 from caretbench.suites.efcb.options import DEFAULT_VARIANT
 from caretbench.suites.efcb.problem_metadata import SUITE_NAME, problem_id
 
 
 class ChoiceItem(NamedTuple):
-    """Four patches, of which the one at ``correct``, counted from 0, is right.
+    """One question: four patches in shown order, of which the one at ``correct``, counted from 0, is right.
 
-    ``labels`` are added to the common ones. ``version`` names the right one of several versions of a patch.
+    ``queries`` are the texts that ask for it, and ``labels`` are added to the common ones. ``version`` names the right
+    one of several versions of a patch, ``wrong_commits`` the changes of the wrong choices.
     """
 
     pull: PullRequest
     task: str
     tier: str
-    choices: Sequence[str]
+    choices: tuple[str, ...]
     correct: int
+    queries: tuple[Query, ...]
     labels: Mapping[str, Label]
     version: str = ""
+    wrong_commits: tuple[str, ...] = ()
 
 
-def choice_problems(item: ChoiceItem, query: Query, options: EfcbOptions) -> Iterator[Problem]:
-    """Yield the problem in ``options.rotations`` cyclic orders of its four patches, the given order first.
+def change_queries(
+    pull: PullRequest, options: ChoiceOptions, templates: Mapping[str, Collection[str]]
+) -> tuple[Query, ...]:
+    """Return the texts that describe a change, by the query variants of the options; without empty ones."""
+    lines = templates.get(pull.repo, NO_TEMPLATE)
+    queries = (change_query(pull, variant, options.profile, lines) for variant in options.query_variants)
+    return tuple(query for query in queries if query.text.strip())
+
+
+def choice_problems(item: ChoiceItem, options: EfcbOptions) -> Iterator[Problem]:
+    """Yield the problems of a question: for each query, in ``options.rotations`` cyclic orders of its four patches.
+
+    The given order is the first.
 
     Raises:
-        ValueError: the choices are not four different ones, ``correct`` is out of range, or the query is empty.
+        ValueError: the choices are not four different ones, ``correct`` is out of range, or a query is empty.
     """
-    pull, task, tier, choices, correct, labels, version = item
+    for query in item.queries:
+        yield from _problems(item, query, options)
+
+
+def _problems(item: ChoiceItem, query: Query, options: EfcbOptions) -> Iterator[Problem]:
+    pull, task, tier, choices, correct, _, labels, version, _ = item
     if not query.text.strip():
         raise ValueError(f"{pull.repo} {pull.merge_sha}: its {query.variant} is empty")
     if len(choices) != CHOICE_COUNT or len(set(choices)) != CHOICE_COUNT or not 0 <= correct < CHOICE_COUNT:

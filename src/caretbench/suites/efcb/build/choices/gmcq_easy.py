@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from caretbench.build.sources.changes.descriptions import NO_TEMPLATE
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.files import sha256_text
-from caretbench.problem import Label, Problem
-from caretbench.suites.efcb.build.changes import RejectedChange, change_query, repository_templates
+from caretbench.problem import Label
+from caretbench.suites.efcb.build.changes import RejectedChange, repository_templates
 from caretbench.suites.efcb.build.choices.candidate_pool import CandidatePool
-from caretbench.suites.efcb.build.choices.choice_problems import ChoiceItem, choice_problems
+from caretbench.suites.efcb.build.choices.choice_problems import ChoiceItem, change_queries
 from caretbench.suites.efcb.build.choices.sets_of_four import ChoiceSet
 from caretbench.suites.efcb.build.options import EasyOptions, Query
 from caretbench.suites.efcb.choices import CHOICE_COUNT, CHOICE_SET_LABEL, balanced_positions, insert_choice
@@ -88,26 +87,6 @@ TASK: Final = "gmcq-easy"
 _GROUP_DIGITS: Final = 10
 
 
-class EasyQuestion(NamedTuple):
-    """One question: ``choices`` in shown order, ``correct`` counted from 0.
-
-    ``tfidf_margin`` is the correct choice's TF-IDF cosine with the text minus that of the best wrong one. The ranks
-    count wrong choices with a higher TF-IDF or BM25 score. ``choice_set`` names the set of four; it is empty if
-    the wrong choices are any three other changes.
-    """
-
-    pull: PullRequest
-    tier: EasyTier
-    choices: tuple[str, ...]
-    correct: int
-    queries: tuple[Query, ...]
-    wrong_commits: tuple[str, ...]
-    tfidf_margin: float
-    tfidf_rank: int
-    bm25_rank: int
-    choice_set: str = ""
-
-
 class _DrawnQuestion(NamedTuple):
     pool: CandidatePool
     correct: int
@@ -118,7 +97,7 @@ class _DrawnQuestion(NamedTuple):
 
 def easy_questions(
     pulls: Sequence[PullRequest], options: EasyOptions, templates: Mapping[str, frozenset[str]] | None = None
-) -> tuple[list[EasyQuestion], list[RejectedChange]]:
+) -> tuple[list[ChoiceItem], list[RejectedChange]]:
     """Return the questions of all tiers, and changes without a question in a tier, with the reason.
 
     The order of the changes, which passed the profile's filters, does not matter. Without ``templates``, the template
@@ -129,16 +108,7 @@ def easy_questions(
     for pull in sorted(pulls, key=lambda pull: (pull.repo, pull.merge_order)):
         by_repository[pull.repo].append(pull)
     pools = [CandidatePool(members, options.profile) for members in by_repository.values()]
-    queries_by_change = {
-        pull.key: tuple(
-            text
-            for variant in options.query_variants
-            if (
-                text := change_query(pull, variant, options.profile, templates.get(pull.repo, NO_TEMPLATE))
-            ).text.strip()
-        )
-        for pull in pulls
-    }
+    queries_by_change = {pull.key: change_queries(pull, options, templates) for pull in pulls}
     drawn: dict[EasyTier, list[_DrawnQuestion]] = {}
     rejected: list[RejectedChange] = []
     for tier in options.selected_tiers:
@@ -159,44 +129,32 @@ def easy_questions(
     return items, rejected
 
 
-def easy_problems(item: EasyQuestion, options: EasyOptions) -> Iterator[Problem]:
-    """Yield the problems of a question: one for each query variant and order of the choices."""
-    labels: dict[str, Label] = {
-        "lexical_margin": round(item.tfidf_margin, 6),
-        "lexical_rank": float(item.tfidf_rank + 1),
-        "bm25_rank": float(item.bm25_rank + 1),
-    }
-    if item.choice_set:
-        labels[CHOICE_SET_LABEL] = item.choice_set
-    for query in item.queries:
-        yield from choice_problems(
-            ChoiceItem(item.pull, TASK, item.tier, item.choices, item.correct, labels), query, options
-        )
-
-
 def _question_key(one: _DrawnQuestion, tier: EasyTier) -> str:
     return f"{tier} {one.pool.repo} {one.pool.pulls[one.correct].merge_sha}"
 
 
-def _make_question(one: _DrawnQuestion, tier: EasyTier, place: int, options: EasyOptions) -> EasyQuestion:
+def _make_question(one: _DrawnQuestion, tier: EasyTier, place: int, options: EasyOptions) -> ChoiceItem:
+    """Return a question; its labels are lexical scores of the correct choice next to the wrong ones.
+
+    ``lexical_margin`` is its TF-IDF cosine with the text minus that of the best wrong one; the ranks, from 1, are those
+    by TF-IDF and BM25. Questions of a set of four have its name.
+    """
     pool, pull = one.pool, one.pool.pulls[one.correct]
     wrong = list(one.wrong)
     # Sets are sorted by the time of the merges: in that order, the position of a wrong choice would tell its age.
     seeded_random(options.seed, f"{TASK} {tier} order", f"{pull.repo} {pull.merge_sha}").shuffle(wrong)
     text = one.queries[0].text
     tfidf, bm25 = pool.corpus.tfidf(text), pool.corpus.bm25(text)
-    return EasyQuestion(
-        pull=pull,
-        tier=tier,
-        choices=insert_choice(pool.texts[one.correct], [pool.texts[index] for index in wrong], place),
-        correct=place,
-        queries=one.queries,
-        wrong_commits=tuple(pool.pulls[index].merge_sha for index in wrong),
-        tfidf_margin=float(tfidf[one.correct] - max(tfidf[index] for index in wrong)),
-        tfidf_rank=sum(bool(tfidf[index] > tfidf[one.correct]) for index in wrong),
-        bm25_rank=sum(bool(bm25[index] > bm25[one.correct]) for index in wrong),
-        choice_set=one.choice_set,
-    )
+    labels: dict[str, Label] = {
+        "lexical_margin": round(float(tfidf[one.correct] - max(tfidf[index] for index in wrong)), 6),
+        "lexical_rank": float(sum(bool(tfidf[index] > tfidf[one.correct]) for index in wrong) + 1),
+        "bm25_rank": float(sum(bool(bm25[index] > bm25[one.correct]) for index in wrong) + 1),
+    }
+    if one.choice_set:
+        labels[CHOICE_SET_LABEL] = one.choice_set
+    choices = insert_choice(pool.texts[one.correct], [pool.texts[index] for index in wrong], place)
+    commits = tuple(pool.pulls[index].merge_sha for index in wrong)
+    return ChoiceItem(pull, TASK, tier, choices, place, one.queries, labels, wrong_commits=commits)
 
 
 def _draw_as_released(

@@ -17,11 +17,10 @@ from typing import Final, Literal, NamedTuple
 
 from rapidfuzz.distance import Indel, Levenshtein
 
-from caretbench.build.sources.changes.descriptions import NO_TEMPLATE
 from caretbench.build.sources.pull_request import PullRequest
-from caretbench.problem import Label, Problem
-from caretbench.suites.efcb.build.changes import RejectedChange, change_query, render_patch, repository_templates
-from caretbench.suites.efcb.build.choices.choice_problems import ChoiceItem, choice_problems
+from caretbench.problem import Label
+from caretbench.suites.efcb.build.changes import RejectedChange, render_patch, repository_templates
+from caretbench.suites.efcb.build.choices.choice_problems import ChoiceItem, change_queries
 from caretbench.suites.efcb.build.choices.version_texts import VERSION_NAMES, SetTexts, TextSource, VersionSet
 from caretbench.suites.efcb.build.edits.editable_patch import EditablePatch
 from caretbench.suites.efcb.build.edits.patch_parts import FileReaders, PatchEdit, no_file_reader
@@ -147,18 +146,6 @@ CONSENSUS_LEAKY_LABEL: Final = "consensus_leaky"
 """Label of questions whose correct choice is the most similar to the others."""
 
 
-class HardQuestion(NamedTuple):
-    """One question: ``choices`` in shown order, ``correct`` counted from 0."""
-
-    pull: PullRequest
-    choices: tuple[str, ...]
-    correct: int
-    queries: tuple[Query, ...]
-    labels: Mapping[str, Label]
-    tier: str = ""
-    version: str = ""
-
-
 class _UnorderedQuestion(NamedTuple):
     """A question before its choices are ordered."""
 
@@ -176,7 +163,7 @@ def hard_questions(
     readers: FileReaders = no_file_reader,
     texts: TextSource | None = None,
     examined: Callable[[], None] = lambda: None,
-) -> tuple[list[HardQuestion], list[RejectedChange]]:
+) -> tuple[list[ChoiceItem], list[RejectedChange]]:
     """Return the questions, and changes without one with the reason; the order of ``pulls`` does not matter.
 
     ``too_few_edits``: no two valid edits on different lines. ``no_fair_pair``: no two of them give four different
@@ -191,9 +178,7 @@ def hard_questions(
     rejected: list[RejectedChange] = []
     by_repository: dict[str, list[PullRequest]] = defaultdict(list)
     for pull in sorted(pulls, key=lambda pull: pull.key):
-        lines = templates.get(pull.repo, NO_TEMPLATE)
-        queries = [change_query(pull, variant, options.profile, lines) for variant in options.query_variants]
-        queries_by_change[pull.key] = tuple(text for text in queries if text.text.strip())
+        queries_by_change[pull.key] = change_queries(pull, options, templates)
         if queries_by_change[pull.key]:
             by_repository[pull.repo].append(pull)
         else:
@@ -214,35 +199,25 @@ def hard_questions(
     return items, sorted([*rejected, *refused], key=lambda one: (one.repo, one.merge_sha, one.reason))
 
 
-def hard_problems(item: HardQuestion, options: ChoiceOptions) -> Iterator[Problem]:
-    """Yield the problems of a question: one for each query variant and order of the choices."""
-    for query in item.queries:
-        yield from choice_problems(
-            ChoiceItem(item.pull, TASK, item.tier, item.choices, item.correct, item.labels, item.version),
-            query,
-            options,
-        )
-
-
 def _change_key(pull: PullRequest) -> str:
     return f"{pull.repo} {pull.merge_sha}"
 
 
 def _order_choices(
     made: _UnorderedQuestion, place: int, queries: tuple[Query, ...], options: ChoiceOptions
-) -> HardQuestion:
+) -> ChoiceItem:
     wrong = list(made.wrong)
     seeded_random(options.seed, f"{TASK} order", _change_key(made.pull)).shuffle(wrong)
-    return HardQuestion(made.pull, insert_choice(made.right, wrong, place), place, queries, made.labels)
+    return ChoiceItem(made.pull, TASK, "", insert_choice(made.right, wrong, place), place, queries, made.labels)
 
 
 def _described(
-    items: Sequence[HardQuestion], texts: TextSource, options: ChoiceOptions
-) -> tuple[list[HardQuestion], list[RejectedChange]]:
+    items: Sequence[ChoiceItem], texts: TextSource, options: ChoiceOptions
+) -> tuple[list[ChoiceItem], list[RejectedChange]]:
     """Return four questions for each set whose texts pass, one for each version, with balanced orders."""
     sets = {_problem_name(item, options): item for item in items}
     found = texts.describe([VersionSet(name, item.choices) for name, item in sets.items()], options.seed)
-    asked: list[HardQuestion] = []
+    asked: list[ChoiceItem] = []
     rejected: list[RejectedChange] = []
     for name, item in sets.items():
         texts_of_set = found[name]
@@ -254,7 +229,7 @@ def _described(
     return asked, rejected
 
 
-def four_text_questions(item: HardQuestion, texts_of_set: SetTexts, digits: str, seed: int) -> list[HardQuestion]:
+def four_text_questions(item: ChoiceItem, texts_of_set: SetTexts, digits: str, seed: int) -> list[ChoiceItem]:
     """Return a question for each of the four choices of ``item``, by its text; ``digits`` name the set."""
     group = f"{item.pull.repo} {FOUR_TEXTS_TIER} {digits}"
     labels = {**item.labels, CHOICE_SET_LABEL: group, "text_by": texts_of_set.text_by}
@@ -265,12 +240,12 @@ def four_text_questions(item: HardQuestion, texts_of_set: SetTexts, digits: str,
         others = [choice for place, choice in enumerate(item.choices) if place != number]
         seeded_random(seed, f"{TASK} order {version}", group).shuffle(others)
         choices = insert_choice(item.choices[number], others, places[version])
-        query = Query("written", text)
-        asked.append(HardQuestion(item.pull, choices, places[version], (query,), labels, FOUR_TEXTS_TIER, version))
+        queries = (Query("written", text),)
+        asked.append(ChoiceItem(item.pull, TASK, FOUR_TEXTS_TIER, choices, places[version], queries, labels, version))
     return asked
 
 
-def _problem_name(item: HardQuestion, options: ChoiceOptions) -> str:
+def _problem_name(item: ChoiceItem, options: ChoiceOptions) -> str:
     """Return the id of a question by the change's own text, whose choices people describe."""
     return problem_id(TASK, "", item.pull.repo, item.pull.merge_sha, options.configuration_hash)
 
