@@ -22,7 +22,7 @@ from caretbench.execution.cluster.node_messages import (
     ProjectBatchResult,
 )
 from caretbench.execution.cluster.node_worker import NodeWorker
-from caretbench.execution.cluster.remote_executor import BATCH, RemoteExecutor, RemoteWorkspaceExecutor
+from caretbench.execution.cluster.remote_executor import COMMAND_BATCH, RemoteExecutor, RemoteWorkspaceExecutor
 from caretbench.execution.execution_types import Status, Toolchain
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
@@ -147,7 +147,7 @@ def test_a_project_travels_to_a_node_that_lacks_it_and_only_then(
     place: Path, workspace_runner: WorkspaceRunner, project: Snapshot
 ) -> None:
     nodes = FakeNodes()
-    lines = [f"echo {number}" for number in range(BATCH)] + ["echo wrong", "echo 0"]
+    lines = [f"echo {number}" for number in range(COMMAND_BATCH)] + ["echo wrong", "echo 0"]
     given = {r.id: r for r in executor(nodes, workspace_runner, place / "cache").submit(requests(project, *lines))}
     assert {name: r.status for name, r in given.items()} == {
         f"r{number}": Status.FAILED if line == "echo wrong" else Status.PASSED for number, line in enumerate(lines)

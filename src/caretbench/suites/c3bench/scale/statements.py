@@ -239,10 +239,10 @@ class _Collector:
         parameter = _field_id(node, "parameter")
         elifs = node_kinds().elifs
         for child in _parts(node):
-            usual = child.is_named and child.type not in table.not_statements and child.type not in table.comments
+            usual = child.is_named and child.type not in (*table.not_statements, *table.comments)
             if node.type in table.lists or child.type in elifs:
                 is_statement = usual
-            elif child.type in table.lists or child.type in table.clauses:
+            elif child.type in (*table.lists, *table.clauses):
                 is_statement = False
             elif node.type in table.clauses:  # a branch without braces
                 is_statement = usual and child.id != parameter and child.type.endswith(("statement", "declaration"))
