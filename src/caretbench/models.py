@@ -215,6 +215,8 @@ class ClientOptions(BaseModel):
     stream: bool = True
     tokenizer: Path | None = None
     model_args: dict[str, JsonValue] = Field(default_factory=dict)
+    batch: Path | None = None
+    """File of the states of batches, by which all requests are sent; None: they are sent one by one."""
 
 
 class DryRunOptions(ClientOptions):

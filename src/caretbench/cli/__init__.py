@@ -13,6 +13,7 @@ from pathlib import Path
 import typer
 
 from caretbench.cli import (
+    bench,
     board,
     build,
     cache,
@@ -21,6 +22,7 @@ from caretbench.cli import (
     deps,
     doctor,
     formula,
+    init,
     judge,
     listing,
     models,
@@ -72,6 +74,8 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "validate": validate.validate,
     "reproduce": reproduce.reproduce,
     "watch": watch.watch,
+    "init": init.init,
+    "bench": bench.bench,
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name, cls=HelpCommand)(_command)

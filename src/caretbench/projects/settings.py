@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from caretbench.files import read_packaged_toml, read_toml, validated
 from caretbench.problem import Provenance, Row
@@ -97,6 +97,8 @@ class ProjectSettings(Row):
     """Patterns of names or paths that are not part of the snapshot."""
     setup: str | None = None
     checks: tuple[CheckSettings, ...] = ()
+    bench: Mapping[str, JsonValue] = Field(default_factory=dict, exclude=True)
+    """Settings of ``caretbench bench``; no part of a build."""
 
     def provenance(self, name: str) -> Provenance:
         """Return the provenance of the project's tasks; ``name`` is the project's name."""

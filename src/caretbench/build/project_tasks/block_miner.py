@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -66,6 +67,10 @@ def block_names(analysis: FileAnalysis, blocks: Iterable[tuple[Span, str]]) -> l
     return names
 
 
+_NEW_SHARE: Final = 4
+"""A sample may have a fourth more than its limit, of blocks that are new or changed since the build before."""
+
+
 def block_hash(*texts: str) -> str:
     """Return the hash of a block's text, and of what is hidden of it."""
     return sha256_text(*texts)[:16]
@@ -107,8 +112,41 @@ class DrawnTasks(NamedTuple):
     written_reach: StatementReach | None = None
 
 
+class DrawnBefore:
+    """Candidates of the build before, by name and hash: those that it drew, and all that it knew.
+
+    A sample begins with what was drawn before and is as it was, and has room for what is new or changed since; so that
+    two builds share most problems, though another function shifts the balance of a sample.
+    """
+
+    def __init__(self, stored: str | None = None) -> None:
+        found = json.loads(stored) if stored else {}
+        self._drawn, self._known = frozenset(found.get("drawn", ())), frozenset(found.get("known", ()))
+        self._now: dict[str, list[str]] = {"drawn": [], "known": []}
+
+    def first(self, keys: Mapping[str, str], limit: int | None) -> list[str]:
+        """Return the names that a sample of at most ``limit`` begins with; ``keys`` are name and hash by name."""
+        ranked = sorted(keys, key=sha256_text)
+        self._now["known"] += keys.values()
+        if limit is None or not self._known:
+            return []
+        drawn = [name for name in ranked if keys[name] in self._drawn]
+        new = [name for name in ranked if keys[name] not in self._known]
+        return [*drawn[:limit], *new[: limit // _NEW_SHARE]]
+
+    def add(self, keys: Iterable[str]) -> None:
+        """Store what was drawn now."""
+        self._now["drawn"] += keys
+
+    def to_json(self) -> str:
+        """Return what the next build needs."""
+        return json.dumps(self._now)
+
+
 class BlockMiner(ABC):
-    """Miner of the blocks of one analysed project."""
+    """Miner of the blocks of one analysed project; ``before`` are the candidates of the build before."""
+
+    before: DrawnBefore | None = None
 
     @abstractmethod
     def find(self, paths: Collection[str]) -> Counter[str]:

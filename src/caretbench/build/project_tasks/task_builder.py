@@ -19,6 +19,7 @@ from caretbench.build.project_tasks.block_miner import (
     IDS_VERSION,
     REFERENCE_POLICY,
     BlockMiner,
+    DrawnBefore,
     DrawnProblems,
     DrawnTasks,
     ProjectOptions,
@@ -211,7 +212,9 @@ class TaskBuilder:
             self.engine, self._steps, str(root), languages, options, settings, mined_paths, self.progress, self.repair,
             may_lack_tests=self.tester is not None, added_tests=self.added_tests, kept=self.kept,
         )  # fmt: skip
-        blocks = self._found(options.miner(analysed.analysis), mined_paths)
+        miner = options.miner(analysed.analysis)
+        miner.before = None if self.kept is None else DrawnBefore(self.kept.get("drawn"))
+        blocks = self._found(miner, mined_paths)
         tested = self._tested(preparation, project, analysed, blocks.miner, folder)
         project, command, runs, setup_steps = tested.prepared
         snapshot = project.snapshot
@@ -255,6 +258,9 @@ class TaskBuilder:
         for command, found in self._known.items():
             self._steps.store_check(command, found)
         folder.write_manifest(manifest)
+        # After the manifest: a build that is killed before draws again, and from the same.
+        if self.kept is not None and miner.before is not None:
+            self.kept.store(miner.before.to_json(), "drawn")
         return manifest
 
     def _found(self, miner: BlockMiner, paths: frozenset[str]) -> _Found:

@@ -28,8 +28,8 @@ from caretbench.versions import versions
 _CHECK: Final = TypeAdapter(ProjectCheck)
 
 
-StepKind = Literal["setup", "command", "check"]
-"""Set-up (the id of its snapshot), one command, or the summary of a project's own tests."""
+StepKind = Literal["setup", "command", "check", "drawn"]
+"""Set-up (the id of its snapshot), one command, the summary of a project's own tests, or the sample of candidates."""
 
 
 class BuildStep(Row):

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import JsonValue
 
 from caretbench.errors import DataError, MachineError, UsageError, did_you_mean
+from caretbench.inspect.client.batches import BatchClient
 from caretbench.inspect.client.checkpoint_files import TokenizerFile
 from caretbench.inspect.client.client import InspectClient
 from caretbench.inspect.client.provider_errors import (
@@ -41,7 +42,7 @@ _KEYLESS = ("gguf", "command", "mockllm")
 _CHECKPOINTS = ("hf/", "vllm/")
 
 
-def open_client(spec: str, options: ClientOptions | None = None) -> InspectClient:
+def open_client(spec: str, options: ClientOptions | None = None) -> InspectClient | BatchClient:
     """Return a client of the model ``spec``, PROVIDER/MODEL; no prompt is sent yet.
 
     Only ``server/…`` is asked what it has. :class:`caretbench.models.DryRunOptions` need no key.
@@ -52,6 +53,8 @@ def open_client(spec: str, options: ClientOptions | None = None) -> InspectClien
     """
     check_installed(f"{spec}: asking a model")
     options = options or ClientOptions()
+    if options.batch is not None:
+        return BatchClient(spec, options)
     name, slash, rest = spec.partition("/")
     if not (name and slash and rest):
         raise UsageError(f"{spec!r} names no model: write PROVIDER/MODEL, for example openai/gpt-4o-mini")

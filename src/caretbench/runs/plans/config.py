@@ -178,6 +178,8 @@ class RunConfig(_Table):
     probe: bool = False
     typing: Trigger | None = None
     """Places of additional requests while the reference is typed; None: the caret alone."""
+    batch: bool = False
+    """True if the models under test are asked by their providers' batch interfaces."""
     local_only: bool = False
 
     @property

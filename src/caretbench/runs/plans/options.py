@@ -95,6 +95,9 @@ OPTIONS: Final = (
            help_group=COST),
     Option("baseline", str, "Baselines next to the models: reference,empty for example, or none. Default: all of the "
            "suite.", "run", field="baselines", metavar="NAMES", help_group=SCORING),
+    Option("batch", bool, "Ask OpenAI's and Anthropic's models by their batch interfaces: half the price, answers "
+           "within a day. The same command takes a batch up again after a stop.", "run", flags=("--batch",),
+           default=False, help_group=COST),
     Option("local_only", bool, "Refuse every model that is not on this machine.", "run", flags=("--local-only",),
            default=False, help_group=CONNECTION),
     Option("execute", bool, "Run the programs, or only measure similarity and error kinds.", "run",

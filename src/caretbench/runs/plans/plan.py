@@ -119,6 +119,9 @@ class ResolvedRun:
                 )
         for number, benchmark in enumerate(benchmarks):
             places.of(f"suites.{number}.prompt", lambda benchmark=benchmark: check_suite_prompt(benchmark))
+        if config.batch:
+            batches = (benchmarks[0].folder.path if alone else config.root) / "batches.jsonl"
+            models = [replace(one, options=one.options.model_copy(update={"batch": batches})) for one in models]
         plan = cls(
             config,
             benchmarks,
@@ -193,7 +196,8 @@ class ResolvedRun:
                 f"no price is known for {model_or_judge.spec}, so --max-cost cannot be kept; give one in a file: "
                 "--prices FILE"
             )
-        return price
+        batch = price is not None and self.config.batch and isinstance(model_or_judge, ModelPlan)
+        return price.of_batches if price is not None and batch else price
 
 
 def model_plans(config: RunConfig, source: Path | None = None) -> list[ModelPlan]:

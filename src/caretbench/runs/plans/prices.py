@@ -68,6 +68,14 @@ class Price(Row):
         return whole / usage.answers
 
     @property
+    def of_batches(self) -> Price:
+        """Price by the batch interface of OpenAI and Anthropic: the half."""
+        prices = ("input_per_million", "output_per_million", "cached_input_per_million")
+        return self.model_copy(
+            update={name: value / 2 for name in prices if (value := getattr(self, name)) is not None}
+        )
+
+    @property
     def is_free(self) -> bool:
         """Return whether all prices are zero."""
         return not (self.input_per_million or self.output_per_million or self.cached_input_per_million)

@@ -108,6 +108,7 @@ def weighted_sample(
     limit: int | None,
     per_file: int | None = None,
     seed: int = 0,
+    first: Sequence[HiddenSpan] = (),
     fault: Callable[[HiddenSpan], str | None] = lambda _span: None,
 ) -> tuple[list[HiddenSpan], Counter[str]]:
     """Return a sample of spans, in the order of sampling, and the number of rejected spans by fault.
@@ -116,7 +117,7 @@ def weighted_sample(
     with the fewest spans; the rest follows from a hash. The seed says how early in its turn each cell comes: 25 small
     cells of control flow, due 8 of 120 spans together, had none while all came at the end of their turns. Spans of
     weight 0 are not taken. A cell that runs out leaves its share to the others. ``fault`` says why a span is rejected;
-    it is asked only when the span's turn comes.
+    it is asked only when the span's turn comes. The sample begins with ``first``, whatever the limits are.
     """
     cells: dict[tuple[str, str], dict[str, list[HiddenSpan]]] = defaultdict(lambda: defaultdict(list))
     shares: dict[tuple[str, str], float] = {}
@@ -134,6 +135,18 @@ def weighted_sample(
     rejected: Counter[str] = Counter()
     taken: Counter[tuple[str, str]] = Counter()
     in_file: Counter[str] = Counter()
+
+    def take(span: HiddenSpan) -> None:
+        if (reason := fault(span)) is not None:
+            rejected[reason] += 1
+            return
+        chosen.append(span)
+        taken[span.block.kind, span.cut] += 1
+        in_file[span.block.path] += 1
+
+    for span in first:
+        take(span)
+    already = {(one.block.path, one.key) for one in first}
     while cells and (limit is None or len(chosen) < limit):
         cell = min(cells, key=lambda one: ((taken[one] + offset[one]) / shares[one], one))
         open_files = [path for path in cells[cell] if per_file is None or in_file[path] < per_file]
@@ -141,13 +154,9 @@ def weighted_sample(
             del cells[cell]
             continue
         path = min(open_files, key=lambda one: (in_file[one], rank[one, cells[cell][one][-1].key]))
-        first = cells[cell][path].pop()
+        span = cells[cell][path].pop()
         if not cells[cell][path]:
             del cells[cell][path]
-        if (reason := fault(first)) is not None:
-            rejected[reason] += 1
-            continue
-        chosen.append(first)
-        taken[cell] += 1
-        in_file[first.block.path] += 1
+        if (path, span.key) not in already:
+            take(span)
     return chosen, rejected

@@ -172,14 +172,20 @@ class CodevMiner(BlockMiner):
         known = [one for path in sorted(paths) for one in self._found[path]]
         reached = [one for one in known if reach.reaches(one.block.path, *one.block.span)]
         sampling = self._sampling
+        limit = sampling.limit if limit is None else limit
+        drawable = {one.key: one for one in reached if span_weight(sampling.weights, one) > 0}
+        keys = {name: f"{name} {self._hash(one)}" for name, one in drawable.items()} if self.before else {}
         chosen, rejected = weighted_sample(
             reached,
             sampling.weights,
-            limit=sampling.limit if limit is None else limit,
+            limit=limit,
             per_file=sampling.per_file,
             seed=sampling.seed,
+            first=[drawable[name] for name in self.before.first(keys, limit)] if self.before else (),
             fault=self._sampling_fault,
         )
+        if self.before is not None:
+            self.before.add(keys[one.key] for one in chosen)
         chosen.sort(key=lambda one: (one.block.path, one.span, one.key))
         not_drawn = len(reached) - len(chosen) - rejected.total()
         rejected.update(not_reached=len(known) - len(reached), not_drawn=not_drawn)
@@ -208,6 +214,10 @@ class CodevMiner(BlockMiner):
     def _survives_extraction(self, hidden: HiddenSpan) -> bool:
         caret, reference = self._caret(hidden)
         return policy(REFERENCE_POLICY).apply(reference, caret).text == reference
+
+    def _hash(self, hidden: HiddenSpan) -> str:
+        data = self._analysis[hidden.block.path].source.data
+        return block_hash(*(visible_text(data[slice(*span)]) for span in (hidden.block.span, hidden.span)))
 
     def _caret(self, hidden: HiddenSpan) -> tuple[Caret, str]:
         """Return the caret of a span, and its text."""
@@ -283,7 +293,7 @@ class CodevMiner(BlockMiner):
             overlap_group=group,
             provenance=origin.provenance,
             released={BLOCK_SPAN: f"{hidden.block.span.start}-{hidden.block.span.end}"},
-            block_hash=block_hash(visible_text(data[slice(*hidden.block.span)]), reference),
+            block_hash=self._hash(hidden),
         )
 
 

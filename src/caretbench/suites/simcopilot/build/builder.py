@@ -181,6 +181,7 @@ class SimCopilotMiner(BlockMiner):
         """Return the problems made of a sample of the candidates that the tests of one check reach."""
         part = self._miner.without_unreached(self._found, paths, reach.reaches)
         sampling = self._sampling.for_check(limit, reached_lines)
+        self._miner.before = self.before
         chosen = self._miner.sample_candidates(part, sampling, paths)
         rejected = Counter(
             not_reached=part.rejected["not_reached"] - self._found.rejected["not_reached"],

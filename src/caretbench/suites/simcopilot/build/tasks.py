@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from caretbench.build.project_tasks.block_miner import TaskOrigin, block_hash, block_names
+from caretbench.build.project_tasks.block_miner import DrawnBefore, TaskOrigin, block_hash, block_names
 from caretbench.files import sha256_text
 from caretbench.problem import Caret, Label, Problem
 from caretbench.projects.file_spans import overlap_groups, span_splice, visible_text
@@ -32,13 +32,19 @@ class SampledCandidate(NamedTuple):
 
 
 def balanced_sample(
-    candidates: Sequence[SampledCandidate], *, limit: int | None = None, per_file: int | None = None, seed: int = 0
+    candidates: Sequence[SampledCandidate],
+    *,
+    limit: int | None = None,
+    per_file: int | None = None,
+    seed: int = 0,
+    first: Sequence[str] = (),
 ) -> list[str]:
     """Return the names of the sampled candidates, in the order of sampling.
 
     ``limit`` and ``per_file`` are maximum numbers in total and per file. Rare cells are filled first, and within a cell
     the overlap groups and files with the fewest tasks: of 66 tasks that were drawn without regard to groups, 34 were
-    independent. Names must be unique, and each candidate must have a cell.
+    independent. Names must be unique, and each candidate must have a cell. The sample begins with ``first``, whatever
+    the limits are.
     """
     by_cell: dict[Cell, list[SampledCandidate]] = defaultdict(list)
     for candidate in candidates:
@@ -51,7 +57,18 @@ def balanced_sample(
     in_group: Counter[Group] = Counter()
     in_cell: Counter[Cell] = Counter()
     rarity = {cell: len(members) for cell, members in by_cell.items()}
-    queue = [(0, rarity[cell], cell) for cell in by_cell]
+    known = {one.name: one for one in candidates}
+
+    def take(found: SampledCandidate) -> None:
+        chosen.append(found.name)
+        taken.add(found.name)
+        in_file[found.path] += 1
+        in_group[found.path, found.group] += 1
+        in_cell.update(found.cells)
+
+    for name in first:
+        take(known[name])
+    queue = [(in_cell[cell], rarity[cell], cell) for cell in by_cell]
     heapq.heapify(queue)
     waiting = {cell: _Waiting(members, rank) for cell, members in by_cell.items()}
     while queue and (limit is None or len(chosen) < limit):
@@ -62,11 +79,7 @@ def balanced_sample(
         found = waiting[cell].next(taken, in_group, in_file, per_file)
         if found is None:
             continue
-        chosen.append(found.name)
-        taken.add(found.name)
-        in_file[found.path] += 1
-        in_group[found.path, found.group] += 1
-        in_cell.update(found.cells)
+        take(found)
         heapq.heappush(queue, (in_cell[cell], rare, cell))
     return chosen
 
@@ -234,6 +247,7 @@ class ProjectMiner:
     """Miner of the files of an analysed project."""
 
     analysis: ProjectAnalysis
+    before: DrawnBefore | None = None
     _names: dict[Candidate, str] = field(default_factory=dict)
 
     def find_candidates(self, paths: Collection[str]) -> MinedCandidates:
@@ -281,12 +295,19 @@ class ProjectMiner:
             SampledCandidate(name, one.path, tuple(self._cells(one)), group)
             for (name, one), group in zip(by_name.items(), groups, strict=True)
         ]
-        names = balanced_sample(pool, limit=sampling.limit, per_file=sampling.per_file, seed=sampling.seed)
+        keys = {} if self.before is None else {name: f"{name} {self._hash(one)}" for name, one in by_name.items()}
+        first = self.before.first(keys, sampling.limit) if self.before else []
+        names = balanced_sample(pool, limit=sampling.limit, per_file=sampling.per_file, seed=sampling.seed, first=first)
+        if self.before is not None:
+            self.before.add(keys[name] for name in names)
         return sorted((by_name[name] for name in names), key=lambda one: (one.path, one.span, one.mode))
 
     def candidate_name(self, candidate: Candidate) -> str:
         """Return ``PATH:Class.function:MODE.KIND`` of a candidate that was found."""
         return self._names[candidate]
+
+    def _hash(self, candidate: Candidate) -> str:
+        return block_hash(visible_text(self.analysis[candidate.path].source.data[slice(*candidate.span)]))
 
     def _cells(self, candidate: Candidate) -> Iterator[Cell]:
         held = paper_constructs(self.analysis[candidate.path], candidate.span)

@@ -1,0 +1,41 @@
+"""``caretbench init``: settings and workflows of a bench, for the repository here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from caretbench.cli.common import AsJson, print_json, print_line, print_table
+
+
+def init(
+    root: Annotated[Path, typer.Argument(metavar="[REPOSITORY]", help="Folder of the repository.")] = Path(),
+    as_json: AsJson = False,
+) -> None:
+    """Say which suites fit a repository, and write the settings and workflows of `bench` that are not there.
+
+    Nothing is executed, and no file is changed.
+
+    Examples:
+      caretbench init
+      caretbench init ~/code/project --json
+    """
+    from caretbench.bench.initial_files import cost_line, survey, write_files
+
+    found = survey(root)
+    written, there = write_files(root, found)
+    cost = cost_line(root, found)
+    if as_json:
+        fits = [one._asdict() for one in found.fits]
+        print_json(found._asdict() | {"fits": fits, "written": written, "there": there, "cost": cost})
+        return
+    print_table([(one.suite, "fits" if one.fits else "no", one.why) for one in found.fits], ("suite", "", "why"))
+    print_line(f"\nlicence: {found.licence or 'unknown'}; commits: {found.commits}")
+    print_line(cost)
+    for path in written:
+        print_line(f"written: {path}")
+    for path in there:
+        print_line(f"left as it is: {path}")
+    print_line(f"\nnext: caretbench bench {'' if root == Path() else f'{root} '}-m MODEL")

@@ -1,0 +1,287 @@
+"""Client of the batch interfaces of OpenAI and Anthropic: half the price, answers within a day.
+
+A batch's requests are written to a file before it is sent, and its id before it is waited for, so that the same command
+takes it up again after a stop. Inspect keeps its batches in memory only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final, Literal, NamedTuple
+from uuid import uuid4
+
+import httpx
+from pydantic import JsonValue
+
+from caretbench.errors import MachineError, UsageError
+from caretbench.files import RowAppender, read_appended, sha256_text
+from caretbench.local.server_spec import is_loopback
+from caretbench.models import (
+    ChatPrompt,
+    ClientOptions,
+    DryRunOptions,
+    FailureKind,
+    ModelAnswer,
+    ModelFailure,
+    ModelRequest,
+    PromptKind,
+)
+from caretbench.problem import Row, Usage
+from caretbench.redaction import redact
+
+_ADDRESS: Final = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
+_MAX_REQUESTS: Final = 10_000
+_NO_TEMPERATURE: Final = re.compile(r"openai/(?:o\d|gpt-5)")
+_ENDS: Final = frozenset({"completed", "failed", "expired", "cancelled", "ended"})
+_FINISH: Final = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length"}
+
+
+class StoredBatch(Row):
+    """State of a batch; its ``keys`` are the ids of requests in it. The last row of a token counts."""
+
+    token: str
+    spec: str
+    keys: tuple[str, ...]
+    created: float
+    id: str = ""
+    """The provider's; empty until it has answered."""
+    state: Literal["sending", "sent", "ended"] = "sending"
+
+
+class _Sample(NamedTuple):
+    request: ModelRequest
+    sample: int
+    body: dict[str, Any]
+
+    def failure(self, kind: FailureKind, message: str) -> ModelFailure:
+        return ModelFailure(request_id=self.request.id, samples=(self.sample,), kind=kind, message=redact(message))
+
+    def answer(self, text: str | None, finish: Any, model: Any, usage: Usage) -> ModelAnswer:
+        own = {"request_id": self.request.id, "sample": self.sample, "finish_reason": _FINISH.get(finish, finish)}
+        return ModelAnswer.model_validate({**own, "text": text, "served_by": model, "usage": usage})
+
+
+class BatchClient:
+    """Client of one model that sends all requests as batches; see :class:`caretbench.models.ModelClient`.
+
+    Raises:
+        UsageError: the provider has no batches that are known here.
+        MachineError: its key is not set.
+    """
+
+    accepts: frozenset[PromptKind] = frozenset({"chat"})
+    returns_log_probabilities = False
+
+    def __init__(self, spec: str, options: ClientOptions) -> None:
+        self.name, self.options = spec, options
+        self.provider, _, self._model = spec.partition("/")
+        if self.provider not in _ADDRESS or options.batch is None:
+            raise UsageError(f"--batch: {spec} has no batch interface; {' and '.join(_ADDRESS)} have one")
+        self._rows_path, self._is_openai = options.batch, self.provider == "openai"
+        stem = self.provider.upper()
+        key = os.environ.get(f"{stem}_API_KEY") or ("dry-run" if isinstance(options, DryRunOptions) else "")
+        if not key:
+            raise MachineError(f"{spec}: there is no key of the provider; set {stem}_API_KEY in the environment")
+        address = options.base_url or os.environ.get(f"{stem}_BASE_URL") or _ADDRESS[self.provider]
+        own = {"x-api-key": key, "anthropic-version": "2023-06-01"}
+        headers = {"Authorization": f"Bearer {key}"} if self._is_openai else own
+        direct = not is_loopback(address)
+        self._http = httpx.Client(
+            base_url=address, headers=headers | options.headers, timeout=options.timeout_s, trust_env=direct
+        )
+        shown = str(httpx.URL(address).copy_with(userinfo=b""))
+        self.identity: Mapping[str, JsonValue] = {"provider": self.provider, "batch": True, "address": shown}
+        self.context_tokens = options.context_tokens
+        self.notices: list[str] = []
+        self._place = "/batches" if self._is_openai else "/v1/messages/batches"
+
+    def _body(self, request: ModelRequest, sample: int) -> dict[str, Any]:
+        """Return the body of a request in the provider's form."""
+        prompt, sampling = request.prompt, request.sampling
+        if not isinstance(prompt, ChatPrompt):
+            raise UsageError(f"--batch: {self.name} takes conversations, no prompts of the kind {prompt.kind}")
+        turns = [{"role": one.role, "content": one.text} for one in prompt.messages]
+        # Anthropic's newer models refuse temperature and top_p together.
+        top_p = sampling.top_p if self._is_openai or sampling.top_p != 1 else None
+        warm = {} if _NO_TEMPERATURE.match(self.name) else {"temperature": sampling.temperature, "top_p": top_p}
+        own: dict[str, Any]
+        if self._is_openai:
+            seed = None if sampling.seed is None else sampling.seed + sample
+            own = {"messages": turns, "max_completion_tokens": sampling.max_tokens, "seed": seed, "stop": prompt.stop}
+        else:
+            system = "\n\n".join(one.text for one in prompt.messages if one.role == "system")
+            turns = [one for one in turns if one["role"] != "system"]
+            own = {"messages": turns, "max_tokens": sampling.max_tokens, "system": system}
+            own["stop_sequences"] = prompt.stop
+        return {name: one for name, one in ({"model": self._model} | warm | own).items() if one not in (None, "", ())}
+
+    def submit(self, requests: Iterable[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
+        """Send what no stored batch has, wait for all, and yield an answer or a failure for every sample.
+
+        Raises:
+            MachineError: the provider cannot be reached, or refuses the key.
+        """
+        waiting: dict[str, _Sample] = {}
+        for request, sample in ((one, sample) for one in requests for sample in one.samples):
+            body = self._body(request, sample)
+            key = sha256_text(self.name, request.id, json.dumps(body, sort_keys=True), str(sample))[:32]
+            waiting[key] = _Sample(request, sample, body)
+        if not waiting:
+            return
+        stored = {row.token: row for row in read_appended(self._rows_path, StoredBatch) if row.spec == self.name}
+        with RowAppender(self._rows_path) as rows:
+            batches: list[StoredBatch] = []
+            for row in stored.values():
+                if row.state == "ended" or waiting.keys().isdisjoint(row.keys):
+                    continue
+                known = row if row.state == "sent" else self._find(row, {one.id for one in stored.values()})
+                if known is not None:
+                    batches.append(known)
+                elif not self._is_openai:  # what OpenAI does not list under our token, it does not have
+                    yield from self._possibly_paid(row, waiting)
+                rows.append(known or row.model_copy(update={"state": "ended"}))
+            rest = [key for key in waiting if all(key not in row.keys for row in batches)]
+            starts = range(0, len(rest), _MAX_REQUESTS)
+            batches += [self._send(rest[start : start + _MAX_REQUESTS], waiting, rows) for start in starts]
+            wait = self.options.retry_wait_s
+            while batches:
+                for row in [*batches]:
+                    state = self._call("GET", f"{self._place}/{row.id}").json()
+                    if (state.get("status") or state.get("processing_status")) in _ENDS:
+                        yield from self._outcomes(row, state, waiting)
+                        rows.append(row.model_copy(update={"state": "ended"}))
+                        batches.remove(row)
+                time.sleep(wait if batches else 0)
+                wait = min(wait * 2, self.options.retry_wait_limit_s)
+
+    def _send(self, keys: list[str], waiting: Mapping[str, _Sample], rows: RowAppender) -> StoredBatch:
+        """Send a batch, whose requests are written before, and its id at once."""
+        row = StoredBatch(token=uuid4().hex, spec=self.name, keys=tuple(keys), created=time.time())
+        rows.append(row)
+        body: dict[str, Any] = {"requests": [{"custom_id": key, "params": waiting[key].body} for key in keys]}
+        if self._is_openai:
+            place = "/v1/chat/completions"
+            lines = ({"custom_id": key, "method": "POST", "url": place, "body": waiting[key].body} for key in keys)
+            data = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
+            files = {"file": ("caretbench.jsonl", data, "application/jsonl")}
+            file = self._call("POST", "/files", files=files, data={"purpose": "batch"}).json()["id"]
+            body = {"input_file_id": file, "endpoint": place, "completion_window": "24h"}
+            body["metadata"] = {"caretbench": row.token}
+        identity = str(self._call("POST", self._place, json=body).json()["id"])
+        sent = row.model_copy(update={"id": identity, "state": "sent"})
+        rows.append(sent)
+        self.notices.append(f"batch {identity} of {len(keys)} requests")
+        return sent
+
+    def _find(self, row: StoredBatch, known: set[str]) -> StoredBatch | None:
+        """Return a batch whose id a stop has lost; None if the provider lists none, or several that fit."""
+        listed = self._call("GET", self._place, params={"limit": 100}).json().get("data", [])
+        found = [str(one["id"]) for one in listed if one["id"] not in known and self._is_ours(row, one)]
+        return row.model_copy(update={"id": found[0], "state": "sent"}) if len(found) == 1 else None
+
+    def _is_ours(self, row: StoredBatch, listed: Mapping[str, Any]) -> bool:
+        if self._is_openai:
+            return (listed.get("metadata") or {}).get("caretbench") == row.token
+        created = datetime.fromisoformat(str(listed["created_at"]).replace("Z", "+00:00")).timestamp()
+        return created >= row.created - 60 and sum(listed["request_counts"].values()) == len(row.keys)
+
+    @staticmethod
+    def _possibly_paid(row: StoredBatch, waiting: dict[str, _Sample]) -> Iterator[ModelFailure]:
+        when = datetime.fromtimestamp(row.created).isoformat(" ", "seconds")  # noqa: DTZ006  by the user's clock
+        message = f"a batch of {len(row.keys)} requests of {when} may exist and be paid: a stop lost its id"
+        yield from (waiting.pop(key).failure("provider", message) for key in row.keys if key in waiting)
+
+    def _outcomes(
+        self, row: StoredBatch, state: Mapping[str, Any], waiting: dict[str, _Sample]
+    ) -> Iterator[ModelAnswer | ModelFailure]:
+        """Yield the results of a batch that has ended, and failures of requests without one."""
+        files = (state.get(name) for name in ("output_file_id", "error_file_id"))
+        places = [f"/files/{file}/content" for file in files if file] or [*filter(None, [state.get("results_url")])]
+        for place in places:
+            for line in self._call("GET", str(place)).text.splitlines():
+                entry = json.loads(line) if line.strip() else {}
+                if one := waiting.pop(str(entry.get("custom_id")), None):
+                    yield _openai(one, entry) if self._is_openai else _anthropic(one, entry["result"])
+        listed = (state.get("errors") or {}).get("data") or [{}]
+        status = str(state.get("status") or state.get("processing_status"))
+        why = f"batch {row.id} {status}: {listed[0].get('message') or 'it has no result of this request'}"
+        kind: FailureKind = "timeout" if status == "expired" else "provider"
+        yield from (waiting.pop(key).failure(kind, why) for key in row.keys if key in waiting)
+
+    def _call(self, method: str, place: str, **options: Any) -> httpx.Response:
+        """Return the provider's answer; a batch is created by one try, other calls are repeated.
+
+        Raises:
+            MachineError: it cannot be reached, or refuses.
+        """
+        fault = ""
+        for number in range(1 if method == "POST" else self.options.max_retries + 1):
+            if number:
+                time.sleep(min(self.options.retry_wait_s * 2 ** (number - 1), self.options.retry_wait_limit_s))
+            try:
+                found = self._http.request(method, place, **options)
+            except httpx.HTTPError as error:
+                fault = f"{type(error).__name__}: {error}"
+                continue
+            if found.is_success:
+                return found
+            fault = f"status {found.status_code}: {' '.join(found.text.split())[:300]}"
+            if found.status_code not in (408, 409, 429) and found.status_code < 500:
+                break
+        raise MachineError(redact(f"{self.name}: its batches cannot be asked for ({method} {place}): {fault}"))
+
+    def count_tokens(self, _text: str) -> int | None:
+        """Return None: the tokenizer is unknown."""
+        return None
+
+    def special_tokens(self) -> frozenset[str] | None:
+        """Return None: the vocabulary is unknown."""
+        return None
+
+    def control_tokens(self) -> frozenset[str]:
+        """Return none: they are unknown."""
+        return frozenset()
+
+    def close(self) -> None:
+        """Close connections; batches go on at the provider."""
+        self._http.close()
+
+    def __enter__(self) -> BatchClient:
+        return self
+
+    def __exit__(self, *_details: object) -> None:
+        self.close()
+
+
+def _openai(one: _Sample, entry: Mapping[str, Any]) -> ModelAnswer | ModelFailure:
+    response = entry.get("response") or {}
+    body, usage = response.get("body") or {}, (response.get("body") or {}).get("usage") or {}
+    if response.get("status_code") != 200:
+        error = entry.get("error") or body.get("error") or {}
+        late: FailureKind = "timeout" if error.get("code") == "batch_expired" else "provider"
+        return one.failure("refused" if response.get("status_code") == 400 else late, str(error.get("message")))
+    cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
+    reasoning = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
+    counts = Usage(input_tokens=usage.get("prompt_tokens"), output_tokens=usage.get("completion_tokens"))
+    counts = counts.model_copy(update={"cached_tokens": cached, "reasoning_tokens": reasoning})
+    choice = body["choices"][0]
+    return one.answer(choice["message"].get("content"), choice.get("finish_reason"), body.get("model"), counts)
+
+
+def _anthropic(one: _Sample, result: Mapping[str, Any]) -> ModelAnswer | ModelFailure:
+    if result["type"] != "succeeded":
+        error = (result.get("error") or {}).get("error") or {}
+        kinds: dict[str, FailureKind] = {"expired": "timeout", "invalid_request_error": "refused"}
+        kind = kinds.get(result["type"]) or kinds.get(error.get("type", ""), "provider")
+        return one.failure(kind, f"{result['type']}: {error.get('message') or 'the batch ended before'}")
+    message, usage = result["message"], result["message"].get("usage") or {}
+    cached = usage.get("cache_read_input_tokens") or 0
+    fresh = (usage.get("input_tokens") or 0) + (usage.get("cache_creation_input_tokens") or 0)
+    counts = Usage(input_tokens=fresh + cached, output_tokens=usage.get("output_tokens"), cached_tokens=cached)
+    text = "".join(part["text"] for part in message["content"] if part["type"] == "text")
+    return one.answer(text, message.get("stop_reason"), message.get("model"), counts)

@@ -1,0 +1,94 @@
+"""Batch interfaces of OpenAI and Anthropic, by a scripted server: delays, partial results, expiry, stops."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from caretbench.errors import MachineError, UsageError
+from caretbench.inspect.client.batches import BatchClient
+from caretbench.models import ChatPrompt, ClientOptions, Message, ModelAnswer, ModelFailure, ModelRequest
+from tests.support.batch_server import BatchServer
+
+SPECS = ("openai/gpt-4o-mini", "anthropic/claude-haiku")
+
+
+def request(name: str, text: str) -> ModelRequest:
+    turns = (Message(role="system", text="s"), Message(role="user", text=text))
+    return ModelRequest(id=name, prompt=ChatPrompt(messages=turns))
+
+
+REQUESTS = [request(f"p{n}", str(n)) for n in range(4)]
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.setenv(name, "sk-test-of-batches")
+
+
+def client(spec: str, server: BatchServer, folder: Path) -> BatchClient:
+    return BatchClient(spec, ClientOptions(base_url=server.url, batch=folder / "batches.jsonl", retry_wait_s=0.01))
+
+
+def texts(outcomes: list[ModelAnswer | ModelFailure]) -> dict[str, str | None]:
+    return {one.request_id: one.text if isinstance(one, ModelAnswer) else one.kind for one in outcomes}
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_answers_come_by_one_batch_and_what_expires_fails(spec: str, tmp_path: Path) -> None:
+    with (
+        BatchServer(lambda text: None if text == "2" else f"<{text}>") as server,
+        client(spec, server, tmp_path) as own,
+    ):
+        found = list(own.submit(iter(REQUESTS)))
+        assert texts(found) == {"p0": "<0>", "p1": "<1>", "p2": "timeout", "p3": "<3>"}
+        first = next(one for one in found if isinstance(one, ModelAnswer))
+        assert first.usage is not None
+        assert (first.usage.input_tokens, first.usage.output_tokens, first.served_by) == (7, 3, "m-1")
+        assert first.finish_reason in ("stop", "length")
+        again = list(own.submit([REQUESTS[2]]))
+        assert (texts(again), len(server.batches)) == ({"p2": "timeout"}, 2)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_batch_is_taken_up_again_after_a_stop(spec: str, tmp_path: Path) -> None:
+    with BatchServer(lambda text: f"<{text}>") as server:
+        with client(spec, server, tmp_path) as own:
+            stopped = own.submit(iter(REQUESTS))
+            next(stopped)
+            stopped.close()  # as by a kill: the first answer is stored, the others are not
+        with client(spec, server, tmp_path) as own:
+            assert len(texts(list(own.submit(REQUESTS[1:])))) == 3
+        assert len(server.batches) == 1
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_batch_whose_id_was_lost_is_found_again(spec: str, tmp_path: Path) -> None:
+    with BatchServer(lambda text: f"<{text}>", drop=True) as server:
+        with (
+            client(spec, server, tmp_path) as own,
+            pytest.raises(MachineError, match="its batches cannot be asked for"),
+        ):
+            list(own.submit(iter(REQUESTS)))
+        with client(spec, server, tmp_path) as own:
+            assert texts(list(own.submit(iter(REQUESTS)))) == {f"p{n}": f"<{n}>" for n in range(4)}
+        assert len(server.batches) == 1
+
+
+def test_a_batch_that_cannot_be_told_from_others_is_possibly_paid(tmp_path: Path) -> None:
+    with BatchServer(lambda text: f"<{text}>", drop=True) as server:
+        with client(SPECS[1], server, tmp_path) as own, pytest.raises(MachineError):
+            list(own.submit(iter(REQUESTS)))
+        server.create([{}] * 4)
+        with client(SPECS[1], server, tmp_path) as own:
+            found = list(own.submit(iter(REQUESTS)))
+            assert all(isinstance(one, ModelFailure) and "may exist and be paid" in one.message for one in found)
+            assert set(texts(list(own.submit(iter(REQUESTS)))).values()) == {"<0>", "<1>", "<2>", "<3>"}
+        assert len(server.batches) == 3
+
+
+def test_other_providers_have_no_batches(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--batch: mistral/m has no batch interface; openai and anthropic have one"):
+        BatchClient("mistral/m", ClientOptions(batch=tmp_path / "b"))
