@@ -1,0 +1,92 @@
+"""A repository from ``init`` to its second bench, with real builds and a model whose answers are known."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from caretbench.bench.bench import bench
+from caretbench.bench.initial_files import survey, write_files
+from caretbench.bench.settings import STATE, bench_settings
+from caretbench.errors import DataError, UsageError
+from caretbench.models import ModelRequest
+from caretbench.runs.plans.roles import NamedModel
+from tests.support.fakes import FakeClient
+from tests.support.shop_project import written
+
+SHOP = """\
+def total(prices):
+    found = 0
+    for price in prices:
+        if price > 0:
+            found += round(price * 2)
+    return found
+"""
+TEST = "from shop import total\n\n\ndef test_total():\n    assert total([1, -1, 3]) == 8\n"
+MODELS = [NamedModel("m", "fake/m")]
+
+
+def fingerprint(root: Path) -> dict[str, str]:
+    files = (path for path in sorted(root.rglob("*")) if path.is_file() and STATE not in path.parts)
+    return {str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def test_init_writes_what_is_missing_and_changes_nothing(tmp_path: Path) -> None:
+    root = written(tmp_path / "shop", {"shop.py": SHOP, "test_shop.py": TEST})
+    found = survey(root)
+    assert {one.suite for one in found.fits if one.fits} == {"simcopilot", "codevbench"}
+    assert write_files(root, found)[0] == [
+        "caretbench.toml",
+        ".github/workflows/caretbench.yml",
+        ".gitlab/caretbench.yml",
+    ]
+    before = fingerprint(root)
+    assert write_files(root, survey(root)) == ([], list(write_files(root, found)[1]))
+    assert fingerprint(root) == before
+    assert bench_settings(root).suites == ("simcopilot", "codevbench")
+    (root / "caretbench.toml").write_text("[bench]\nproblem = 3\n", "utf-8")
+    with pytest.raises(DataError, match=r"caretbench\.toml: problem"):
+        bench_settings(root)
+
+
+def test_a_repository_without_tests_does_not_fit(tmp_path: Path) -> None:
+    root = written(tmp_path / "notes", {"notes.md": "# Notes\n"})
+    with pytest.raises(DataError, match="no suite fits; simcopilot: it has no file of a language"):
+        write_files(root, survey(root))
+
+
+def test_a_second_bench_builds_and_asks_only_what_is_new(tmp_path: Path) -> None:
+    """With real builds, as stable ids, kept results and carried answers meet nowhere else."""
+    root = written(tmp_path / "shop", {"shop.py": SHOP, "test_shop.py": TEST})
+    (root / "caretbench.toml").write_text('[bench]\nsuites = ["simcopilot"]\nproblems = 8\n', "utf-8")
+    asked: list[str] = []
+
+    def reply(request: ModelRequest, _sample: int) -> str:
+        asked.append(request.id)
+        return "pass"
+
+    def opener(spec: str, _options: object) -> FakeClient:
+        return FakeClient(reply, name=spec)
+
+    def run(**options: bool) -> tuple[object, ...]:
+        found = bench(root, bench_settings(root), MODELS, {}, opener=opener, **options)
+        [row] = found.rows
+        return (found.steps, row)
+
+    before = fingerprint(root)
+    steps, first = run()
+    number = len(asked)
+    assert (number, first.all.problems, first.all.value, first.verdict) == (number, number, 0.0, "first")
+    assert steps
+    steps, again = run()
+    assert (steps, len(asked), again) == ({}, number, first)
+    assert fingerprint(root) == before
+    (root / "notes.md").write_text("Nothing that a test reads.\n", "utf-8")
+    steps, later = run(new_only=True)
+    assert "command" not in steps["simcopilot"]["steps"]
+    assert (len(asked), later.than, later.old.problems, later.new) == (number, first.run, number, None)
+    assert later.difference == 0
+    with pytest.raises(UsageError, match="--than 'May': expected LAST, or a day"):
+        bench(root, bench_settings(root), MODELS, {}, than="May")
