@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from caretbench.bench.bench import _difference
+from caretbench.bench.bench import difference
 from caretbench.bench.history import LAST, History, HistoryRow, Rate, write_summaries
 from caretbench.errors import UsageError
 from caretbench.problem import Score
@@ -69,7 +69,7 @@ def test_the_last_bench_or_the_last_up_to_a_day_is_compared_with(tmp_path: Path)
 def test_only_a_distinguishable_loss_on_equal_blocks_is_worse(
     before: list[bool], after: list[bool], changed: int, verdict: str
 ) -> None:
-    found = _difference(run_of("before", before), run_of("after", after, changed), "m", ALPHA)
+    found = difference(run_of("before", before), run_of("after", after, changed), "m", ALPHA)
     assert found["verdict"] == verdict
 
 

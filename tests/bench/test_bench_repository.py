@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.bench.bench import bench
+from caretbench.bench.bench import Bench
 from caretbench.bench.initial_files import survey, write_files
 from caretbench.bench.settings import STATE, bench_settings
 from caretbench.errors import DataError, UsageError
@@ -71,9 +71,9 @@ def test_a_second_bench_builds_and_asks_only_what_is_new(tmp_path: Path) -> None
         return FakeClient(reply, name=spec)
 
     def run(**options: bool) -> tuple[object, ...]:
-        found = bench(root, bench_settings(root), MODELS, {}, opener=opener, **options)
+        found = Bench(root, bench_settings(root), MODELS, opener=opener).carry_out(**options)
         [row] = found.rows
-        return (found.steps, row)
+        return (found.builds, row)
 
     before = fingerprint(root)
     steps, first = run()
@@ -89,4 +89,4 @@ def test_a_second_bench_builds_and_asks_only_what_is_new(tmp_path: Path) -> None
     assert (len(asked), later.than, later.old.problems, later.new) == (number, first.run, number, None)
     assert later.difference == 0
     with pytest.raises(UsageError, match="--than 'May': expected LAST, or a day"):
-        bench(root, bench_settings(root), MODELS, {}, than="May")
+        Bench(root, bench_settings(root), MODELS, than="May")

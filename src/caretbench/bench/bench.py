@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from caretbench import api
-from caretbench.bench.history import LAST, History, HistoryRow, Rate, Verdict, write_summaries
+from caretbench.bench.history import History, HistoryRow, Rate, Verdict, write_summaries
 from caretbench.bench.settings import STATE, BenchSettings
 from caretbench.errors import CaretBenchError, DataError, UsageError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
@@ -34,50 +36,78 @@ from caretbench.runs.run_folder import RunFolder
 from caretbench.runs.session import Clients
 from caretbench.suites import load_suite
 
-_KEPT_TASKS: Final = 2
-"""Number of folders of tasks of each suite that are kept: the newest, and the one before."""
 _PROBLEMS_OF_BLOCK: Final = {"codevbench": 2}
 _GIT_S: Final = 30.0
 
 
 class BenchResult(NamedTuple):
-    """Rows of a bench, notes about suites that could not be built or asked, and the number of steps by suite."""
+    """Rows of a bench, notes about what could not be built or asked, and what the builds of this call did, by suite."""
 
     run: str
     rows: tuple[HistoryRow, ...]
     notes: tuple[str, ...]
-    steps: Mapping[str, Mapping[str, Any]]
-
-    @property
-    def worse(self) -> list[str]:
-        """Sentences about the models that are distinguishably worse than before."""
-        return [f"{row.model} on {row.suite}: {row.change}" for row in self.rows if row.verdict == "worse"]
+    builds: Mapping[str, Mapping[str, Any]]
 
 
+@dataclass
 class Bench:
-    """Bench of a repository in its present state.
+    """Bench of a repository in its present state. In it nothing changes but the folder ``.caretbench``.
 
     Args:
-        root: The repository; nothing in it changes but the folder ``.caretbench``.
+        root: The repository.
         settings: Settings of ``caretbench.toml``, overridden by options.
         models: Models that are asked.
         options: Options of ``run`` by name, such as ``base_url`` and ``prices``.
+        than: ``LAST``, or a day: the last bench up to it is compared with.
         opener: Opens models; None: Inspect's providers.
         progress: Receives steps and notes.
     """
 
-    def __init__(
-        self, root: Path, settings: BenchSettings, models: Sequence[NamedModel], options: Mapping[str, Any],
-        opener: ClientOpener | None, progress: Progress,
-    ) -> None:  # fmt: skip
-        self.root, self.settings, self.models, self.options = root, settings, models, options
-        self.opener, self.progress = opener, progress
-        self.state = root / STATE
-        self.snapshot = store_project(root, SnapshotStore(), read_settings(root).ignore).snapshot.id
+    root: Path
+    settings: BenchSettings
+    models: Sequence[NamedModel]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    than: str = "LAST"
+    opener: ClientOpener | None = None
+    progress: Progress = field(default_factory=Progress)
+
+    def __post_init__(self) -> None:
+        """Check models and day, and name the bench by the day and the project's files.
+
+        Raises:
+            UsageError: there is no model, or ``than`` is no day.
+        """
+        if not self.models:
+            raise UsageError("no model: name one with -m, or in the table [bench] of caretbench.toml: models = […]")
+        try:
+            datetime.fromisoformat("2000-01-01" if self.than == "LAST" else self.than)
+        except ValueError:
+            raise UsageError(f"--than {self.than!r}: expected LAST, or a day: 2026-03-31") from None
+        self.state = self.root / STATE
+        self.snapshot = store_project(self.root, SnapshotStore(), read_settings(self.root).ignore).snapshot.id[:12]
         self.date = datetime.now(UTC).date().isoformat()
         self.run = f"{self.date}-{self.snapshot[:8]}"
-        self.folder = self.state / "runs" / self.run
-        self.steps: dict[str, Mapping[str, Any]] = {}
+        self.builds: dict[str, Mapping[str, Any]] = {}
+
+    @cached_property
+    def history(self) -> History:
+        """Rows of all benches."""
+        return History(self.state / "history.jsonl")
+
+    def carry_out(self, *, new_only: bool = False) -> BenchResult:
+        """Build, ask, report and compare; the same call goes on after a stop.
+
+        With ``new_only``, answers to problems that are shown as they were are those of the bench before.
+
+        Raises:
+            DataError: no suite can be built, or nothing has a verdict.
+        """
+        built, notes = self.build()
+        config = self.config(built)
+        if new_only:
+            self._carry(ResolvedRun.from_config(config))
+        notes += api.run(config, opener=self.opener, progress=self.progress).complaints
+        return self._report(built, notes)
 
     def build(self) -> tuple[dict[str, Path], list[str]]:
         """Build the problems of each suite that are not there; return their folders, and why others have none.
@@ -86,13 +116,12 @@ class Bench:
             DataError: no suite can be built.
         """
         self.state.mkdir(exist_ok=True)
-        if not (self.state / ".gitignore").exists():
-            write_atomically(self.state / ".gitignore", "*\n")
+        write_atomically(self.state / ".gitignore", "*\n")
         built: dict[str, Path] = {}
         faults: list[str] = []
         for suite in self.settings.suites:
             load_suite(suite)
-            folder = self.state / "tasks" / suite / self.snapshot[:12]
+            folder = self.state / "tasks" / suite / self.snapshot
             try:
                 if not (folder / "problems.jsonl").exists():
                     self._build(suite, folder)
@@ -108,32 +137,22 @@ class Bench:
     def _build(self, suite: str, folder: Path) -> None:
         options: dict[str, Any] = {} if read_settings(self.root).setup else {"setup": "auto"}
         blocks = -(-self.settings.problems // _PROBLEMS_OF_BLOCK.get(suite, 1))
-        progress = FolderProgress(self.progress, suite)
         options |= {"max_candidates": blocks, "kept": self.state / "kept"}
+        progress = FolderProgress(self.progress, suite)
         result = api.build_problems(suite, [str(self.root)], folder, progress=progress, **options)
-        self.steps[suite] = result.numbers
+        self.builds[suite] = result.numbers
         self.progress.note(f"{suite}: {result.lines[-1].strip()}")
 
     def config(self, built: Mapping[str, Path]) -> RunConfig:
         """Return the configuration of the run on the problems of some suites."""
         own = {"temperature": self.settings.temperature, "max_tokens": self.settings.max_tokens, "baseline": "none"}
-        options = own | {name: value for name, value in self.options.items() if value is not None}
-        parts = []
-        for suite, folder in built.items():
-            config = config_from_options(suite, options | {"data": str(folder)}, self.models)
-            parts.append(config.suites[0].model_copy(update={"folder": suite}))
-        return config.model_copy(update={"suites": tuple(parts), "output": self.folder, "together": True})
+        own |= {name: value for name, value in self.options.items() if value is not None}
+        configs = {suite: config_from_options(suite, own | {"data": str(built[suite])}, self.models) for suite in built}
+        parts = tuple(one.suites[0].model_copy(update={"folder": suite}) for suite, one in configs.items())
+        changes = {"suites": parts, "output": self.state / "runs" / self.run, "together": True}
+        return next(iter(configs.values())).model_copy(update=changes)
 
-    def ask(self, config: RunConfig, *, new_only: bool, than: str) -> list[str]:
-        """Ask the models and score their answers; with ``new_only`` only about problems that are new or changed.
-
-        Returns complaints.
-        """
-        if new_only:
-            self._carry(ResolvedRun.from_config(config), History(self.state / "history.jsonl"), than)
-        return api.run(config, opener=self.opener, progress=self.progress).complaints
-
-    def _carry(self, plan: ResolvedRun, history: History, than: str) -> None:
+    def _carry(self, plan: ResolvedRun) -> None:
         """Take the answers to problems that are shown as they were from the bench before."""
         with Clients(plan, self.opener or api._open_client) as clients:
             infos = clients.check()
@@ -142,59 +161,53 @@ class Bench:
             shown = {one.id: (one.block_hash, one.shown) for one in benchmark.problems}
             rows: list[Completion] = []
             for info in own:
-                before = history.before(self.run, benchmark.suite.name, info.model, than)
+                before = self.history.before(self.run, benchmark.suite.name, info.model, self.than)
                 earlier = RunFolder(self.state / before.data) if before is not None else None
                 if earlier is None or not earlier.problems_path.exists():
                     continue
                 same = {one.id for one in earlier.problems() if shown.get(one.id) == (one.block_hash, one.shown)}
-                rows += [
-                    row
-                    for row in earlier.completions()
-                    if row.problem_id in same
-                    and (row.model, row.parameters) == (info.model, info.parameters)
-                    and row.key not in stored
-                ]
+                named = (info.model, info.parameters)
+                candidates = (row for row in earlier.completions() if (row.model, row.parameters) == named)
+                rows += [row for row in candidates if row.problem_id in same and row.key not in stored]
             if rows:
                 benchmark.folder.path.mkdir(parents=True, exist_ok=True)
                 write_rows(benchmark.folder.completions_path, [*benchmark.folder.completions(), *rows])
                 self.progress.note(f"{benchmark.suite.name}: {len(rows)} answers are carried over")
 
-    def report(self, built: Mapping[str, Path], than: str, notes: Sequence[str]) -> BenchResult:
-        """Write the pages, compare with an earlier bench, and add to history and summaries.
-
-        Raises:
-            DataError: no model has a verdict.
-        """
-        history = History(self.state / "history.jsonl")
+    def _report(self, built: Mapping[str, Path], notes: Sequence[str]) -> BenchResult:
+        """Write the pages, compare with an earlier bench, and add to history and summaries."""
         rows: list[HistoryRow] = []
         for suite in built:
-            folder = RunFolder(self.folder / suite)
+            folder = RunFolder(self.state / "runs" / self.run / suite)
             if not folder.scores_path.exists():
                 continue
             loaded = load_run_folder(folder.path)
             summary = whole_summary(loaded)
             write_html(folder.path, loaded, summary)
             found = [*failures(summary, None)]
-            for model in dict.fromkeys(one.name for one in self.models):
-                about = tuple(line for line in found if model in line)
-                if row := self._row(history.before(self.run, suite, model, than), loaded, suite, model):
-                    rows.append(row.model_copy(update={"complaints": about}))
+            rows += [row for one in self.models if (row := self._row(loaded, suite, one.name, found)) is not None]
         if not rows:
-            raise DataError(f"{self.folder}: no model has a verdict on any problem; {'; '.join(notes)}")
-        history.add(rows)
-        write_summaries(self.state, history, self.run, notes)
-        self._remove_old_tasks()
-        return BenchResult(self.run, tuple(rows), tuple(notes), self.steps)
+            raise DataError(f"{self.state}: no model has a verdict on any problem; {'; '.join(notes)}")
+        self.history.add(rows)
+        write_summaries(self.state, self.history, self.run, notes)
+        # Of the tasks these and those before are kept: each folder has the whole project with its packages.
+        for place in (self.state / "tasks").iterdir():
+            folders = sorted(place.iterdir(), key=lambda one: one.stat().st_mtime, reverse=True)
+            for old in [one for one in folders if one.name != self.snapshot][1:]:
+                shutil.rmtree(old)
+        return BenchResult(self.run, tuple(rows), tuple(notes), self.builds)
 
-    def _row(self, before: HistoryRow | None, loaded: LoadedRun, suite: str, model: str) -> HistoryRow | None:
+    def _row(self, loaded: LoadedRun, suite: str, model: str, complaints: Sequence[str]) -> HistoryRow | None:
         """Return the row of a model on a suite; None if it has no verdict."""
         whole = _rate(loaded, model)
         if whole is None:
             return None
         row = HistoryRow(
-            run=self.run, date=self.date, revision=_revision(self.root), suite=suite, model=model,
-            data=f"runs/{self.run}/{suite}", all=whole, alpha=self.settings.alpha,
+            run=self.run, date=self.date, revision=_revision(self.root), suite=suite, model=model, all=whole,
+            data=f"runs/{self.run}/{suite}", alpha=self.settings.alpha,
+            complaints=tuple(line for line in complaints if model in line),
         )  # fmt: skip
+        before = self.history.before(self.run, suite, model, self.than)
         if before is None:
             return row
         row = row.model_copy(update={"than": before.run})
@@ -204,16 +217,9 @@ class Bench:
             return row.model_copy(update={"verdict": "cannot be decided", "why": str(error)})
         known = {(one.id, one.block_hash) for one in earlier.problems}
         old = {one.id for one in loaded.problems if (one.id, one.block_hash) in known}
-        fresh = {one.id for one in loaded.problems} - old
-        parts = {"old": _rate(loaded, model, old), "new": _rate(loaded, model, fresh)}
-        return row.model_copy(update={**parts, **_difference(earlier, loaded, model, self.settings.alpha)})
-
-    def _remove_old_tasks(self) -> None:
-        """Remove the tasks of older benches: each folder has the whole project with its packages."""
-        for suite in (self.state / "tasks").iterdir():
-            folders = sorted(suite.iterdir(), key=lambda place: place.stat().st_mtime, reverse=True)
-            for place in [one for one in folders if one.name != self.snapshot[:12]][_KEPT_TASKS - 1 :]:
-                shutil.rmtree(place)
+        new = {one.id for one in loaded.problems} - old
+        parts = {"old": _rate(loaded, model, old), "new": _rate(loaded, model, new)}
+        return row.model_copy(update={**parts, **difference(earlier, loaded, model, self.settings.alpha)})
 
 
 def _rate(run: LoadedRun, model: str, only: Collection[str] | None = None) -> Rate | None:
@@ -224,10 +230,10 @@ def _rate(run: LoadedRun, model: str, only: Collection[str] | None = None) -> Ra
     return Rate(problems=estimate.problems, value=estimate.value, low=estimate.low, high=estimate.high)
 
 
-def _difference(earlier: LoadedRun, later: LoadedRun, model: str, alpha: float) -> dict[str, Any]:
+def difference(earlier: LoadedRun, later: LoadedRun, model: str, alpha: float) -> dict[str, Any]:
     """Return the fields of a row about the difference of two benches, over the problems that both have."""
     try:
-        [row] = compare_runs([earlier, later], models=[model], align=["data", "isolation"]).overall[:1]
+        row = compare_runs([earlier, later], models=[model], align=["data", "isolation"]).overall[0]
     except IncomparableError as error:
         return {"verdict": "cannot be decided", "why": str(error)}
     # The earlier bench is first.
@@ -250,52 +256,3 @@ def _revision(root: Path) -> str:
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
-
-
-def bench(
-    root: Path,
-    settings: BenchSettings,
-    models: Sequence[NamedModel],
-    options: Mapping[str, Any],
-    *,
-    new_only: bool = False,
-    than: str = LAST,
-    opener: ClientOpener | None = None,
-    progress: Progress | None = None,
-) -> BenchResult:
-    """Carry out one bench; the same call goes on after a stop. Arguments as of :class:`Bench`.
-
-    ``than`` is ``LAST``, or a day: the last bench up to it is compared with.
-
-    Raises:
-        UsageError: there is no model, or a value is wrong.
-        DataError: no suite can be built, or nothing has a verdict.
-    """
-    check_than(than)
-    if not models:
-        raise UsageError("no model: name one with -m, or in the table [bench] of caretbench.toml: models = […]")
-    own = Bench(root, settings, models, options, opener, progress or Progress())
-    built, faults = own.build()
-    complaints = own.ask(own.config(built), new_only=new_only, than=than)
-    return own.report(built, than, [*faults, *complaints])
-
-
-def check_than(than: str) -> None:
-    """Raise UsageError if ``--than`` is neither LAST nor a day."""
-    if than != LAST:
-        try:
-            datetime.strptime(than, "%Y-%m-%d")  # noqa: DTZ007  a day, without a time
-        except ValueError:
-            raise UsageError(f"--than {than!r}: expected {LAST}, or a day: 2026-03-31") from None
-
-
-def shown_texts(config: RunConfig) -> Iterator[tuple[str, str, int]]:
-    """Yield the problems of a run: suite, id, and number of characters that prompts show."""
-    for benchmark in ResolvedRun.from_config(config).benchmarks:
-        for problem in benchmark.problems:
-            caret = problem.caret
-            yield (
-                benchmark.suite.name,
-                problem.id,
-                len(caret.prefix) + len(caret.suffix) + sum(len(file.text) for file in caret.context),
-            )

@@ -29,7 +29,7 @@ class Rate(Row):
     high: float | None = None
 
     def text(self) -> str:
-        """Return ``.52 [.41, .63] (60)``."""
+        """Return ``0.52 [0.41, 0.63] (60)``."""
         interval = "" if self.low is None or self.high is None else f" [{self.low:.2f}, {self.high:.2f}]"
         return f"{self.value:.2f}{interval} ({self.problems})"
 

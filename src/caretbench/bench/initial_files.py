@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib import resources
 from pathlib import Path
 from statistics import median
@@ -15,14 +15,12 @@ from caretbench.build.sources.licences import is_licence_file, repository_licenc
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import write_atomically
-from caretbench.projects.project import StoredProject, place_fault, project_languages, store_project
+from caretbench.projects.project import place_fault, project_languages, store_project
 from caretbench.projects.settings import SETTINGS_FILE, read_settings
 from caretbench.runs.generate import BYTES_PER_TOKEN
 from caretbench.syntax import is_test_path, language_of
 
-_GIT_S: Final = 30.0
 _WORKFLOWS: Final = {"github.yml": ".github/workflows/caretbench.yml", "gitlab.yml": ".gitlab/caretbench.yml"}
-_OF_MODELS: Final = "a model must write its problems: caretbench build {0} --help"
 
 
 class Fit(NamedTuple):
@@ -34,15 +32,17 @@ class Fit(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """Properties of a repository for a bench."""
+    """Properties of a repository; a prompt shows a file of ``prompt_tokens``, the median."""
 
-    languages: tuple[str, ...]
     command: str
-    commits: int
     licence: str
     fits: tuple[Fit, ...]
     prompt_tokens: int
-    """Median size of a file that problems are made of, in tokens; a prompt shows one file."""
+
+    @property
+    def suites(self) -> tuple[str, ...]:
+        """Suites that fit."""
+        return tuple(one.suite for one in self.fits if one.fits)
 
 
 def survey(root: Path) -> Survey:
@@ -56,48 +56,39 @@ def survey(root: Path) -> Survey:
     languages = project_languages(project)
     found, lacking = detect_command(project.snapshot, languages) if languages else (None, "")
     command = next((check.command for check in settings.checks), found.command if found else "")
-    texts = {
-        path.name: path.read_text("utf-8", "replace")
-        for path in root.iterdir()
-        if path.is_file() and is_licence_file(path.name)
-    }
-    commits = _commits(root)
-    sizes = [project.snapshot.entries[path].size for path in _mined(project, languages)]
-    return Survey(
-        languages, command, commits, repository_licence(texts) or "",
-        tuple(_fits(languages, command, lacking, commits)), -(-int(median(sizes or [0])) // BYTES_PER_TOKEN),
-    )  # fmt: skip
+    files = [path for path in root.iterdir() if path.is_file() and is_licence_file(path.name)]
+    licence = repository_licence({path.name: path.read_text("utf-8", "replace") for path in files}) or ""
+    sizes = [project.snapshot.entries[path].size for path in project.files if _is_mined(path, languages)]
+    fits = tuple(_fits(languages, command, lacking, _commits(root)))
+    return Survey(command, licence, fits, -(-int(median(sizes or [0])) // BYTES_PER_TOKEN))
 
 
-def _mined(project: StoredProject, languages: tuple[str, ...]) -> Iterator[str]:
-    for path in sorted(project.files):
-        language = language_of(path)
-        if language in languages and not is_test_path(path, str(language)) and place_fault(path) is None:
-            yield path
+def _is_mined(path: str, languages: Collection[str]) -> bool:
+    language = language_of(path)
+    return language in languages and not is_test_path(path, str(language)) and place_fault(path) is None
 
 
-def _fits(languages: tuple[str, ...], command: str, lacking: str, commits: int) -> Iterator[Fit]:
+def _fits(languages: Collection[str], command: str, lacking: str, commits: int) -> Iterator[Fit]:
+    reason = lacking or f"no tests are found; name their command in {SETTINGS_FILE}: [[checks]] command = …"
     if not languages:
         reason = "it has no file of a language that problems are made of"
     elif command:
         reason = f"{', '.join(languages)}; tests by `{command}`"
-    else:
-        reason = lacking or f"no tests are found; name their command in {SETTINGS_FILE}: [[checks]] command = …"
-    # What a test script needs may come with the set-up.
-    may = bool(languages) and bool(command or lacking)
-    yield from (Fit(suite, may, reason) for suite in SUITES)
+    # What a test script lacks may come with the set-up.
+    yield from (Fit(suite, bool(languages and (command or lacking)), reason) for suite in SUITES)
     history = f"{commits} commits" if commits else "no history of git"
     yield Fit("efcb", False, f"{history}; its questions are about pull requests: caretbench build efcb --help")
-    yield from (Fit(suite, False, _OF_MODELS.format(suite)) for suite in ("devbench", "c3bench"))
+    for suite in ("devbench", "c3bench"):
+        yield Fit(suite, False, f"a model must write its problems: caretbench build {suite} --help")
 
 
 def _commits(root: Path) -> int:
     command = ["git", "-C", str(root), "rev-list", "--count", "HEAD"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_GIT_S, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.SubprocessError):
         return 0
-    return int(done.stdout) if done.returncode == 0 and done.stdout.strip().isdigit() else 0
+    return int(done.stdout) if done.returncode == 0 else 0
 
 
 def write_files(root: Path, found: Survey) -> tuple[list[str], list[str]]:
@@ -106,25 +97,19 @@ def write_files(root: Path, found: Survey) -> tuple[list[str], list[str]]:
     Raises:
         DataError: no suite fits.
     """
-    suites = [one.suite for one in found.fits if one.fits]
-    if not suites:
+    if not found.suites:
         raise DataError(f"{root}: no suite fits; {found.fits[0].suite}: {found.fits[0].why}")
-    values = {
-        "name": root.resolve().name, "licence": found.licence or "MIT", "command": found.command or "make test",
-        "suites": "[" + ", ".join(f'"{one}"' for one in suites) + "]", "root": str(root.resolve()),
-    }  # fmt: skip
-    settings = _template("caretbench.toml")
+    settings, place = _template(SETTINGS_FILE), root.resolve()
+    values = {"name": place.name, "licence": found.licence or "MIT", "command": found.command or "make test"}
+    values |= {"suites": str([*found.suites]).replace("'", '"'), "root": str(place)}
     for name, value in values.items():
-        settings = settings.replace("{" + name + "}", value.replace("\\", "\\\\").replace("\n", " "))
+        settings = settings.replace("{" + name + "}", value.replace("\n", " "))
     texts = {SETTINGS_FILE: settings, **{path: _template(name) for name, path in _WORKFLOWS.items()}}
-    written: list[str] = []
-    there: list[str] = []
-    for path, text in texts.items():
-        place = root / path
-        (there if place.exists() else written).append(path)
-        if not place.exists():
-            place.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(place, text)
+    there = [path for path in texts if (root / path).exists()]
+    written = [path for path in texts if path not in there]
+    for path in written:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(root / path, texts[path])
     return written, there
 
 
@@ -133,10 +118,10 @@ def _template(name: str) -> str:
 
 
 def cost_line(root: Path, found: Survey) -> str:
-    """Return what one bench asks of each model, at most."""
+    """Return what one bench asks of each model, about."""
     settings = bench_settings(root)
-    number = settings.problems * len([one for one in found.fits if one.fits and one.suite in settings.suites])
+    number = settings.problems * len({*found.suites} & {*settings.suites})
     return (
-        f"a bench asks each model about {number} problems: about {number * found.prompt_tokens:,} tokens in (the "
-        f"median file has {found.prompt_tokens:,}) and {number * settings.max_tokens:,} out; {STATE}/ holds its files"
+        f"a bench asks each model about {number} problems: some {number * found.prompt_tokens:,} tokens in (the median "
+        f"file has {found.prompt_tokens:,}), at most {number * settings.max_tokens:,} out; {STATE}/ holds its files"
     )

@@ -32,10 +32,7 @@ def init(
         print_json(found._asdict() | {"fits": fits, "written": written, "there": there, "cost": cost})
         return
     print_table([(one.suite, "fits" if one.fits else "no", one.why) for one in found.fits], ("suite", "", "why"))
-    print_line(f"\nlicence: {found.licence or 'unknown'}; commits: {found.commits}")
-    print_line(cost)
-    for path in written:
-        print_line(f"written: {path}")
-    for path in there:
-        print_line(f"left as it is: {path}")
+    print_line(f"\nlicence: {found.licence or 'unknown'}\n{cost}")
+    for path in (*written, *there):
+        print_line(f"{'written' if path in written else 'left as it is'}: {path}")
     print_line(f"\nnext: caretbench bench {'' if root == Path() else f'{root} '}-m MODEL")

@@ -11,6 +11,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple
 from uuid import uuid4
@@ -21,16 +22,7 @@ from pydantic import JsonValue
 from caretbench.errors import MachineError, UsageError
 from caretbench.files import RowAppender, read_appended, sha256_text
 from caretbench.local.server_spec import is_loopback
-from caretbench.models import (
-    ChatPrompt,
-    ClientOptions,
-    DryRunOptions,
-    FailureKind,
-    ModelAnswer,
-    ModelFailure,
-    ModelRequest,
-    PromptKind,
-)
+from caretbench.models import ChatPrompt, ClientOptions, ModelAnswer, ModelFailure, ModelRequest, PromptKind
 from caretbench.problem import Row, Usage
 from caretbench.redaction import redact
 
@@ -58,7 +50,7 @@ class _Sample(NamedTuple):
     sample: int
     body: dict[str, Any]
 
-    def failure(self, kind: FailureKind, message: str) -> ModelFailure:
+    def failure(self, kind: Any, message: str) -> ModelFailure:
         return ModelFailure(request_id=self.request.id, samples=(self.sample,), kind=kind, message=redact(message))
 
     def answer(self, text: str | None, finish: Any, model: Any, usage: Usage) -> ModelAnswer:
@@ -66,12 +58,11 @@ class _Sample(NamedTuple):
         return ModelAnswer.model_validate({**own, "text": text, "served_by": model, "usage": usage})
 
 
-class BatchClient:
+class BatchClient(AbstractContextManager["BatchClient"]):
     """Client of one model that sends all requests as batches; see :class:`caretbench.models.ModelClient`.
 
     Raises:
         UsageError: the provider has no batches that are known here.
-        MachineError: its key is not set.
     """
 
     accepts: frozenset[PromptKind] = frozenset({"chat"})
@@ -83,17 +74,12 @@ class BatchClient:
         if self.provider not in _ADDRESS or options.batch is None:
             raise UsageError(f"--batch: {spec} has no batch interface; {' and '.join(_ADDRESS)} have one")
         self._rows_path, self._is_openai = options.batch, self.provider == "openai"
-        stem = self.provider.upper()
-        key = os.environ.get(f"{stem}_API_KEY") or ("dry-run" if isinstance(options, DryRunOptions) else "")
-        if not key:
-            raise MachineError(f"{spec}: there is no key of the provider; set {stem}_API_KEY in the environment")
-        address = options.base_url or os.environ.get(f"{stem}_BASE_URL") or _ADDRESS[self.provider]
+        key, address = (os.environ.get(f"{self.provider.upper()}_{name}", "") for name in ("API_KEY", "BASE_URL"))
+        address = options.base_url or address or _ADDRESS[self.provider]
         own = {"x-api-key": key, "anthropic-version": "2023-06-01"}
-        headers = {"Authorization": f"Bearer {key}"} if self._is_openai else own
+        headers = ({"Authorization": f"Bearer {key}"} if self._is_openai else own) | options.headers
         direct = not is_loopback(address)
-        self._http = httpx.Client(
-            base_url=address, headers=headers | options.headers, timeout=options.timeout_s, trust_env=direct
-        )
+        self._http = httpx.Client(base_url=address, headers=headers, timeout=options.timeout_s, trust_env=direct)
         shown = str(httpx.URL(address).copy_with(userinfo=b""))
         self.identity: Mapping[str, JsonValue] = {"provider": self.provider, "batch": True, "address": shown}
         self.context_tokens = options.context_tokens
@@ -109,15 +95,13 @@ class BatchClient:
         # Anthropic's newer models refuse temperature and top_p together.
         top_p = sampling.top_p if self._is_openai or sampling.top_p != 1 else None
         warm = {} if _NO_TEMPERATURE.match(self.name) else {"temperature": sampling.temperature, "top_p": top_p}
-        own: dict[str, Any]
-        if self._is_openai:
-            seed = None if sampling.seed is None else sampling.seed + sample
-            own = {"messages": turns, "max_completion_tokens": sampling.max_tokens, "seed": seed, "stop": prompt.stop}
-        else:
+        seed = None if sampling.seed is None else sampling.seed + sample
+        own: dict[str, Any] = {"max_completion_tokens": sampling.max_tokens, "seed": seed, "stop": prompt.stop}
+        if not self._is_openai:
             system = "\n\n".join(one.text for one in prompt.messages if one.role == "system")
             turns = [one for one in turns if one["role"] != "system"]
-            own = {"messages": turns, "max_tokens": sampling.max_tokens, "system": system}
-            own["stop_sequences"] = prompt.stop
+            own = {"max_tokens": sampling.max_tokens, "system": system, "stop_sequences": prompt.stop}
+        own["messages"] = turns
         return {name: one for name, one in ({"model": self._model} | warm | own).items() if one not in (None, "", ())}
 
     def submit(self, requests: Iterable[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
@@ -143,7 +127,9 @@ class BatchClient:
                 if known is not None:
                     batches.append(known)
                 elif not self._is_openai:  # what OpenAI does not list under our token, it does not have
-                    yield from self._possibly_paid(row, waiting)
+                    when = datetime.fromtimestamp(row.created).isoformat(" ", "seconds")  # noqa: DTZ006  as clocks here
+                    lost = f"a batch of {len(row.keys)} requests of {when} may exist and be paid: a stop lost its id"
+                    yield from _failures(row, waiting, "provider", lost)
                 rows.append(known or row.model_copy(update={"state": "ended"}))
             rest = [key for key in waiting if all(key not in row.keys for row in batches)]
             starts = range(0, len(rest), _MAX_REQUESTS)
@@ -172,7 +158,12 @@ class BatchClient:
             file = self._call("POST", "/files", files=files, data={"purpose": "batch"}).json()["id"]
             body = {"input_file_id": file, "endpoint": place, "completion_window": "24h"}
             body["metadata"] = {"caretbench": row.token}
-        identity = str(self._call("POST", self._place, json=body).json()["id"])
+        try:
+            identity = str(self._call("POST", self._place, json=body).json()["id"])
+        except MachineError as error:
+            if "status 4" in str(error):  # refused: there is none that may be paid
+                rows.append(row.model_copy(update={"state": "ended"}))
+            raise
         sent = row.model_copy(update={"id": identity, "state": "sent"})
         rows.append(sent)
         self.notices.append(f"batch {identity} of {len(keys)} requests")
@@ -180,21 +171,15 @@ class BatchClient:
 
     def _find(self, row: StoredBatch, known: set[str]) -> StoredBatch | None:
         """Return a batch whose id a stop has lost; None if the provider lists none, or several that fit."""
-        listed = self._call("GET", self._place, params={"limit": 100}).json().get("data", [])
-        found = [str(one["id"]) for one in listed if one["id"] not in known and self._is_ours(row, one)]
+        found = []
+        for one in self._call("GET", self._place, params={"limit": 100}).json().get("data", []):
+            if self._is_openai:
+                is_ours = (one.get("metadata") or {}).get("caretbench") == row.token
+            else:
+                created = datetime.fromisoformat(one["created_at"].replace("Z", "+00:00")).timestamp()
+                is_ours = created >= row.created - 60 and sum(one["request_counts"].values()) == len(row.keys)
+            found += [str(one["id"])] if is_ours and one["id"] not in known else []
         return row.model_copy(update={"id": found[0], "state": "sent"}) if len(found) == 1 else None
-
-    def _is_ours(self, row: StoredBatch, listed: Mapping[str, Any]) -> bool:
-        if self._is_openai:
-            return (listed.get("metadata") or {}).get("caretbench") == row.token
-        created = datetime.fromisoformat(str(listed["created_at"]).replace("Z", "+00:00")).timestamp()
-        return created >= row.created - 60 and sum(listed["request_counts"].values()) == len(row.keys)
-
-    @staticmethod
-    def _possibly_paid(row: StoredBatch, waiting: dict[str, _Sample]) -> Iterator[ModelFailure]:
-        when = datetime.fromtimestamp(row.created).isoformat(" ", "seconds")  # noqa: DTZ006  by the user's clock
-        message = f"a batch of {len(row.keys)} requests of {when} may exist and be paid: a stop lost its id"
-        yield from (waiting.pop(key).failure("provider", message) for key in row.keys if key in waiting)
 
     def _outcomes(
         self, row: StoredBatch, state: Mapping[str, Any], waiting: dict[str, _Sample]
@@ -210,8 +195,8 @@ class BatchClient:
         listed = (state.get("errors") or {}).get("data") or [{}]
         status = str(state.get("status") or state.get("processing_status"))
         why = f"batch {row.id} {status}: {listed[0].get('message') or 'it has no result of this request'}"
-        kind: FailureKind = "timeout" if status == "expired" else "provider"
-        yield from (waiting.pop(key).failure(kind, why) for key in row.keys if key in waiting)
+        kind = "timeout" if status == "expired" else "provider"
+        yield from _failures(row, waiting, kind, why)
 
     def _call(self, method: str, place: str, **options: Any) -> httpx.Response:
         """Return the provider's answer; a batch is created by one try, other calls are repeated.
@@ -235,27 +220,21 @@ class BatchClient:
                 break
         raise MachineError(redact(f"{self.name}: its batches cannot be asked for ({method} {place}): {fault}"))
 
-    def count_tokens(self, _text: str) -> int | None:
-        """Return None: the tokenizer is unknown."""
-        return None
-
-    def special_tokens(self) -> frozenset[str] | None:
-        """Return None: the vocabulary is unknown."""
-        return None
-
-    def control_tokens(self) -> frozenset[str]:
-        """Return none: they are unknown."""
-        return frozenset()
+    # The vocabulary is unknown: tokens are estimated, and no text is refused.
+    count_tokens = staticmethod(lambda _text: None)
+    special_tokens = staticmethod(lambda: None)
+    control_tokens = staticmethod(frozenset[str])
 
     def close(self) -> None:
         """Close connections; batches go on at the provider."""
         self._http.close()
 
-    def __enter__(self) -> BatchClient:
-        return self
-
     def __exit__(self, *_details: object) -> None:
         self.close()
+
+
+def _failures(row: StoredBatch, waiting: dict[str, _Sample], kind: Any, message: str) -> Iterator[ModelFailure]:
+    yield from (waiting.pop(key).failure(kind, message) for key in row.keys if key in waiting)
 
 
 def _openai(one: _Sample, entry: Mapping[str, Any]) -> ModelAnswer | ModelFailure:
@@ -263,7 +242,7 @@ def _openai(one: _Sample, entry: Mapping[str, Any]) -> ModelAnswer | ModelFailur
     body, usage = response.get("body") or {}, (response.get("body") or {}).get("usage") or {}
     if response.get("status_code") != 200:
         error = entry.get("error") or body.get("error") or {}
-        late: FailureKind = "timeout" if error.get("code") == "batch_expired" else "provider"
+        late = "timeout" if error.get("code") == "batch_expired" else "provider"
         return one.failure("refused" if response.get("status_code") == 400 else late, str(error.get("message")))
     cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
     reasoning = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
@@ -276,7 +255,7 @@ def _openai(one: _Sample, entry: Mapping[str, Any]) -> ModelAnswer | ModelFailur
 def _anthropic(one: _Sample, result: Mapping[str, Any]) -> ModelAnswer | ModelFailure:
     if result["type"] != "succeeded":
         error = (result.get("error") or {}).get("error") or {}
-        kinds: dict[str, FailureKind] = {"expired": "timeout", "invalid_request_error": "refused"}
+        kinds = {"expired": "timeout", "invalid_request_error": "refused"}
         kind = kinds.get(result["type"]) or kinds.get(error.get("type", ""), "provider")
         return one.failure(kind, f"{result['type']}: {error.get('message') or 'the batch ended before'}")
     message, usage = result["message"], result["message"].get("usage") or {}
