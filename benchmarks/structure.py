@@ -63,9 +63,9 @@ class Module:
 
 
 def wing(name: str) -> str:
-    """The wing of a module: ``run``, ``build``, ``people`` or ``training``; verbs and the Python API are ``above``."""
+    """The wing of a module: ``run``, ``build``, ``people`` or ``training``; verbs, benches and the Python API are ``above``."""
     _, *parts = name.split(".")
-    if not parts or parts[0] in ("cli", "api", "__main__"):
+    if not parts or parts[0] in ("cli", "api", "bench", "__main__"):
         return "above"
     if parts[0] == "build" or (parts[0] == "suites" and parts[2:3] == ["build"]):
         return "build"

@@ -11,7 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from caretbench import api
+from caretbench.api import build_problems
+from caretbench.api import run as run_suites
 from caretbench.bench.history import History, HistoryRow, Rate, Verdict, write_summaries
 from caretbench.bench.settings import STATE, BenchSettings
 from caretbench.errors import CaretBenchError, DataError, UsageError
@@ -106,7 +107,7 @@ class Bench:
         config = self.config(built)
         if new_only:
             self._carry(ResolvedRun.from_config(config))
-        notes += api.run(config, opener=self.opener, progress=self.progress).complaints
+        notes += run_suites(config, opener=self.opener, progress=self.progress).complaints
         return self._report(built, notes)
 
     def build(self) -> tuple[dict[str, Path], list[str]]:
@@ -139,7 +140,7 @@ class Bench:
         blocks = -(-self.settings.problems // _PROBLEMS_OF_BLOCK.get(suite, 1))
         options |= {"max_candidates": blocks, "kept": self.state / "kept"}
         progress = FolderProgress(self.progress, suite)
-        result = api.build_problems(suite, [str(self.root)], folder, progress=progress, **options)
+        result = build_problems(suite, [str(self.root)], folder, progress=progress, **options)
         self.builds[suite] = result.numbers
         self.progress.note(f"{suite}: {result.lines[-1].strip()}")
 
@@ -154,7 +155,9 @@ class Bench:
 
     def _carry(self, plan: ResolvedRun) -> None:
         """Take the answers to problems that are shown as they were from the bench before."""
-        with Clients(plan, self.opener or api._open_client) as clients:
+        from caretbench.inspect import open_client  # imports Inspect
+
+        with Clients(plan, self.opener or open_client) as clients:
             infos = clients.check()
         for benchmark, own in zip(plan.benchmarks, infos, strict=True):
             stored = {row.key for row in benchmark.folder.completions()}

@@ -90,6 +90,8 @@ class TaskBuilder:
     """Writes tests for functions that no test reaches."""
     kept: BuildSteps | None = None
     """Results that earlier builds of the project kept, and to which this one adds its own."""
+    _before: DrawnBefore | None = field(default=None, repr=False)
+    """Candidates of the build before, if results are kept."""
     _content_keys: dict[str, ContentKeys] = field(default_factory=dict, repr=False)
     """Keys of kept results by mined file."""
     _known: dict[str, ProjectCheck] = field(default_factory=dict, repr=False)
@@ -127,6 +129,9 @@ class TaskBuilder:
                 # stays.
                 with self._steps.keeping_setup():
                     manifest = self._mine(root, project, settings, folder, options)
+                # After the manifest: a build that is killed before draws again, and from the same.
+                if self.kept is not None and self._before is not None:
+                    self.kept.store(self._before.to_json(), "drawn")
             candidates = tuple(folder.candidates())
             metered = MeteredEngine(self._keeping_engine(self._content_key))
             decided = self._decide(folder, candidates, metered, options) if self.validate else 0
@@ -212,9 +217,7 @@ class TaskBuilder:
             self.engine, self._steps, str(root), languages, options, settings, mined_paths, self.progress, self.repair,
             may_lack_tests=self.tester is not None, added_tests=self.added_tests, kept=self.kept,
         )  # fmt: skip
-        miner = options.miner(analysed.analysis)
-        miner.before = None if self.kept is None else DrawnBefore(self.kept.get("drawn"))
-        blocks = self._found(miner, mined_paths)
+        blocks = self._found(options.miner(analysed.analysis), mined_paths)
         tested = self._tested(preparation, project, analysed, blocks.miner, folder)
         project, command, runs, setup_steps = tested.prepared
         snapshot = project.snapshot
@@ -258,13 +261,11 @@ class TaskBuilder:
         for command, found in self._known.items():
             self._steps.store_check(command, found)
         folder.write_manifest(manifest)
-        # After the manifest: a build that is killed before draws again, and from the same.
-        if self.kept is not None and miner.before is not None:
-            self.kept.store(miner.before.to_json(), "drawn")
         return manifest
 
     def _found(self, miner: BlockMiner, paths: frozenset[str]) -> _Found:
         """Return a miner that has found the candidates."""
+        miner.before = self._before = None if self.kept is None else DrawnBefore(self.kept.get("drawn"))
         self.progress("files", 0, len(paths))
         rejected = miner.find(paths)
         self.progress("files", len(paths), len(paths))

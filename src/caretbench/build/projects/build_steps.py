@@ -8,6 +8,7 @@ is complete. An error leaves only the set-up in it, so that the next attempt run
 from __future__ import annotations
 
 import contextlib
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ from caretbench.problem import Row
 from caretbench.versions import versions
 
 _CHECK: Final = TypeAdapter(ProjectCheck)
+_LOCK_TRIES, _LOCK_WAIT_S = 50, 0.1
 
 
 StepKind = Literal["setup", "command", "check", "drawn"]
@@ -84,10 +86,19 @@ class BuildSteps:
         """Store the text of a step."""
         row = BuildStep(kind=kind, key=_key(inputs), text=text)
         if self.path is not None and self._rows.get((kind, row.key)) != row:
-            with RowAppender(self.path) as appender:
+            with self._appender(self.path) as appender:
                 appender.append(row)
             self._rows[kind, row.key] = row
         self._used.add((kind, row.key))
+
+    @staticmethod
+    def _appender(path: Path) -> RowAppender:
+        """Return the open file; a command that another thread is just starting holds its lock for a moment."""
+        for _ in range(_LOCK_TRIES):
+            with contextlib.suppress(DataError):
+                return RowAppender(path)
+            time.sleep(_LOCK_WAIT_S)
+        return RowAppender(path)
 
     def drop_unused(self) -> None:
         """Remove the results that nobody asked for, or stored, in this process."""
