@@ -63,7 +63,7 @@ class Module:
 
 
 def wing(name: str) -> str:
-    """The wing of a module: ``run``, ``build``, ``people`` or ``training``; verbs, `bench` and the API are ``above``."""
+    """The wing of a module: ``run``, ``build``, ``people`` or ``training``; verbs, `bench` and API are ``above``."""
     _, *parts = name.split(".")
     if not parts or parts[0] in ("cli", "api", "bench", "__main__"):
         return "above"

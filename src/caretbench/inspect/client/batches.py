@@ -34,14 +34,13 @@ _FINISH: Final = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "le
 
 
 class StoredBatch(Row):
-    """State of a batch; its ``keys`` are the ids of requests in it. The last row of a token counts."""
+    """State of a batch: ``keys`` of its requests, ``id`` once the provider has answered. A token's last row counts."""
 
     token: str
     spec: str
     keys: tuple[str, ...]
     created: float
     id: str = ""
-    """The provider's; empty until it has answered."""
     state: Literal["sending", "sent", "ended"] = "sending"
 
 
@@ -59,11 +58,7 @@ class _Sample(NamedTuple):
 
 
 class BatchClient(AbstractContextManager["BatchClient"]):
-    """Client of one model that sends all requests as batches; see :class:`caretbench.models.ModelClient`.
-
-    Raises:
-        UsageError: the provider has no batches that are known here.
-    """
+    """Client of one model that sends all requests as batches; UsageError for another provider than the two."""
 
     accepts: frozenset[PromptKind] = frozenset({"chat"})
     returns_log_probabilities = False
@@ -89,8 +84,7 @@ class BatchClient(AbstractContextManager["BatchClient"]):
     def _body(self, request: ModelRequest, sample: int) -> dict[str, Any]:
         """Return the body of a request in the provider's form."""
         prompt, sampling = request.prompt, request.sampling
-        if not isinstance(prompt, ChatPrompt):
-            raise UsageError(f"--batch: {self.name} takes conversations, no prompts of the kind {prompt.kind}")
+        assert isinstance(prompt, ChatPrompt)  # noqa: S101  other kinds are refused before
         turns = [{"role": one.role, "content": one.text} for one in prompt.messages]
         # Anthropic's newer models refuse temperature and top_p together.
         top_p = sampling.top_p if self._is_openai or sampling.top_p != 1 else None
@@ -105,11 +99,7 @@ class BatchClient(AbstractContextManager["BatchClient"]):
         return {name: one for name, one in ({"model": self._model} | warm | own).items() if one not in (None, "", ())}
 
     def submit(self, requests: Iterable[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
-        """Send what no stored batch has, wait for all, and yield an answer or a failure for every sample.
-
-        Raises:
-            MachineError: the provider cannot be reached, or refuses the key.
-        """
+        """Send what no stored batch has, wait for all, and yield an answer or a failure for every sample."""
         waiting: dict[str, _Sample] = {}
         for request, sample in ((one, sample) for one in requests for sample in one.samples):
             body = self._body(request, sample)
@@ -124,16 +114,16 @@ class BatchClient(AbstractContextManager["BatchClient"]):
                 if row.state == "ended" or waiting.keys().isdisjoint(row.keys):
                     continue
                 known = row if row.state == "sent" else self._find(row, {one.id for one in stored.values()})
-                if known is not None:
-                    batches.append(known)
-                elif not self._is_openai:  # what OpenAI does not list under our token, it does not have
+                batches += [known] if known is not None else []
+                if known is None and not self._is_openai:  # what OpenAI does not list under our token, it does not have
                     when = datetime.fromtimestamp(row.created).isoformat(" ", "seconds")  # noqa: DTZ006  as clocks here
                     lost = f"a batch of {len(row.keys)} requests of {when} may exist and be paid: a stop lost its id"
                     yield from _failures(row, waiting, "provider", lost)
                 rows.append(known or row.model_copy(update={"state": "ended"}))
-            rest = [key for key in waiting if all(key not in row.keys for row in batches)]
-            starts = range(0, len(rest), _MAX_REQUESTS)
-            batches += [self._send(rest[start : start + _MAX_REQUESTS], waiting, rows) for start in starts]
+            open_keys = {key for row in batches for key in row.keys}
+            rest = [key for key in waiting if key not in open_keys]
+            for start in range(0, len(rest), _MAX_REQUESTS):
+                batches += [self._send(rest[start : start + _MAX_REQUESTS], waiting, rows)]
             wait = self.options.retry_wait_s
             while batches:
                 for row in [*batches]:
@@ -192,18 +182,13 @@ class BatchClient(AbstractContextManager["BatchClient"]):
                 entry = json.loads(line) if line.strip() else {}
                 if one := waiting.pop(str(entry.get("custom_id")), None):
                     yield _openai(one, entry) if self._is_openai else _anthropic(one, entry["result"])
-        listed = (state.get("errors") or {}).get("data") or [{}]
+        error = ((state.get("errors") or {}).get("data") or [{}])[0].get("message")
         status = str(state.get("status") or state.get("processing_status"))
-        why = f"batch {row.id} {status}: {listed[0].get('message') or 'it has no result of this request'}"
-        kind = "timeout" if status == "expired" else "provider"
-        yield from _failures(row, waiting, kind, why)
+        why = f"batch {row.id} {status}: {error or 'it has no result of this request'}"
+        yield from _failures(row, waiting, "timeout" if status == "expired" else "provider", why)
 
     def _call(self, method: str, place: str, **options: Any) -> httpx.Response:
-        """Return the provider's answer; a batch is created by one try, other calls are repeated.
-
-        Raises:
-            MachineError: it cannot be reached, or refuses.
-        """
+        """Return the provider's answer, else raise MachineError; a batch is created by one try, others are repeated."""
         fault = ""
         for number in range(1 if method == "POST" else self.options.max_retries + 1):
             if number:
