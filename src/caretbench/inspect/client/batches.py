@@ -86,7 +86,6 @@ class BatchClient(AbstractContextManager["BatchClient"]):
         prompt, sampling = request.prompt, request.sampling
         assert isinstance(prompt, ChatPrompt)  # noqa: S101  other kinds are refused before
         turns = [{"role": one.role, "content": one.text} for one in prompt.messages]
-        # Anthropic's newer models refuse temperature and top_p together.
         top_p = sampling.top_p if self._is_openai or sampling.top_p != 1 else None
         warm = {} if _NO_TEMPERATURE.match(self.name) else {"temperature": sampling.temperature, "top_p": top_p}
         seed = None if sampling.seed is None else sampling.seed + sample
