@@ -7,7 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from caretbench.cli import common
+from caretbench.cli.common import (
+    AsJson,
+    StepProgress,
+    exit_on_complaints,
+    open_client,
+    print_json,
+    print_line,
+    print_note,
+    print_table,
+)
 from caretbench.cli.options import panel_option, with_options
 from caretbench.runs.plans.options import COST, PROBLEMS, SAMPLING
 
@@ -35,7 +44,7 @@ def bench(
     than: Annotated[str, _THAN] = "LAST",
     alpha: Annotated[float | None, _ALPHA] = None,
     dry_run: Annotated[bool, _DRY_RUN] = False,
-    as_json: common.AsJson = False,
+    as_json: AsJson = False,
     **options: Any,
 ) -> None:
     """Build what is new in a repository, run, report, and compare with an earlier bench.
@@ -54,24 +63,24 @@ def bench(
     settings = bench_settings(root)
     settings = settings if alpha is None else settings.model_copy(update={"alpha": alpha})
     models = group_by_role(model or settings.models, []).get(None, [])
-    with common.StepProgress(quiet=as_json) as steps:
+    with StepProgress(quiet=as_json) as steps:
         own = Bench(root, settings, models, options, than, None, steps)
         built, faults = own.build() if dry_run else ({}, [])
         result = None if dry_run else own.carry_out(new_only=new)
     for line in result.notes if result else faults:
-        common.print_note(line)
+        print_note(line)
     if result is None:
         _print_prompts(own.config(built), as_json=as_json)
         return
     if as_json:
         rows = [row.model_dump(mode="json") for row in result.rows]
-        common.print_json({"run": result.run, "rows": rows, "notes": result.notes, "builds": result.builds})
+        print_json({"run": result.run, "rows": rows, "notes": result.notes, "builds": result.builds})
     else:
         shown = [(row.suite, row.model, row.all.text(), row.than or "—", row.change) for row in result.rows]
-        common.print_table(shown, ("suite", "model", "pass@1 (problems)", "against", "change"))
-        common.print_line(f"\nsummary: {own.state / 'summary.md'}")
+        print_table(shown, ("suite", "model", "pass@1 (problems)", "against", "change"))
+        print_line(f"\nsummary: {own.state / 'summary.md'}")
     worse = [row for row in result.rows if row.verdict == "worse"]
-    common.exit_on_complaints([f"worse: {row.model} on {row.suite}: {row.change}" for row in worse])
+    exit_on_complaints([f"worse: {row.model} on {row.suite}: {row.change}" for row in worse])
 
 
 def _print_prompts(config: Any, *, as_json: bool) -> None:
@@ -84,7 +93,7 @@ def _print_prompts(config: Any, *, as_json: bool) -> None:
     plan = ResolvedRun.from_config(config)
     for one in () if as_json else plan.benchmarks:
         sizes = [(problem.id, f"{len(problem.shown.model_dump_json()):,}") for problem in one.problems]
-        common.print_table(sizes, (f"prompts of {one.suite.name}", "characters"))
+        print_table(sizes, (f"prompts of {one.suite.name}", "characters"))
     for one in () if as_json else config.suites:
-        common.print_line(f"whole texts: caretbench show {one.name} --data {one.data} --prompts FILE")
-    print_forecast(plan, forecast_run(plan, without_sending(common.open_client)), as_json=as_json)
+        print_line(f"whole texts: caretbench show {one.name} --data {one.data} --prompts FILE")
+    print_forecast(plan, forecast_run(plan, without_sending(open_client)), as_json=as_json)

@@ -276,6 +276,7 @@ def _written_numbers(built: BuiltTasks) -> dict[str, JsonValue]:
 
 def _notes(built: BuiltTasks) -> Iterator[str]:
     yield from built.review_lines
+    yield from _kept_note(built.kept_steps)
     manifest = built.manifest
     for name, reason in manifest.dropped_checks.items():
         yield f"{name}: excluded: {reason}"
@@ -303,6 +304,11 @@ def _notes(built: BuiltTasks) -> Iterator[str]:
     yield from _of_files(manifest.unknown_reach, unknown)
 
 
+def _kept_note(steps: Mapping[str, int]) -> Iterator[str]:
+    if kept := steps.get("command kept", 0):
+        yield f"{kept} of {kept + steps.get('command', 0)} test runs of wrong answers are kept from an earlier build"
+
+
 def _of_files(reasons: Mapping[str, str], outcome: str) -> Iterator[str]:
     for path, reason in list(reasons.items())[:_SHOWN_FILES]:
         yield f"{path}: {outcome}: {reason}"
@@ -328,9 +334,6 @@ def _lines(built: BuiltTasks, wall_s: float) -> Iterator[str]:
         strengths = strength_counts(built.verdicts.values()).most_common()
         counts = ", ".join(f"{count} {name}" for name, count in strengths)
         yield from [f"  valid by what the killed mutant changes: {counts}"] if counts else []
-    if kept := built.kept_steps.get("command kept", 0):
-        whole = kept + built.kept_steps.get("command", 0)
-        yield f"{kept} of {whole} test runs of wrong answers are kept from an earlier build"
     if manifest.tester is not None:
         yield f"written tests: {manifest.tester.summary}"
         yield from _by_author(built)

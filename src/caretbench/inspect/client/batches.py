@@ -97,6 +97,7 @@ class BatchClient(AbstractContextManager["BatchClient"]):
         own["messages"] = turns
         return {name: one for name, one in ({"model": self._model} | warm | own).items() if one not in (None, "", ())}
 
+    # Long: one case for each state of a batch.
     def submit(self, requests: Iterable[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
         """Send what no stored batch has, wait for all, and yield an answer or a failure for every sample."""
         waiting: dict[str, _Sample] = {}
@@ -204,7 +205,6 @@ class BatchClient(AbstractContextManager["BatchClient"]):
                 break
         raise MachineError(redact(f"{self.name}: its batches cannot be asked for ({method} {place}): {fault}"))
 
-    # The vocabulary is unknown: tokens are estimated, and no text is refused.
     count_tokens = staticmethod(lambda _text: None)
     special_tokens = staticmethod(lambda: None)
     control_tokens = staticmethod(frozenset[str])

@@ -101,6 +101,20 @@ def _blocks(weights: Weights) -> dict[str, float]:
     return {FULL_BLOCK: shares.full_block, INCOMPLETE_SUFFIX: shares.incomplete_suffix / _SUFFIX_CUTS, RAG: shares.rag}
 
 
+def _by_cell(
+    spans: Sequence[HiddenSpan], weights: Weights
+) -> tuple[dict[tuple[str, str], dict[str, list[HiddenSpan]]], dict[tuple[str, str], float]]:
+    """Return the spans of a positive weight by cell and file, and the weights of the cells."""
+    cells: dict[tuple[str, str], dict[str, list[HiddenSpan]]] = defaultdict(lambda: defaultdict(list))
+    shares: dict[tuple[str, str], float] = {}
+    for span in spans:
+        weight = span_weight(weights, span)
+        if weight > 0:
+            cells[span.block.kind, span.cut][span.block.path].append(span)
+            shares[span.block.kind, span.cut] = weight
+    return cells, shares
+
+
 def weighted_sample(
     spans: Sequence[HiddenSpan],
     weights: Weights,
@@ -119,13 +133,7 @@ def weighted_sample(
     weight 0 are not taken. A cell that runs out leaves its share to the others. ``fault`` says why a span is rejected;
     it is asked only when the span's turn comes. The sample begins with ``first``, whatever the limits are.
     """
-    cells: dict[tuple[str, str], dict[str, list[HiddenSpan]]] = defaultdict(lambda: defaultdict(list))
-    shares: dict[tuple[str, str], float] = {}
-    for span in spans:
-        weight = span_weight(weights, span)
-        if weight > 0:
-            cells[span.block.kind, span.cut][span.block.path].append(span)
-            shares[span.block.kind, span.cut] = weight
+    cells, shares = _by_cell(spans, weights)
     rank = {(one.block.path, one.key): sha256_text(str(seed), one.block.path, one.key) for one in spans}
     for files in cells.values():
         for waiting in files.values():
