@@ -54,9 +54,10 @@ def print_forecast(plan: ResolvedRun, forecast: RunForecast, *, as_json: bool) -
         print_line("time and money are divided over the suites by the rate of their first problems: this is the most")
     for line in forecast.absent:
         print_note(one_line(line))
+    # A model has a row for each suite, and is the same in all.
+    for line in dict.fromkeys(f"{row.model}: {one_line(row.findings)}" for row in forecast.models if row.findings):
+        print_note(line)
     for row in forecast.models:
-        if row.findings:
-            print_note(f"{row.model}: {one_line(row.findings)}")
         if row.unpromptable:
             print_note(f"{row.model}: {row.unpromptable} samples have no valid prompt: {one_line(row.first_fault)}")
 
