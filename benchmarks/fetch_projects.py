@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Self
 
@@ -21,7 +21,7 @@ from caretbench.build.sources.fetching.project_folders import fetch_commit, writ
 from caretbench.build.sources.fetching.unpacking import SourceLimits, SourceUsage, unpack_archive
 from caretbench.download import PinnedFile, download_file, is_complete
 from caretbench.errors import DataError
-from caretbench.projects.settings import SETTINGS_FILE, CheckSettings, ProjectSettings
+from caretbench.projects.settings import SETTINGS_FILE, CheckSettings, ProjectSettings, settings_toml
 from caretbench.temporary import temporary_folder
 
 TABLE = Path(__file__).with_name("projects.toml")
@@ -84,29 +84,6 @@ def projects(table: Path = TABLE) -> tuple[Project, ...]:
     return tuple(Project.model_validate(row) for row in tomllib.loads(table.read_text("utf-8"))["projects"])
 
 
-def toml(settings: ProjectSettings) -> str:
-    """Settings as TOML; what has its default is left out."""
-    values = settings.model_dump(mode="json", exclude_defaults=True)
-    checks = values.pop("checks", [])
-    blocks = ["\n".join(_lines(values)), *("[[checks]]\n" + "\n".join(_lines(check)) for check in checks)]
-    return "\n\n".join(blocks) + "\n"
-
-
-def _lines(values: dict[str, object]) -> Iterable[str]:
-    return (f"{name} = {_value(value)}" for name, value in values.items())
-
-
-def _value(value: object) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_value(name)} = {_value(each)}" for name, each in value.items()) + " }"
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
-        return f'"{escaped}"'
-    return str(value).lower()
-
-
 def check_out(project: Project, place: Path) -> None:
     """Fetch one commit of a git repository, without its history, as ``place``.
 
@@ -138,7 +115,7 @@ def prepare(project: Project, folder: Path) -> Path:
     for path, text in project.files.items():
         (place / path).write_text(text.lstrip("\n"))
     if project.checks or project.setup:
-        (place / SETTINGS_FILE).write_text(toml(project.settings))
+        (place / SETTINGS_FILE).write_text(settings_toml(project.settings))
     return place
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ENTRY_POINT_GROUP: Final[Literal["caretbench.suites"]] = "caretbench.suites"
 """Entry point group in which a package declares a suite: ``name = "package.module:Class"``."""
 
-_FOLDERS: Final = ("devbench", "simcopilot", "efcb", "c3bench", "codevbench")
+_FOLDERS: Final = ("devbench", "simcopilot", "efcb", "c3bench", "codevbench", "record")
 
 _registered: Final[dict[str, type[Suite]]] = {}
 

@@ -1,0 +1,1 @@
+"""The record: dated editions of blocks from real projects, which anyone rebuilds from their archives."""

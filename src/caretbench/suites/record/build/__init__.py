@@ -1,0 +1,1 @@
+"""Builder of the record: recipes, archives by hash, editions, and their verification."""

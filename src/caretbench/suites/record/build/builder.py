@@ -1,0 +1,296 @@
+"""Builder of the record: editions from recipes, and their projects fetched into the cache."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from caretbench.build import load_builder, register_builder
+from caretbench.build.build_models import NO_MODELS, BuildModels
+from caretbench.build.builder import Builder
+from caretbench.build.project_tasks.task_folder import TaskFolder, folder_lock
+from caretbench.build.validation.workspace_gate import WorkspaceGate
+from caretbench.errors import CaretBenchError, DataError, MachineError, UsageError
+from caretbench.execution.dispatcher import Dispatcher
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.extraction.policies import policy
+from caretbench.files import read_rows, write_rows
+from caretbench.options import Option, StringList
+from caretbench.problem import Problem
+from caretbench.progress import FolderProgress, Progress
+from caretbench.projects.project import store_project
+from caretbench.projects.settings import read_settings
+from caretbench.suites.record.build.layout import lay_previous, lay_project
+from caretbench.suites.record.build.packages import LockedPackage, resolve
+from caretbench.suites.record.build.recipe import Recipe, RecipeProject, read_recipe
+from caretbench.suites.record.build.selection import chosen_problems, task_rows
+from caretbench.suites.record.edition import (
+    LOCKS_FILE,
+    PROJECTS_FILE,
+    RECIPE_FILE,
+    TASKS_FILE,
+    EditionProject,
+    RecordTask,
+    read_edition,
+    record_cache,
+)
+from caretbench.suites.suite_types import BuildResult, Table
+from caretbench.text_tables import align_columns
+
+_BUILDS: Final = "builds"
+"""Folder next to an edition's files with the builds of its projects; they contain texts."""
+_TEST_BUDGET_S: Final = 10.0
+"""So long that all tests that reach a block decide: a choice by time might differ between two builds."""
+
+OPTIONS: Final = (
+    Option("only", StringList, "Project of the recipe to build; may be repeated. Default: all.", "build",
+           metavar="NAME"),
+    Option("mirror", str, "Folder or address with archives and bare repositories, which is asked first.", "build",
+           metavar="FOLDER|URL"),
+    Option("jobs", int, "Maximum number of commands that run at the same time. Default: the number of processors.",
+           "build", flags=("--jobs", "-j"), minimum=1),
+)  # fmt: skip
+"""Options of ``caretbench build record``."""
+
+
+class BuiltProject(NamedTuple):
+    """One project of a build, with its rows and the time that it took."""
+
+    project: EditionProject
+    tasks: tuple[RecordTask, ...] = ()
+    wall_s: float = 0.0
+
+
+def locked_packages(recipe: Recipe, folders: Sequence[Path]) -> dict[str, tuple[LockedPackage, ...]]:
+    """Return the packages of each project, from the first lock that has all of a project's requirements.
+
+    Those without one are resolved.
+
+    Raises:
+        DataError: a lock is malformed, or requirements cannot be resolved.
+    """
+    locks: dict[str, list[LockedPackage]] = {}
+    for folder in folders:
+        if (folder / LOCKS_FILE).is_file() and not locks:
+            for row in read_rows(folder / LOCKS_FILE, LockedPackage):
+                locks.setdefault(row.project, []).append(row)
+    return {
+        one.name: tuple(locks.get(one.name, ())) or resolve(one.name, one.language, one.packages)
+        for one in recipe.projects
+        if one.packages
+    }
+
+
+@register_builder
+class RecordBuilder(Builder):
+    """Builder of the record; see :class:`caretbench.build.builder.Builder`."""
+
+    name = "record"
+    about = "the edition: a recipe with projects, RECIPE.toml"
+    options = OPTIONS
+    pull_about = "the projects of an edition"
+    pull_use = "caretbench run record"
+
+    def build(
+        self,
+        sources: Sequence[str],
+        output: Path,
+        options: Mapping[str, Any],
+        progress: Progress,
+        *,
+        models: BuildModels = NO_MODELS,
+    ) -> BuildResult:
+        """Make an edition of the record from a recipe of projects with tests.
+
+        Each project is laid out from its archive and its locked packages, mined and validated as by build codevbench,
+        and a balanced part of its valid problems becomes rows without texts. A project that cannot be built ends as a
+        row with its reason. Run the same command again to resume.
+
+        Examples:
+          caretbench build record recipe.toml -o my-record
+          caretbench build record recipe.toml --only toolz -o one
+        """
+        del models
+        if len(sources) != 1:
+            raise UsageError("build record: name one recipe, RECIPE.toml")
+        path = Path(sources[0])
+        recipe = read_recipe(path)
+        only = options["only"] or [one.name for one in recipe.projects]
+        unknown = sorted({*only} - {one.name for one in recipe.projects})
+        if unknown:
+            raise UsageError(f"--only {unknown[0]}: {path} has no such project")
+        with folder_lock(output):
+            recipe = recipe.model_copy(update={"projects": tuple(one for one in recipe.projects if one.name in only)})
+            locks = locked_packages(recipe, (output, path.parent))
+            write_rows(output / LOCKS_FILE, [row for name in sorted(locks) for row in locks[name]])
+            if path.resolve() != (output / RECIPE_FILE).resolve():
+                shutil.copyfile(path, output / RECIPE_FILE)
+            progress("projects", 0, len(recipe.projects))
+            built = []
+            for entry in recipe.projects:
+                built.append(_built(recipe, entry, locks.get(entry.name, ()), output, options, progress))
+                progress("projects", 1, None)
+            write_rows(output / PROJECTS_FILE, [one.project for one in built])
+            write_rows(output / TASKS_FILE, [task for one in built for task in one.tasks])
+        return _result(built, output)
+
+    def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
+        """Fetch the projects of the newest edition and return the folder of all."""
+        if models:
+            raise UsageError(f"--model {models[0]}: the record has no recorded completions")
+        self.pull_edition("starter", None if source is None else str(source), progress, lambda _line: None)
+        return record_cache()
+
+    def pull_edition(
+        self, edition: str, mirror: str | None, progress: Callable[[int, int], None], note: Callable[[str], None]
+    ) -> tuple[int, int]:
+        """Fetch the projects of an edition into the cache; return the numbers of those that are here, and of all.
+
+        Args:
+            edition: Name of an edition, or a folder of a build.
+            mirror: Folder or address that is asked first.
+            progress: Called with the number of projects that were done, and the total.
+            note: Called with a line about each project that is not to be had.
+
+        Raises:
+            DataError: there is no such edition, or none of its projects is to be had.
+        """
+        found = read_edition(edition)
+        recipe = read_recipe(found.folder / RECIPE_FILE)
+        locks = locked_packages(recipe, (found.folder,))
+        wanted = [one for one in recipe.projects if found.projects.get(one.name) and found.projects[one.name].snapshot]
+        failed = []
+        for entry in wanted:
+            try:
+                place_project(found.projects[entry.name], entry, locks.get(entry.name, ()), found.tasks, mirror)
+            except DataError as error:
+                failed.append(str(error))
+                note(str(error))
+            progress(1, len(wanted))
+        if failed and len(failed) == len(wanted):
+            raise DataError(failed[0])
+        return len(wanted) - len(failed), len(wanted)
+
+    def data_tables(self, source: str) -> tuple[Table, ...]:
+        """Return the yield of each project of an edition, whether its files are here or not."""
+        edition = read_edition(source)
+        counts = Counter(task.project for task in edition.tasks)
+        groups = {name: {task.group for task in edition.tasks if task.project == name} for name in edition.projects}
+        rows = tuple(
+            (
+                one.name, one.language, one.licence, one.date, str(counts[one.name]), str(len(groups[one.name])),
+                ", ".join(f"{name} {number}" for name, number in one.verdicts.items()) or one.reason,
+            )
+            for one in edition.projects.values()
+        )  # fmt: skip
+        heads = ("project", "language", "licence", "release", "problems", "groups", "candidates, or the reason")
+        title = f"{edition.name}: {len(edition.tasks)} problems in {sum(map(len, groups.values()))} overlap groups"
+        return (Table("projects", title, heads, rows),)
+
+    def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> WorkspaceGate:
+        """Return the gate for problems that tests of a project check."""
+        chosen = policy(self.suite.rules("default").policy)
+        return WorkspaceGate(executor().projects, chosen, mutates_values=True, progress=progress)
+
+
+def place_project(
+    project: EditionProject,
+    entry: RecipeProject,
+    packages: Sequence[LockedPackage],
+    tasks: Sequence[RecordTask],
+    mirror: str | None,
+) -> None:
+    """Lay a project of an edition out in the cache, and its files with changed names.
+
+    Raises:
+        DataError: it is not to be had, or the recipe is another than that of the edition.
+    """
+    if entry.layout(tuple(packages)) != project.layout:
+        raise DataError(f"{entry.name}: {RECIPE_FILE} or {LOCKS_FILE} was changed after the edition was built")
+    lay_project(entry, packages, mirror)
+    del tasks
+
+
+def _built(
+    recipe: Recipe,
+    entry: RecipeProject,
+    packages: Sequence[LockedPackage],
+    output: Path,
+    options: Mapping[str, Any],
+    progress: Progress,
+) -> BuiltProject:
+    """Return one built project; one that cannot be built has its reason."""
+    started = time.monotonic()
+    project = EditionProject(
+        name=entry.name, language=entry.language, layout=entry.layout(tuple(packages)), source=entry.source,
+        date=entry.date, licence=entry.licence,
+    )  # fmt: skip
+    if entry.held_out:
+        return BuiltProject(project.model_copy(update={"reason": "held out"}))
+    try:
+        root = lay_project(entry, packages, options["mirror"])
+        previous = lay_previous(entry, options["mirror"])
+        folder = TaskFolder(output / _BUILDS / entry.name)
+        values = _codev_options(recipe, entry, previous, options)
+        load_builder("codevbench").build([str(root)], folder.path, values, FolderProgress(progress, entry.name))
+        done = _rows_of(recipe, project, folder, root)
+    # No sandbox can be built: all other projects would fail the same way.
+    except MachineError:
+        raise
+    except (CaretBenchError, OSError) as error:
+        progress.note(f"{entry.name}: {error}")
+        return BuiltProject(project.model_copy(update={"reason": str(error)}), wall_s=time.monotonic() - started)
+    return done._replace(wall_s=time.monotonic() - started)
+
+
+def _codev_options(
+    recipe: Recipe, entry: RecipeProject, previous: Path | None, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the option values with which Codev-Bench's builder mines a project."""
+    return {option.name: option.default for option in load_builder("codevbench").options} | {
+        "language": [entry.language],
+        "exclude_test": list(entry.exclude_tests),
+        "weights": recipe.weights,
+        "max_candidates": recipe.spans,
+        "seed": recipe.seed,
+        "test_budget": _TEST_BUDGET_S,
+        "new_since": None if previous is None else str(previous),
+        "jobs": options["jobs"],
+    }
+
+
+def _rows_of(recipe: Recipe, project: EditionProject, folder: TaskFolder, root: Path) -> BuiltProject:
+    """Return a project with the rows of its chosen problems."""
+    snapshot = store_project(root, SnapshotStore(), read_settings(root).ignore).snapshot
+    problems: Sequence[Problem] = folder.problems()
+    rows = task_rows(project.name, chosen_problems(problems, recipe), snapshot)
+    verdicts: Counter[str] = Counter(row.verdict for row in folder.validity().values())
+    update = {
+        "snapshot": snapshot.id if rows.tasks else "",
+        "checks": rows.checks,
+        "tests": rows.tests,
+        "verdicts": dict(sorted(verdicts.items())),
+        "reason": "" if rows.tasks else "no valid problem",
+    }
+    return BuiltProject(project.model_copy(update=update), rows.tasks)
+
+
+def _result(built: Sequence[BuiltProject], output: Path) -> BuildResult:
+    total = sum(len(one.tasks) for one in built)
+    groups = sum(len({task.group for task in one.tasks}) for one in built)
+    rows = [
+        [one.project.name, one.project.language, str(len(one.tasks)), f"{one.wall_s / 60:.1f}", one.project.reason]
+        for one in built
+    ]
+    last = f"\n{output}: {total} problems in {groups} overlap groups; caretbench run record --data {output} -m …"
+    return BuildResult(
+        lines=(*align_columns(rows, ("project", "language", "problems", "minutes", "reason")), last),
+        numbers={"problems": total, "groups": groups, "projects": [one.project.name for one in built if one.tasks]},
+        usable=bool(total),
+    )
+
+

@@ -1,0 +1,256 @@
+"""Editions of the record: rows of problems without the projects' texts, and the problems made of them.
+
+The folder of an edition has ``recipe.toml``, ``locks.jsonl`` (archives of packages), ``projects.jsonl`` and
+``tasks.jsonl``. The projects themselves are in the cache, laid out from their archives by ``caretbench pull record``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pydantic import Field
+
+from caretbench.errors import DataError
+from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
+from caretbench.files import cache_folder, read_rows, sha256_text
+from caretbench.problem import Caret, FileSplice, Label, Problem, Provenance, Row, TestsCheck
+from caretbench.projects.file_spans import visible_text
+from caretbench.projects.project import store_project
+from caretbench.projects.settings import read_settings
+
+RECIPE_FILE: Final = "recipe.toml"
+LOCKS_FILE: Final = "locks.jsonl"
+PROJECTS_FILE: Final = "projects.jsonl"
+TASKS_FILE: Final = "tasks.jsonl"
+_RULES: Final = "record 1"
+"""Version of the layout of projects in the cache."""
+
+
+class EditionProject(Row):
+    """One project of an edition: origin, checks, and the yield of its build."""
+
+    name: str
+    language: str
+    layout: str
+    """Hash of the recipe's entry and of its locked packages; names the project's folder in the cache."""
+    snapshot: str = ""
+    """Identity of all files of the laid out project, packages included; empty if it was not built."""
+    source: str
+    date: str
+    licence: str
+    checks: tuple[TestsCheck, ...] = ()
+    tests: tuple[str, ...] = ()
+    """Names of tests; tasks refer to them by number."""
+    renamed: str = Field(default="", exclude_if=lambda value: not value)
+    """Identity of the files with changed names in those that have renamed problems; empty if there are none."""
+    verdicts: Mapping[str, int] = Field(default_factory=dict)
+    """Number of candidates by verdict of the gate and reason."""
+    reason: str = ""
+    """Cause for which the project has no problems."""
+
+
+class RecordTask(Row):
+    """One problem without its texts."""
+
+    id: str
+    project: str
+    path: str
+    sha256: str
+    """Hash of the file; with changed names, of the changed file."""
+    block: str
+    """Hash of the hidden bytes."""
+    start: int
+    end: int
+    suffix: int | None = Field(default=None, exclude_if=lambda value: value is None)
+    """Byte from which the rest of the file is shown; None: it is not shown."""
+    newline: str = Field(default="\n", exclude_if=lambda value: value == "\n")
+    check: int
+    tests: str = Field(default="", exclude_if=lambda value: not value)
+    """Numbers of the deciding tests, ``0-3,7``; empty: all."""
+    minimum_tests: int = Field(default=0, exclude_if=lambda value: not value)
+    reference_s: float
+    group: str
+    renamed: bool = Field(default=False, exclude_if=lambda value: not value)
+    """The sibling of another problem with changed names."""
+    labels: Mapping[str, Label]
+
+
+class Edition(NamedTuple):
+    """One edition: its name, folder, projects and tasks."""
+
+    name: str
+    folder: Path
+    projects: Mapping[str, EditionProject]
+    tasks: tuple[RecordTask, ...]
+
+
+def edition_names() -> tuple[str, ...]:
+    """Return the names of the editions that ship, the newest first."""
+    root = Path(str(resources.files("caretbench.suites.record"))) / "editions"
+    names = [path.parent.name for path in root.glob(f"*/{TASKS_FILE}")]
+    return tuple(sorted(names, key=lambda name: [int(part) for part in re.findall(r"\d+", name)], reverse=True))
+
+
+def edition_folder(source: str) -> Path:
+    """Return the folder of an edition: a name of one that ships (``starter``: the newest), or a built folder.
+
+    Raises:
+        DataError: there is no such edition.
+    """
+    names = edition_names()
+    name = names[0] if source == "starter" and names else source
+    if name in names:
+        return Path(str(resources.files("caretbench.suites.record"))) / "editions" / name
+    if (Path(source) / TASKS_FILE).is_file():
+        return Path(source)
+    known = ", ".join(names) or "none"
+    raise DataError(f"{source}: no edition of the record; known: {known}, or a folder of caretbench build record")
+
+
+def read_edition(source: str) -> Edition:
+    """Return an edition.
+
+    Raises:
+        DataError: there is none, or a row is malformed.
+    """
+    folder = edition_folder(source)
+    projects = {row.name: row for row in read_rows(folder / PROJECTS_FILE, EditionProject)}
+    tasks = tuple(read_rows(folder / TASKS_FILE, RecordTask))
+    unknown = next((task for task in tasks if task.project not in projects), None)
+    if unknown is not None:
+        raise DataError(f"{folder / TASKS_FILE}: {unknown.id}: {PROJECTS_FILE} has no project {unknown.project}")
+    return Edition(folder.resolve().name, folder, projects, tasks)
+
+
+def record_cache() -> Path:
+    """Return the folder in the cache of archives and laid out projects."""
+    return cache_folder() / "data" / "record"
+
+
+def laid_out_folder(layout: str, name: str, renamed: str = "") -> Path:
+    """Return the folder in the cache of a project that was laid out from its archives.
+
+    With ``renamed``, the identity of its files with changed names, that of these.
+    """
+    return record_cache() / "projects" / sha256_text(_RULES, layout, renamed)[:32] / name
+
+
+def stored_project(project: EditionProject, store: SnapshotStore, *, renamed: bool = False) -> Snapshot:
+    """Return the snapshot of a laid out project, or of it with changed names.
+
+    Raises:
+        DataError: it is not in the cache, or its files are not those of the edition.
+    """
+    wanted = project.renamed if renamed else project.snapshot
+    root = laid_out_folder(project.layout, project.name, project.renamed if renamed else "")
+    if not root.is_dir():
+        raise DataError(f"{project.name}: not here; caretbench pull record fetches it")
+    snapshot = store_project(root, store, read_settings(root).ignore).snapshot
+    if snapshot.id != wanted:
+        raise DataError(
+            f"{project.name}: {root} has other files than the edition's ({snapshot.id[:12]}, not {wanted[:12]}); "
+            "remove it and run caretbench pull record again"
+        )
+    return snapshot
+
+
+def edition_problems(edition: Edition, store: SnapshotStore) -> tuple[list[Problem], dict[str, str]]:
+    """Return the problems whose projects are here, and the reasons of the others by project.
+
+    Raises:
+        DataError: no project is here.
+    """
+    problems: list[Problem] = []
+    missing: dict[str, str] = {}
+    tasks: dict[str, list[RecordTask]] = {name: [] for name in edition.projects}
+    for task in edition.tasks:
+        tasks[task.project].append(task)
+    for name, own in tasks.items():
+        if not own:
+            continue
+        try:
+            problems += _problems(edition.projects[name], own, store)
+        except DataError as error:
+            missing[name] = str(error)
+    if not problems:
+        cause = next(iter(missing.values()), "it has no problems")
+        more = f" ({len(missing)} projects)" if len(missing) > 1 else ""
+        raise DataError(f"{edition.name}: {cause}{more}")
+    return problems, missing
+
+
+def _problems(project: EditionProject, tasks: Sequence[RecordTask], store: SnapshotStore) -> list[Problem]:
+    kinds = {task.renamed for task in tasks}
+    snapshots = {renamed: stored_project(project, store, renamed=renamed) for renamed in sorted(kinds)}
+    return [made_problem(project, task, snapshots[task.renamed]) for task in tasks]
+
+
+def made_problem(project: EditionProject, task: RecordTask, snapshot: Snapshot) -> Problem:
+    """Return the problem of a row.
+
+    Raises:
+        DataError: the file or the block is not the one of the row.
+    """
+    data = _content(snapshot.tree, task.path)
+    if hashlib.sha256(data).hexdigest() != task.sha256 or block_hash(data, task.start, task.end) != task.block:
+        raise DataError(f"{task.id}: {task.path} is not the file of the edition; remove its project and pull it again")
+    names = {"tests": tuple(project.tests[number] for number in numbers(task.tests))} if task.tests else {}
+    measured = {"minimum_tests": task.minimum_tests, "reference_s": task.reference_s, **names}
+    return Problem(
+        id=task.id,
+        suite="record",
+        shown=Caret(
+            language=project.language,
+            prefix=visible_text(data[: task.start]),
+            suffix="" if task.suffix is None else visible_text(data[task.suffix :]),
+            path=task.path,
+        ),
+        splice=FileSplice(
+            snapshot=snapshot.id, path=task.path, start=task.start, end=task.end,
+            newline="\r\n" if task.newline == "\r\n" else "\n",
+        ),
+        reference=visible_text(data[task.start : task.end]),
+        checks=(project.checks[task.check].model_copy(update=measured),),
+        labels={"language": project.language, "project": project.name, "date": project.date, **task.labels},
+        cluster=project.name,
+        overlap_group=task.group,
+        provenance=Provenance(
+            source=project.source, licence=project.licence, date=project.date, revision=project.snapshot
+        ),
+    )  # fmt: skip
+
+
+@cache
+def _content(tree: Path, path: str) -> bytes:
+    return (tree / path).read_bytes()
+
+
+def block_hash(data: bytes, start: int, end: int) -> str:
+    """Return the hash of the hidden bytes of a file."""
+    return hashlib.sha256(data[start:end]).hexdigest()
+
+
+def numbers(text: str) -> list[int]:
+    """Return the numbers that ``0-3,7`` lists."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+def numbers_text(values: list[int]) -> str:
+    """Return the ranges of numbers, so that :func:`numbers` gives them, sorted."""
+    parts: list[list[int]] = []
+    for value in sorted(values):
+        if parts and value == parts[-1][-1] + 1:
+            parts[-1].append(value)
+        else:
+            parts.append([value])
+    return ",".join(f"{part[0]}-{part[-1]}" if len(part) > 1 else f"{part[0]}" for part in parts)

@@ -1,0 +1,79 @@
+"""The record: blocks of dated releases of real projects, decided by the projects' tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.languages import language
+from caretbench.metrics.code_statistics import problem_statistics
+from caretbench.metrics.similarity import similarities
+from caretbench.problem import Problem, Profile
+from caretbench.profiles import ProfileRule, ProfileRules
+from caretbench.projects.answer_requests import workspace_request
+from caretbench.suites import register
+from caretbench.suites.base import Suite
+from caretbench.suites.record.edition import edition_problems, read_edition
+from caretbench.suites.suite_types import Measurement, ProblemSet, Stratification
+
+if TYPE_CHECKING:
+    from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
+
+
+class RecordProfile(ProfileRules):
+    """Scoring rules of the record; there is no paper, so both profiles have the same."""
+
+    policy = ProfileRule("Default truncation policy", paper="block", default="block")
+
+
+@register
+class Record(Suite):
+    """The record: dated editions; see :class:`caretbench.suites.base.Suite`."""
+
+    name = "record"
+    title = "CaretBench record"
+    about = "blocks of dated releases of real projects, rebuilt from their archives by anyone"
+    needs = "Python, Java, C++, Go and Node by project"
+    further_data = "caretbench build record RECIPE"
+    strata = ("scenario", "language", "block", "cut", "project", "age", "names", "line")
+    stratification = Stratification(
+        labels=("scenario", "language", "block", "cut", "line", "project", "age", "names", "block_lines"),
+        crossed=(("scenario", "language"), ("language", "names")),
+        main_labels=("scenario", "language"),
+        cell_labels=("scenario", "language"),
+        heat_maps=(("scenario", "language"),),
+    )
+    profile_rules = RecordProfile
+
+    def load(self, source: str) -> ProblemSet:
+        """Return the problems of an edition: ``starter`` (the newest), its name, or a folder of a build.
+
+        Its projects are in the cache: ``caretbench pull record``. Those that are not here are named.
+        """
+        edition = read_edition(source)
+        problems, missing = edition_problems(edition, SnapshotStore())
+        present = len(edition.tasks) - len(problems)
+        coverage = (f"{edition.name}: {len(problems)} of {len(edition.tasks)} problems are here",) if present else ()
+        return ProblemSet.of(edition.name, problems, (*coverage, *missing.values()))
+
+    def request(self, problem: Problem, text: str | None, profile: Profile) -> WorkspaceRequest | None:
+        """Return the request that runs the deciding tests on an answer; None for a null answer."""
+        del profile  # both profiles use the same request
+        return None if text is None else workspace_request(problem, text)
+
+    def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
+        """Return the similarity to the reference."""
+        del profile
+        [likeness] = similarities([(text, problem.reference)])
+        return [Measurement("similarity@1", likeness._asdict())]
+
+    def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
+        """Return lines, tokens and cyclomatic complexity of the shown text and of the reference."""
+        del profile
+        caret = problem.caret
+        return problem_statistics(caret.prefix, problem.reference, caret.suffix, "", caret.language)._asdict()
+
+    def canonical_label(self, name: str, value: str) -> str:
+        """Return ``python`` for ``py``, and so on."""
+        return language(value).name if name == "language" else value
