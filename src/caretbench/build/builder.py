@@ -44,6 +44,8 @@ class Builder:
     """Short description of the data that :meth:`pull` fetches; empty if there are none."""
     pull_use: ClassVar[str] = "--data released"
     """Use of these data, printed after they are fetched."""
+    has_editions: ClassVar[bool] = False
+    """True if :meth:`pull_edition` and :meth:`verify` work on dated editions."""
 
     def __init__(self, suite: Suite) -> None:
         self.suite = suite
@@ -100,6 +102,43 @@ class Builder:
         """
         del source, models, progress
         raise UsageError(f"nothing to pull for {self.suite.name!r}: it has no released data")
+
+    def pull_edition(
+        self, edition: str, mirror: str | None, progress: Callable[[int, int], None], note: Callable[[str], None]
+    ) -> tuple[int, int]:
+        """Fetch the projects of an edition into the cache; return the numbers of those that are here, and of all.
+
+        Args:
+            edition: Name of an edition, or a folder of a build.
+            mirror: Folder or address that is asked first.
+            progress: Called with the number of projects that were done, and the total.
+            note: Called with a line about each project that is not to be had.
+
+        Raises:
+            UsageError: the suite has no editions.
+            DataError: there is no such edition, or none of its projects is to be had.
+        """
+        del edition, mirror, progress, note
+        raise UsageError(f"{self.suite.title} has no editions")
+
+    def verify(
+        self, edition: str, sample: int, seed: int, executor: Callable[[], Dispatcher], progress: Progress
+    ) -> BuildResult:
+        """Make problems of an edition again from its projects, compare them, and run references and masks.
+
+        Args:
+            edition: Name of an edition, or a folder of a build.
+            sample: Number of problems whose reference is run; 0: all.
+            seed: Random seed of the sample.
+            executor: Opens the executor of projects.
+            progress: Receiver of steps and notes.
+
+        Raises:
+            UsageError: the suite has no editions.
+            DataError: there is no such edition, or none of its projects is here.
+        """
+        del edition, sample, seed, executor, progress
+        raise UsageError(f"{self.suite.title} has no editions")
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """Return tables about the data, for ``caretbench list --tables``; nothing is executed.

@@ -16,18 +16,19 @@ from caretbench.build.project_tasks.task_folder import TaskFolder, folder_lock
 from caretbench.build.validation.workspace_gate import WorkspaceGate
 from caretbench.errors import CaretBenchError, DataError, MachineError, UsageError
 from caretbench.execution.dispatcher import Dispatcher
-from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_executor import BoundedExecutor
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.extraction.policies import policy
 from caretbench.files import read_rows, write_rows
 from caretbench.options import Option, StringList
-from caretbench.problem import Problem
 from caretbench.progress import FolderProgress, Progress
-from caretbench.projects.project import store_project
-from caretbench.projects.settings import read_settings
-from caretbench.suites.record.build.layout import lay_previous, lay_project
+from caretbench.suites.record.build.layout import laid_out_project, lay_previous, lay_project, place_project
 from caretbench.suites.record.build.packages import LockedPackage, resolve
 from caretbench.suites.record.build.recipe import Recipe, RecipeProject, read_recipe
+from caretbench.suites.record.build.renaming import LANGUAGES
 from caretbench.suites.record.build.selection import chosen_problems, task_rows
+from caretbench.suites.record.build.siblings import renamed_siblings
+from caretbench.suites.record.build.verification import verify_edition
 from caretbench.suites.record.edition import (
     LOCKS_FILE,
     PROJECTS_FILE,
@@ -94,6 +95,7 @@ class RecordBuilder(Builder):
     options = OPTIONS
     pull_about = "the projects of an edition"
     pull_use = "caretbench run record"
+    has_editions = True
 
     def build(
         self,
@@ -148,17 +150,7 @@ class RecordBuilder(Builder):
     def pull_edition(
         self, edition: str, mirror: str | None, progress: Callable[[int, int], None], note: Callable[[str], None]
     ) -> tuple[int, int]:
-        """Fetch the projects of an edition into the cache; return the numbers of those that are here, and of all.
-
-        Args:
-            edition: Name of an edition, or a folder of a build.
-            mirror: Folder or address that is asked first.
-            progress: Called with the number of projects that were done, and the total.
-            note: Called with a line about each project that is not to be had.
-
-        Raises:
-            DataError: there is no such edition, or none of its projects is to be had.
-        """
+        """Fetch the projects of an edition; see :meth:`caretbench.build.builder.Builder.pull_edition`."""
         found = read_edition(edition)
         recipe = read_recipe(found.folder / RECIPE_FILE)
         locks = locked_packages(recipe, (found.folder,))
@@ -166,7 +158,8 @@ class RecordBuilder(Builder):
         failed = []
         for entry in wanted:
             try:
-                place_project(found.projects[entry.name], entry, locks.get(entry.name, ()), found.tasks, mirror)
+                renamed = {task.path for task in found.tasks if task.renamed and task.project == entry.name}
+                place_project(found.projects[entry.name], entry, locks.get(entry.name, ()), renamed, mirror)
             except DataError as error:
                 failed.append(str(error))
                 note(str(error))
@@ -174,6 +167,12 @@ class RecordBuilder(Builder):
         if failed and len(failed) == len(wanted):
             raise DataError(failed[0])
         return len(wanted) - len(failed), len(wanted)
+
+    def verify(
+        self, edition: str, sample: int, seed: int, executor: Callable[[], Dispatcher], progress: Progress
+    ) -> BuildResult:
+        """Verify an edition; see :meth:`caretbench.build.builder.Builder.verify`."""
+        return verify_edition(read_edition(edition), sample, seed, lambda: executor().projects, progress)
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """Return the yield of each project of an edition, whether its files are here or not."""
@@ -195,24 +194,6 @@ class RecordBuilder(Builder):
         """Return the gate for problems that tests of a project check."""
         chosen = policy(self.suite.rules("default").policy)
         return WorkspaceGate(executor().projects, chosen, mutates_values=True, progress=progress)
-
-
-def place_project(
-    project: EditionProject,
-    entry: RecipeProject,
-    packages: Sequence[LockedPackage],
-    tasks: Sequence[RecordTask],
-    mirror: str | None,
-) -> None:
-    """Lay a project of an edition out in the cache, and its files with changed names.
-
-    Raises:
-        DataError: it is not to be had, or the recipe is another than that of the edition.
-    """
-    if entry.layout(tuple(packages)) != project.layout:
-        raise DataError(f"{entry.name}: {RECIPE_FILE} or {LOCKS_FILE} was changed after the edition was built")
-    lay_project(entry, packages, mirror)
-    del tasks
 
 
 def _built(
@@ -237,7 +218,7 @@ def _built(
         folder = TaskFolder(output / _BUILDS / entry.name)
         values = _codev_options(recipe, entry, previous, options)
         load_builder("codevbench").build([str(root)], folder.path, values, FolderProgress(progress, entry.name))
-        done = _rows_of(recipe, project, folder, root)
+        done = _rows_of(recipe, entry, project, folder, root, options["jobs"])
     # No sandbox can be built: all other projects would fail the same way.
     except MachineError:
         raise
@@ -263,20 +244,29 @@ def _codev_options(
     }
 
 
-def _rows_of(recipe: Recipe, project: EditionProject, folder: TaskFolder, root: Path) -> BuiltProject:
-    """Return a project with the rows of its chosen problems."""
-    snapshot = store_project(root, SnapshotStore(), read_settings(root).ignore).snapshot
-    problems: Sequence[Problem] = folder.problems()
-    rows = task_rows(project.name, chosen_problems(problems, recipe), snapshot)
+def _rows_of(
+    recipe: Recipe, entry: RecipeProject, project: EditionProject, folder: TaskFolder, root: Path, jobs: int | None
+) -> BuiltProject:
+    """Return a project with the rows of its chosen problems, and of their siblings with changed names."""
+    stored = laid_out_project(root)
+    rows = task_rows(project.name, chosen_problems(folder.problems(), recipe), stored.snapshot)
     verdicts: Counter[str] = Counter(row.verdict for row in folder.validity().values())
     update = {
-        "snapshot": snapshot.id if rows.tasks else "",
+        "snapshot": stored.snapshot.id if rows.tasks else "",
         "checks": rows.checks,
         "tests": rows.tests,
         "verdicts": dict(sorted(verdicts.items())),
         "reason": "" if rows.tasks else "no valid problem",
     }
-    return BuiltProject(project.model_copy(update=update), rows.tasks)
+    project = project.model_copy(update=update)
+    if not rows.tasks or entry.language not in LANGUAGES:
+        return BuiltProject(project, rows.tasks)
+    engine = BoundedExecutor(jobs, workspace_runner=WorkspaceRunner(), check=lambda: None)
+    try:
+        siblings = renamed_siblings(recipe, entry, project, rows.tasks, root, engine)
+    finally:
+        engine.close()
+    return BuiltProject(project.model_copy(update={"renamed": siblings.snapshot}), (*rows.tasks, *siblings.tasks))
 
 
 def _result(built: Sequence[BuiltProject], output: Path) -> BuildResult:
@@ -292,5 +282,3 @@ def _result(built: Sequence[BuiltProject], output: Path) -> BuildResult:
         numbers={"problems": total, "groups": groups, "projects": [one.project.name for one in built if one.tasks]},
         usable=bool(total),
     )
-
-

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from caretbench.build.sources.fetching.project_folders import ProjectFolders
 from caretbench.build.sources.fetching.source_spec import parse_source
 from caretbench.build.sources.fetching.unpacking import unpack_archive
 from caretbench.errors import DataError
-from caretbench.projects.settings import SETTINGS_FILE, settings_toml
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.projects.project import StoredProject, store_project
+from caretbench.projects.settings import SETTINGS_FILE, read_settings, settings_toml
 from caretbench.suites.record.build.packages import LockedPackage, archive_of, fetch, lay_packages
 from caretbench.suites.record.build.recipe import PinnedSource, RecipeProject
-from caretbench.suites.record.edition import laid_out_folder
+from caretbench.suites.record.build.renaming import RenamedFile, renamed_files
+from caretbench.suites.record.edition import EditionProject, laid_out_folder
 from caretbench.temporary import temporary_folder
 
 
@@ -80,3 +83,48 @@ def lay_previous(entry: RecipeProject, mirror: str | None) -> Path | None:
         except DataError as error:
             raise DataError(f"{entry.name}, the release before: {error}") from None
     return place
+
+
+def laid_out_project(root: Path) -> StoredProject:
+    """Return a laid out project in the store."""
+    return store_project(root, SnapshotStore(), read_settings(root).ignore)
+
+
+def lay_renamed(entry: RecipeProject, layout: str, root: Path, files: Mapping[str, RenamedFile]) -> str:
+    """Lay a project with changed files out in the cache, and return the identity of all its files."""
+    with temporary_folder("renamed", root.parent) as folder:
+        copy = folder / entry.name
+        shutil.copytree(root, copy, symlinks=True)
+        for path, file in files.items():
+            (copy / path).write_bytes(file.data)
+        identity = laid_out_project(copy).snapshot.id
+        place = laid_out_folder(layout, entry.name, identity)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if not place.is_dir():
+            copy.rename(place)
+    return identity
+
+
+def place_project(
+    project: EditionProject,
+    entry: RecipeProject,
+    packages: Sequence[LockedPackage],
+    renamed: Collection[str],
+    mirror: str | None,
+) -> None:
+    """Lay a project of an edition out in the cache, and a copy with changed names in its files ``renamed``.
+
+    Raises:
+        DataError: it is not to be had, or is another than the edition's.
+    """
+    if entry.layout(tuple(packages)) != project.layout:
+        raise DataError(f"{entry.name}: its recipe or lock was changed after the edition was built")
+    root = lay_project(entry, packages, mirror)
+    if not project.renamed or laid_out_folder(project.layout, entry.name, project.renamed).is_dir():
+        return
+    identity = lay_renamed(entry, project.layout, root, renamed_files(laid_out_project(root), entry.language, renamed))
+    if identity != project.renamed:
+        raise DataError(
+            f"{entry.name}: its files with changed names are {identity[:12]} here, not {project.renamed[:12]}: another "
+            "version of caretbench made the edition"
+        )

@@ -109,7 +109,7 @@ def _address(package: LockedPackage, remedy: str) -> str:
 
 
 def _npm_address(name: str, file: str) -> str:
-    return f"{os.environ.get('npm_config_registry', _NPM_REGISTRY).rstrip('/')}/{name}/-/{file}"
+    return f"{os.environ.get('NPM_CONFIG_REGISTRY', _NPM_REGISTRY).rstrip('/')}/{name}/-/{file}"
 
 
 def archive_of(source: str, sha256: str) -> LockedPackage:
@@ -229,9 +229,7 @@ def _resolve_npm(requirements: Sequence[str]) -> list[LockedPackage]:
             download = PinnedFile(file, 0, "")
             digest = _npm_digest(name, download, str(entry["integrity"]), Path(folder))
             found.append(
-                LockedPackage(
-                    index="npm", name=name, version=entry["version"], file=file, sha256=digest, place=place
-                )
+                LockedPackage(index="npm", name=name, version=entry["version"], file=file, sha256=digest, place=place)
             )
     return found
 
@@ -267,4 +265,3 @@ def _run(command: Sequence[object], folder: Path | None = None) -> str:
         said = [line for line in done.stderr.splitlines() if line.strip()] or [f"status {done.returncode}"]
         raise DataError(f"{Path(words[0]).name}: {redact(said[-1])[:300]}")
     return done.stdout
-

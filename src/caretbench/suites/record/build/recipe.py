@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Literal, Self
 
@@ -17,7 +18,9 @@ from caretbench.problem import Row
 from caretbench.projects.settings import CheckSettings, ProjectSettings
 from caretbench.suites.record.build.packages import LockedPackage
 
-_SOURCE: Final = re.compile(r"pypi:[\w.-]+==[\w.!+-]+|npm:(?:@[\w.-]+/)?[\w.-]+@[\w.-]+|https://\S+|git\+\S+@[0-9a-f]{40}")
+_SOURCE: Final = re.compile(
+    r"pypi:[\w.-]+==[\w.!+-]+|npm:(?:@[\w.-]+/)?[\w.-]+@[\w.-]+|https://\S+|git\+\S+@[0-9a-f]{40}"
+)
 _SHA256: Final = r"^[0-9a-f]{64}$"
 _ISO_DATE: Final = r"^\d{4}-\d{2}-\d{2}$"
 
@@ -35,8 +38,8 @@ class PinnedSource(Row):
     def _is_pinned(self) -> Self:
         if not _SOURCE.fullmatch(self.source):
             raise ValueError(
-                f"source {self.source!r}: expected pypi:NAME==VERSION, npm:NAME@VERSION, https://ADDRESS of an archive, "
-                "or git+ADDRESS@COMMIT with the whole hash"
+                f"source {self.source!r}: expected pypi:NAME==VERSION, npm:NAME@VERSION, https://ADDRESS of an "
+                "archive, or git+ADDRESS@COMMIT with the whole hash"
             )
         if (self.sha256 is None) != self.is_repository:
             raise ValueError("an archive has sha256; of a repository the commit is the hash")
@@ -68,7 +71,7 @@ class RecipeProject(PinnedSource):
     exclude_tests: tuple[str, ...] = ()
     """Tests that do not run."""
     checks: tuple[CheckSettings, ...] = Field(min_length=1)
-    files: dict[str, str] = {}
+    files: Mapping[str, str] = Field(default_factory=dict)
     """Further files that are laid into the project."""
     held_out: bool = False
     """The edition has only the hash of this entry, and no problems of the project."""

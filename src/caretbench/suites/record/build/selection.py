@@ -53,13 +53,13 @@ def chosen_problems(problems: Iterable[Problem], recipe: Recipe) -> list[Problem
         while turns and len(chosen) < recipe.problems:
             counts = Counter(one.label("scenario") for one in chosen)
             name = min(turns, key=lambda one: (counts[one], SCENARIOS.index(one)))
-            problem = next((one for one in turns[name] if _fits(one, groups, places, most)), None)
-            if problem is None:
+            fitting = next((one for one in turns[name] if _fits(one, groups, places, most)), None)
+            if fitting is None:
                 del turns[name]
                 continue
-            chosen.append(problem)
-            groups[problem.overlap_group or problem.id] += 1
-            places.add((file_splice(problem).path, file_splice(problem).start))
+            chosen.append(fitting)
+            groups[fitting.overlap_group or fitting.id] += 1
+            places.add((file_splice(fitting).path, file_splice(fitting).start))
     return sorted(chosen, key=lambda one: (file_splice(one).path, file_splice(one).start, one.id))
 
 
@@ -92,7 +92,11 @@ def _bare(check: TestsCheck) -> TestsCheck:
 
 
 def _rows(
-    project: str, problems: Sequence[Problem], snapshot: Snapshot, checks: Sequence[TestsCheck], known: Mapping[str, int]
+    project: str,
+    problems: Sequence[Problem],
+    snapshot: Snapshot,
+    checks: Sequence[TestsCheck],
+    known: Mapping[str, int],
 ) -> Iterator[RecordTask]:
     for problem in problems:
         splice, check = file_splice(problem), tests_check(problem)
