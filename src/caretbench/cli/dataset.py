@@ -1,4 +1,4 @@
-"""``caretbench dataset release``, ``diff`` and ``holdout``: versions of a problem set."""
+"""``caretbench dataset``: releases and versions of a problem set, verification and export of editions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from caretbench.cli.command_help import HelpCommand, HelpGroup
-from caretbench.cli.common import AsJson, print_json, print_line, print_note, print_table
+from caretbench.cli.common import AsJson, StepProgress, print_json, print_line, print_note, print_table
 from caretbench.cli.options import panel_option
 
 app = typer.Typer(
@@ -75,7 +75,9 @@ def release(
 
 @app.command("diff", cls=HelpCommand)
 def diff(
-    old: Annotated[Path, typer.Argument(metavar="OLD", help="Earlier release, or folder of a built set.")],
+    old: Annotated[
+        Path, typer.Argument(metavar="OLD", help="Earlier release, folder of a built set, or edition of the record.")
+    ],
     new: Annotated[Path, typer.Argument(metavar="NEW", help="Later one.")],
     as_json: AsJson = False,
 ) -> None:
@@ -83,11 +85,16 @@ def diff(
 
     Examples:
       caretbench dataset diff releases/1.0.0 releases/1.1.0
+      caretbench dataset diff 2026.12 my-record
     """
     from caretbench.people.releases.difference import folder_difference
+    from caretbench.people.releases.record_editions import edition_difference, is_edition
     from caretbench.people.releases.release import holdout_folder
 
-    found = folder_difference(old, new, holdout_folder(old), holdout_folder(new))
+    if is_edition(str(old)) and is_edition(str(new)):
+        found = edition_difference(str(old), str(new))
+    else:
+        found = folder_difference(old, new, holdout_folder(old), holdout_folder(new))
     if as_json:
         print_json(found.model_dump(mode="json"))
         return
@@ -150,3 +157,58 @@ def holdout(
     print_table(rows, head)
     for note in found.notes:
         print_line(note)
+
+
+@app.command("verify", cls=HelpCommand)
+def verify(
+    suite_name: Annotated[str, typer.Argument(metavar="SUITE", help="Suite with editions: record.")],
+    data: Annotated[
+        str, typer.Option(metavar="EDITION", help="Edition, or a folder of build record. Default: the newest.")
+    ] = "starter",
+    sample: Annotated[int, typer.Option(min=0, help="Number of problems that are run; 0: all.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the sample.")] = 0,
+    workers: Annotated[int | None, typer.Option(min=1, help="Number of commands at the same time.")] = None,
+    cached: Annotated[bool, typer.Option("--cached", help="Take stored verdicts. Default: everything runs.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make the problems of an edition again from its projects, and run references and masks of a sample.
+
+    Fails unless all problems are byte for byte those of the edition, references pass and masks fail.
+
+    Examples:
+      caretbench dataset verify record --sample 200
+    """
+    from functools import partial
+
+    from caretbench.build import load_builder
+    from caretbench.execution.dispatcher import open_executor
+
+    opened = partial(open_executor, workers, use_cache=cached, engine="local")
+    with StepProgress(quiet=as_json) as steps:
+        result = load_builder(suite_name).verify(data, sample, seed, opened, steps)
+    for line in result.notes:
+        print_note(line)
+    if as_json:
+        print_json(result.numbers)
+    for line in () if as_json else result.lines:
+        print_line(line)
+    if not result.usable:
+        raise typer.Exit(1)
+
+
+@app.command("export", cls=HelpCommand)
+def export(
+    output: Annotated[Path, typer.Argument(metavar="FOLDER", help="New folder in the layout of a data set hub.")],
+    data: Annotated[
+        str, typer.Option(metavar="EDITION", help="Edition of the record. Default: the newest.")
+    ] = "starter",
+) -> None:
+    """Write an edition of the record for a hub: rows, card, datasheet and Croissant metadata, without any program text.
+
+    Examples:
+      caretbench dataset export hub/
+    """
+    from caretbench.people.releases.record_editions import export_edition
+
+    for line in export_edition(data, output):
+        print_line(line)

@@ -31,7 +31,7 @@ def pull(
     ] = None,
     data: Annotated[
         str | None,
-        typer.Option(metavar="EDITION", help="Edition of the record, or a folder of build record. Default: the newest."),
+        typer.Option(metavar="EDITION", help="Edition of the record, or a built folder. Default: the newest."),
     ] = None,
     mirror: Annotated[
         str | None,

@@ -54,26 +54,38 @@ def croissant(
         rows: Its rows; the fields are those that all rows have with a plain value of one type.
         hashes: SHA-256 of each file by its path.
     """
-    metadata: dict[str, Any] = {
-        "@context": _context(),
-        "@type": "sc:Dataset",
-        "conformsTo": _SPECIFICATION,
-        "name": sheet.name,
-        "description": _description(sheet),
-        "version": sheet.version,
-        "license": sheet.licence,
-        "isLiveDataset": False,
-        "keywords": ["code completion", "benchmark", sheet.suite],
-        "distribution": [_file(path, digest) for path, digest in sorted(hashes.items())],
-        "recordSet": [_record_set(rows_file, rows)],
-    }
+    facts = (sheet.name, _description(sheet), sheet.version, sheet.licence, sheet.suite)
+    metadata = croissant_of(facts, rows_file, rows, hashes)
     if sheet.url:
         metadata["url"] = sheet.url
     if sheet.figures.created:
         # The last date of the rows, not today's: two releases of a folder have the same bytes.
         metadata["datePublished"] = sheet.figures.created[1][:10]
-    metadata["citeAs"] = f"{sheet.name}, version {sheet.version}"
     return metadata
+
+
+def croissant_of(
+    facts: tuple[str, str, str, str, str],
+    rows_file: str,
+    rows: Sequence[Mapping[str, JsonValue]],
+    hashes: Mapping[str, str],
+) -> dict[str, Any]:
+    """Return the metadata of a set; ``facts`` are its name, description, version, licence and suite."""
+    name, description, version, licence, suite = facts
+    return {
+        "@context": _context(),
+        "@type": "sc:Dataset",
+        "conformsTo": _SPECIFICATION,
+        "name": name,
+        "description": description,
+        "version": version,
+        "license": licence,
+        "isLiveDataset": False,
+        "keywords": ["code completion", "benchmark", suite],
+        "distribution": [_file(path, digest) for path, digest in sorted(hashes.items())],
+        "recordSet": [_record_set(rows_file, rows)],
+        "citeAs": f"{name}, version {version}",
+    }
 
 
 def _context() -> dict[str, Any]:

@@ -22,6 +22,7 @@ from caretbench.extraction.policies import policy
 from caretbench.files import read_rows, write_rows
 from caretbench.options import Option, StringList
 from caretbench.progress import FolderProgress, Progress
+from caretbench.suites.record.build.figures import edition_tables
 from caretbench.suites.record.build.layout import laid_out_project, lay_previous, lay_project, place_project
 from caretbench.suites.record.build.packages import LockedPackage, resolve
 from caretbench.suites.record.build.recipe import Recipe, RecipeProject, read_recipe
@@ -175,20 +176,8 @@ class RecordBuilder(Builder):
         return verify_edition(read_edition(edition), sample, seed, lambda: executor().projects, progress)
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
-        """Return the yield of each project of an edition, whether its files are here or not."""
-        edition = read_edition(source)
-        counts = Counter(task.project for task in edition.tasks)
-        groups = {name: {task.group for task in edition.tasks if task.project == name} for name in edition.projects}
-        rows = tuple(
-            (
-                one.name, one.language, one.licence, one.date, str(counts[one.name]), str(len(groups[one.name])),
-                ", ".join(f"{name} {number}" for name, number in one.verdicts.items()) or one.reason,
-            )
-            for one in edition.projects.values()
-        )  # fmt: skip
-        heads = ("project", "language", "licence", "release", "problems", "groups", "candidates, or the reason")
-        title = f"{edition.name}: {len(edition.tasks)} problems in {sum(map(len, groups.values()))} overlap groups"
-        return (Table("projects", title, heads, rows),)
+        """Return the yield of each project and the power of an edition, whether its projects are here or not."""
+        return edition_tables(read_edition(source))
 
     def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> WorkspaceGate:
         """Return the gate for problems that tests of a project check."""

@@ -64,5 +64,3 @@ def _requests(problem: Problem) -> Iterator[WorkspaceRequest]:
     answers: Sequence[tuple[str, str]] = ((_REFERENCE, problem.reference), (_EMPTY, ""))
     for kind, text in answers:
         yield workspace_request(problem, text).model_copy(update={"id": f"{kind}:{problem.id}"})
-
-
