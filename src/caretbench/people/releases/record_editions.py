@@ -133,11 +133,11 @@ def _datasheet(edition: Edition, recipe: Recipe, tables: tuple[Table, Table]) ->
     yield f"# Datasheet of the CaretBench record {edition.name}\n"
     yield f"**Composition.** {tables[0].title}; {languages}. {held} projects are held out.\n"
     yield (
-        f"**Collection.** The recipe pins each project by hash. {recipe.spans} spans of a project at most are drawn "
-        f"by the weights `{recipe.weights}` and seed {recipe.seed}; valid ones give at most {recipe.problems} problems, "
+        f"**Collection.** The recipe pins each project by hash. At most {recipe.spans} spans of a project are drawn by "
+        f"the weights `{recipe.weights}` and seed {recipe.seed}. Valid ones give at most {recipe.problems} problems, "
         f"{recipe.group_problems} of an overlap group. The gate runs each reference three times, deletes the block, "
-        f"and tries wrong answers; deciding tests fail at least {100 * recipe.kills_kept:g} % of those that all "
-        "tests fail.\n"
+        f"and tries wrong answers. The deciding tests fail at least {100 * recipe.kills_kept:g} % of the wrong "
+        "answers that all tests fail.\n"
     )
     yield "**Licences.** Rows have no text of a project. Each project's licence is in its row; all are permissive.\n"
     yield (

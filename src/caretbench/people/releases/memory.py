@@ -1,0 +1,241 @@
+"""Probes for memory of a benchmark: dates before and after a cut-off, changed names, recall of what is not shown."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, Literal, NamedTuple
+
+from caretbench.errors import DataError, UsageError
+from caretbench.files import sha256_text
+from caretbench.metrics.intervals import Interval
+from caretbench.metrics.paired import compare, holm
+from caretbench.people.study_statistics.contrasts import GroupedValue, compare_groups
+from caretbench.problem import Problem
+from caretbench.reports.estimates import ReportValue
+from caretbench.reports.frame import LoadedRun
+from caretbench.reports.results.paired_models import model_rates
+from caretbench.suites.record.build.siblings import SIBLING
+
+Probe = Literal["dates", "names", "recall"]
+
+MIN_PROJECTS: Final = 10
+"""Projects on a side under which a probe decides nothing: two of three then may differ by their difficulty alone."""
+_LEVEL: Final = 0.05
+_WORD: Final = re.compile(r"[A-Za-z_]\w{3,}")
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+ABOUT: Final[Mapping[Probe, str]] = {
+    "dates": "pass rate before the cut-off minus that after it",
+    "names": "pass rate with the original names minus that with changed names, before the cut-off",
+    "recall": "share of words of the reference that are not shown, minus that of another problem's; before minus after",
+}
+"""Differences by probe; each is 0 for a model without memory."""
+
+
+class ProbedAnswer(NamedTuple):
+    """Result of one model on one problem: its pass rate, and its answers' text."""
+
+    problem: Problem
+    rate: float
+    text: str
+
+    @property
+    def date(self) -> str:
+        """Day of the release; empty if it is unknown."""
+        return (self.problem.provenance.date or "")[:10]
+
+    @property
+    def is_renamed(self) -> bool:
+        """True for a sibling with changed names."""
+        return self.problem.id.endswith(SIBLING)
+
+
+class MemoryRow(ReportValue):
+    """Result of one probe of one model. ``difference`` runs from -1 to 1; ``p_value`` is adjusted (Holm)."""
+
+    model: str
+    probe: Probe
+    projects: tuple[int, int]
+    """Projects before and after the cut-off."""
+    problems: int
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p_value: float | None = None
+    verdict: str
+
+
+class MemoryReport(ReportValue):
+    """Results of all probes of the models of a run."""
+
+    schema_version: int = 1
+    cutoff: str
+    rows: tuple[MemoryRow, ...]
+
+
+class _Found(NamedTuple):
+    problems: int
+    difference: float
+    interval: Interval
+    p_value: float
+
+
+def memory_report(run: LoadedRun, cutoff: str, *, seed: int = 0) -> MemoryReport:
+    """Return the probes of all models of a run.
+
+    Args:
+        run: The run.
+        cutoff: First day, YYYY-MM-DD, of releases that a model cannot have seen.
+        seed: Random seed of permutations and resampling.
+
+    Raises:
+        UsageError: the cut-off is no date.
+        DataError: the problems have no dates.
+    """
+    if not _DATE.fullmatch(cutoff):
+        raise UsageError(f"--cutoff {cutoff!r}: expected YYYY-MM-DD")
+    problems = {problem.id: problem for problem in run.problems}
+    if not any(problem.provenance.date for problem in run.problems):
+        raise DataError(f"{run.name}: its problems have no dates; an edition of the record has some")
+    texts: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for one in run.inserted:
+        texts[one.completion.model, one.completion.problem_id].append(one.text)
+    answers = {
+        entry.name: [
+            ProbedAnswer(problems[row["problem_id"]], row["rate"], "\n".join(texts[entry.model, row["problem_id"]]))
+            for row in entry.rates.sort("problem_id").iter_rows(named=True)
+        ]
+        for entry in model_rates(run)
+    }
+    return MemoryReport(cutoff=cutoff, rows=tuple(memory_rows(answers, cutoff, seed=seed)))
+
+
+def memory_rows(answers: Mapping[str, Sequence[ProbedAnswer]], cutoff: str, *, seed: int) -> list[MemoryRow]:
+    """Return the probes of some models, with p values for all that can be decided."""
+    rows: list[MemoryRow] = []
+    probes: Mapping[Probe, Callable[[Sequence[ProbedAnswer], str, int], _Found | None]] = {
+        "dates": _dates, "names": _names, "recall": _recall
+    }  # fmt: skip
+    for model, given in answers.items():
+        dated = [one for one in given if one.date]
+        for name, probe in probes.items():
+            used = _used(dated, name)
+            sides = _projects(used, cutoff)
+            enough = sides[0] >= MIN_PROJECTS and (name == "names" or sides[1] >= MIN_PROJECTS)
+            found = probe(used, cutoff, seed) if enough else None
+            row = MemoryRow(
+                model=model, probe=name, projects=sides, problems=len(used), verdict=_undecided(sides, name)
+            )
+            rows.append(row if found is None else _decided(row, found))
+    return _with_holm(rows)
+
+
+def _used(given: Sequence[ProbedAnswer], probe: Probe) -> list[ProbedAnswer]:
+    """Return the answers that a probe compares; of names, problems with their siblings."""
+    if probe != "names":
+        return [one for one in given if not one.is_renamed]
+    known = {one.problem.id for one in given}
+    return [
+        one
+        for one in given
+        if (f"{one.problem.id}{SIBLING}" in known) or (one.is_renamed and one.problem.id.removesuffix(SIBLING) in known)
+    ]
+
+
+def _projects(given: Sequence[ProbedAnswer], cutoff: str) -> tuple[int, int]:
+    before = {one.problem.cluster for one in given if one.date < cutoff}
+    return len(before), len({one.problem.cluster for one in given} - before)
+
+
+def _undecided(sides: tuple[int, int], probe: Probe) -> str:
+    shown = f"{sides[0]} projects" if probe == "names" else f"{sides[0]} and {sides[1]} projects"
+    return f"cannot be decided: {shown}, {MIN_PROJECTS} a side are needed"
+
+
+def _decided(row: MemoryRow, found: _Found) -> MemoryRow:
+    known = not math.isnan(found.interval.low)
+    update = {
+        "problems": found.problems,
+        "difference": found.difference,
+        "low": found.interval.low if known else None,
+        "high": found.interval.high if known else None,
+        "p_value": found.p_value,
+        "verdict": "",
+    }
+    return row.model_copy(update=update)
+
+
+def _with_holm(rows: Sequence[MemoryRow]) -> list[MemoryRow]:
+    adjusted = iter(holm([row.p_value for row in rows if row.p_value is not None]))
+    return [row if row.p_value is None else _judged(row, next(adjusted)) for row in rows]
+
+
+def _judged(row: MemoryRow, p_value: float) -> MemoryRow:
+    shown = p_value < _LEVEL and row.low is not None and row.low > 0
+    return row.model_copy(update={"p_value": p_value, "verdict": "remembers" if shown else "no memory shown"})
+
+
+def _dates(given: Sequence[ProbedAnswer], cutoff: str, seed: int) -> _Found | None:
+    return _groups([(one, one.rate) for one in given], cutoff, seed)
+
+
+def _groups(values: Sequence[tuple[ProbedAnswer, float]], cutoff: str, seed: int) -> _Found | None:
+    """Return the difference of projects before and after a cut-off; each project counts once."""
+    grouped = [GroupedValue(value, one.date < cutoff, "", one.problem.cluster) for one, value in values]
+    try:
+        found = compare_groups(grouped, seed=seed)
+    except UsageError:
+        return None
+    return _Found(len(values), found.difference, found.interval, found.p_value)
+
+
+def _names(given: Sequence[ProbedAnswer], cutoff: str, seed: int) -> _Found | None:
+    known = {one.problem.id: one for one in given if one.date < cutoff}
+    pairs = [(known[name], known[f"{name}{SIBLING}"]) for name in sorted(known) if f"{name}{SIBLING}" in known]
+    if not pairs:
+        return None
+    found = compare(
+        [renamed.rate for _, renamed in pairs],
+        [original.rate for original, _ in pairs],
+        seed=seed,
+        clusters=[original.problem.cluster for original, _ in pairs],
+        overlap_groups=[original.problem.overlap_group for original, _ in pairs],
+    )
+    return _Found(len(pairs), found.difference, found.interval, found.p_value)
+
+
+def _recall(given: Sequence[ProbedAnswer], cutoff: str, seed: int) -> _Found | None:
+    return _groups(list(_excess_recall(given)), cutoff, seed)
+
+
+def _excess_recall(given: Sequence[ProbedAnswer]) -> Iterator[tuple[ProbedAnswer, float]]:
+    """Yield the share of hidden words in each answer minus the share of words that another problem hides."""
+    hidden = {one.problem.id: hidden_words(one.problem) for one in given}
+    by_project: dict[str, list[str]] = defaultdict(list)
+    for one in sorted(given, key=lambda answer: sha256_text(answer.problem.id)):
+        if hidden[one.problem.id]:
+            by_project[one.problem.cluster].append(one.problem.id)
+    for one in given:
+        own = hidden[one.problem.id]
+        names = by_project[one.problem.cluster]
+        if not own or len(names) < 2:
+            continue
+        other = names[(names.index(one.problem.id) + 1) % len(names)]
+        shown = _shown_words(one.problem)
+        control = hidden[other] - own - shown
+        written = set(_WORD.findall(one.text))
+        if control:
+            yield one, len(own & written) / len(own) - len(control & written) / len(control)
+
+
+def hidden_words(problem: Problem) -> set[str]:
+    """Return the words of four characters and more in a reference that its prompt does not show."""
+    return set(_WORD.findall(problem.reference)) - _shown_words(problem)
+
+
+def _shown_words(problem: Problem) -> set[str]:
+    caret = problem.caret
+    return set(_WORD.findall(f"{caret.prefix}\n{caret.suffix}"))
