@@ -157,8 +157,8 @@ def test_a_suite_has_one_builder() -> None:
 def test_a_suite_runs_without_its_builder(name: str) -> None:
     """Loading it loads nothing of the build wing."""
     # EFCB's starter set (7 MB) is not stored: it is built from a generated repository at first use. Conventional
-    # benchmarks have none.
-    problems = "" if suites.built_in()[name] in ("efcb", "fim") else ".load('starter')"
+    # benchmarks have none, and the projects of the record are fetched.
+    problems = "" if suites.built_in()[name] in ("efcb", "fim", "record") else ".load('starter')"
     program = (
         "import sys\nfrom caretbench.suites import load_suite\n"
         f"load_suite({name!r}){problems}\n"

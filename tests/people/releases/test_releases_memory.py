@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from random import Random
 
+import numpy as np
 import pytest
 
 from caretbench.people.releases.memory import MemoryRow, Probe, ProbedAnswer, hidden_words, memory_rows
@@ -33,7 +33,7 @@ def made_problem(project: int, number: int, *, renamed: bool) -> Problem:
 
 def answers(seed: int, projects: int = 24) -> dict[str, list[ProbedAnswer]]:
     """Return the answers of three models that pass by difficulty; `knows` has seen what is dated before the cut-off."""
-    random = Random(seed)
+    random = np.random.default_rng(seed)
     given: dict[str, list[ProbedAnswer]] = {"knows": [], "copies": [], "neither": []}
     for project in range(projects):
         difficulty = random.uniform(0.2, 0.6)

@@ -13,7 +13,7 @@ from caretbench.files import write_atomically
 from caretbench.people.releases.difference import SetDifference
 from caretbench.people.releases.release_files import CHECKSUMS_FILE, CROISSANT_FILE, croissant_of, file_hashes
 from caretbench.suites.record.build.figures import edition_tables
-from caretbench.suites.record.build.recipe import Recipe, read_recipe
+from caretbench.suites.record.build.recipe import EditionRecipe, read_recipe
 from caretbench.suites.record.edition import (
     LOCKS_FILE,
     PROJECTS_FILE,
@@ -109,7 +109,7 @@ def export_edition(source: str, output: Path) -> tuple[str, ...]:
     return tables[0].title, f"{output}: {len(hashes)} files, no text of a project"
 
 
-def _card(edition: Edition, recipe: Recipe, tables: tuple[Table, Table]) -> Iterator[str]:
+def _card(edition: Edition, recipe: EditionRecipe, tables: tuple[Table, Table]) -> Iterator[str]:
     yield "---"
     yield f"pretty_name: CaretBench record {edition.name}"
     yield "license: mit"
@@ -127,7 +127,7 @@ def _card(edition: Edition, recipe: Recipe, tables: tuple[Table, Table]) -> Iter
     yield f"Cite as: CaretBench record, edition {edition.name}.\n\nCanary: {recipe.canary}"
 
 
-def _datasheet(edition: Edition, recipe: Recipe, tables: tuple[Table, Table]) -> Iterator[str]:
+def _datasheet(edition: Edition, recipe: EditionRecipe, tables: tuple[Table, Table]) -> Iterator[str]:
     held = sum(one.held_out for one in recipe.projects)
     languages = ", ".join(sorted({one.language for one in edition.projects.values() if one.snapshot}))
     yield f"# Datasheet of the CaretBench record {edition.name}\n"

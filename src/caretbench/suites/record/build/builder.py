@@ -25,7 +25,7 @@ from caretbench.progress import FolderProgress, Progress
 from caretbench.suites.record.build.figures import edition_tables
 from caretbench.suites.record.build.layout import laid_out_project, lay_previous, lay_project, place_project
 from caretbench.suites.record.build.packages import LockedPackage, resolve
-from caretbench.suites.record.build.recipe import Recipe, RecipeProject, read_recipe
+from caretbench.suites.record.build.recipe import EditionRecipe, RecipeProject, read_recipe
 from caretbench.suites.record.build.renaming import LANGUAGES
 from caretbench.suites.record.build.selection import chosen_problems, task_rows
 from caretbench.suites.record.build.siblings import renamed_siblings
@@ -67,7 +67,7 @@ class BuiltProject(NamedTuple):
     wall_s: float = 0.0
 
 
-def locked_packages(recipe: Recipe, folders: Sequence[Path]) -> dict[str, tuple[LockedPackage, ...]]:
+def locked_packages(recipe: EditionRecipe, folders: Sequence[Path]) -> dict[str, tuple[LockedPackage, ...]]:
     """Return the packages of each project, from the first lock that has all of a project's requirements.
 
     Those without one are resolved.
@@ -186,7 +186,7 @@ class RecordBuilder(Builder):
 
 
 def _built(
-    recipe: Recipe,
+    recipe: EditionRecipe,
     entry: RecipeProject,
     packages: Sequence[LockedPackage],
     output: Path,
@@ -218,7 +218,7 @@ def _built(
 
 
 def _codev_options(
-    recipe: Recipe, entry: RecipeProject, previous: Path | None, options: Mapping[str, Any]
+    recipe: EditionRecipe, entry: RecipeProject, previous: Path | None, options: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the option values with which Codev-Bench's builder mines a project."""
     return {option.name: option.default for option in load_builder("codevbench").options} | {
@@ -234,7 +234,12 @@ def _codev_options(
 
 
 def _rows_of(
-    recipe: Recipe, entry: RecipeProject, project: EditionProject, folder: TaskFolder, root: Path, jobs: int | None
+    recipe: EditionRecipe,
+    entry: RecipeProject,
+    project: EditionProject,
+    folder: TaskFolder,
+    root: Path,
+    jobs: int | None,
 ) -> BuiltProject:
     """Return a project with the rows of its chosen problems, and of their siblings with changed names."""
     stored = laid_out_project(root)

@@ -96,7 +96,7 @@ class RecipeProject(PinnedSource):
         return sha256_text(own, *(one.model_dump_json() for one in packages))
 
 
-class Recipe(Row):
+class EditionRecipe(Row):
     """An edition: its name, sizes and projects."""
 
     edition: str = Field(pattern=r"^[\w.-]+$")
@@ -128,13 +128,13 @@ class Recipe(Row):
         return self
 
 
-def read_recipe(path: Path) -> Recipe:
+def read_recipe(path: Path) -> EditionRecipe:
     """Return a recipe.
 
     Raises:
         DataError: the file cannot be read, or an entry is wrong; the message names it.
     """
-    recipe = validated(Recipe, read_toml(path), path)
+    recipe = validated(EditionRecipe, read_toml(path), path)
     for project in recipe.projects:
         try:
             language(project.language)

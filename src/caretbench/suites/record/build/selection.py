@@ -14,7 +14,7 @@ from caretbench.files import sha256_text
 from caretbench.problem import Label, Problem, TestsCheck
 from caretbench.projects.answer_requests import file_splice, tests_check
 from caretbench.projects.file_spans import visible_text
-from caretbench.suites.record.build.recipe import Recipe
+from caretbench.suites.record.build.recipe import EditionRecipe
 from caretbench.suites.record.edition import RecordTask, block_hash, numbers_text
 
 SCENARIOS: Final = ("full_block", "inner_block", "incomplete_suffix")
@@ -38,7 +38,7 @@ def is_sensible(problem: Problem, kills_kept: float) -> bool:
     return noticed and len(tokens) >= _MIN_TOKENS and any(token[0].isalpha() for token in tokens)
 
 
-def chosen_problems(problems: Iterable[Problem], recipe: Recipe) -> list[Problem]:
+def chosen_problems(problems: Iterable[Problem], recipe: EditionRecipe) -> list[Problem]:
     """Return the problems of one project: at most so many in all and of a group, scenarios alike, by the seed."""
     waiting: dict[str, list[Problem]] = {name: [] for name in SCENARIOS}
     for problem in sorted(problems, key=lambda one: sha256_text(str(recipe.seed), one.id)):

@@ -16,7 +16,7 @@ from caretbench.extraction.policies import policy
 from caretbench.files import sha256_text
 from caretbench.projects.answer_requests import check_request
 from caretbench.suites.record.build.layout import laid_out_project, lay_renamed
-from caretbench.suites.record.build.recipe import Recipe, RecipeProject
+from caretbench.suites.record.build.recipe import EditionRecipe, RecipeProject
 from caretbench.suites.record.build.renaming import RenamedFile, renamed_files
 from caretbench.suites.record.edition import EditionProject, RecordTask, block_hash, laid_out_folder, made_problem
 
@@ -35,7 +35,7 @@ class Siblings(NamedTuple):
 
 
 def renamed_siblings(
-    recipe: Recipe,
+    recipe: EditionRecipe,
     entry: RecipeProject,
     project: EditionProject,
     tasks: Sequence[RecordTask],
