@@ -102,7 +102,9 @@ def download_file(
                 _download(client, address, part, pinned.size, progress)
             except httpx.HTTPError as error:
                 # The message goes to the terminal and to logs: an address may hold the password of a private index.
-                reason = f"{type(error).__name__}: {error}".replace(address, without_password(address))
+                # Its first line: the second is a link to a page about the status.
+                said = str(error).partition("\n")[0]
+                reason = f"{type(error).__name__}: {said}".replace(address, without_password(address))
                 continue
             if pinned.is_at(part):
                 part.replace(folder / pinned.path)

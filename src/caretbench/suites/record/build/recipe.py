@@ -11,7 +11,7 @@ from typing import Final, Literal, Self
 from pydantic import Field, model_validator
 
 from caretbench.build.sources.licences import is_permissive
-from caretbench.errors import DataError
+from caretbench.errors import DataError, UsageError
 from caretbench.files import read_toml, sha256_text, validated
 from caretbench.languages import language
 from caretbench.problem import Row
@@ -138,6 +138,6 @@ def read_recipe(path: Path) -> EditionRecipe:
     for project in recipe.projects:
         try:
             language(project.language)
-        except KeyError:
-            raise DataError(f"{path}: {project.name}: unknown language {project.language!r}") from None
+        except UsageError as error:
+            raise DataError(f"{path}: {project.name}: {error}") from None
     return recipe
