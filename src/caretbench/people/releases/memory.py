@@ -93,7 +93,7 @@ def memory_report(run: LoadedRun, cutoff: str, *, seed: int = 0) -> MemoryReport
 
     Raises:
         UsageError: the cut-off is no date.
-        DataError: the problems have no dates.
+        DataError: the problems have no dates, or no model has verdicts.
     """
     if not _DATE.fullmatch(cutoff):
         raise UsageError(f"--cutoff {cutoff!r}: expected YYYY-MM-DD")
@@ -110,6 +110,8 @@ def memory_report(run: LoadedRun, cutoff: str, *, seed: int = 0) -> MemoryReport
         ]
         for entry in model_rates(run)
     }
+    if not answers:
+        raise DataError(f"{run.name}: no model has verdicts; baselines remember nothing")
     return MemoryReport(cutoff=cutoff, rows=tuple(memory_rows(answers, cutoff, seed=seed)))
 
 
