@@ -121,8 +121,8 @@ def memory_rows(answers: Mapping[str, Sequence[ProbedAnswer]], cutoff: str, *, s
     probes: Mapping[Probe, Callable[[Sequence[ProbedAnswer], str, int], _Found | None]] = {
         "dates": _dates, "names": _names, "recall": _recall
     }  # fmt: skip
-    for model, given in answers.items():
-        dated = [one for one in given if one.date]
+    for model, probed in answers.items():
+        dated = [one for one in probed if one.date]
         for name, probe in probes.items():
             used = _used(dated, name)
             sides = _projects(used, cutoff)
@@ -135,21 +135,21 @@ def memory_rows(answers: Mapping[str, Sequence[ProbedAnswer]], cutoff: str, *, s
     return _with_holm(rows)
 
 
-def _used(given: Sequence[ProbedAnswer], probe: Probe) -> list[ProbedAnswer]:
+def _used(probed: Sequence[ProbedAnswer], probe: Probe) -> list[ProbedAnswer]:
     """Return the answers that a probe compares; of names, problems with their siblings."""
     if probe != "names":
-        return [one for one in given if not one.is_renamed]
-    known = {one.problem.id for one in given}
+        return [one for one in probed if not one.is_renamed]
+    known = {one.problem.id for one in probed}
     return [
         one
-        for one in given
+        for one in probed
         if (f"{one.problem.id}{SIBLING}" in known) or (one.is_renamed and one.problem.id.removesuffix(SIBLING) in known)
     ]
 
 
-def _projects(given: Sequence[ProbedAnswer], cutoff: str) -> tuple[int, int]:
-    before = {one.problem.cluster for one in given if one.date < cutoff}
-    return len(before), len({one.problem.cluster for one in given} - before)
+def _projects(probed: Sequence[ProbedAnswer], cutoff: str) -> tuple[int, int]:
+    before = {one.problem.cluster for one in probed if one.date < cutoff}
+    return len(before), len({one.problem.cluster for one in probed} - before)
 
 
 def _undecided(sides: tuple[int, int], probe: Probe) -> str:
@@ -180,8 +180,8 @@ def _judged(row: MemoryRow, p_value: float) -> MemoryRow:
     return row.model_copy(update={"p_value": p_value, "verdict": "remembers" if shown else "no memory shown"})
 
 
-def _dates(given: Sequence[ProbedAnswer], cutoff: str, seed: int) -> _Found | None:
-    return _groups([(one, one.rate) for one in given], cutoff, seed)
+def _dates(probed: Sequence[ProbedAnswer], cutoff: str, seed: int) -> _Found | None:
+    return _groups([(one, one.rate) for one in probed], cutoff, seed)
 
 
 def _groups(values: Sequence[tuple[ProbedAnswer, float]], cutoff: str, seed: int) -> _Found | None:
@@ -194,8 +194,8 @@ def _groups(values: Sequence[tuple[ProbedAnswer, float]], cutoff: str, seed: int
     return _Found(len(values), found.difference, found.interval, found.p_value)
 
 
-def _names(given: Sequence[ProbedAnswer], cutoff: str, seed: int) -> _Found | None:
-    known = {one.problem.id: one for one in given if one.date < cutoff}
+def _names(probed: Sequence[ProbedAnswer], cutoff: str, seed: int) -> _Found | None:
+    known = {one.problem.id: one for one in probed if one.date < cutoff}
     pairs = [(known[name], known[f"{name}{SIBLING}"]) for name in sorted(known) if f"{name}{SIBLING}" in known]
     if not pairs:
         return None
@@ -209,18 +209,18 @@ def _names(given: Sequence[ProbedAnswer], cutoff: str, seed: int) -> _Found | No
     return _Found(len(pairs), found.difference, found.interval, found.p_value)
 
 
-def _recall(given: Sequence[ProbedAnswer], cutoff: str, seed: int) -> _Found | None:
-    return _groups(list(_excess_recall(given)), cutoff, seed)
+def _recall(probed: Sequence[ProbedAnswer], cutoff: str, seed: int) -> _Found | None:
+    return _groups(list(_excess_recall(probed)), cutoff, seed)
 
 
-def _excess_recall(given: Sequence[ProbedAnswer]) -> Iterator[tuple[ProbedAnswer, float]]:
+def _excess_recall(probed: Sequence[ProbedAnswer]) -> Iterator[tuple[ProbedAnswer, float]]:
     """Yield the share of hidden words in each answer minus the share of words that another problem hides."""
-    hidden = {one.problem.id: hidden_words(one.problem) for one in given}
+    hidden = {one.problem.id: hidden_words(one.problem) for one in probed}
     by_project: dict[str, list[str]] = defaultdict(list)
-    for one in sorted(given, key=lambda answer: sha256_text(answer.problem.id)):
+    for one in sorted(probed, key=lambda answer: sha256_text(answer.problem.id)):
         if hidden[one.problem.id]:
             by_project[one.problem.cluster].append(one.problem.id)
-    for one in given:
+    for one in probed:
         own = hidden[one.problem.id]
         names = by_project[one.problem.cluster]
         if not own or len(names) < 2:

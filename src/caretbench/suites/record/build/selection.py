@@ -77,7 +77,7 @@ class TaskRows(NamedTuple):
 
 
 def task_rows(project: str, problems: Sequence[Problem], snapshot: Snapshot) -> TaskRows:
-    """Return the rows of problems; one whose shown text no row can describe is left out."""
+    """Return the rows of problems; without one whose shown text no row can describe."""
     tests = tuple(sorted({name for problem in problems for name in tests_check(problem).tests}))
     known = {name: number for number, name in enumerate(tests)}
     bare = [_bare(tests_check(problem)) for problem in problems]
