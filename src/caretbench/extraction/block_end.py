@@ -55,25 +55,30 @@ def _is_needless_again(line: str, language: str) -> bool:
     opens = code.endswith("{")
     # Go ends a statement with its line, and reads `if ready {}` on one line as a literal.
     tree, kinds = parse(code + "\n}" * opens + "\n", language), node_kinds(language)
+    values = kinds.initialisers | kinds.assignments
     node: tree_sitter.Node | None = tree.root_node
     while node is not None and node.child_count:
-        if not has_error(tree) and _is_needless_branch(node, language, opens=opens):
+        if node.type in kinds.jumps | kinds.imports:
             return True
-        # A whole definition on one line, as Ruby has it, or a header.
-        defines = node.type in kinds.functions - kinds.anonymous_functions and not has_error(tree)
-        if defines or node.type in kinds.jumps | kinds.imports:
-            return True
-        found = kinds.initialisers | kinds.assignments
-        if node.type in found and not has_error(tree):
-            return node.type in kinds.initialisers or _assigns_the_same(node, line, language)
-        if node.type in kinds.plain_declarations and not has_error(tree):
-            return True
+        decided = None if has_error(tree) else _is_needless_node(node, line, language, opens=opens)
+        if decided is not None:
+            return decided
         node = (
             node.named_children[0]
             if len(node.named_children) == 1
-            else next((one for one in node.named_children if one.type in found), None)
+            else next((one for one in node.named_children if one.type in values), None)
         )
     return False
+
+
+def _is_needless_node(node: tree_sitter.Node, line: str, language: str, *, opens: bool) -> bool | None:
+    """Return whether a node does nothing if it was just there; None where its child decides."""
+    kinds = node_kinds(language)
+    # A whole definition on one line, as Ruby has it, or a header.
+    defines = (kinds.functions - kinds.anonymous_functions) | kinds.plain_declarations | kinds.initialisers
+    if node.type in defines or _is_needless_branch(node, language, opens=opens):
+        return True
+    return _assigns_the_same(node, line, language) if node.type in kinds.assignments else None
 
 
 def _is_needless_branch(node: tree_sitter.Node, language: str, *, opens: bool) -> bool:

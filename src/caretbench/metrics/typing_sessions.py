@@ -61,7 +61,7 @@ POLICIES: Final[Mapping[str, TypingPolicy]] = {
 def accepted_prefix(answer: str, reference: str) -> float:
     """Return the share of the reference's characters up to the first one in which the answer differs, from 0 to 1.
 
-    Blanks around both are left out; 1 for an empty answer where nothing was due.
+    Blanks around both do not count; 1 for an empty answer where nothing was due.
     """
     answer, reference = answer.strip(), reference.strip()
     return Prefix.similarity(answer, reference) / len(reference) if reference else float(not answer)
