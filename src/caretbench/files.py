@@ -11,6 +11,7 @@ import csv
 import gzip
 import hashlib
 import json
+import lzma
 import os
 import re
 import stat
@@ -22,7 +23,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import IO, Any, Final, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticSerializationError
@@ -181,13 +182,19 @@ class _NotJsonError(DataError):
     """A line is no JSON at all."""
 
 
+def _opened(path: Path) -> IO[bytes]:
+    opened: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
+    stream: IO[bytes] = opened.get(path.suffix, Path.open)(path, "rb")
+    return stream
+
+
 def _raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield the lines that are not blank, each with its number."""
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+        with _opened(path) as stream:
             yield from ((number, raw) for number, raw in enumerate(stream, start=1) if raw.strip())
-    # The last two come from a compressed file that is cut or damaged.
-    except (OSError, EOFError, zlib.error) as error:
+    # The last three come from a compressed file that is cut or damaged.
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         reason = getattr(error, "strerror", None) or error
         raise DataError(f"{path}: cannot be read ({reason})") from None
 

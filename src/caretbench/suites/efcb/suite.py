@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from caretbench.errors import UsageError
-from caretbench.files import DataError
+from caretbench.files import DataError, read_rows
 from caretbench.languages import language
 from caretbench.problem import ChoiceCheck, Problem, Profile, Question
 from caretbench.profiles import rules_of
@@ -38,6 +38,8 @@ from caretbench.suites.suite_types import Measurement, ProblemSet, Stratificatio
 
 if TYPE_CHECKING:
     import polars as pl
+
+_STARTER: Final = Path(__file__).parent / "starter" / "problems.jsonl.xz"
 
 
 @register
@@ -70,11 +72,8 @@ class Efcb(Suite):
 
     def load(self, source: str) -> ProblemSet:
         """Load ``starter``, a folder that ``caretbench build efcb`` wrote, or one with the released layout."""
-        # Both load what builds questions, with its learners (1 s of CPU): neither is needed to score.
         if source == "starter":
-            from caretbench.suites.efcb.starter_set import starter_problems
-
-            return ProblemSet.of("starter", starter_problems.load_starter_problems())
+            return ProblemSet.of("starter", list(read_rows(_STARTER, Problem)))
         root = Path(source)
         expected = f"a folder that caretbench build efcb wrote, or one with the released {LAYOUT}"
         if not root.is_dir():

@@ -1,9 +1,10 @@
 """The starter set: problems of a repository that is the same on every machine.
 
 ``starter/history.fi.gz`` is its history, as ``git fast-export`` writes it: 250 commits of a shop that delivers, grown
-from the sample projects. ``python -m caretbench.suites.efcb.starter_set.starter_problems FOLDER`` writes the
-repository, to look at it or to build from it. To change it, change the written repository, and store what
-``git fast-export main | gzip -9n`` writes.
+from the sample projects. ``python -m caretbench.suites.efcb.build.starter_set FOLDER`` writes the repository, to look
+at it or to build from it. To change it, change the written repository, and store what
+``git fast-export main | gzip -9n`` writes. ``starter/problems.jsonl.xz``, which the suite loads, has the rows of
+:func:`starter_problems`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import Final
 from caretbench.build.sources.git_mining import mine_git
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.errors import DataError, MachineError
-from caretbench.files import cache_folder, read_rows, sha256_file, sha256_text, write_rows
+from caretbench.files import read_rows, sha256_text
 from caretbench.problem import Problem, Row
 from caretbench.suites.efcb.build.changes import render_patch
 from caretbench.suites.efcb.build.choices.choice_problems import ChoiceItem, choice_problems
@@ -32,8 +33,6 @@ from caretbench.suites.efcb.build.choices.version_texts import SetTexts
 from caretbench.suites.efcb.build.options import ChoiceOptions, EfcbOptions
 from caretbench.suites.efcb.build.problem_building import build_problems
 from caretbench.suites.efcb.problem_metadata import HARD_TASK, TASKS
-from caretbench.temporary import temporary_folder
-from caretbench.versions import versions
 
 STARTER_REPOSITORY_NAME: Final = "cornershop/cornershop"
 """Name of the repository in records."""
@@ -78,7 +77,7 @@ def _git(folder: Path, *arguments: str, stdin: bytes = b"") -> str:
 def main(arguments: list[str]) -> int:
     """Write the repository into the given folder, and return the exit status."""
     if len(arguments) != 1 or arguments[0].startswith("-"):
-        sys.stderr.write("usage: python -m caretbench.suites.efcb.starter_set.starter_problems FOLDER\n")
+        sys.stderr.write("usage: python -m caretbench.suites.efcb.build.starter_set FOLDER\n")
         return 2
     try:
         head = write_repository(Path(arguments[0]))
@@ -90,30 +89,15 @@ def main(arguments: list[str]) -> int:
 
 
 _DIGITS: Final = 12
-# The problems depend on the history, and on the code that mines and builds.
-_MADE_OF: Final = ("suites/efcb", "build/sources", "syntax")
 
 
-def load_starter_problems() -> list[Problem]:
-    """Return the problems, built at first use and then read from the cache.
-
-    Default profile, seed 0, without leak report. Several processes may build at once; all write the same.
-
-    Raises:
-        MachineError: the problems have to be built, and git is missing.
-    """
-    path = cache_folder() / "data" / f"efcb-starter-{_digits()}" / "problems.jsonl"
-    if not path.exists():
-        with temporary_folder("efcb-starter") as folder:
-            pulls = mine_starter(folder)
-            # By the changes' own texts GMCQ-Hard is answered without them.
-            tasks = [task for task in TASKS if task != HARD_TASK]
-            built = build_problems(pulls, EfcbOptions(), tasks, with_leak_report=False).problems
-            problems = list[Problem](built)
-            problems += version_problems(pulls)
-            problems.sort(key=lambda problem: problem.id)
-            write_rows(path, problems)
-    return list(read_rows(path, Problem))
+def starter_problems(pulls: Sequence[PullRequest]) -> list[Problem]:
+    """Return the problems of the mined repository: default profile, seed 0, without leak report."""
+    # By the changes' own texts GMCQ-Hard is answered without them.
+    tasks = [task for task in TASKS if task != HARD_TASK]
+    problems = list[Problem](build_problems(pulls, EfcbOptions(), tasks, with_leak_report=False).problems)
+    problems += version_problems(pulls)
+    return sorted(problems, key=lambda problem: problem.id)
 
 
 class StarterEdit(Row):
@@ -172,14 +156,6 @@ def mine_starter(folder: Path) -> list[PullRequest]:
     records = folder / "pull_requests.jsonl"
     mine_git(folder / "repository", records, name=STARTER_REPOSITORY_NAME)
     return list(read_rows(records, PullRequest))
-
-
-def _digits() -> str:
-    package = Path(str(resources.files("caretbench")))
-    files = [path for folder in _MADE_OF for path in sorted((package / folder).rglob("*")) if path.is_file()]
-    # Compiled files differ by interpreter.
-    parts = [sha256_file(path) for path in files if path.parent.name != "__pycache__"]
-    return sha256_text(*versions().values(), *parts)[:_DIGITS]
 
 
 if __name__ == "__main__":

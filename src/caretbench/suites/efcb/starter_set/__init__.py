@@ -1,1 +1,0 @@
-"""The starter set and the repository that it is built from."""
