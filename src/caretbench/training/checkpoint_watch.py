@@ -93,7 +93,7 @@ def find_checkpoints(folder: Path, base: str | None, template: str | None) -> li
         UsageError: there is none, or an adapter without a base.
     """
     if not folder.is_dir():
-        raise UsageError(f"{folder}: no folder of checkpoints")
+        raise UsageError(f"{folder}: no such folder; give the one that holds the checkpoints")
     if template is not None and "{}" not in template:
         raise UsageError(f"-m {template}: {{}} is missing, the place of a checkpoint's path")
     found = []

@@ -166,6 +166,8 @@ class TuningPlan(NamedTuple):
 
 def check_decontaminated(pairs: Path) -> None:
     """Raise UsageError unless ``pairs`` is what ``sft decontaminate`` wrote, unchanged."""
+    if not (pairs / PAIRS_FILE).is_file():
+        raise UsageError(f"{pairs}: no pairs (no {PAIRS_FILE} in it); make them: caretbench sft make SOURCE -o {pairs}")
     report = pairs / REPORT_FILE
     known = json.loads(report.read_text()).get("sha256") if report.is_file() else None
     if known != sha256_file(pairs / PAIRS_FILE):
