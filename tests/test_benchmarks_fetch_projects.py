@@ -14,7 +14,7 @@ from caretbench.errors import DataError
 from caretbench.execution.bundles import bundle_specs
 from caretbench.files import sha256_file
 from caretbench.projects.language_tables import project_tables
-from caretbench.projects.settings import SETTINGS_FILE, read_settings
+from caretbench.projects.settings import SETTINGS_FILE, read_settings, settings_toml
 from tests.support.git_repository import git
 
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "fetch_projects.py"
@@ -55,7 +55,7 @@ def test_the_table_fits_its_schema_and_names_what_there_is(fetching: ModuleType)
 
 def test_settings_come_back_from_the_file_as_they_are_in_the_table(fetching: ModuleType, tmp_path: Path) -> None:
     for project in fetching.projects():
-        (tmp_path / SETTINGS_FILE).write_text(fetching.toml(project.settings))
+        (tmp_path / SETTINGS_FILE).write_text(settings_toml(project.settings))
         assert read_settings(tmp_path) == project.settings
 
 

@@ -78,10 +78,9 @@ def test_decisions_go_to_another_copy_and_items_to_other_people(tmp_path: Path) 
     found = caretbench("review", "import", str(mine), str(laptop / "review.sqlite"))
     assert found.stdout == f"{mine}: {len(made)} new rows, 0 known\n"
     item = made[0].item
-    assert "1 items are open again" in caretbench("review", "reopen", str(mine), item[:8]).stdout
+    assert "open again: 1 item" in caretbench("review", "reopen", str(mine), item[:8]).stdout
     assert (
-        "bob no longer decides 1 items"
-        in caretbench("review", "assign", str(mine), "bob", item[:8], "--release").stdout
+        "bob no longer decides 1 item" in caretbench("review", "assign", str(mine), "bob", item[:8], "--release").stdout
     )
     tables = json.loads(caretbench("review", "status", str(mine), "--json").stdout)
     assert [table["title"] for table in tables][:2] == ["People", "Items"]

@@ -34,7 +34,9 @@ devbench = inspect_task("devbench")
 
 ONE = "id=python/api_usage/latency-percentiles"
 TWO = f"{ONE}|python/low_context/refresh-stale-token"
-SIMILARITIES = {"cosine", "line0_match", "exact_match", "indel_similarity", "levenshtein_similarity"}
+SIMILARITIES = {
+    "accepted_prefix", "cosine", "line0_match", "exact_match", "indel_similarity", "levenshtein_similarity",
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -127,7 +127,7 @@ def reopen(
         state = ReviewState(database)
         chosen = [item for item in state.kinds if disputed and state.is_disputed(item)]
         count = reopen_items(state, [*chosen, *(state.item_named(name) for name in items or ())], note)
-    print_line(f"{folder}: {count} items are open again")
+    print_line(f"{folder}: open again: {counted(count, 'item')}")
 
 
 @app.command("assign", cls=HelpCommand)
