@@ -180,6 +180,7 @@ class Bench:
     def _report(self, built: Mapping[str, Path], notes: Sequence[str]) -> BenchResult:
         """Write the pages, compare with an earlier bench, and add to history and summaries."""
         rows: list[HistoryRow] = []
+        notes = [*notes]
         for suite in built:
             folder = RunFolder(self.state / "runs" / self.run / suite)
             if not folder.scores_path.exists():
@@ -187,8 +188,8 @@ class Bench:
             loaded = load_run_folder(folder.path)
             summary = whole_summary(loaded)
             write_html(folder.path, loaded, summary)
-            found = [*failures(summary, None)]
-            rows += [row for one in self.models if (row := self._row(loaded, suite, one.name, found)) is not None]
+            notes += [f"{suite}: {line}" for line in failures(summary, None)]
+            rows += [row for one in self.models if (row := self._row(loaded, suite, one.name)) is not None]
         if not rows:
             raise DataError(f"{self.state}: no model has a verdict on any problem; {'; '.join(notes)}")
         self.history.add(rows)
@@ -200,7 +201,7 @@ class Bench:
                 shutil.rmtree(old)
         return BenchResult(self.run, tuple(rows), tuple(notes), self.builds)
 
-    def _row(self, loaded: LoadedRun, suite: str, model: str, complaints: Sequence[str]) -> HistoryRow | None:
+    def _row(self, loaded: LoadedRun, suite: str, model: str) -> HistoryRow | None:
         """Return the row of a model on a suite; None if it has no verdict."""
         whole = _rate(loaded, model)
         if whole is None:
@@ -208,7 +209,6 @@ class Bench:
         row = HistoryRow(
             run=self.run, date=self.date, revision=_revision(self.root), suite=suite, model=model, all=whole,
             data=f"runs/{self.run}/{suite}", alpha=self.settings.alpha,
-            complaints=tuple(line for line in complaints if model in line),
         )  # fmt: skip
         before = self.history.before(self.run, suite, model, self.than)
         if before is None:

@@ -62,7 +62,6 @@ class HistoryRow(Row):
     alpha: float = Field(gt=0, lt=1)
     verdict: Verdict = "first"
     why: str = ""
-    complaints: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -126,8 +125,7 @@ def to_markdown(history: History, run: str, notes: Sequence[str]) -> str:
                 ("day", "revision", "pass@1 (problems)", "old problems", "new problems", "change"),
                 [(one.date, one.revision, one.all.text(), _text(one.old), _text(one.new), one.change) for one in own],
             )
-    texts = [*notes, *(f"{row.model}, {row.suite}: {text}" for row in rows for text in row.complaints)]
-    lines += ["", *(f"* {text}" for text in texts)] if texts else []
+    lines += ["", *(f"* {text}" for text in notes)] if notes else []
     lines += ["", "Rates have 95 % intervals. Old problems: their block is as it was in the bench compared with."]
     return "\n".join(lines) + "\n"
 
