@@ -47,6 +47,8 @@ KINDS = {
     "dotnet": ({"shop/shop.csproj": ""}, "csharp", "dotnet test"),
     "go": ({"go.mod": "", "a.go": "", "a_test.go": ""}, "go", "go test"),
     "cargo": ({"Cargo.toml": "", "src/lib.rs": "", "Makefile": "test:\n"}, "rust", "cargo test"),
+    "minitest": ({"test/a/b_test.rb": "", "lib/b.rb": ""}, "ruby", "minitest or test-unit"),
+    "rspec": ({"spec/b_spec.rb": "", "lib/b.rb": ""}, "ruby", "rspec"),
 }
 
 

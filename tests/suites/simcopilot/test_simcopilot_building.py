@@ -322,6 +322,33 @@ func TestTotal(t *testing.T) {
 	}
 }
 """
+_RUBY = """\
+# frozen_string_literal: true
+
+class Shop
+  def total(orders, limit)
+    found = 0
+    orders.each do |order|
+      if order > limit
+        found += order * 9 / 10
+      else
+        found += order
+      end
+    end
+    found
+  end
+end
+"""
+_RUBY_TEST = """\
+require "minitest/autorun"
+require "shop"
+
+class ShopTest < Minitest::Test
+  def test_total
+    assert_equal 220, Shop.new.total([10, 200, 30], 100)
+  end
+end
+"""
 _CSHARP = """\
 public static class Shop {
     public static int Total(int[] orders, int limit) {
@@ -368,6 +395,7 @@ _RUN = {
         ("go",),
         1,
     ),
+    "minitest": ({"lib/shop.rb": _RUBY, "test/shop_test.rb": _RUBY_TEST}, ("ruby",), 1),
     "node --test": ({"shop.js": JS, "shop.test.js": JS_TEST}, ("node",), 1),
     "make test": (
         {

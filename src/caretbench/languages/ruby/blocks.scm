@@ -25,4 +25,4 @@
 (call) @call_expression
 ((call receiver: (call) method: (_) @_name) @stream_pipeline
   (#match? @_name "^(map|select|filter|reject|reduce|inject|flat_map|each_with_index|sort_by|group_by|sum|any\\?|all\\?|find|zip|take_while|drop_while|uniq|compact|to_h|join)$"))
-[(program) (body_statement) (block_body) (then)] @statements
+[(program) (body_statement) (block_body) (then) (else) (do)] @statements
