@@ -33,7 +33,7 @@ IMAGES = ROOT / "docs" / "images"
 WIDTHS = (1300, 400)
 SCHEMES = ("light", "dark")
 SCALES = ("usefulness", "realism", "category_alignment", "complexity_authenticity")
-LARGEST = 80_000
+LARGEST = 100_000
 """Maximum size of a picture in bytes."""
 QUALITIES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
 
@@ -121,7 +121,7 @@ def review_pictures(browser: Browser, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    runs = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "runs" / "pictures"
+    runs = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "runs" / "pictures").resolve()
     IMAGES.mkdir(exist_ok=True)
     with chromium() as browser, tempfile.TemporaryDirectory() as temporary:
         review_pictures(browser, Path(temporary) / "review")

@@ -96,6 +96,8 @@ class TaskBuilder:
     """Keys of kept results by mined file."""
     _known: dict[str, ProjectCheck] = field(default_factory=dict, repr=False)
     """Results of the project's own tests in this process, by command."""
+    _drawn: int = field(default=0, repr=False)
+    """Number of tasks drawn for all checks so far."""
     _steps: BuildSteps = field(default_factory=BuildSteps, repr=False)
     """Results of this build's steps, with those of earlier attempts."""
     _written_reach: StatementReach | None = field(default=None, repr=False)
@@ -371,8 +373,10 @@ class TaskBuilder:
             fast = without_slow_tests(self._storing_engine, problems, entry.check, reach, slow, store=self.store)
             problems, checks = fast.problems, dict(fast.project_checks)
 
+        self._drawn += len(problems)
+
         def progress(done: int) -> None:
-            self.progress("tests of tasks", done, None)
+            self.progress("tests of tasks", done, self._drawn)
 
         keys = next((self._content_keys.get(file_splice(one).path) for one in problems), None)
         engine = self._storing_engine if keys is None else self._keeping_engine(keys.key)
