@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import tomllib
 from collections.abc import Mapping
@@ -403,3 +404,15 @@ def test_auto_is_what_the_files_tell(tmp_path: Path) -> None:
     )
     assert (resolve_setup(None, project, ["python"]), resolve_setup("make", project, ["python"])) == (None, "make")
     assert resolve_setup("auto", project, ["java"]) is None, "nothing is named, so nothing is installed"
+
+
+def test_ruby_gems_that_only_measure_have_stand_ins(tmp_path: Path) -> None:
+    helper = 'require "simplecov"\nrequire "minitest/reporters"\nrequire "set"\n'
+    files = snapshot(tmp_path, {"test/a_test.rb": helper, "lib/a.rb": 'require "pry"\n'})
+    command = setup_command(files, ["ruby"])
+    assert command is not None
+    assert "pry" not in command
+    subprocess.run(["/bin/sh", "-c", command], cwd=tmp_path, check=True)
+    program = f"{helper}SimpleCov.start {{ fail }}\nMinitest::Reporters.use! Minitest::Reporters::A.new(b: 1)\n"
+    if ruby := shutil.which("ruby"):
+        subprocess.run([ruby, "-I.deps/ruby", "-e", program], cwd=tmp_path, check=True)

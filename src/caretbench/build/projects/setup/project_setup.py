@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 from caretbench.build.projects.failure_reasons import telling_lines
-from caretbench.build.projects.setup import cmake_project, java_project, package_json, python_packages
+from caretbench.build.projects.setup import cmake_project, java_project, package_json, python_packages, ruby_gems
 from caretbench.build.projects.setup.command_detection import NamedCheck, detect_command, known_commands
 from caretbench.build.projects.setup.debian_packages import cpp_packages_message
 from caretbench.build.projects.setup.project_tables import read_text
@@ -197,6 +197,8 @@ def _parts(snapshot: Snapshot, languages: Collection[str], checks: Sequence[Chec
         parts.append(java_project.install_command(snapshot))
     if "go" in languages and _MODULES.search(read_text(snapshot, "go.mod") or ""):
         parts.append(None if "vendor/modules.txt" in snapshot.entries else _GO_MODULES)
+    if "ruby" in languages:
+        parts.append(ruby_gems.stand_ins_command(snapshot))
     return [part for part in parts if part]
 
 

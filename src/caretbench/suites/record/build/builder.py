@@ -225,7 +225,7 @@ def _codev_options(
         "language": [entry.language],
         "exclude_test": list(entry.exclude_tests),
         "weights": recipe.weights,
-        "max_candidates": recipe.spans,
+        "max_candidates": entry.spans or recipe.spans,
         "seed": recipe.seed,
         "test_budget": _TEST_BUDGET_S,
         "new_since": None if previous is None else str(previous),

@@ -73,6 +73,8 @@ class RecipeProject(PinnedSource):
     checks: tuple[CheckSettings, ...] = Field(min_length=1)
     files: Mapping[str, str] = Field(default_factory=dict)
     """Further files that are laid into the project."""
+    spans: int | None = Field(default=None, ge=1)
+    """Maximum number of its spans that the gate decides, if not the recipe's: one whose tests cost more has fewer."""
     held_out: bool = False
     """The edition has only the hash of this entry, and no problems of the project."""
 
@@ -92,7 +94,7 @@ class RecipeProject(PinnedSource):
 
     def layout(self, packages: tuple[LockedPackage, ...]) -> str:
         """Return the hash of all that determines the files of the project."""
-        own = self.model_dump_json(exclude={"why", "previous", "licence_source", "exclude_tests", "held_out"})
+        own = self.model_dump_json(exclude={"why", "previous", "licence_source", "exclude_tests", "spans", "held_out"})
         return sha256_text(own, *(one.model_dump_json() for one in packages))
 
 
