@@ -13,7 +13,13 @@ import pytest
 from caretbench.build.projects.setup import command_detection, python_packages
 from caretbench.build.projects.setup.command_detection import detect_command, project_checks
 from caretbench.build.projects.setup.package_json import test_script as script_of
-from caretbench.build.projects.setup.project_setup import next_setup, resolve_setup, setup_command, with_setup_hint
+from caretbench.build.projects.setup.project_setup import (
+    SetupStep,
+    next_setup,
+    resolve_setup,
+    setup_command,
+    with_setup_hint,
+)
 from caretbench.build.projects.setup.pytest_settings import missing_test_folders, pytest_options
 from caretbench.build.projects.setup.python_packages import (
     import_folders,
@@ -416,3 +422,77 @@ def test_ruby_gems_that_only_measure_have_stand_ins(tmp_path: Path) -> None:
     program = f"{helper}SimpleCov.start {{ fail }}\nMinitest::Reporters.use! Minitest::Reporters::A.new(b: 1)\n"
     if ruby := shutil.which("ruby"):
         subprocess.run([ruby, "-I.deps/ruby", "-e", program], cwd=tmp_path, check=True)
+
+
+# --- Go ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_module_of_a_newer_go_is_read_by_an_older_one_and_else_gets_its_go(tmp_path: Path) -> None:
+    text = "module shop\n\ngo 1.22.1\n\ntoolchain go1.23.0\ntool (\n\tx/y\n)\nrequire z v1.0.0\n"
+    shop = snapshot(tmp_path, {"go.mod": text})
+    named = setup_command(shop, ["go"])
+    assert named is not None
+    read, _, fetched = named.partition(" && ")
+    (tmp_path / "go.mod").write_text(text)
+    subprocess.run(["/bin/sh", "-c", read.replace("go mod edit", "false")], cwd=tmp_path, check=True)
+    assert (tmp_path / "go.mod").read_text() == "module shop\n\ngo 1.22\n\nrequire z v1.0.0\n"
+    assert fetched.endswith("go mod download")
+    fault = "go test: does_not_compile: a.go:3:2: package slices is not in GOROOT (/usr/lib/go-1.19/src/slices)"
+    step = next_setup([SetupStep("", named, fault)], shop, ["go"])
+    assert step is not None
+    assert step.name == "a newer Go"
+    assert step.command is not None
+    assert step.command.startswith("python3 -m pip install ")
+    assert named in step.command, "modules are fetched by it"
+    assert setup_command(snapshot(tmp_path / "old", {"go.mod": "module shop\n\ngo 1.18\n"}), ["go"]) is None
+
+
+def test_a_go_project_without_a_module_becomes_one(tmp_path: Path) -> None:
+    files = {"a.go": 'package shop\n\nimport (\n\t"fmt"\n\tx "example.org/me/shop/store/db"\n)\n', "a_test.go": "",
+             "store/db/b.go": "package db\n"}  # fmt: skip
+    written = "printf 'module %s\\n\\ngo 1.18\\n' example.org/me/shop > go.mod"
+    assert setup_command(snapshot(tmp_path, files), ["go"]) == written
+    files["c.go"] = 'package shop\n\nimport "example.org/you/till"\n'
+    other = setup_command(snapshot(tmp_path / "other", files), ["go"])
+    assert other == f"{written} && GOMODCACHE=$PWD/.deps/go GOFLAGS=-modcacherw GOTOOLCHAIN=local go mod tidy"
+    del files["a_test.go"]
+    assert setup_command(snapshot(tmp_path / "untested", files), ["go"]) is None
+
+
+# --- Rust --------------------------------------------------------------------------------------------------------
+
+
+def test_crates_that_no_test_needs_are_left_out(tmp_path: Path) -> None:
+    manifest = """[package]
+name = "shop"
+version = "0.1.0"
+[features]
+default = ["std", "fast"]
+std = ["serde?/std", "ryu/std"]
+fast = ["dep:ryu"]
+more = ["dep:serde", "std"]
+[dependencies]
+serde = { version = "1", optional = true }
+ryu = { version = "1", optional = true }
+[dev-dependencies]
+criterion = "0.5"
+quick-check = "1"
+[[bench]]
+name = "speed"
+harness = false
+"""
+    files = {"Cargo.toml": manifest, "src/lib.rs": "", "tests/a.rs": "use quick_check::it;\n"}
+    command = setup_command(snapshot(tmp_path, files), ["rust"])
+    assert command is not None
+    subprocess.run(["/bin/sh", "-c", command], cwd=tmp_path, check=True)
+    reduced = tomllib.loads((tmp_path / "Cargo.toml").read_text())
+    assert reduced["features"] == {"default": ["std", "fast"], "std": ["ryu/std"], "fast": ["dep:ryu"], "more": ["std"]}
+    assert reduced["dependencies"] == {"ryu": {"version": "1", "optional": True}}
+    assert reduced["dev-dependencies"] == {"quick-check": "1"}
+    assert reduced["bench"] == [{"name": "speed", "harness": False}]
+    fault = "cargo test: missing_dependency: no matching package named `ryu` found"
+    step = next_setup([SetupStep("", command, fault)], snapshot(tmp_path / "again", files), ["rust"])
+    assert step is not None
+    assert step.command == f"{command} && mkdir -p .cargo && cargo vendor .deps/vendor > .cargo/config.toml"
+    bare = {**files, "Cargo.toml": "[package]\nname = 'shop'\n[dev-dependencies]\nquick-check = '1'\n"}
+    assert setup_command(snapshot(tmp_path / "bare", bare), ["rust"]) is None

@@ -13,7 +13,14 @@ from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 from caretbench.build.projects.failure_reasons import telling_lines
-from caretbench.build.projects.setup import cmake_project, java_project, package_json, python_packages, ruby_gems
+from caretbench.build.projects.setup import (
+    cmake_project,
+    go_and_rust,
+    java_project,
+    package_json,
+    python_packages,
+    ruby_gems,
+)
 from caretbench.build.projects.setup.command_detection import NamedCheck, detect_command, known_commands
 from caretbench.build.projects.setup.debian_packages import cpp_packages_message
 from caretbench.build.projects.setup.project_tables import read_text
@@ -154,8 +161,6 @@ _NO_FILE = re.compile(r"\bENOENT\b|No such file or directory|FileNotFoundError")
 _SETUP_FAULT = ("setup '", 'setup "')
 """Beginnings of the message about a set-up command that fails: Python quotes a command with quotes by others."""
 _TOO_LARGE = "its files take more than"
-_GO_MODULES = "GOMODCACHE=$PWD/.deps/go GOFLAGS=-modcacherw GOTOOLCHAIN=local go mod download"
-_MODULES = re.compile(r"^\s*require\b", re.MULTILINE)
 _RUNNER = re.compile(r"No module named '?(pytest)\b")
 """Missing test runner that has its own bundle."""
 
@@ -195,10 +200,12 @@ def _parts(snapshot: Snapshot, languages: Collection[str], checks: Sequence[Chec
         parts.append(cmake_project.submodules_command(snapshot))
     if "java" in languages:
         parts.append(java_project.install_command(snapshot))
-    if "go" in languages and _MODULES.search(read_text(snapshot, "go.mod") or ""):
-        parts.append(None if "vendor/modules.txt" in snapshot.entries else _GO_MODULES)
     if "ruby" in languages:
         parts.append(ruby_gems.stand_ins_command(snapshot))
+    if "go" in languages:
+        parts.append(go_and_rust.go_command(snapshot))
+    if "rust" in languages:
+        parts.append(go_and_rust.cargo_command(snapshot))
     return [part for part in parts if part]
 
 
@@ -221,6 +228,7 @@ def next_setup(
     if fails and "python" in languages:
         plain = python_packages.plain_install_command(snapshot, _python_runner(snapshot, checks))
         steps.append(SetupStep("without git addresses and lines that name no package", plain))
+    steps += _compiled_steps(fault, named, languages)
     parts = _parts(snapshot, languages, checks) if fails else []
     if len(parts) > 1:
         steps.append(SetupStep("each language alone", "; ".join((*(f"( {part} )" for part in parts), "true"))))
@@ -240,6 +248,15 @@ def _npm_steps(fault: str, snapshot: Snapshot) -> Iterator[SetupStep]:
         yield SetupStep(name, package_json.smaller_install_command(snapshot))
     every = package_json.install_command(snapshot, unused, unneeded=True)
     yield SetupStep("all packages, those for style and releases too", every)
+
+
+def _compiled_steps(fault: str, named: str | None, languages: Collection[str]) -> Iterator[SetupStep]:
+    newer = go_and_rust.newer_go_command(fault, named) if "go" in languages else None
+    if newer is not None:
+        yield SetupStep("a newer Go", newer)
+    vendored = go_and_rust.vendored_command(fault, named) if "rust" in languages else None
+    if vendored is not None:
+        yield SetupStep("the crates that are left", vendored)
 
 
 def may_help(fault: str) -> bool:

