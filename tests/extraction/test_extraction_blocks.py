@@ -83,6 +83,29 @@ def test_java_blocks_end_with_their_bracket(suffix: str, text: str, kept: str) -
     assert apply(JAVA, suffix, text, "java") == kept
 
 
+CSHARP = "class A\n{\n    int F(int x)\n    {\n        "
+CSHARP_AFTER = "\n    }\n\n    int G(int x)\n    {\n        return x;\n    }\n}\n"
+CSHARP_BODY = "\n        {\n            x = 0;\n        }\n        return x;\n    }\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "suffix", "text", "kept"),
+    [
+        # Three lines of the suffix, of which one has a word: the program would parse with an empty G of its own.
+        ("", CSHARP_AFTER, "return -x;\n    }\n    int G(int x)\n    {", "return -x;"),
+        ("if ", CSHARP_BODY, "(x < 0)\n        {\n            x = 0;\n        }", "(x < 0)"),
+        (
+            "",
+            CSHARP_AFTER,
+            "if (x < 0)\n        {\n        }\n        return x;",
+            "if (x < 0)\n        {\n        }\n        return x;",
+        ),
+    ],
+)
+def test_braces_on_lines_of_their_own(line: str, suffix: str, text: str, kept: str) -> None:
+    assert apply(CSHARP + line, suffix, text, "csharp") == kept
+
+
 RUBY = "class A\n  def f(items)\n    total = 0\n    "
 RUBY_AFTER = "\n  end\n\n  def g\n    f([1])\n  end\nend\n"
 RUBY_LOOP = "items.each do |item|\n  total += item if item\nend\ntotal"

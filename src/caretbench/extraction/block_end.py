@@ -109,7 +109,16 @@ def _assigns_the_same(node: tree_sitter.Node, line: str, language: str) -> bool:
 
 def _repeats_for_nothing(shown: list[str], surroundings: Surroundings) -> bool:
     again = len(shown) == 1 and _is_needless_again(shown[0], surroundings.language)
-    return again or _is_distinctive(shown) or _moves_block(shown, surroundings)
+    return again or _is_distinctive(shown) or _is_empty_twin(shown) or _moves_block(shown, surroundings)
+
+
+def _is_empty_twin(shown: list[str]) -> bool:
+    """Return whether lines said twice end in an empty construct, or are a body in braces after its own header.
+
+    With braces on lines of their own, three lines of a suffix may hold one with a word: `}`, `if (c < 0)`, `{`.
+    """
+    words = any(map(_has_word, shown))
+    return words and (shown[0] == "{" or (shown[0].startswith("}") and shown[-1].endswith("{")))
 
 
 def _nodes(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
