@@ -21,8 +21,8 @@ def quantile_bounds(values: Sequence[float], parts: int = 3) -> tuple[float, ...
         raise ValueError("quantiles need values, and at least two parts")
     array = np.asarray(values, dtype=np.float64)
     wanted = [number / parts for number in range(1, parts)]
-    found = {float(bound) for bound in np.quantile(array, wanted, method="inverted_cdf")}
-    return tuple(sorted(bound for bound in found if bound < array.max()))
+    bounds = {float(bound) for bound in np.quantile(array, wanted, method="inverted_cdf")}
+    return tuple(sorted(bound for bound in bounds if bound < array.max()))
 
 
 def bin_index(value: float, bounds: Sequence[float]) -> int:

@@ -126,8 +126,8 @@ def _weighted_pearson(weights: Floats, first: Floats, second: Floats) -> Floats:
     spread = np.sqrt((weights * ours**2).sum(axis=1)) * np.sqrt((weights * theirs**2).sum(axis=1))
     scale = np.abs(first).max(initial=1.0) * np.abs(second).max(initial=1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Floats = np.where(spread > 1e-12 * scale, (weights * ours * theirs).sum(axis=1) / spread, np.nan)
-    return found
+        coefficients: Floats = np.where(spread > 1e-12 * scale, (weights * ours * theirs).sum(axis=1) / spread, np.nan)
+    return coefficients
 
 
 def spearman_interval(coefficient: float, n: int) -> tuple[float, float] | None:

@@ -117,11 +117,11 @@ def bootstrap_mean(
     array = np.asarray(values, dtype=np.float64)
     if (array == array[0]).all() and array[0] in (0.0, 1.0):
         return wilson(float(array[0]) * units.number, units.number)._replace(warning=units.warning)
-    found = resampled_interval(units, seed=seed, method=method, resamples=resamples)
+    bootstrap = resampled_interval(units, seed=seed, method=method, resamples=resamples)
     is_rate = array.min() >= 0.0 and array.max() <= 1.0
     if not (is_rate and units.number > 1 and units.few):
-        return found
-    return widened(found, wilson(units.mean * units.number, units.number))
+        return bootstrap
+    return widened(bootstrap, wilson(units.mean * units.number, units.number))
 
 
 def widened(interval: Interval, least: Interval) -> Interval:
@@ -155,11 +155,11 @@ def resampled_intervals(family: Sequence[ResamplingUnits], *, seed: int) -> list
     """Return the BCa interval of each of several sets of units; more than 20 have 2,000 resamples each, in common."""
     if len(family) <= _DRAWN_ALONE:
         return [resampled_interval(units, seed=seed) for units in family]
-    found = {
-        place: resampled_interval(family[place], seed=seed, drawn=means)
-        for place, means in means_together(family, _SHARED_RESAMPLES, seed)
+    intervals = {
+        index: resampled_interval(family[index], seed=seed, drawn=means)
+        for index, means in means_together(family, _SHARED_RESAMPLES, seed)
     }
-    return [found[place] for place in range(len(family))]
+    return [intervals[index] for index in range(len(family))]
 
 
 def resampled_interval(

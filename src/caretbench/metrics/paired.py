@@ -216,18 +216,18 @@ def compare_family(pairs: Sequence[Pair], *, seed: int) -> list[Comparison]:
     decidable = [units for units in family if is_decidable(units.number)]
     p_values, critical = _tested(decidable, seed)
     values = iter(p_values)
-    found = []
+    comparisons = []
     for units, sides, resampled in zip(family, scores, resampled_intervals(family, seed=seed), strict=True):
         counts = is_decidable(units.number)
         p_value = next(values) if counts else family_p_values([units], seed)[0]
-        known = _distinguishable(p_value, resampled)
+        distinguishable = _distinguishable(p_value, resampled)
         interval = _interval(units, *sides, resampled)
-        if known and interval.low <= 0 <= interval.high:
+        if distinguishable and interval.low <= 0 <= interval.high:
             # Few groups widen an interval, but not past the 0 that the test excludes.
             low, high = (0.0, interval.high) if units.mean > 0 else (interval.low, 0.0)
             interval = interval._replace(low=low, high=high)
         number = len(decidable) if counts else 1
-        found.append(
+        comparisons.append(
             Comparison(
                 difference=units.mean,
                 interval=interval,
@@ -235,12 +235,12 @@ def compare_family(pairs: Sequence[Pair], *, seed: int) -> list[Comparison]:
                 method="mcnemar_exact" if number == 1 and _is_exact(units) else "sign_flips",
                 n=units.problems,
                 groups=units.number,
-                distinguishable=known,
+                distinguishable=distinguishable,
                 family=number,
                 critical=critical if counts else None,
             )
         )
-    return found
+    return comparisons
 
 
 def _interval(units: ResamplingUnits, first: Floats, second: Floats, resampled: Interval) -> Interval:
@@ -296,11 +296,11 @@ def with_holm(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """
     decidable = [comparison.p_value for comparison in comparisons if comparison.decidable]
     adjusted = iter(holm(decidable))
-    found = []
+    corrected = []
     for comparison in comparisons:
         if comparison.decidable:
             p_value = next(adjusted)
-            known = comparison.distinguishable and p_value < 1 - CONFIDENCE
-            comparison = comparison._replace(p_value=p_value, distinguishable=known, family=len(decidable))
-        found.append(comparison)
-    return found
+            distinguishable = comparison.distinguishable and p_value < 1 - CONFIDENCE
+            comparison = comparison._replace(p_value=p_value, distinguishable=distinguishable, family=len(decidable))
+        corrected.append(comparison)
+    return corrected

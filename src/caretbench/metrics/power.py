@@ -133,11 +133,11 @@ def _mcnemar_power(number: int, share: float, difference: float, critical: float
     losses = np.arange(last // 2 + 1)
     lost = _binomial(losses, discordant[:, None], (1 - difference / share) / 2)
     if critical is None:
-        found = 2 * np.cumsum(_binomial(losses, discordant[:, None], 0.5), axis=1) < _LEVEL
+        significant = 2 * np.cumsum(_binomial(losses, discordant[:, None], 0.5), axis=1) < _LEVEL
     else:
-        found = discordant[:, None] - 2 * losses >= critical * np.sqrt(discordant)[:, None]
-        found &= discordant[:, None] > 0
-    return float(_binomial(discordant, np.asarray(number), share) @ np.where(found, lost, 0.0).sum(axis=1))
+        significant = discordant[:, None] - 2 * losses >= critical * np.sqrt(discordant)[:, None]
+        significant &= discordant[:, None] > 0
+    return float(_binomial(discordant, np.asarray(number), share) @ np.where(significant, lost, 0.0).sum(axis=1))
 
 
 def _binomial(successes: NDArray[np.int_], trials: NDArray[np.int_], chance: float) -> Floats:
@@ -149,8 +149,8 @@ def _binomial(successes: NDArray[np.int_], trials: NDArray[np.int_], chance: flo
     values = logs[trials] - logs[successes] - logs[failures]
     for count, part in ((successes, chance), (failures, 1 - chance)):
         values = values + (count * math.log(part) if part > 0 else np.where(count > 0, -np.inf, 0.0))
-    found: Floats = np.where(inside, np.exp(values), 0.0)
-    return found
+    probabilities: Floats = np.where(inside, np.exp(values), 0.0)
+    return probabilities
 
 
 # scipy.special would take longer to load than a report.
@@ -199,17 +199,17 @@ class _Groups(NamedTuple):
     def smallest(self, problems: int, seed: int, critical: float | None) -> int | None:
         """Return the smallest difference that is found, in problems."""
         about = round((_Z + _Z_POWER) * self.error * problems)
-        found = _least(lambda count: self.power(count / problems, seed, critical), problems, about)
+        smallest = _least(lambda count: self.power(count / problems, seed, critical), problems, about)
 
         def is_found(count: int) -> bool:
             powers = [self.power(count / problems, seed + place, critical) for place in range(_REFINEMENTS)]
             return sum(powers) / len(powers) >= POWER
 
-        while found is not None and found > 1 and is_found(found - 1):
-            found -= 1
-        while found is not None and found < problems and not is_found(found):
-            found += 1
-        return found
+        while smallest is not None and smallest > 1 and is_found(smallest - 1):
+            smallest -= 1
+        while smallest is not None and smallest < problems and not is_found(smallest):
+            smallest += 1
+        return smallest
 
     def power(self, difference: float, seed: int, critical: float | None) -> float:
         """Return the share of draws of the groups in which the test finds a difference."""

@@ -51,10 +51,12 @@ def skill_interval(scores: Sequence[float], floors: Sequence[float], clusters: S
     low, high = np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     if units >= MIN_CLUSTERS:
         return Interval(float(low), float(high), "percentile")
-    found = Interval(float(low), float(high), "percentile", f"only {units} sources: the interval may be too narrow")
+    percentile = Interval(
+        float(low), float(high), "percentile", f"only {units} sources: the interval may be too narrow"
+    )
     score, floor = (float(row.sum() / sizes.sum()) for row in table)
     least = wilson(min(score, 1.0) * units, units)
     worst, best = skill(least.low, floor), skill(least.high, floor)
     if worst is None or best is None:
-        return found
-    return widened(found, Interval(worst, best, "wilson"))
+        return percentile
+    return widened(percentile, Interval(worst, best, "wilson"))

@@ -74,10 +74,10 @@ def content_words(text: str) -> list[str]:
 
     Identifiers are split at underscores and capitals (``maxPortRange``: port, range), so that prose and code match.
     """
-    found = _LETTERS.findall(_HUMPS.sub(" ", text))
+    words = _LETTERS.findall(_HUMPS.sub(" ", text))
     return [
         word
-        for word in (entry.lower() for entry in found)
+        for word in (entry.lower() for entry in words)
         if len(word) >= _SHORTEST_CONTENT_WORD and word not in _FUNCTION_WORDS
     ]
 

@@ -95,13 +95,17 @@ class TypedText:
     @cached_property
     def keys(self) -> Sequence[int]:
         """Number of keys from the beginning to each position: one for each character but indentation."""
-        free = {place for found in _INDENTATION.finditer(self.reference) for place in range(*found.span(1))}
-        return list(accumulate((int(place not in free) for place in range(len(self.reference))), initial=0))
+        free = {
+            position
+            for indentation in _INDENTATION.finditer(self.reference)
+            for position in range(*indentation.span(1))
+        }
+        return list(accumulate((int(position not in free) for position in range(len(self.reference))), initial=0))
 
     @cached_property
     def lines(self) -> Sequence[int]:
         """Positions of the starts of lines, behind their indentation, without blank lines; the first is 0."""
-        starts = (found.end() for found in _INDENTATION.finditer(self.reference) if found.start() or found[0][:1])
+        starts = (match.end() for match in _INDENTATION.finditer(self.reference) if match.start() or match[0][:1])
         return [0, *(start for start in starts if start and self.reference[start : start + 1].strip())]
 
     @cached_property
@@ -145,15 +149,15 @@ class TypedText:
         text = self.prefix + self.reference
         offset = len(self.prefix)
         latest: dict[str, str] = {}
-        found = []
+        words = []
         for word in _WORD.finditer(text):
             start, name = word.start() - offset, word[0]
             if start >= 0:
                 typed = next((n for n in range(1, len(name) - 1) if latest.get(name[:n]) == name), None)
                 if typed is not None:
-                    found.append((start, word.end() - offset, len(name) - typed - 1))
+                    words.append((start, word.end() - offset, len(name) - typed - 1))
             latest.update((name[:n], name) for n in range(1, len(name) + 1))
-        return found
+        return words
 
     @property
     def word_share(self) -> float:
@@ -249,9 +253,9 @@ def _outcome(text: TypedText, at: int, shown: str, policy: TypingPolicy) -> tupl
     whole = agreed == at + len(shown)
     choices = [(agreed, 1)] if whole else []
     if policy.acceptance == "best":
-        pieces = [found.end() for found in _PIECE.finditer(shown, start - at) if at + found.end() <= agreed]
+        pieces = [piece.end() for piece in _PIECE.finditer(shown, start - at) if at + piece.end() <= agreed]
         choices += [(at + end, number) for number, end in enumerate(pieces, start=1)]
-    end, keys = max(choices, key=lambda one: text.keys[one[0]] - one[1], default=(start, 0))
+    end, keys = max(choices, key=lambda choice: text.keys[choice[0]] - choice[1], default=(start, 0))
     if text.keys[end] - text.keys[start] - keys >= policy.least_gain:
         return start, end, keys, "accepted"
     return at, at, 0, "short" if whole else "wrong"

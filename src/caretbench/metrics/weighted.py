@@ -73,14 +73,14 @@ def _at(labels: Sequence[LabelT] | None, places: Sequence[int]) -> list[LabelT] 
 
 
 def _members(groups: Sequence[str | None], weights: Mapping[str, float]) -> dict[str, list[int]]:
-    """Return the places of the problems of each group with a weight."""
+    """Return the indices of the problems of each group with a weight."""
     if any(weight < 0 for weight in weights.values()):
         raise ValueError("a weight is not negative")
-    found: dict[str, list[int]] = defaultdict(list)
-    for place, group in enumerate(groups):
+    members: dict[str, list[int]] = defaultdict(list)
+    for index, group in enumerate(groups):
         if group is not None and weights.get(group, 0.0) > 0:
-            found[group].append(place)
-    return found
+            members[group].append(index)
+    return members
 
 
 def _interval(
@@ -93,10 +93,10 @@ def _interval(
     if len(set(values)) == 1:
         return bootstrap_mean(values, seed=seed, clusters=labels[0], overlap_groups=labels[1])
     units = units_of(np.asarray(stretched), *labels)
-    found = resampled_interval(units, seed=seed)
+    interval = resampled_interval(units, seed=seed)
     is_rate = min(values) >= 0.0 and max(values) <= 1.0
-    if not is_rate or math.isnan(found.low):
-        return found
+    if not is_rate or math.isnan(interval.low):
+        return interval
     if units.few and units.number > 1:
-        found = widened(found, wilson(min(max(mean, 0.0), 1.0) * units.number, units.number))
-    return found._replace(low=max(found.low, 0.0), high=min(found.high, 1.0))
+        interval = widened(interval, wilson(min(max(mean, 0.0), 1.0) * units.number, units.number))
+    return interval._replace(low=max(interval.low, 0.0), high=min(interval.high, 1.0))

@@ -51,10 +51,10 @@ def test_conventions(language: str) -> TestConventions:
         UsageError: the table has no such language, or its folder no conventions.
     """
     name = language_named(language).name
-    found = read_table(name, "tests", TestConventions)
-    if found is None:
+    conventions = read_table(name, "tests", TestConventions)
+    if conventions is None:
         raise UsageError(f"{name}: its folder has no conventions of tests")
-    return found
+    return conventions
 
 
 test_conventions.__test__ = False  # type: ignore[attr-defined]
@@ -99,13 +99,13 @@ def test_calls(source: SourceFile, blocks: tuple[Block, ...]) -> list[Span]:
     patterns = test_conventions(source.language).calls
     if not patterns:
         return []
-    found = []
+    spans = []
     for block in blocks:
         if block.kind == "call_expression":
             name = source.data[block.span.start : block.span.start + 80].partition(b"(")[0].decode("utf-8", "replace")
             if _whole(patterns, name.strip()):
-                found.append(block.span)
-    return found
+                spans.append(block.span)
+    return spans
 
 
 test_calls.__test__ = False  # type: ignore[attr-defined]
@@ -113,15 +113,15 @@ test_calls.__test__ = False  # type: ignore[attr-defined]
 
 def parse_faults(root: tree_sitter.Node, source: SourceFile) -> tuple[ParseFault, ...]:
     """Return the parts of a file that do not fit the grammar, in text order."""
-    found = []
+    faults = []
     # Subtrees without an error are not entered, so that a file that parses costs nothing.
     waiting = [root] if root.has_error else []
     while waiting:
         node = waiting.pop()
         if node.is_error or node.is_missing:
-            found.append(ParseFault(Span(node.start_byte, node.end_byte), source.line_at(node.start_byte)))
+            faults.append(ParseFault(Span(node.start_byte, node.end_byte), source.line_at(node.start_byte)))
         waiting.extend(child for child in node.children if child.has_error)
-    return tuple(sorted(found))
+    return tuple(sorted(faults))
 
 
 @dataclass(eq=False)

@@ -106,18 +106,18 @@ class Reference(NamedTuple):
     @property
     def declaration_lines(self) -> int | None:
         """Number of lines between use and declaration; None for other files, libraries and unknown names."""
-        found = self.declaration
-        return abs(self.line - found.line) if found and found.path == self.path and not self.library else None
+        target = self.declaration
+        return abs(self.line - target.line) if target and target.path == self.path and not self.library else None
 
     @property
     def reaching_lines(self) -> int | None:
         """Number of lines between the use and the nearest reaching definition; None as for the declaration."""
         if self.library:
             return None
-        own = [found for found in self.reaching if found.path == self.path]
+        same_file = [site for site in self.reaching if site.path == self.path]
         # `r += 1` defines what it uses: its own definition would be at distance 0.
-        others = [found for found in own if found.span != self.span] or own
-        return min((abs(self.line - found.line) for found in others), default=None)
+        others = [site for site in same_file if site.span != self.span] or same_file
+        return min((abs(self.line - site.line) for site in others), default=None)
 
 
 class ParseFault(NamedTuple):

@@ -34,13 +34,13 @@ class StatementList(NamedTuple):
 
 def statement_lists(root: tree_sitter.Node, language: str) -> list[StatementList]:
     """Return all statement lists, in text order."""
-    found = captures(root, language, "blocks")
+    captured = captures(root, language, "blocks")
     kinds = node_kinds(language)
     no_statements = kinds.comments | kinds.directives | kinds.case_labels | {"ERROR"}
-    skipped = {node.id for node in found.get("not_statement", [])}
-    inner = {node.id for node in found.get("inner", [])}
+    skipped = {node.id for node in captured.get("not_statement", [])}
+    inner = {node.id for node in captured.get("inner", [])}
     lists = []
-    for node in found.get("statements", []):
+    for node in captured.get("statements", []):
         spans = [
             Span(child.start_byte, child.end_byte)
             for child in node.named_children
@@ -53,9 +53,9 @@ def statement_lists(root: tree_sitter.Node, language: str) -> list[StatementList
 
 def _constructs(root: tree_sitter.Node, source: SourceFile) -> Iterator[tuple[BlockKind, Span]]:
     chosen: dict[tuple[BlockKind, Span], None] = {}
-    found = captures(root, source.grammar, "blocks")
-    elifs = {node.id for node in found.get("elif", [])}
-    for name, nodes in found.items():
+    captured = captures(root, source.grammar, "blocks")
+    elifs = {node.id for node in captured.get("elif", [])}
+    for name, nodes in captured.items():
         if name not in _KINDS:
             continue
         for node in nodes:
@@ -166,11 +166,11 @@ def find_blocks(root: tree_sitter.Node, source: SourceFile, scopes: SpanIndex) -
     """Return all blocks of a file in text order, larger ones first."""
     lists = statement_lists(root, source.grammar)
     maker = _BlockBuilder(source, lists, scopes)
-    made = [maker.make(*found) for found in _constructs(root, source)]
-    functions = {block.span for block in made if block.kind == "function_body"}
+    blocks = [maker.make(*construct) for construct in _constructs(root, source)]
+    functions = {block.span for block in blocks if block.kind == "function_body"}
     for one in lists:
-        made.extend(maker.statement_blocks(one, one.span in functions))
-    return tuple(sorted(made, key=lambda block: (block.span.start, -block.span.end, _KINDS[block.kind])))
+        blocks.extend(maker.statement_blocks(one, one.span in functions))
+    return tuple(sorted(blocks, key=lambda block: (block.span.start, -block.span.end, _KINDS[block.kind])))
 
 
 class BlockSize(NamedTuple):
@@ -215,8 +215,8 @@ class FileSizes:
     @cached_property
     def _decisions(self) -> tuple[array[int], array[int]]:
         """Start bytes of the decisions, in text order, and the end byte of each."""
-        found = captures(self._tree.root_node, self._source.grammar, "decisions").get("decision", [])
-        spans = sorted((node.start_byte, node.end_byte) for node in found)
+        nodes = captures(self._tree.root_node, self._source.grammar, "decisions").get("decision", [])
+        spans = sorted((node.start_byte, node.end_byte) for node in nodes)
         return array("Q", (start for start, _ in spans)), array("Q", (end for _, end in spans))
 
     def cyclomatic(self, span: tuple[int, int]) -> int:

@@ -55,9 +55,9 @@ def _kind(text: str, language: str) -> CommentKind:
 
 def comments_in(tree: tree_sitter.Tree, language: str) -> list[Comment]:
     """Return the comments and docstrings of a parsed program, in text order."""
-    found = captures(tree.root_node, language, "comments")
+    captured = captures(tree.root_node, language, "comments")
     all_comments = []
-    for node in found.get("comment", []):
+    for node in captured.get("comment", []):
         text = text_of(node)
         end = node.end_byte
         # Some grammars count the line end to a line comment: positions and texts of all languages would differ.
@@ -67,7 +67,7 @@ def comments_in(tree: tree_sitter.Tree, language: str) -> list[Comment]:
         all_comments.append(Comment(kind=_kind(text, language), start=node.start_byte, end=end, text=text))
     all_comments += [
         Comment(kind="docstring", start=node.start_byte, end=node.end_byte, text=text_of(node))
-        for node in found.get("docstring", [])
+        for node in captured.get("docstring", [])
     ]
     return sorted(all_comments, key=lambda comment: comment.start)
 
@@ -345,13 +345,13 @@ def documented_declarations(source: str, language: str, name: str = "") -> Itera
     tree = parse(source, language)
     data = encode(source)
     declared = matches(tree.root_node, language, "declarations")
-    found = sorted(
+    declarations = sorted(
         ((match["declaration"][0], match["name"][0]) for match in declared), key=lambda pair: pair[0].start_byte
     )
-    names = {declaration.id: _declared_name(node) for declaration, node in found}
+    names = {declaration.id: _declared_name(node) for declaration, node in declarations}
     wanted = name.replace("::", ".")
     all_comments = comments_in(tree, language)
-    for declaration, node in found:
+    for declaration, node in declarations:
         path = _path(_declared_name(node), declaration, names)
         if wanted and path != wanted and not path.endswith(f".{wanted}"):
             continue

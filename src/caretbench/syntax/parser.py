@@ -171,8 +171,8 @@ def unparsed(texts: Sequence[str], language: str) -> str | None:
         name = grammar_name(language)
     except UsageError:
         return None  # nothing parses it
-    found = {_probed(_without_long_comment_runs(encode(text), name), name) for text in texts}
-    return TOO_SLOW_TEXT if TOO_SLOW in found else UNPARSED_TEXT if REFUSED in found else None
+    outcomes = {_probed(_without_long_comment_runs(encode(text), name), name) for text in texts}
+    return TOO_SLOW_TEXT if TOO_SLOW in outcomes else UNPARSED_TEXT if REFUSED in outcomes else None
 
 
 LONG_TEXT: Final = 1_000
@@ -358,7 +358,7 @@ def captures(node: tree_sitter.Node, language: str, name: str) -> Captures:
 def matches(node: tree_sitter.Node, language: str, name: str) -> list[Captures]:
     """Return one dictionary of captured nodes per match; empty if the language has no query file of this name."""
     query = _query(language, name)
-    return [found for _, found in tree_sitter.QueryCursor(query).matches(node)] if query else []
+    return [captured for _, captured in tree_sitter.QueryCursor(query).matches(node)] if query else []
 
 
 LINE_END = re.compile(r"\r\n|\r|\n")
@@ -432,12 +432,12 @@ def _line_column(node: tree_sitter.Node) -> int:
 
 
 def _extra_faults(tree: tree_sitter.Tree, language: str) -> int:
-    found = captures(tree.root_node, language, "faults")
-    count = len(found.get("fault", []))
-    count += sum(map(_badly_laid_out, found.get("body", [])))
+    captured = captures(tree.root_node, language, "faults")
+    count = len(captured.get("fault", []))
+    count += sum(map(_badly_laid_out, captured.get("body", [])))
     kinds = node_kinds(language)
     ends = kinds.handlers | kinds.finally_clauses
-    count += sum(not any(child.type in ends for child in node.named_children) for node in found.get("try", []))
+    count += sum(not any(child.type in ends for child in node.named_children) for node in captured.get("try", []))
     return count
 
 

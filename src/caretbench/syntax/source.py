@@ -94,9 +94,9 @@ class SourceFile:
         starts = [0]
         data = self.data
         position = 0
-        while (found := data.find(b"\n", position)) >= 0:
-            starts.append(found + 1)
-            position = found + 1
+        while (line_end := data.find(b"\n", position)) >= 0:
+            starts.append(line_end + 1)
+            position = line_end + 1
         if b"\r" in data:
             # A CR alone ends a line in editors, and so for the people who look up a line by its number.
             alone = [i + 1 for i, byte in enumerate(data) if byte == 13 and data[i + 1 : i + 2] != b"\n"]
@@ -161,10 +161,10 @@ def mask_preprocessor(data: bytes) -> bytes:
     # Per open condition, True once its first branch has ended.
     hidden: list[bool] = []
     position = 0
-    for found in _DIRECTIVE.finditer(data):
-        text = data[position : found.start()]
+    for directive in _DIRECTIVE.finditer(data):
+        text = data[position : directive.start()]
         parts.append(_blank(text) if any(hidden) else text)
-        word = found[1]
+        word = directive[1]
         if word in _CONDITIONS:
             hidden.append(False)
         elif word in _OTHER and hidden:
@@ -172,11 +172,11 @@ def mask_preprocessor(data: bytes) -> bytes:
         elif word == b"endif" and hidden:
             hidden.pop()
         is_condition = word in _CONDITIONS or word in _OTHER or word == b"endif"
-        parts.append(_blank(found[0]) if is_condition or any(hidden) else found[0])
-        position = found.end()
+        parts.append(_blank(directive[0]) if is_condition or any(hidden) else directive[0])
+        position = directive.end()
     rest = data[position:]
     parts.append(_blank(rest) if any(hidden) else rest)
-    return _EXPORT.sub(lambda found: found[1] + _blank(found[2]), b"".join(parts))
+    return _EXPORT.sub(lambda directive: directive[1] + _blank(directive[2]), b"".join(parts))
 
 
 def parse_file(source: SourceFile) -> tree_sitter.Tree:

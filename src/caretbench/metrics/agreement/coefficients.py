@@ -194,5 +194,5 @@ def _distinct(rows: Floats) -> tuple[Floats, Floats]:
 def _ratio(observed: Floats, by_chance: Floats) -> Floats:
     """Return 1 - observed / by chance; NaN where chance gives no disagreement."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Floats = np.where(by_chance > 1e-12, 1 - observed / by_chance, np.nan)
-    return found
+        ratio: Floats = np.where(by_chance > 1e-12, 1 - observed / by_chance, np.nan)
+    return ratio

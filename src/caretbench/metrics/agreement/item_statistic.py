@@ -76,12 +76,12 @@ def _resampled(statistics: list[ItemStatistic], seed: int, resamples: int) -> li
     total = statistics[0].items
     rng = np.random.default_rng(seed)
     step = max(1, _CELLS // len(counts))
-    found: list[list[Floats]] = [[] for _ in statistics]
+    by_statistic: list[list[Floats]] = [[] for _ in statistics]
     for start in range(0, resamples, step):
         weights: Floats = rng.multinomial(total, counts / total, size=min(step, resamples - start)).astype(np.float64)
-        for values, statistic in zip(found, statistics, strict=True):
+        for values, statistic in zip(by_statistic, statistics, strict=True):
             values.append(statistic.value(weights))
-    return [np.concatenate(values) for values in found]
+    return [np.concatenate(values) for values in by_statistic]
 
 
 def _jackknifed(statistic: ItemStatistic) -> Floats:

@@ -82,19 +82,19 @@ def replacement_test(
     if len(people) < MINIMUM_PEOPLE:
         return ReplacementTest((), None, None, f"needs {MINIMUM_PEOPLE} people, found {len(people)}")
     gains = {person: _gains(judge, person, people) for person in sorted(people)}
-    few = {person: len(found) for person, found in gains.items() if len(found) < MINIMUM_ITEMS}
+    few = {person: len(pairs) for person, pairs in gains.items() if len(pairs) < MINIMUM_ITEMS}
     if few:
         person, number = min(few.items())
         return ReplacementTest(
             (), None, None, f"needs {MINIMUM_ITEMS} items that {person} and others rated, found {number}"
         )
-    p_values = [_p_value(found[:, 1] - found[:, 0], epsilon) for found in gains.values()]
+    p_values = [_p_value(pairs[:, 1] - pairs[:, 0], epsilon) for pairs in gains.values()]
     from scipy import stats  # takes half a second to load
 
     adjusted = stats.false_discovery_control(p_values, method="by")
     tests = tuple(
-        PersonTest(person, len(found), float(found[:, 0].mean()), p_value, bool(corrected <= _FALSE_DISCOVERY_RATE))
-        for (person, found), p_value, corrected in zip(gains.items(), p_values, adjusted, strict=True)
+        PersonTest(person, len(pairs), float(pairs[:, 0].mean()), p_value, bool(corrected <= _FALSE_DISCOVERY_RATE))
+        for (person, pairs), p_value, corrected in zip(gains.items(), p_values, adjusted, strict=True)
     )
     winning_rate = sum(test.wins for test in tests) / len(tests)
     return ReplacementTest(tests, winning_rate, math.fsum(test.advantage for test in tests) / len(tests))

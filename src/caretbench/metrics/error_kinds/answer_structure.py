@@ -98,11 +98,11 @@ class AnswerStructure:
     def depths(self) -> list[int]:
         """Depth of brackets after each token, relative to the caret."""
         depth = 0
-        found = []
+        depths = []
         for token in self.tokens:
             depth += (token.type in _OPENING) - (token.type in CLOSING)
-            found.append(depth)
-        return found
+            depths.append(depth)
+        return depths
 
     def statements_at(self, depth: int) -> Sequence[Statement]:
         """Return the statements that begin where the brackets are open to a depth or less."""
@@ -132,11 +132,11 @@ class AnswerStructure:
     @property
     def line_columns(self) -> list[int]:
         """Columns of the lines that begin outside brackets, that of the caret's line first."""
-        found = [] if self.caret_column is None else [self.caret_column]
+        columns = [] if self.caret_column is None else [self.caret_column]
         for token, depth in zip(self.tokens, [0, *self.depths], strict=False):
             if token.starts_line and depth <= 0:
-                found.append(token.column)
-        return found
+                columns.append(token.column)
+        return columns
 
     @property
     def begins_statement(self) -> bool:

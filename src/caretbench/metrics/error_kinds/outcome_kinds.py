@@ -57,17 +57,17 @@ def _errors(language: str) -> ErrorTable:
 def outcome_kind(evidence: AnswerEvidence) -> str:
     """Return the error kind of an outcome: ``pass``, a name of the table, or ``runtime_exception:TYPE``."""
     table = error_kind_table()
-    known = table.outcomes.get(evidence.outcome)
-    if known in (NO_ERROR, OURS):
-        return known
+    outcome = table.outcomes.get(evidence.outcome)
+    if outcome in (NO_ERROR, OURS):
+        return outcome
     if evidence.text is not None and not evidence.text.strip():
         return "empty_when_due"
-    found = known or _of_messages(evidence)
-    if evidence.parses is False and known is None and (evidence.fault or found not in _PARSED_FIRST):
-        found = table.faults.get(evidence.fault, "syntax")
-    if evidence.finish_reason == "length" and found in _PARSED_FIRST:
+    kind = outcome or _of_messages(evidence)
+    if evidence.parses is False and outcome is None and (evidence.fault or kind not in _PARSED_FIRST):
+        kind = table.faults.get(evidence.fault, "syntax")
+    if evidence.finish_reason == "length" and kind in _PARSED_FIRST:
         return "incomplete"
-    return found
+    return kind
 
 
 def _of_messages(evidence: AnswerEvidence) -> str:
@@ -86,14 +86,14 @@ def _of_messages(evidence: AnswerEvidence) -> str:
 def _of_compiler(language: str, diagnostics: str) -> str | None:
     """Return the kind of the first error in a compiler's output; None if no pattern matches."""
     best: tuple[int, int] | None = None
-    found = None
-    for place, (name, pattern) in enumerate(_compiler_patterns(language)):
+    kind = None
+    for position, (name, pattern) in enumerate(_compiler_patterns(language)):
         hit = pattern.search(diagnostics)
-        if hit is not None and (best is None or (hit.start(), place) < best):
-            best, found = (hit.start(), place), name
-    if found is None and diagnostics.strip():
+        if hit is not None and (best is None or (hit.start(), position) < best):
+            best, kind = (hit.start(), position), name
+    if kind is None and diagnostics.strip():
         return "compile_other"
-    return found
+    return kind
 
 
 def _of_exception(language: str, output: str) -> str | None:

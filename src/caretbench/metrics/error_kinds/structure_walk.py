@@ -148,12 +148,12 @@ class _Walk:
         """Return the nodes that begin before the span and end after it, outermost first; at least the root."""
         root = self.spliced.tree.root_node
         node = root.descendant_for_byte_range(self.start, self.end)
-        found = []
+        enclosing = []
         while node is not None:
             if node.start_byte < self.start and node.end_byte > self.end:
-                found.append(node)
+                enclosing.append(node)
             node = node.parent
-        return found[::-1] or [root]
+        return enclosing[::-1] or [root]
 
     def _visit(self, visit: _Visit) -> list[_Visit]:
         """Record a node, and return its children that overlap the span."""
@@ -337,14 +337,14 @@ class _CallReader:
         """Return the names that a node of the text binds in itself, with those of its children that have no body."""
         if not (self.start <= node.start_byte and node.end_byte <= self.end):
             return []
-        found: list[str] = []
-        for one in (node, *children):
-            fields = self.kinds.bound.get(one.type, ())
-            if fields and (one.child_by_field_name("body") is None) is (one is not node):
+        names: list[str] = []
+        for part in (node, *children):
+            fields = self.kinds.bound.get(part.type, ())
+            if fields and (part.child_by_field_name("body") is None) is (part is not node):
                 for field in fields:
-                    found += self._names(one.child_by_field_name(field))
-        self.bound_names.update(found)
-        return found
+                    names += self._names(part.child_by_field_name(field))
+        self.bound_names.update(names)
+        return names
 
     def _names(self, target: tree_sitter.Node | None) -> Iterator[str]:
         stack = [] if target is None else [target]
@@ -412,10 +412,10 @@ class _CallReader:
 
 def _string_value(text: str, code: str) -> str:
     """Return a string without its quotes, and the code in it; the quotes in it without backslashes."""
-    found = _STRING.fullmatch(text)
-    if found is None:
+    match = _STRING.fullmatch(text)
+    if match is None:
         return text
-    prefix, _, _, content = found.groups()
+    prefix, _, _, content = match.groups()
     kept = "".join(sorted(letter for letter in prefix.lower() if letter not in "ru@"))
     if kept == prefix.lower():
         content = re.sub(r"""\\(["'`])""", r"\1", content)

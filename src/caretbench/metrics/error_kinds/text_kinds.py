@@ -272,8 +272,8 @@ def _repeats_suffix(compared: ComparedAnswer) -> bool:
     rest = rest.strip()
     if _word_characters(rest) and not rest.startswith(("//", "#")):
         # The rest of the caret's line follows: repeated, it ends the answer or one of its lines.
-        found = (_ends_line(text, rest) for text in (compared.answer, compared.reference))
-        return next(found) > next(found)
+        repeats = (_ends_line(text, rest) for text in (compared.answer, compared.reference))
+        return next(repeats) > next(repeats)
     following = _filled(after if rest else compared.shown_suffix)[:_MAX_REPEATED_LINES]
     if rest:
         following = [rest, *following[: _MAX_REPEATED_LINES - 1]]
@@ -366,13 +366,13 @@ def _renamed(structure: AnswerStructure, compared: ComparedAnswer, by_level: boo
 def introduced_names(words: Sequence[str]) -> list[str]:
     """Return the names that occur more than once and are not called where they first occur, in their order."""
     counts = Counter(filter(_NAME.fullmatch, words))
-    found = []
+    names = []
     for name, before, after in zip(words, ["", *words], [*words[1:], ""], strict=False):
         if counts.pop(name, 0) > 1:
             declares = bool(_NAME.fullmatch(before)) and before not in _BEFORE_CALLS
             if after != "(" or declares:
-                found.append(name)
-    return found
+                names.append(name)
+    return names
 
 
 @lru_cache(maxsize=16)

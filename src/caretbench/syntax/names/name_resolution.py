@@ -90,12 +90,12 @@ def _solve(block: list[FlowEvent], entry: int, own: DefinitionBits) -> None:
     state: dict[Variable, int] = {}
     for event in block:
         variable = event.variable
-        if variable is None or (found := own.get(variable)) is None:
+        if variable is None or (definition := own.get(variable)) is None:
             continue
         if not isinstance(event, NameUse):
             state[variable] = 1 << event.index if isinstance(event, DefinitionSite) else 0
             continue
-        first, sites = found
+        first, sites = definition
         arriving = state.get(variable)
         if arriving is None:
             arriving = entry >> first & (1 << len(sites)) - 1 if entry else 0
@@ -103,13 +103,13 @@ def _solve(block: list[FlowEvent], entry: int, own: DefinitionBits) -> None:
 
 
 def _members(bits: int, sites: list[DefinitionSite]) -> list[DefinitionSite]:
-    found = []
+    definitions = []
     while bits:
         # Only the set bits are visited: a state has as many bits as the function has definitions.
         lowest = bits & -bits
-        found.append(sites[lowest.bit_length() - 1])
+        definitions.append(sites[lowest.bit_length() - 1])
         bits ^= lowest
-    return found
+    return definitions
 
 
 _BINDING_BY_SCOPE: Final[dict[str, Binding]] = {
@@ -133,9 +133,9 @@ def _declaring_scope(file: FileSymbols, site: DefinitionSite, scope: NameScope, 
         if site.name in home.globals:
             return file.file_scope
         if site.name in home.nonlocals or (rules.writing_declares != "function" and part != "target.hoisted"):
-            found = find_variable(file, site.key, home.parent or home if site.name in home.nonlocals else scope)
-            if found is not None:
-                return found.scope
+            variable = find_variable(file, site.key, home.parent or home if site.name in home.nonlocals else scope)
+            if variable is not None:
+                return variable.scope
             return file.file_scope if rules.writing_declares == "file" else None
         return home
     if part == "target.local":
@@ -150,11 +150,11 @@ def find_variable(file: FileSymbols, name: str, scope: NameScope) -> Variable | 
     current: NameScope | None = scope
     crossed = False
     while current is not None:
-        found = current.symbols.get(name)
+        variable = current.symbols.get(name)
         is_hidden = crossed and current.kind in CLASS_SCOPES and not file.rules.class_scope_visible
-        if found is not None and (not is_hidden or (found.binding == "class" and file.rules.block_scopes)):
+        if variable is not None and (not is_hidden or (variable.binding == "class" and file.rules.block_scopes)):
             # The parameters of a generic class are visible everywhere in it, also where its fields are not.
-            return found
+            return variable
         crossed = crossed or current.kind in FUNCTION_SCOPES
         current = current.parent
     return None
@@ -204,12 +204,12 @@ def resolve_names(file: FileSymbols) -> None:
 
 def _variable(file: FileSymbols, use: NameUse) -> Variable | None:
     """Return the variable of a use that is not a member."""
-    found = find_variable(file, use.key, use.scope)
+    variable = find_variable(file, use.key, use.scope)
     # Where methods are kept apart from variables, one that was imported by its name is found as a name.
-    if found is None and use.key != use.name:
+    if variable is None and use.key != use.name:
         imported = find_variable(file, use.name, use.scope)
         return imported if imported is not None and imported.target is not None else None
-    return found
+    return variable
 
 
 def _add_other_flows(file: FileSymbols) -> None:

@@ -43,13 +43,13 @@ class NodeRoles:
     __slots__ = ("marks", "parts", "structure")
 
     def __init__(self, root: tree_sitter.Node, language: str) -> None:
-        found = captures(root, language, "roles")
+        captured = captures(root, language, "roles")
         self.structure: dict[int, str] = {}
         self.parts: dict[int, str] = {}
         self.marks: dict[str, set[int]] = {mark: set() for mark in NODE_MARKS}
-        for name in sorted(found, key=_precedence):
+        for name in sorted(captured, key=_precedence):
             family, _, word = name.partition(".")
-            nodes = found[name]
+            nodes = captured[name]
             if family == "is":
                 self.structure.update((node.id, word) for node in nodes)
             elif family == "as":

@@ -85,16 +85,16 @@ class ModuleIndex:
         """Return the files that a file imports with a wildcard, directly or indirectly, nearest first."""
         path = file.source.path
         if path not in self._reachable:
-            found: dict[str, FileSymbols] = {}
+            imported: dict[str, FileSymbols] = {}
             waiting = [file]
             while waiting:
                 current = waiting.pop(0)
                 for module in current.file_scope.wildcards:
                     other = self.find_file(current, module)
-                    if other is not None and other is not file and other.source.path not in found:
-                        found[other.source.path] = other
+                    if other is not None and other is not file and other.source.path not in imported:
+                        imported[other.source.path] = other
                         waiting.append(other)
-            self._reachable[path] = tuple(found.values())
+            self._reachable[path] = tuple(imported.values())
         return self._reachable[path]
 
     def implicit_type(self, file: FileSymbols, name: str) -> tuple[FileSymbols, Variable] | None:
@@ -105,8 +105,8 @@ class ModuleIndex:
         if kind != "package":
             return None
         for package in (file.package, *file.file_scope.wildcards):
-            if (found := self._packages.get(package, {}).get(name)) is not None:
-                return found
+            if (declared := self._packages.get(package, {}).get(name)) is not None:
+                return declared
         return None
 
     def partial_declarations(self, file: FileSymbols, name: str) -> list[tuple[FileSymbols, Variable]]:
@@ -117,12 +117,12 @@ class ModuleIndex:
         """Return a type by its full name, and the rest of the path (``member`` in ``a.b.Type.member``)."""
         parts = name.split(".")
         if file.rules.modules == "namespace":
-            found = self._packages.get(f"\0{_family(file)}", {}).get(parts[-1])
-            return (*found, []) if found else None
+            declared = self._packages.get(f"\0{_family(file)}", {}).get(parts[-1])
+            return (*declared, []) if declared else None
         for end in range(len(parts) - 1, -1, -1):
-            found = self._packages.get(".".join(parts[:end]), {}).get(parts[end])
-            if found is not None:
-                return (*found, parts[end + 1 :])
+            declared = self._packages.get(".".join(parts[:end]), {}).get(parts[end])
+            if declared is not None:
+                return (*declared, parts[end + 1 :])
         return None
 
     def submodule_name(self, file: FileSymbols, module: str, symbol: str) -> str:
@@ -151,9 +151,11 @@ class ModuleIndex:
         dots = len(module) - len(module.lstrip("."))
         if not dots:
             # A standard module wins over a file whose path merely ends like it.
-            found = self._dotted.get(module)
+            module_file = self._dotted.get(module)
             is_shadowed = module.partition(".")[0] in file.rules.stdlib
-            return None if found is None or (is_shadowed and not self._is_root(found, module)) else found
+            return (
+                None if module_file is None or (is_shadowed and not self._is_root(module_file, module)) else module_file
+            )
         folder = PurePosixPath(file.source.path).parent
         for _ in range(dots - 1):
             folder = folder.parent
@@ -241,10 +243,10 @@ class ProjectNames:
     ) -> ResolvedName | None:
         name = target.module if target.symbol is None else f"{target.module}.{target.symbol}"
         if file.rules.modules in {"package", "namespace"}:
-            found = self.modules.qualified_type(file, name)
-            if found is None:
+            qualified = self.modules.qualified_type(file, name)
+            if qualified is None:
                 return ResolvedName(None, None, name, files_crossed)
-            other, first, rest = found
+            other, first, rest = qualified
             start = ResolvedName(other, first, None, files_crossed + (other is not file))
             return self._follow_members(start, rest) or self._follow_members(start, [*rest[:-1], f"{rest[-1]}()"])
         if target.symbol is not None:
@@ -285,8 +287,8 @@ class ProjectNames:
         if shared is not None:
             return ResolvedName(shared[0], shared[1], None, int(shared[0] is not file))
         for other in self.modules.wildcard_imports(file):
-            if (found := self.modules.exported_names(other).get(name)) is not None:
-                return ResolvedName(other, found, None, 1)
+            if (variable := self.modules.exported_names(other).get(name)) is not None:
+                return ResolvedName(other, variable, None, 1)
         module = file.rules.known_names.get(name)
         return ResolvedName(None, None, name if name == module else f"{module}.{name}") if module else None
 
@@ -308,9 +310,9 @@ class ProjectNames:
         while scope is not None:
             home = self._class_around(file, scope) if scope.kind in CLASS_SCOPES or scope.owner else None
             if home is not None and home.file is not None and home.variable is not None and home.variable.inner_scope:
-                found = self._find_in_class(home.file, home.variable.inner_scope, use.key, home.files_crossed)
-                if found is not None:
-                    return found
+                member = self._find_in_class(home.file, home.variable.inner_scope, use.key, home.files_crossed)
+                if member is not None:
+                    return member
             scope = scope.parent
         return None
 
@@ -347,8 +349,8 @@ class ProjectNames:
         if file is None:
             return None
         if variable is None:
-            found = self._find_exported(file, name)
-            return ResolvedName(file, found, None, resolved.files_crossed) if found else None
+            exported = self._find_exported(file, name)
+            return ResolvedName(file, exported, None, resolved.files_crossed) if exported else None
         if variable.inner_scope is not None:
             return self._find_in_class(file, variable.inner_scope, name, resolved.files_crossed)
         for type_name in variable.types:
@@ -366,8 +368,8 @@ class ProjectNames:
     def _find_type(self, file: FileSymbols, scope: NameScope, name: str) -> ResolvedName | None:
         current: NameScope | None = scope
         while current is not None:
-            if (found := current.symbols.get(name)) is not None and (found.inner_scope or found.target):
-                return self._follow_imports(ResolvedName(file, found))
+            if (symbol := current.symbols.get(name)) is not None and (symbol.inner_scope or symbol.target):
+                return self._follow_imports(ResolvedName(file, symbol))
             current = current.parent
         resolved = self._resolve_unimported(file, name)
         return self._follow_imports(resolved) if resolved else None
@@ -376,15 +378,15 @@ class ProjectNames:
         self, file: FileSymbols, scope: NameScope, name: str, files_crossed: int = 0, *, own: bool = True, hops: int = 0
     ) -> ResolvedName | None:
         """Return a member of a class or of its base classes."""
-        if own and (found := scope.symbols.get(name)) is not None:
-            return ResolvedName(file, found, None, files_crossed)
+        if own and (member := scope.symbols.get(name)) is not None:
+            return ResolvedName(file, member, None, files_crossed)
         if hops > _MAX_HOPS:
             return None
         parts = self.modules.partial_declarations(file, scope.name) if own and scope.name else []
         pieces = [(other, piece.inner_scope) for other, piece in parts if piece.inner_scope is not None]
         for other, piece in pieces:
-            if (found := piece.symbols.get(name)) is not None:
-                return ResolvedName(other, found, None, files_crossed + int(other is not file))
+            if (member := piece.symbols.get(name)) is not None:
+                return ResolvedName(other, member, None, files_crossed + int(other is not file))
         bases = [base for _, piece in pieces for base in piece.bases]
         return self._find_in_bases(file, scope, bases or scope.bases, name, files_crossed, hops)
 

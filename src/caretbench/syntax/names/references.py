@@ -65,12 +65,12 @@ def _library_binding(use: NameUse) -> Binding:
 
 
 def _outermost_function(scope: NameScope | None) -> NameScope | None:
-    found = None
+    outermost = None
     while scope is not None:
         if scope.kind in FUNCTION_SCOPES:
-            found = scope
+            outermost = scope
         scope = scope.parent
-    return found
+    return outermost
 
 
 def _origin(use: NameUse, site: DefinitionSite, bodies: SpanIndex, body_spans: list[Span]) -> Origin:
@@ -93,13 +93,13 @@ def find_references(
     """Return the references of one file, in text order."""
     body_spans = [block.span for block in blocks if block.kind in _BODIES]
     bodies = SpanIndex(body_spans)
-    found = []
+    references = []
     for use in sorted(file.uses, key=lambda use: (use.start, use.end)):
         if not use.path and use.name in file.rules.self_names and use.scope.enclosing_scope(CLASS_SCOPES):
             # The object itself is no reference, as `this` is none.
             continue
-        found.append(_reference(file, project, definitions, use, bodies, body_spans))
-    return tuple(found)
+        references.append(_reference(file, project, definitions, use, bodies, body_spans))
+    return tuple(references)
 
 
 def _reference(

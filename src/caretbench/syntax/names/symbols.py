@@ -189,5 +189,5 @@ def type_name(text: str) -> str | None:
     text = text.strip().lstrip(":").strip()
     if (optional := _OPTIONAL.match(text)) is not None:
         text = optional[1] or optional[2]
-    found = _TYPE_NAME.match(text)
-    return found[1] if found else None
+    match = _TYPE_NAME.match(text)
+    return match[1] if match else None

@@ -55,7 +55,7 @@ class DeclarationIndex:
     """Index of the declarations of a tree, by name and by position."""
 
     def __init__(self, root: tree_sitter.Node, grammar: str) -> None:
-        found: dict[int, Declaration] = {}
+        by_start: dict[int, Declaration] = {}
         self._grammar = grammar
         self._nodes: set[int] = set()
         parts: list[dict[str, list[tree_sitter.Node]]] = []
@@ -66,12 +66,12 @@ class DeclarationIndex:
                 parts.append(match)
         for match in parts:
             for declared in self._declared(root, match):
-                earlier = found.get(declared.start)
-                found[declared.start] = declared if earlier is None else _merged(earlier, declared)
-        self.all: tuple[Declaration, ...] = tuple(sorted(found.values(), key=lambda one: one.start))
+                earlier = by_start.get(declared.start)
+                by_start[declared.start] = declared if earlier is None else _merged(earlier, declared)
+        self.all: tuple[Declaration, ...] = tuple(sorted(by_start.values(), key=lambda declaration: declaration.start))
         self._by_name: dict[str, list[Declaration]] = defaultdict(list)
-        for one in self.all:
-            self._by_name[one.name].append(one)
+        for declaration in self.all:
+            self._by_name[declaration.name].append(declaration)
 
     def by_name(self, name: str) -> Sequence[Declaration]:
         """Return the declarations of a name, in text order."""
@@ -90,17 +90,29 @@ class DeclarationIndex:
 
     def visible_variables(self, position: int) -> list[Declaration]:
         """Return the variables that can be used at a position and have a value there, each name once."""
-        found: dict[str, Declaration] = {}
-        for one in self.all:
-            if one.scope_start <= position < one.end and one.role in ("parameter", "local", "comprehended", "constant"):
-                earlier = found.get(one.name)
-                if earlier is None or (earlier.scope_start, earlier.start) <= (one.scope_start, one.start):
-                    if one.usable_from <= position:
-                        found[one.name] = one
-                    elif one.role == "local" and earlier is not None and one.scope_start > earlier.scope_start:
+        by_name: dict[str, Declaration] = {}
+        for declaration in self.all:
+            if declaration.scope_start <= position < declaration.end and declaration.role in (
+                "parameter",
+                "local",
+                "comprehended",
+                "constant",
+            ):
+                earlier = by_name.get(declaration.name)
+                if earlier is None or (earlier.scope_start, earlier.start) <= (
+                    declaration.scope_start,
+                    declaration.start,
+                ):
+                    if declaration.usable_from <= position:
+                        by_name[declaration.name] = declaration
+                    elif (
+                        declaration.role == "local"
+                        and earlier is not None
+                        and declaration.scope_start > earlier.scope_start
+                    ):
                         # Hidden by a name of an inner scope that has no value yet.
-                        found.pop(one.name)
-        return [one for one in found.values() if one.assigned]
+                        by_name.pop(declaration.name)
+        return [declaration for declaration in by_name.values() if declaration.assigned]
 
     def _declared(
         self, root: tree_sitter.Node, match: Mapping[str, Sequence[tree_sitter.Node]]
@@ -195,7 +207,7 @@ def _value_of(name: tree_sitter.Node, values: tree_sitter.Node) -> tuple[tree_si
 
 def _parameters(node: tree_sitter.Node) -> tuple[tuple[str, ...], int]:
     """Return the declared types of parameters (empty if not declared), and the number of required ones."""
-    found: list[str] = []
+    types: list[str] = []
     required_parameters = 0
     kinds = node_kinds()
     skipped = kinds.comments | kinds.attributes | kinds.receivers
@@ -210,9 +222,9 @@ def _parameters(node: tree_sitter.Node) -> tuple[tuple[str, ...], int]:
         # Calls with any number of arguments fit a variadic parameter: a count would not tell overloads apart.
         many = bool(re.match(r"\*|\.\.\.|params\b|&\w+$", text_of(child))) or "..." in text or "variadic" in child.type
         optional = child.child_by_field_name("value") is not None or "default" in child.type or "optional" in child.type
-        found += [("..." if many else "") + text] * max(1, len(names))
+        types += [("..." if many else "") + text] * max(1, len(names))
         required_parameters += 0 if many or optional or "=" in text_of(child) else max(1, len(names))
-    return tuple(found), required_parameters
+    return tuple(types), required_parameters
 
 
 def _is_constant(node: tree_sitter.Node) -> bool:

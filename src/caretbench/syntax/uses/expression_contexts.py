@@ -49,7 +49,7 @@ def plain_type(text: str) -> str:
 
 def _child(node: tree_sitter.Node, *fields: str) -> tree_sitter.Node | None:
     """Return the child in the first of these fields that is present."""
-    return next((found for field in fields if (found := node.child_by_field_name(field)) is not None), None)
+    return next((child for field in fields if (child := node.child_by_field_name(field)) is not None), None)
 
 
 def _kind_of_literal(literal: str, grammar: str) -> str:
@@ -146,9 +146,9 @@ def arguments_of(call: tree_sitter.Node) -> list[tree_sitter.Node] | None:
 def callee_of(call: tree_sitter.Node) -> str:
     """Return the last part of the called name."""
     for field in _CALLEES:
-        found = call.child_by_field_name(field)
-        if found is not None:
-            words = re.findall(r"[\w$]+[!?]?", re.sub(r"<[^<>]*>|\([^()]*\)", "", text_of(found)))
+        callee = call.child_by_field_name(field)
+        if callee is not None:
+            words = re.findall(r"[\w$]+[!?]?", re.sub(r"<[^<>]*>|\([^()]*\)", "", text_of(callee)))
             return words[-1] if words else ""
     return ""
 
@@ -302,8 +302,8 @@ def _object(parent: tree_sitter.Node) -> str:
 
 def _member_name(node: tree_sitter.Node) -> str:
     field = node_kinds().member_fields.get(node.type)
-    found = node.child_by_field_name(field) if field else None
-    return text_of(found if found is not None else node.named_children[-1])[:_MAX_TEXT]
+    member = node.child_by_field_name(field) if field else None
+    return text_of(member if member is not None else node.named_children[-1])[:_MAX_TEXT]
 
 
 def _function(node: tree_sitter.Node) -> int:

@@ -79,8 +79,8 @@ def identifiers(text: str, grammar: str, tree: tree_sitter.Tree | None = None) -
 
 class _Reader:
     def __init__(self, root: tree_sitter.Node, grammar: str, data: bytes) -> None:
-        found = captures(root, grammar, "identifiers")
-        self._ids = {word: {node.id for node in nodes} for word, nodes in found.items()}
+        captured = captures(root, grammar, "identifiers")
+        self._ids = {word: {node.id for node in nodes} for word, nodes in captured.items()}
         self._no_use = self._word("declared") | self._word("skip")
         self._unordered = self._word("unordered") | {root.id}
         self._data = data
@@ -127,15 +127,15 @@ class _Reader:
         return parent is not None and parent.id in symmetric and _operator(parent) == _operator(node)
 
     def _operands(self, node: tree_sitter.Node, symmetric: set[int]) -> list[Span]:
-        found: list[Span] = []
+        operands: list[Span] = []
         waiting = list(reversed(node.named_children))
         while waiting:
             child = waiting.pop()
             if child.id in symmetric and _operator(child) == _operator(node):
                 waiting.extend(reversed(child.named_children))
             else:
-                found.append(Span(child.start_byte, child.end_byte))
-        return found
+                operands.append(Span(child.start_byte, child.end_byte))
+        return operands
 
     def _add(self, node: tree_sitter.Node, usable: bool, function: int, unordered_groups: tuple[int, ...]) -> None:
         name = self._data[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
