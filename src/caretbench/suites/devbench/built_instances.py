@@ -146,10 +146,10 @@ def built_problems(folder: Path) -> list[Problem]:
         DataError: a file or a row is malformed.
     """
     try:
-        found = starter.load(folder, source=folder.resolve().name)
+        problems = starter.load(folder, source=folder.resolve().name)
     except DataError:
         # A folder without files is a new one. With files, a missing mark in one of them is a fault to report.
         if any(folder.glob("*/*/*.*")):
             raise
         return []
-    return labelled(found, built_instances(folder))
+    return labelled(problems, built_instances(folder))

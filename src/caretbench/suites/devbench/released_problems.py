@@ -167,9 +167,9 @@ def _cpp(released: Mapping[str, str], completion: str) -> str:
         return f"{_includes(headers)}int main() {{\n{program}\n{released['assertions']}\nreturn 0;\n}}\n"
     if released["assertions"].strip():
         # Where the last `return` is, even in a comment: the runner searches the text.
-        head, found, tail = program.rpartition("return ")
-        if found:
-            program = f"{head}{released['assertions']}\n{found}{tail}"
+        head, keyword, tail = program.rpartition("return ")
+        if keyword:
+            program = f"{head}{released['assertions']}\n{keyword}{tail}"
     return program
 
 

@@ -105,8 +105,8 @@ def split_program(text: str, location: str) -> tuple[str, str, str, str]:
     Raises:
         DataError: the marks do not occur exactly once, in order.
     """
-    shown, found, tests = text.partition(TESTS)
-    if found:
+    shown, mark, tests = text.partition(TESTS)
+    if mark:
         shown += "\n"
     # Two pairs of marks would be two references, and a reversed pair an empty one before its own prefix.
     if shown.count(OPENING) != 1 or shown.count(CLOSING) != 1 or shown.index(OPENING) > shown.index(CLOSING):

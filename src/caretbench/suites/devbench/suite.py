@@ -151,8 +151,8 @@ class DevBench(Suite):
         program, name = problem.splice.program(text), problem.caret.language
         start = len(encode(problem.splice.before))
         end = start + len(encode(text))
-        found = [DocumentationCheck.model_validate(dict(check.arguments)) for check in checks]
-        return [fault for check in found for fault in documentation_faults(program, name, check, start, end)]
+        requirements = [DocumentationCheck.model_validate(dict(check.arguments)) for check in checks]
+        return [fault for check in requirements for fault in documentation_faults(program, name, check, start, end)]
 
     def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
         """Return lines, tokens and cyclomatic complexity (the paper's Table 4)."""
@@ -217,7 +217,7 @@ def memory_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: 
     pairs = _pairs(problems)
     if not pairs or "passed" not in results.columns:
         return ()
-    found = []
+    memories = []
     for (model, policy, profile), rows in sorted(results.partition_by(*_GROUP, as_dict=True).items()):
         means = _means(rows)
         # A pair counts where both were answered; one of them alone says nothing about the difference.
@@ -228,11 +228,13 @@ def memory_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: 
         clusters = [problems[one].cluster for one in known.values()]
         # Generators that were given one scenario wrote alike programs: pairs are resampled by scenario.
         title = " · ".join(str(part) for part in (model, policy, profile))
-        found.append(_Memory(title, sum(first) / len(first), sum(second) / len(second), Pair(second, first, clusters)))
-    if not found:
+        memories.append(
+            _Memory(title, sum(first) / len(first), sum(second) / len(second), Pair(second, first, clusters))
+        )
+    if not memories:
         return ()
-    comparisons = compare_family([one.pair for one in found], seed=seed)
-    lines = tuple(_memory_row(one, comparison) for one, comparison in zip(found, comparisons, strict=True))
+    comparisons = compare_family([one.pair for one in memories], seed=seed)
+    lines = tuple(_memory_row(one, comparison) for one, comparison in zip(memories, comparisons, strict=True))
     return (Table("memory", "Originals and siblings", _HEADS, lines, (_NOTE,)),)
 
 

@@ -184,15 +184,15 @@ def rules() -> Mapping[str, Rule]:
 @cache
 def cell_categories() -> Mapping[str, CellCategory]:
     """Return the categories by name, in the order of the paper."""
-    found = _tables("categories", CellCategory)
-    return dict(sorted(found.items(), key=lambda item: item[1].order))
+    categories = _tables("categories", CellCategory)
+    return dict(sorted(categories.items(), key=lambda item: item[1].order))
 
 
 @cache
 def cell_languages() -> Mapping[str, CellLanguage]:
     """Return the languages in which instances can be built, by name, in the order of languages."""
-    found = _tables("languages", CellLanguage)
-    return {name: found[name] for name in languages() if name in found}
+    tables = _tables("languages", CellLanguage)
+    return {name: tables[name] for name in languages() if name in tables}
 
 
 @cache

@@ -129,12 +129,12 @@ class ConstructionOptions(Row):
 
 def _known_language(name: str) -> str:
     try:
-        found = RELEASED_LANGUAGES.get(name) or language_named(name).name
+        language = RELEASED_LANGUAGES.get(name) or language_named(name).name
     except UsageError:
-        found = name
-    if found not in cell_languages():
+        language = name
+    if language not in cell_languages():
         raise UsageError(f"--language {name}: no such cells; languages: {', '.join(cell_languages())}")
-    return found
+    return language
 
 
 def _known_category(name: str) -> str:
@@ -342,12 +342,12 @@ class BuildFolder:
         if not path.exists():
             return None
         try:
-            found = read_document(path, ConstructionManifest)
+            manifest = read_document(path, ConstructionManifest)
         except DataError as error:
             raise DataError(f"{error}; it is no folder of `build devbench`") from None
-        if found.suite != "devbench":
-            raise DataError(f"{path}: the folder holds a build of {found.suite}; choose another one")
-        return found
+        if manifest.suite != "devbench":
+            raise DataError(f"{path}: the folder holds a build of {manifest.suite}; choose another one")
+        return manifest
 
     def write_manifest(self, manifest: ConstructionManifest) -> None:
         """Write the manifest."""
@@ -393,8 +393,8 @@ class BuildFolder:
         """Return the problems that people rejected; their ids begin with ``rejected/``."""
         # Rejected instances stay in the index of twins: a generator would otherwise write the same one again.
         root = self.path / REJECTED_FOLDER
-        found = starter.load(root, source=REJECTED_FOLDER) if any(root.glob("*/*/*.*")) else []
-        return [problem.model_copy(update={"id": f"{REJECTED_FOLDER}/{problem.id}"}) for problem in found]
+        problems = starter.load(root, source=REJECTED_FOLDER) if any(root.glob("*/*/*.*")) else []
+        return [problem.model_copy(update={"id": f"{REJECTED_FOLDER}/{problem.id}"}) for problem in problems]
 
     def problems(self) -> list[Problem]:
         """Return the problems of all files, with labels and provenance of the rows; empty in a new folder.

@@ -112,7 +112,7 @@ def read_answer(text: str, finish_reason: str | None) -> GeneratedInstance | Unu
             name: value.replace("\r\n", "\n") if isinstance(value, str) else value
             for name, value in replace_surrogates(json_object(text)).items()
         }
-        found = GeneratedInstance.model_validate(fields)
+        instance = GeneratedInstance.model_validate(fields)
     except ValidationError as error:
         return UnusableAnswer(fault="malformed", diagnosis=describe_validation_error(error))
     except ValueError as error:
@@ -120,8 +120,8 @@ def read_answer(text: str, finish_reason: str | None) -> GeneratedInstance | Unu
             diagnosis = "the answer is a refusal; the request is for a small, harmless program with a gap"
             return UnusableAnswer(fault="refused", diagnosis=diagnosis)
         return UnusableAnswer(fault="malformed", diagnosis=str(error))
-    diagnosis = _text_fault(found)
-    return UnusableAnswer(fault="malformed", diagnosis=diagnosis) if diagnosis else found
+    diagnosis = _text_fault(instance)
+    return UnusableAnswer(fault="malformed", diagnosis=diagnosis) if diagnosis else instance
 
 
 def _text_fault(found: GeneratedInstance) -> str:
@@ -227,22 +227,22 @@ class InstanceExamination:
         """Yield the result of each answer, those without a usable text first."""
         waiting: list[tuple[InstanceCandidate, Mapping[str, str]]] = []
         for request, answer in answers:
-            found = read_answer(answer.text or "", answer.finish_reason)
-            if isinstance(found, UnusableAnswer):
-                yield ExaminedAnswer(request, found.fault, found.diagnosis)
+            instance = read_answer(answer.text or "", answer.finish_reason)
+            if isinstance(instance, UnusableAnswer):
+                yield ExaminedAnswer(request, instance.fault, instance.diagnosis)
                 continue
             # Before anything else looks at the tree: JSON that was nested 500 deep once ended a build.
-            if fault := parse_fault(found.file_text, request.scenario.language):
+            if fault := parse_fault(instance.file_text, request.scenario.language):
                 yield ExaminedAnswer(request, "text", fault, {"parse": fault})
                 continue
-            candidate, checks = examined_candidate(request, found)
+            candidate, checks = examined_candidate(request, instance)
             checks = {**checks, **self._sibling_check(candidate.problem, request.scenario)}
             faults = [fault for fault in checks.values() if fault != PASSED]
             if faults:
                 yield ExaminedAnswer(request, "text", "; ".join(faults), checks)
                 continue
-            own = request.scenario.original_id
-            others = [one.problem.id for one, _ in waiting if one.request.scenario.original_id == own]
+            original = request.scenario.original_id
+            others = [other.problem.id for other, _ in waiting if other.request.scenario.original_id == original]
             if twin := self._twin_fault(candidate.problem, request.scenario, others):
                 yield ExaminedAnswer(request, "twin", twin, {**checks, "twin": twin})
                 continue

@@ -99,8 +99,8 @@ def start_of_build(options: ConstructionOptions, folder: BuildFolder, *, has_gen
 
 def installed_toolchains(languages: Iterable[str]) -> dict[str, str]:
     """Return the version of the installed toolchain of each language that has one."""
-    found = {name: load_runtime(name).toolchain() for name in languages}
-    return {name: toolchain.version for name, toolchain in found.items() if toolchain.available}
+    toolchains = {name: load_runtime(name).toolchain() for name in languages}
+    return {name: toolchain.version for name, toolchain in toolchains.items() if toolchain.available}
 
 
 def _without_generator(folder: BuildFolder) -> str:
@@ -343,7 +343,7 @@ class InstanceBuild:
 
     def _next_requests(self) -> list[InstanceRequest]:
         """Return the requests of the next round, stored before they are sent."""
-        found: list[InstanceRequest] = []
+        requests: list[InstanceRequest] = []
         stored = self.tracks.request_keys()
         for cell in self.counts:
             existing = list(self.store.summaries("/".join(cell)))
@@ -353,13 +353,13 @@ class InstanceBuild:
                     self.options.repairs, self.template, existing, self.store.answers, original
                 )
                 if request is not None:
-                    found.append(request)
+                    requests.append(request)
         # A request shows what its cell holds, which later answers change. A resumed build that wrote the text anew
         # would pay twice.
-        new = [one for one in found if one.key not in stored]
+        new = [one for one in requests if one.key not in stored]
         if new:
             self.folder.append(REQUESTS_FILE, *new)
-        return found
+        return requests
 
     def _ask(self, requests: Sequence[InstanceRequest]) -> AnswersMissingError | None:
         """Ask the generators; return the error if answers are missing."""

@@ -41,18 +41,18 @@ def rewrites(problem: Problem) -> Iterator[tuple[str, Problem]]:
 
 def _line_ends(reference: str, after: str) -> Iterator[int]:
     """Yield the ends of the lines of a reference that can take a comment."""
-    for found in re.finditer(r"\n", reference + after[:1]):
-        line = reference[: found.start()].rpartition("\n")[2]
+    for line_end in re.finditer(r"\n", reference + after[:1]):
+        line = reference[: line_end.start()].rpartition("\n")[2]
         # A comment behind a backslash would break the line that it continues.
         if line.strip() and not line.endswith("\\"):
-            yield found.start()
+            yield line_end.start()
 
 
 def rewrite_faults(
     problems: Sequence[Problem], program: Callable[[Problem, str], ExecutionRequest | None], executor: Executor
 ) -> dict[str, str]:
     """Return the problems whose assertions fail for the reference in a rewritten program: id → the fault."""
-    asked: dict[str, tuple[Problem, str]] = {}
+    rewritten: dict[str, tuple[Problem, str]] = {}
 
     def requests() -> Iterator[ExecutionRequest]:
         for problem in problems:
@@ -60,20 +60,20 @@ def rewrite_faults(
                 request = program(changed, changed.reference)
                 if request is not None:
                     identity = f"{problem.id} {about}"
-                    asked[identity] = (problem, about)
+                    rewritten[identity] = (problem, about)
                     yield request.model_copy(update={"id": identity})
 
-    found: dict[str, str] = {}
+    faults: dict[str, str] = {}
     for result in executor.submit(requests()):
-        problem, about = asked[result.id]
+        problem, about = rewritten[result.id]
         # A program that reads its own source, or the line of an error, passes or fails by the layout of an answer.
         if (
             result.status is not Status.PASSED
             and not result.status.for_reference(result.missing_module).is_machine_fault
         ):
             fault = f"the assertions fail for the reference {about}: they check the text of the code"
-            found.setdefault(problem.id, fault)
-    return found
+            faults.setdefault(problem.id, fault)
+    return faults
 
 
 _DIAGNOSTIC_CHARACTERS = 600
@@ -137,37 +137,39 @@ class GateRuns:
 
     def results(self, problems: Sequence[Problem]) -> Mapping[str, GateResult]:
         """Return the result of each problem by id."""
-        found, unseen = self._first_runs(problems)
-        rest = [problem for problem in problems if problem.id not in found]
+        by_problem, unseen = self._first_runs(problems)
+        rest = [problem for problem in problems if problem.id not in by_problem]
         verdicts = self.gate.run(rest, self.verdicts) if rest else []
-        found |= {verdict.problem_id: self._gate_result(verdict) for verdict in verdicts}
-        passed = [problem for problem in rest if not found[problem.id].fault]
+        by_problem |= {verdict.problem_id: self._gate_result(verdict) for verdict in verdicts}
+        passed = [problem for problem in rest if not by_problem[problem.id].fault]
         for name, fault in rewrite_faults(passed, self.program, self.executor).items():
-            found[name] = GateResult("gate", fault, fault)
-        return {name: one._replace(unseen=name in unseen) for name, one in found.items()}
+            by_problem[name] = GateResult("gate", fault, fault)
+        return {name: result._replace(unseen=name in unseen) for name, result in by_problem.items()}
 
     def _first_runs(self, problems: Sequence[Problem]) -> tuple[dict[str, GateResult], set[str]]:
         """Return the results of the problems whose reference fails or does what the rules forbid, and the unseen ones.
 
         One run of each, before the gate makes ten: most faulty answers end here, and some use all time and memory.
         """
-        asked = {problem.id: self.program(problem, problem.reference) for problem in problems}
+        programs = {problem.id: self.program(problem, problem.reference) for problem in problems}
         requests = {
-            name: one.model_copy(update={"id": name, "watched": True}) for name, one in asked.items() if one is not None
+            name: request.model_copy(update={"id": name, "watched": True})
+            for name, request in programs.items()
+            if request is not None
         }
-        found, unseen = {}, set()
+        faulty, unseen = {}, set()
         for result in self.executor.submit(requests.values()):
             if result.accesses is None:
                 unseen.add(result.id)
             elif access := forbidden_access(requests[result.id], result.accesses):
                 fault = f"forbidden: it {access}"
-                found[result.id] = GateResult("gate", fault, fault)
+                faulty[result.id] = GateResult("gate", fault, fault)
                 continue
             status = result.status.for_reference(result.missing_module)
             if status is not Status.PASSED and not status.is_machine_fault:
                 fault, printed = f"reference_fails: {status}", _printed(result)
-                found[result.id] = GateResult("gate", fault, f"{fault}: {printed}" if printed else fault)
-        return found, unseen
+                faulty[result.id] = GateResult("gate", fault, f"{fault}: {printed}" if printed else fault)
+        return faulty, unseen
 
     def _gate_result(self, verdict: Validity) -> GateResult:
         fault = "; ".join(map(_in_words, verdict.reasons))

@@ -71,21 +71,21 @@ def read_template(folder: Path | None = None) -> GeneratorTemplate:
     Raises:
         DataError: the file is missing or malformed, or a text lacks a place.
     """
-    place = (folder or resources.files(__package__) / "template") / TEMPLATE_FILE
-    found = validated(GeneratorTemplate, read_toml(place), place)
+    file = (folder or resources.files(__package__) / "template") / TEMPLATE_FILE
+    template = validated(GeneratorTemplate, read_toml(file), file)
     for name, needed in _PLACES.items():
-        text = Template(getattr(found, name))
+        text = Template(getattr(template, name))
         # A dollar sign of a program in the template would fail at the first request, when everything else is already
         # prepared.
         if not text.is_valid():
-            raise DataError(f"{place}: {name}: a dollar sign without a name; write $$ for the sign itself")
+            raise DataError(f"{file}: {name}: a dollar sign without a name; write $$ for the sign itself")
         places = set(text.get_identifiers())
         # A template without the place of the rules gives instances that break them, one paid answer after the other.
         if missing := sorted(needed - places):
-            raise DataError(f"{place}: {name}: the place ${missing[0]} is missing")
+            raise DataError(f"{file}: {name}: the place ${missing[0]} is missing")
         if strange := sorted(places - needed - {"language"}):
-            raise DataError(f"{place}: {name}: unknown place ${strange[0]}; known: {', '.join(sorted(needed))}")
-    return found
+            raise DataError(f"{file}: {name}: unknown place ${strange[0]}; known: {', '.join(sorted(needed))}")
+    return template
 
 
 def instance_request(

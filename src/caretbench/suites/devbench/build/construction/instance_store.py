@@ -91,11 +91,11 @@ class InstanceStore:
         """Write an instance that was accepted just before a kill."""
         request = track.requests[-1]
         answer = self.answers.get((request.generator, request.key))
-        found = read_answer(answer.text or "", answer.finish_reason) if answer is not None else None
+        instance = read_answer(answer.text or "", answer.finish_reason) if answer is not None else None
         # From the stored answer, which gives the same file; the file first would look like one that people wrote by
         # hand.
-        if isinstance(found, GeneratedInstance):
-            self._write(name, examined_candidate(request, found)[0], track.ends[request.key])
+        if isinstance(instance, GeneratedInstance):
+            self._write(name, examined_candidate(request, instance)[0], track.ends[request.key])
 
     def end(self, row: InstanceAttempt) -> None:
         """Store the end of an attempt."""
@@ -175,9 +175,9 @@ class InstanceStore:
 
     def related(self, scenario: Scenario) -> list[str]:
         """Return the ids of the instances of the same scenario, siblings and rejected ones included."""
-        own = scenario.original_id
-        found = [row.id for row in self.rows.values() if row.scenario.original_id == own]
-        return found + self._tracks.rejected_names(own)
+        original = scenario.original_id
+        ids = [row.id for row in self.rows.values() if row.scenario.original_id == original]
+        return ids + self._tracks.rejected_names(original)
 
     def summaries(self, cell: str) -> Iterator[str]:
         """Yield one line for each instance of a cell."""
@@ -230,8 +230,8 @@ def rejected_instances(
     Raises:
         DataError: the file is missing or malformed.
     """
-    found = reviewed_problems(review, [*problems.values()])
-    return [(rows[name], reason) for name, reason in found.dropped.items() if name in rows], found.lines
+    reviewed = reviewed_problems(review, [*problems.values()])
+    return [(rows[name], reason) for name, reason in reviewed.dropped.items() if name in rows], reviewed.lines
 
 
 class EditedInstance(NamedTuple):

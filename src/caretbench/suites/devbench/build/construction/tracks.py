@@ -137,19 +137,19 @@ def read_tracks(
     requests: Iterable[InstanceRequest], ends: Iterable[InstanceAttempt], generators: Sequence[str]
 ) -> dict[str, Track]:
     """Return the tracks of a folder by id; a track of one generator (``…@NAME``) stays with it."""
-    found: dict[str, Track] = {}
+    tracks: dict[str, Track] = {}
     for request in requests:
-        track = found.get(request.track)
+        track = tracks.get(request.track)
         if track is None:
-            own = (request.generator,) if "@" in request.track else tuple(generators)
-            track = found[request.track] = Track(request.track, request.scenario, own)
+            own_generators = (request.generator,) if "@" in request.track else tuple(generators)
+            track = tracks[request.track] = Track(request.track, request.scenario, own_generators)
         # A kill between two appends may repeat a row.
         if all(one.key != request.key for one in track.requests):
             track.requests.append(request)
     for end in ends:
-        if end.track in found:
-            found[end.track].ends[end.request] = end
-    return found
+        if end.track in tracks:
+            tracks[end.track].ends[end.request] = end
+    return tracks
 
 
 ROUND_PER_CELL: Final = 5
@@ -238,10 +238,10 @@ class TrackList:
                 if self._options.siblings:
                     existing = [row for row in originals if counter in {"", row.generator}]
                     known = [self._tracks.get(f"{row.track}-sibling") for row in existing]
-                    found = [track for track in known if track is not None]
-                    least += missing + len(known) - sum(track.instance is not None for track in found)
-                    most += sum(track.requests_left(self._options.repairs) for track in found)
-                    most += (missing + len(known) - len(found)) * turns
+                    siblings = [track for track in known if track is not None]
+                    least += missing + len(known) - sum(track.instance is not None for track in siblings)
+                    most += sum(track.requests_left(self._options.repairs) for track in siblings)
+                    most += (missing + len(known) - len(siblings)) * turns
         return least, most
 
     def open_tracks(self, cell: Cell, instances: Iterable[BuiltInstance]) -> list[Track]:
@@ -256,15 +256,15 @@ class TrackList:
     def _main_tracks(self, cell: Cell, counter: str, rows: Sequence[BuiltInstance]) -> list[Track]:
         # At most five of a cell at a time, since the next requests list what these have become.
         missing = max(0, min(self._counts[cell] - self.instance_count(cell, counter, rows), ROUND_PER_CELL))
-        own = [track for track in self._tracks.values() if _belongs(track, cell, counter)]
-        found = [track for track in own if track.is_open(self._options.repairs)][:missing]
-        drawn = max((track.scenario.number for track in own), default=0)
+        existing = [track for track in self._tracks.values() if _belongs(track, cell, counter)]
+        tracks = [track for track in existing if track.is_open(self._options.repairs)][:missing]
+        drawn = max((track.scenario.number for track in existing), default=0)
         limit = self._options.patience * self._counts[cell]
         # Without a limit a cell whose rules a generator never meets would be paid for without end.
-        while len(found) < missing and drawn < limit:
+        while len(tracks) < missing and drawn < limit:
             drawn += 1
-            found.append(self._new_track(cell, drawn, counter))
-        return found
+            tracks.append(self._new_track(cell, drawn, counter))
+        return tracks
 
     def _new_track(self, cell: Cell, number: int, counter: str) -> Track:
         drawn = scenario(*cell, number, self._seed)
@@ -275,7 +275,7 @@ class TrackList:
     def _sibling_tracks(self, cell: Cell, counter: str, rows: Sequence[BuiltInstance]) -> list[Track]:
         if not self._options.siblings:
             return []
-        found = []
+        tracks = []
         for row in _originals(cell, rows):
             if counter not in {"", row.generator}:
                 continue
@@ -285,8 +285,8 @@ class TrackList:
                 generators = (row.generator,) if counter else self._generators
                 self._tracks[name] = Track(name, sibling_scenario(row.scenario, row.id), generators)
             if self._tracks[name].is_open(self._options.repairs):
-                found.append(self._tracks[name])
-        return found[:ROUND_PER_CELL]
+                tracks.append(self._tracks[name])
+        return tracks[:ROUND_PER_CELL]
 
 
 def _originals(cell: Cell, instances: Iterable[BuiltInstance]) -> list[BuiltInstance]:

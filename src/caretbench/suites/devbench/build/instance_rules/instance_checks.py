@@ -123,13 +123,15 @@ def documentation_facts(view: ProgramView, name: str) -> DocumentationCheck:
     Its parameters must be described if the language's documentation names parameters in tags, its returned value if it
     returns one, and the errors that it raises itself; it has at least half of the words of the reference.
     """
-    found = documentation_of(view.program, view.language, name)
+    documentation = documentation_of(view.program, view.language, name)
     node, kinds = _declaration(view, name), node_kinds(view.language)
     # Half of the reference's words: a good comment may be shorter, and one word for a paragraph is none.
-    words = found.word_count if found else 0
+    words = documentation.word_count if documentation else 0
     if node is None or not _FUNCTION.search(node.type):
         return DocumentationCheck(documents=name, minimum_words=max(4, words // 2), mentions=_mentions(name))
-    tagged = found is not None and bool(found.parameters or found.returns or found.throws)
+    tagged = documentation is not None and bool(
+        documentation.parameters or documentation.returns or documentation.throws
+    )
     return DocumentationCheck(
         documents=name,
         minimum_words=max(5, words // 2),
@@ -146,8 +148,8 @@ def comment_facts(view: ProgramView) -> DocumentationCheck:
     It has at least half of the words of the reference, and one of its words or of the names in the code that it is
     about: a good comment says what the names do not.
     """
-    found = comments_between(view.program, view.language, view.start, view.end)
-    words, text = (found.word_count, found.text) if found else (0, "")
+    comments = comments_between(view.program, view.language, view.start, view.end)
+    words, text = (comments.word_count, comments.text) if comments else (0, "")
     return DocumentationCheck(minimum_words=max(4, words // 2), mentions=_mentions(f"{_nearest_code(view)} {text}"))
 
 
@@ -162,12 +164,12 @@ def _nearest_code(view: ProgramView) -> str:
 
 def _declaration(view: ProgramView, name: str) -> tree_sitter.Node | None:
     """Return the documented declaration with a name: the nearest one to the reference."""
-    found = [
+    declarations = [
         match["declaration"][0]
         for match in matches(view.tree.root_node, view.language, "declarations")
         if text_of(match["name"][0]).replace("::", ".").strip("\"'`") == name
     ]
-    return min(found, key=lambda node: abs(node.start_byte - view.end), default=None)
+    return min(declarations, key=lambda node: abs(node.start_byte - view.end), default=None)
 
 
 def _body(node: tree_sitter.Node) -> tree_sitter.Node:
@@ -196,12 +198,12 @@ def _parameters(view: ProgramView, node: tree_sitter.Node) -> tuple[str, ...]:
 
 def _descendants(node: tree_sitter.Node) -> list[tree_sitter.Node]:
     """Return a node and all nodes below it, in text order."""
-    found, waiting = [], [node]
+    nodes, waiting = [], [node]
     while waiting:
         one = waiting.pop()
-        found.append(one)
+        nodes.append(one)
         waiting.extend(reversed(one.children))
-    return found
+    return nodes
 
 
 def _returns(node: tree_sitter.Node, kinds: NodeKinds) -> bool:
@@ -222,10 +224,10 @@ def _raised(node: tree_sitter.Node, kinds: NodeKinds) -> list[str]:
     whole = _body(node)
     for one in _descendants(whole):
         if one.type in kinds.throws and one.named_children:
-            found = _NAME.match(text_of(one.named_children[0]))
-            is_type = found is not None and (found[1][:1].isupper() or "::" in found[1])
-            if found is not None and is_type and not _stays_inside(one, found[1], whole, kinds):
-                names.append(found[1])
+            match = _NAME.match(text_of(one.named_children[0]))
+            is_type = match is not None and (match[1][:1].isupper() or "::" in match[1])
+            if match is not None and is_type and not _stays_inside(one, match[1], whole, kinds):
+                names.append(match[1])
     return names
 
 
@@ -274,12 +276,12 @@ TEXT_CHECKS: Final = ("parse", "extraction", "suffix", "rules", "band", "imports
 
 def rule_faults(view: ProgramView, bounds: Rules) -> dict[str, str]:
     """Return the rules that a program breaks: name → the rule and the measured number."""
-    found = {}
+    faults = {}
     for name, (low, high) in bounds.items():
         measured = RULE_MEASURES[name](view)
         if not low <= measured <= high:
-            found[name] = f"{rules()[name].sentence((low, high))}; measured: {measured}"
-    return found
+            faults[name] = f"{rules()[name].sentence((low, high))}; measured: {measured}"
+    return faults
 
 
 def instance_kind(view: ProgramView, category: CellCategory, asked: str = "") -> str:
@@ -383,8 +385,8 @@ def _imports(view: ProgramView, _category: CellCategory) -> str:
 
 
 def _private(view: ProgramView, _category: CellCategory) -> str:
-    found = next(private_texts(view.program), None)
-    return f"the program holds {found.description}" if found else ""
+    text = next(private_texts(view.program), None)
+    return f"the program holds {text.description}" if text else ""
 
 
 def _documentation(view: ProgramView, _category: CellCategory) -> str:
@@ -416,10 +418,10 @@ def text_checks(problem: Problem) -> dict[str, str]:
     """
     category = cell_categories()[problem.label("category")]
     view = ProgramView.of(problem)
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for name in TEXT_CHECKS:
         fault = _CHECKS[name](view, category)
-        found[name] = fault or PASSED
+        results[name] = fault or PASSED
         if name == "parse" and fault:
             break
-    return found
+    return results

@@ -85,20 +85,20 @@ class ProgramView:
     @cached_property
     def code(self) -> bytes:
         """The program with blanks in the place of comments and of the text of strings; positions stay."""
-        found = bytearray(encode(self.program))
+        masked = bytearray(encode(self.program))
         waiting = [self.tree.root_node]
         while waiting:
             node = waiting.pop()
             # A word of a comment or a text is no use of an import, and no call of a handler.
             if _is_text(node):
                 start, end = node.start_byte, node.end_byte
-                found[start:end] = bytes(one if one in b"\r\n" else 32 for one in found[start:end])
+                masked[start:end] = bytes(byte if byte in b"\r\n" else 32 for byte in masked[start:end])
             else:
                 waiting.extend(node.children)
         for comment in self.comments:  # docstrings too
             start, end = comment.start, comment.end
-            found[start:end] = bytes(one if one in b"\r\n" else 32 for one in found[start:end])
-        return bytes(found)
+            masked[start:end] = bytes(byte if byte in b"\r\n" else 32 for byte in masked[start:end])
+        return bytes(masked)
 
     def nodes(self) -> Iterator[tree_sitter.Node]:
         """Yield the nodes that begin in the reference, in text order."""

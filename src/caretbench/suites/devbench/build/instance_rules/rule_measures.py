@@ -53,13 +53,13 @@ def pattern_example_count(view: ProgramView) -> int:
 def _parts(view: ProgramView) -> list[tree_sitter.Node]:
     """Return the parts around and in the reference, outermost first, without the whole program."""
     root = view.tree.root_node
-    found: list[tree_sitter.Node] = []
+    enclosing: list[tree_sitter.Node] = []
     node = root.named_descendant_for_byte_range(view.start, view.end)
     inner = [] if node is None else list(_inner(node, view))
     while node is not None and node.parent is not None:
-        found.insert(0, node)
+        enclosing.insert(0, node)
         node = node.parent
-    return found + inner
+    return enclosing + inner
 
 
 def _inner(node: tree_sitter.Node, view: ProgramView) -> Iterator[tree_sitter.Node]:
@@ -140,7 +140,7 @@ def _called_names(view: ProgramView) -> Iterator[str]:
 
 def _called_name(node: tree_sitter.Node) -> str:
     callee = next(
-        (found for name in ("function", "name", "constructor", "type") if (found := node.child_by_field_name(name))),
+        (child for name in ("function", "name", "constructor", "type") if (child := node.child_by_field_name(name))),
         node.named_children[-1] if _is_reference(node) and node.named_children else None,
     )
     words = re.findall(r"[\w$]+", re.sub(r"<[^<>]*>|\([^()]*\)", "", text_of(callee))) if callee is not None else []
@@ -204,8 +204,8 @@ def _member_names(view: ProgramView) -> set[str]:
 
 def _declared_names(view: ProgramView) -> set[str]:
     """Return the names of the functions and types that begin in the prefix."""
-    found = matches(view.tree.root_node, view.language, "declarations")
-    names = [match["name"][0] for match in found if match["declaration"][0].start_byte < view.prefix_end]
+    declarations = matches(view.tree.root_node, view.language, "declarations")
+    names = [match["name"][0] for match in declarations if match["declaration"][0].start_byte < view.prefix_end]
     return {text_of(name).rpartition("::")[2] for name in names}
 
 
@@ -232,15 +232,15 @@ def prefix_functions(view: ProgramView) -> int:
 
 def documented_name(view: ProgramView) -> str | None:
     """Return the name of the declaration that the reference documents; None if it documents none."""
-    found = documented_declarations(view.program, view.language)
-    return next((name for name, one in found if one.start < view.end and one.end > view.start), None)
+    declarations = documented_declarations(view.program, view.language)
+    return next((name for name, one in declarations if one.start < view.end and one.end > view.start), None)
 
 
 def documentation_words(view: ProgramView) -> int:
     """Return the number of words of the documentation that the reference is; 0 if it documents nothing."""
     name = documented_name(view)
-    found = documentation_of(view.program, view.language, name) if name else None
-    return found.word_count if found else 0
+    documentation = documentation_of(view.program, view.language, name) if name else None
+    return documentation.word_count if documentation else 0
 
 
 def control_depth(view: ProgramView) -> int:
