@@ -94,22 +94,22 @@ def forecast_run(plan: ResolvedRun, opener: ClientOpener) -> RunForecast:
     Raises:
         ValueError: the plan cannot work.
     """
-    found = RunForecast(plan_budget(plan).spent)
+    forecast = RunForecast(plan_budget(plan).spent)
     with Clients(plan, opener) as clients:
         clients.check()
         names = [benchmark.suite.name for benchmark in plan.benchmarks]
-        found.absent = [f"{name}: {reason}" for name, reason in plan.absent.items()]
-        found.absent += [f"{names[place]}: {reason}" for (_, place), reason in clients.refused.items()]
+        forecast.absent = [f"{name}: {reason}" for name, reason in plan.absent.items()]
+        forecast.absent += [f"{names[index]}: {reason}" for (_, index), reason in clients.refused.items()]
         coming: list[list[Problem]] = [[] for _ in plan.benchmarks]
         for part in (part for model in plan.models for part in clients.parts(model)):
             with clients.open_part(part) as tested_models:
-                found.typing += _typing_forecasts(plan, part.suites, tested_models)
-                found.models += [
+                forecast.typing += _typing_forecasts(plan, part.suites, tested_models)
+                forecast.models += [
                     _model_forecast(tested_model, plan.benchmarks[settings.place], coming[settings.place])
                     for settings, tested_model in zip(part.suites, tested_models, strict=True)
                 ]
-        found.judges += _judged(plan, clients, coming)
-    return found
+        forecast.judges += _judged(plan, clients, coming)
+    return forecast
 
 
 def _typing_forecasts(

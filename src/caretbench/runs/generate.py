@@ -289,8 +289,8 @@ class ModelUnderTest:
         if self._control is None:
             return
         for text in texts:
-            if found := self._control.search(text):
-                raise UnpromptableError(f"what is shown holds {found[0]!r}, a control token of {self.client.name}")
+            if token := self._control.search(text):
+                raise UnpromptableError(f"what is shown holds {token[0]!r}, a control token of {self.client.name}")
 
     def worst_cost(self, prompt: Prompt, samples: int) -> float:
         """Return the maximum cost of ``samples`` answers in US dollars: each with the whole prompt, and full length.

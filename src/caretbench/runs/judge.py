@@ -112,8 +112,8 @@ class JudgingSettings:
                 missing.add(completion.key)
             return passed.get(completion.key, not_scored) is True
 
-        found = distinct_texts(folder, part, self.policy, self.profile, **common, is_judged=is_judged)
-        return TextsToJudge(*found, 0 if not_scored else len(missing))
+        distinct = distinct_texts(folder, part, self.policy, self.profile, **common, is_judged=is_judged)
+        return TextsToJudge(*distinct, 0 if not_scored else len(missing))
 
     def check(self, judges: Sequence[tuple[str, ModelClient]]) -> None:
         """Check that every judge can be used.

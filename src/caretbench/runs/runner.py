@@ -86,12 +86,12 @@ def _run_within_budget(
     seconds = math.inf if config.minutes is None else config.minutes * 60 - used
     dollars = math.inf if config.max_cost is None else config.max_cost
     limits, difference = divided(plan, costs, seconds, dollars)
-    found = (
+    precision = (
         "all problems" if difference is None else f"a difference of {difference:.0%} is found in 8 of 10 comparisons"
     )
     for place, limit in limits.items():
         name, count = plan.benchmarks[place].suite.name, len(plan.benchmarks[place].problems)
-        progress.note(f"{name}: {limit:,} of {count:,} problems, {costs[place].seconds:.2f} s each; {found}")
+        progress.note(f"{name}: {limit:,} of {count:,} problems, {costs[place].seconds:.2f} s each; {precision}")
     return _run(with_limits(plan, {**tried, **limits}), opener, progress, None)
 
 
@@ -293,18 +293,18 @@ def _judge_and_score(
     """Judge all answers, score, then judge by criteria that apply only to passed answers; return complaints."""
     sessions = answered.values()
     parts = {session: plan.criterion_batches(session.benchmark) for session in sessions if plan.judges}
-    last = {session: [part for part in found if part.criterion.only] for session, found in parts.items()}
-    first = {session: [part for part in parts[session] if part not in last[session]] for session in parts}
+    last = {session: [batch for batch in batches if batch.criterion.only] for session, batches in parts.items()}
+    first = {session: [batch for batch in parts[session] if batch not in last[session]] for session in parts}
     # A suite with criteria for passed answers alone has nothing to judge before it is scored.
-    first = {session: found for session, found in first.items() if found or not last[session]}
-    last = {session: found for session, found in last.items() if found}
+    first = {session: batches for session, batches in first.items() if batches or not last[session]}
+    last = {session: batches for session, batches in last.items() if batches}
     complaints = _judge(plan, clients, first, budget)
     for place, session in answered.items() if plan.config.score else ():
         with _tolerating(plan, clients.refused, place), session.timed():
             session.add_baselines(plan.baselines)
             session.score()
     failed = [answered[place] for _, place in clients.refused if place in answered]
-    last = {session: found for session, found in last.items() if session not in failed}
+    last = {session: batches for session, batches in last.items() if session not in failed}
     return complaints + _judge(plan, clients, last, budget)
 
 

@@ -298,9 +298,11 @@ class ScoringStage:
         own = [metric.measure(problem, text) for metric in self.metrics]
         details = {"reason": refusal} if refusal else {}
         rows = {}
-        for found in (*self.suite.measure(problem, text, self.profile), *kinds, *raw, *own):
-            row = self._row(completion, found.scorer, values=found.values, details={**found.details, **details})
-            rows[found.scorer] = row_to_json(row)
+        for measurement in (*self.suite.measure(problem, text, self.profile), *kinds, *raw, *own):
+            row = self._row(
+                completion, measurement.scorer, values=measurement.values, details={**measurement.details, **details}
+            )
+            rows[measurement.scorer] = row_to_json(row)
         return _MeasuredText(text, rows)
 
     def _is_no_answer(self, completion: AnyCompletion) -> bool:
@@ -449,9 +451,9 @@ class ScoringStage:
         self, completion: AnyCompletion, text: str | None, result: ExecutionResult, appender: RowAppender
     ) -> None:
         """Append the row of a completion whose reference passes."""
-        found = verdicts.answer_flags(text, self._problems[completion.problem_id], self.profile, result)
+        flags = verdicts.answer_flags(text, self._problems[completion.problem_id], self.profile, result)
         waits = completion.problem_id in self._waiting_references
-        self._write(appender, self._execution_row(completion, verdicts.answer_result(result, waits), found))
+        self._write(appender, self._execution_row(completion, verdicts.answer_result(result, waits), flags))
         self.report("completions", 1, None)
 
     # --- rows ---------------------------------------------------------------------------------------------------

@@ -121,8 +121,8 @@ class RunSession:
             manifest.excluded, manifest.costs = self._earlier.excluded, self._earlier.costs
         if self._executor is not None:
             manifest.isolation = self._executor.isolation().model_dump()
-            found = toolchains(self.benchmark.problems, self._executor, self.progress.note)
-            manifest.toolchains |= found
+            installed = toolchains(self.benchmark.problems, self._executor, self.progress.note)
+            manifest.toolchains |= installed
         folder.write_manifest(manifest)
         folder.write_problems(together.values())
 
@@ -155,7 +155,7 @@ def toolchains(
     """Return the installed toolchains for the problems' languages; write a note for each missing one."""
     from caretbench.execution.cluster.remote_executor import RemoteExecutor
 
-    found: dict[str, ToolchainInfo] = {}
+    installed: dict[str, ToolchainInfo] = {}
     programs = executor.programs if isinstance(executor, Dispatcher) else executor
     for name in dict.fromkeys(problem.caret.language for problem in problems if problem.runs_as_program):
         if name not in toolchain_tables():
@@ -163,10 +163,10 @@ def toolchains(
             continue
         toolchain = programs.toolchain(name) if isinstance(programs, RemoteExecutor) else load_runtime(name).toolchain()
         if toolchain.available:
-            found[name] = ToolchainInfo(version=toolchain.version, fingerprint=toolchain.fingerprint)
+            installed[name] = ToolchainInfo(version=toolchain.version, fingerprint=toolchain.fingerprint)
         else:
             note(f"{name} is skipped: {toolchain.remedy}")
-    return found
+    return installed
 
 
 def manifest_of_session(benchmark: Benchmark) -> Manifest:
@@ -235,22 +235,22 @@ def stored_model(model: ModelPlan, settings: SuiteSettings, benchmark: Benchmark
         "preprocess": [preprocessor(name).key for name in model.preprocess],
     }
     entries = folder.manifest().models if folder.manifest_path.exists() else []
-    found = [
+    candidates = [
         info
         for info in entries
         if (info.model, info.source) == (model.name, "model")
         and all(info.settings.get(name) == value for name, value in wanted.items())
         and (settings.prompt in (None, AUTO) or str(info.settings.get("prompt")).partition("@")[0] == settings.prompt)
     ]
-    if len(found) != 1:
+    if len(candidates) != 1:
         return None
     stored = {row.key for row in folder.completions()}
     complete = all(
-        (problem.id, model.name, found[0].parameters, sample) in stored
+        (problem.id, model.name, candidates[0].parameters, sample) in stored
         for problem in benchmark.problems
         for sample in range(model.samples)
     )
-    return found[0] if complete else None
+    return candidates[0] if complete else None
 
 
 class ModelPart(NamedTuple):
@@ -368,10 +368,12 @@ class Clients:
         Raises:
             MachineError: some of them are not stored.
         """
-        found = [stored_model(part.model, settings, self._plan.benchmarks[settings.place]) for settings in part.suites]
-        if not all(found):
+        entries = [
+            stored_model(part.model, settings, self._plan.benchmarks[settings.place]) for settings in part.suites
+        ]
+        if not all(entries):
             raise error
-        for settings, info in zip(part.suites, found, strict=True):
+        for settings, info in zip(part.suites, entries, strict=True):
             infos[settings.place] += [info] if info else []
             self.stored[part.model.title, settings.place] = str(error)
 

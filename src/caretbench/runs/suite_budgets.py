@@ -81,18 +81,18 @@ def divided(
     sizes = {place: group_sizes([one for one in problems if has_verdicts(one)]) for place, problems in drawn.items()}
 
     def limits(difference: float) -> dict[int, int]:
-        found = {}
+        counts = {}
         for place, problems in drawn.items():
             needed = planned_problems(difference, sizes[place]) if sizes[place] else None
             # Problems that only a judge decides are drawn, too, and compared by no rate.
             share = len(problems) / max(1, sum(sizes[place]))
             # More than were measured, so that the manifest tells the division from its measurement.
-            found[place] = len(problems) if needed is None else max(MEASURED + 1, math.ceil(needed * share))
-        return found
+            counts[place] = len(problems) if needed is None else max(MEASURED + 1, math.ceil(needed * share))
+        return counts
 
-    def is_affordable(found: Mapping[int, int]) -> bool:
-        return sum(costs[place].seconds * count for place, count in found.items()) <= seconds * _USED and (
-            sum(costs[place].dollars * count for place, count in found.items()) <= dollars
+    def is_affordable(counts: Mapping[int, int]) -> bool:
+        return sum(costs[place].seconds * count for place, count in counts.items()) <= seconds * _USED and (
+            sum(costs[place].dollars * count for place, count in counts.items()) <= dollars
         )
 
     everything = {place: max(MEASURED + 1, len(problems)) for place, problems in drawn.items()}

@@ -68,13 +68,13 @@ def user_metric(metric: str | MetricFunction) -> UserMetric:
             raise UsageError(f"metric {metric!r:.80}: it has no name; define it with def, or set its __name__")
         plugin = Plugin(name, metric, metric.__module__, f"function of {metric.__module__}")
         return _metric(plugin, function_version(metric, f"metric {name}"))
-    found = load_plugin(_GROUP, metric, ())
-    if found is None:
+    plugin_metric = load_plugin(_GROUP, metric, ())
+    if plugin_metric is None:
         known = ", ".join(installed_plugins(_GROUP, ())) or "none is installed"
         raise DataError(f"unknown metric {metric!r}; known: {known}; or give module:object")
-    if isinstance(found.value, type) or not callable(found.value):
-        raise found.error(f"expected a function of (answer, problem), got {found.value!r:.80}")
-    return _metric(found, found.version_of(found.value))
+    if isinstance(plugin_metric.value, type) or not callable(plugin_metric.value):
+        raise plugin_metric.error(f"expected a function of (answer, problem), got {plugin_metric.value!r:.80}")
+    return _metric(plugin_metric, plugin_metric.version_of(plugin_metric.value))
 
 
 def user_metrics(metrics: Iterable[str | MetricFunction]) -> tuple[UserMetric, ...]:
@@ -85,12 +85,12 @@ def user_metrics(metrics: Iterable[str | MetricFunction]) -> tuple[UserMetric, .
         DataError: There is no such metric.
         PluginError: One cannot be used.
     """
-    found = [user_metric(metric) for metric in dict.fromkeys(metrics)]
-    names = [metric.name for metric in found]
+    loaded = [user_metric(metric) for metric in dict.fromkeys(metrics)]
+    names = [metric.name for metric in loaded]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise UsageError(f"two metrics are called {twice.removeprefix(USER_METRIC)!r}; rename one of them")
-    return tuple(found)
+    return tuple(loaded)
 
 
 def _metric(plugin: Plugin, version: Version) -> UserMetric:

@@ -111,8 +111,13 @@ def passed_by_completion(
     for score in scores:
         if score.problem_id in problems and (score.policy, score.profile) == (policy, profile):
             rows[score.completion_key].append(score)
-    checks = {key: deciding_scores(found, executed=needs_execution(problems[key[0]])) for key, found in rows.items()}
-    return {key: decided_outcome(found).passed for key, found in checks.items() if found}
+    checks = {
+        key: deciding_scores(completion_scores, executed=needs_execution(problems[key[0]]))
+        for key, completion_scores in rows.items()
+    }
+    return {
+        key: decided_outcome(completion_scores).passed for key, completion_scores in checks.items() if completion_scores
+    }
 
 
 class CountedResult(NamedTuple):
@@ -252,7 +257,7 @@ def execution_details(result: ExecutionResult, found: tuple[str, ...] = ()) -> d
 def exclusion_cause(outcome: str | None, details: Mapping[str, JsonValue]) -> str:
     """Return the cause for which a problem is excluded, from the outcome and details of its reference."""
     # By what is missing, so that a report counts "toolchain go" once and not each of its problems.
-    if found := NOT_RUNNABLE.get(outcome or ""):
-        cause, detail, unknown = found
+    if cause_and_detail := NOT_RUNNABLE.get(outcome or ""):
+        cause, detail, unknown = cause_and_detail
         return f"{cause}: {details.get(detail) or unknown}"
     return f"reference: {outcome}"

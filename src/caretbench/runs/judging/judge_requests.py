@@ -74,12 +74,14 @@ def distinct_texts(
     """
     chosen = {problem.id: problem for problem in part.problems}
     omitted = () if baselines else baseline_names(folder)
-    found: dict[tuple[str, str], DistinctText] = {}
+    by_answer: dict[tuple[str, str], DistinctText] = {}
     count = 0
     for completion, text, answer in inserted_texts(folder.completions(), chosen, policy, profile):
         if completion.model not in omitted and is_judged(completion):
             count += 1
-            found.setdefault((completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer))
+            by_answer.setdefault(
+                (completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer)
+            )
     if control_problems:
         # From all problems of the run: a selection must not change which text is the control of a problem.
         everything = folder.problems() if folder.problems_path.exists() else list(part.problems)
@@ -89,8 +91,8 @@ def distinct_texts(
         for problem in control_sample(everything, control_problems):
             for text in texts[problem.id].values() if problem.id in chosen else ():
                 answer = answer_key(text)
-                found.setdefault((problem.id, answer), DistinctText(problem, text, answer))
-    return list(found.values()), count
+                by_answer.setdefault((problem.id, answer), DistinctText(problem, text, answer))
+    return list(by_answer.values()), count
 
 
 def distinct_answers(
@@ -108,20 +110,22 @@ def distinct_answers(
     """
     chosen = {problem.id: problem for problem in part.problems}
     omitted = () if baselines else baseline_names(folder)
-    found: dict[tuple[str, str], DistinctText] = {}
+    by_answer: dict[tuple[str, str], DistinctText] = {}
     count = 0
     for completion, text, answer in answer_texts(folder.completions(), chosen, profile, text_of):
         if completion.model not in omitted:
             count += 1
-            found.setdefault((completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer))
+            by_answer.setdefault(
+                (completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer)
+            )
     if control_problems:
         pool = control_pool(folder.problems() if folder.problems_path.exists() else part.problems, part, profile)
         texts = question_controls(pool, part.criterion)
         for problem in question_control_sample(pool, control_problems):
             for text in texts[problem.id].values() if problem.id in chosen else ():
                 answer = answer_key(text)
-                found.setdefault((problem.id, answer), DistinctText(problem, text, answer))
-    return list(found.values()), count
+                by_answer.setdefault((problem.id, answer), DistinctText(problem, text, answer))
+    return list(by_answer.values()), count
 
 
 def control_pool(problems: Sequence[Problem], part: CriterionProblems, profile: Profile) -> list[Problem]:
@@ -305,7 +309,7 @@ def second_step_judgements(
         problems: By id.
     """
     repeats_by_text = {(subject.problem.id, subject.answer): set(repeats) for subject, repeats in requested}
-    found: dict[tuple[str, str], tuple[DistinctText, set[int]]] = {}
+    statements: dict[tuple[str, str], tuple[DistinctText, set[int]]] = {}
     for row in first:
         # A run with fewer repeats now must not pay for the statements of earlier ones.
         if row.repeat not in repeats_by_text.get((row.problem_id, row.answer), ()):
@@ -313,5 +317,5 @@ def second_step_judgements(
         for claim in claims_in(row.text) if row.values else ():
             key = (row.problem_id, answer_key(claim))
             subject = DistinctText(problems[row.problem_id], claim, key[1])
-            found.setdefault(key, (subject, set()))[1].add(row.repeat)
-    return [(subject, sorted(repeats)) for subject, repeats in found.values()]
+            statements.setdefault(key, (subject, set()))[1].add(row.repeat)
+    return [(subject, sorted(repeats)) for subject, repeats in statements.values()]

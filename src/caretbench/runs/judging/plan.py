@@ -251,13 +251,13 @@ class JudgingPlan:
                 requested = requested_judgements(part.criterion, texts, self.config.repeats)
                 drawn = part.criterion.sampling.model_dump() | dict(self.config.sampling)
                 for name, client in clients.items():
-                    found = judging_forecast(
+                    forecast = judging_forecast(
                         self.folder, requested, client, name, part.criterion, Sampling.model_validate(drawn),
                         self.costs[name],
                     )  # fmt: skip
                     about = {"grader": name, "criterion": part.criterion.key, "completions": count}
                     about |= {"unscored": unscored} if unscored else {}
-                    rows.append(about | {"distinct_texts": len(texts)} | found._asdict())
+                    rows.append(about | {"distinct_texts": len(texts)} | forecast._asdict())
         return rows
 
     def judge(self, opener: ClientOpener, progress: Progress | None = None) -> dict[str, dict[str, JudgingResult]]:

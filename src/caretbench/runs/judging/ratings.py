@@ -59,7 +59,7 @@ def read_ratings(folder: RunFolder) -> list[HumanRating]:
     path = folder.path / RATINGS_NAME
     if not path.exists():
         return []
-    found: dict[tuple[str, str, str, str], HumanRating] = {}
+    ratings: dict[tuple[str, str, str, str], HumanRating] = {}
     for row in read_rows(path, HumanRating):
         key = (row.rater, row.criterion, row.problem_id, row.answer)
         # A form that is only half filled in.
@@ -67,10 +67,10 @@ def read_ratings(folder: RunFolder) -> list[HumanRating]:
             continue
         if not row.rater:
             raise DataError(f"{path}: a rating of {row.problem_id} does not name its rater")
-        if key in found:
+        if key in ratings:
             raise DataError(f"{path}: {row.rater} rated one text of {row.problem_id} twice")
-        found[key] = row
-    return list(found.values())
+        ratings[key] = row
+    return list(ratings.values())
 
 
 def rated_score_names(criterion: Criterion) -> list[str]:

@@ -172,9 +172,9 @@ def _number(name: str, value: Any) -> float | Literal["none"]:
 
 def _header(text: str) -> tuple[str, str]:
     """Return name and value of ``NAME=VALUE`` or ``NAME: VALUE``."""
-    name, found, value = re.match(r"([!#$%&'*+.^_`|~\w-]*)\s*([=:]?)\s*(.*)", text, re.ASCII | re.DOTALL).groups()  # type: ignore[union-attr]
+    name, separator, value = re.match(r"([!#$%&'*+.^_`|~\w-]*)\s*([=:]?)\s*(.*)", text, re.ASCII | re.DOTALL).groups()  # type: ignore[union-attr]
     # The value may be a key, so that it is not repeated.
-    if not (name and found and value and value.isascii() and value.isprintable()):
+    if not (name and separator and value and value.isascii() and value.isprintable()):
         raise UsageError(f"--header {name or '…'}: expected NAME=VALUE in printable ASCII, X-Team=code for example")
     return name, value
 

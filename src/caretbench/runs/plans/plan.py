@@ -50,11 +50,11 @@ class SamplingPreset(NamedTuple):
 @cache
 def sampling_presets() -> Mapping[str, SamplingPreset]:
     """Return all presets by name."""
-    found = {}
+    presets = {}
     for name, entry in read_packaged_toml("caretbench.runs.plans", "sampling_presets.toml").items():
         about, samples = entry.pop("about"), entry.pop("samples")
-        found[name] = SamplingPreset(name, about, samples, Sampling.model_validate(entry))
-    return found
+        presets[name] = SamplingPreset(name, about, samples, Sampling.model_validate(entry))
+    return presets
 
 
 def sampling_preset(name: str) -> SamplingPreset:
@@ -111,8 +111,8 @@ class ResolvedRun:
         absent: dict[str, str] = {}
         for number, entry in enumerate(config.suites):
             if entry.name == ALL_SUITES:
-                found, absent = _every_benchmark(config, entry)
-                benchmarks += found
+                runnable, absent = _every_benchmark(config, entry)
+                benchmarks += runnable
             else:
                 benchmarks.append(
                     places.of(f"suites.{number}", lambda entry=entry: _benchmark(config, entry, alone=alone))
@@ -274,16 +274,16 @@ def _every_benchmark(config: RunConfig, entry: SuiteConfig) -> tuple[list[Benchm
     """
     bounded = entry.limit or entry.per_cell or config.minutes or config.max_cost is not None
     limit = entry.limit if bounded else ALL_LIMIT
-    found, absent = [], {}
+    benchmarks, absent = [], {}
     for name in suite_names():
-        own = entry.model_copy(update={"name": name, "limit": limit, "folder": None})
+        settings = entry.model_copy(update={"name": name, "limit": limit, "folder": None})
         try:
-            found.append(_benchmark(config, own, alone=False))
+            benchmarks.append(_benchmark(config, settings, alone=False))
         except CaretBenchError as error:
             absent[name] = str(error).removeprefix(f"{name}: ")
-    if not found:
+    if not benchmarks:
         raise UsageError(f"no suite can run: {'; '.join(dict.fromkeys(absent.values()))}")
-    return found, absent
+    return benchmarks, absent
 
 
 def _model(places: _Places, number: int, entry: ModelConfig, defaults: RequestConfig) -> ModelPlan:

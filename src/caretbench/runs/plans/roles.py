@@ -43,14 +43,14 @@ def parse_model_option(option: str) -> NamedModel:
     Raises:
         UsageError: there is no spec, or it is no model's name.
     """
-    found = _NAMED.fullmatch(option)
+    named = _NAMED.fullmatch(option)
     # A spec may contain `=` (an address with a query), so only known names before it are roles or names.
-    if found and found["name"] in RESERVED_ROLES:
-        model = parse_model_option(found["spec"])
+    if named and named["name"] in RESERVED_ROLES:
+        model = parse_model_option(named["spec"])
         if model.role is not None:
-            raise UsageError(f"-m {option!r}: a model has one role, {found['name']} or {model.role}")
-        return model._replace(role=found["name"])
-    name, spec = (found["name"], found["spec"]) if found else (redact(option), option)
+            raise UsageError(f"-m {option!r}: a model has one role, {named['name']} or {model.role}")
+        return model._replace(role=named["name"])
+    name, spec = (named["name"], named["spec"]) if named else (redact(option), option)
     # A baseline has no provider to ask; the message says how baselines run.
     if spec in BASELINE_NAMES:
         raise UsageError(f"-m {option!r}: a baseline runs next to a model: -m PROVIDER/MODEL --baseline {spec}")
@@ -65,17 +65,17 @@ def group_by_role(options: Iterable[str], allowed: Iterable[str] = ()) -> dict[s
     Raises:
         UsageError: a role has no meaning here.
     """
-    known = tuple(allowed)
-    found: dict[str | None, list[NamedModel]] = {}
+    roles = tuple(allowed)
+    by_role: dict[str | None, list[NamedModel]] = {}
     for option in options:
         model = parse_model_option(option)
-        if model.role is not None and model.role not in known:
+        if model.role is not None and model.role not in roles:
             raise UsageError(
                 f"-m {option!r}: the role {model.role!r} has no part here; "
-                + (f"roles here: {', '.join(known)}" if known else "no role has")
+                + (f"roles here: {', '.join(roles)}" if roles else "no role has")
             )
-        found.setdefault(model.role, []).append(model)
-    return found
+        by_role.setdefault(model.role, []).append(model)
+    return by_role
 
 
 def is_local(spec: str) -> bool:

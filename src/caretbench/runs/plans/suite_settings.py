@@ -103,8 +103,8 @@ def parse_variants(options: Iterable[str]) -> dict[str, str]:
 
     chosen = {}
     for option in options:
-        name, found, value = option.partition("=")
-        if not found:
+        name, equals, value = option.partition("=")
+        if not equals:
             raise UsageError(f"variant {option!r}: expected language=name, cpp=common_headers for example")
         spoken = language(name).name
         known = load_runtime(spoken).variants
