@@ -58,12 +58,12 @@ def source_limits(options: Mapping[str, Any]) -> SourceLimits:
 
 def folder_names(specs: Sequence[SourceSpec]) -> dict[str, SourceSpec]:
     """Return sources by names for their folders, each source once; a name that is taken gets a number."""
-    found: dict[str, SourceSpec] = {}
+    sources: dict[str, SourceSpec] = {}
     taken = {SOURCES_FILE}
     for spec in specs:
         # Not the text: `name==1.0` in a file and as an argument is one source.
         same = {"location", "revision", "folder"}
-        if any(spec.model_dump(include=same) == one.model_dump(include=same) for one in found.values()):
+        if any(spec.model_dump(include=same) == one.model_dump(include=same) for one in sources.values()):
             continue
         base, number = _folder_name(spec), 1
         name = base
@@ -72,8 +72,8 @@ def folder_names(specs: Sequence[SourceSpec]) -> dict[str, SourceSpec]:
             number += 1
             name = f"{base}-{number}"
         taken.add(name.casefold())
-        found[name] = spec
-    return found
+        sources[name] = spec
+    return sources
 
 
 def _folder_name(spec: SourceSpec) -> str:

@@ -38,12 +38,12 @@ def with_remembered_models(builder: Builder, output: Path, options: Sequence[str
     if options or not builder.remembers_models or not path.exists():
         return tuple(options)
     try:
-        found = json.loads(path.read_text("utf-8"))
+        stored = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read ({error}); name the models: -m ROLE=PROVIDER/MODEL") from None
-    if not isinstance(found, list) or not all(isinstance(one, str) and _is_hosted(one) for one in found):
+    if not isinstance(stored, list) or not all(isinstance(one, str) and _is_hosted(one) for one in stored):
         raise DataError(f"{path}: no list of hosted models; name the models: -m ROLE=PROVIDER/MODEL")
-    return tuple(found)
+    return tuple(stored)
 
 
 def _is_hosted(option: str) -> bool:

@@ -139,7 +139,7 @@ def models_by_role(
             f"{suite} has the role {strange[0]!r}, which is not reserved; reserved: {', '.join(RESERVED_ROLES)}"
         )
     known = "; ".join(f"{role} ({purpose})" for role, purpose in roles.items())
-    found: dict[str, tuple[NamedModel, ...]] = {}
+    by_role: dict[str, tuple[NamedModel, ...]] = {}
     for option in options:
         try:
             model = _without_address(parse_model_option(option))
@@ -147,13 +147,13 @@ def models_by_role(
             raise UsageError(f"{error}; roles of build {suite}: {known}") from None
         if model.role is None or model.role not in roles:
             raise UsageError(f"-m {option!r}: expected ROLE=PROVIDER/MODEL; roles of build {suite}: {known}")
-        others = found.get(model.role, ())
-        if others and model.role not in several:
+        earlier = by_role.get(model.role, ())
+        if earlier and model.role not in several:
             raise UsageError(f"-m {option!r}: the role {model.role!r} has a model already")
-        if model.name in {other.name for other in others}:
+        if model.name in {other.name for other in earlier}:
             raise UsageError(
                 f"-m {option!r}: the role {model.role!r} has a model named {model.name!r} already; "
                 f"name this one: -m {model.role}=NAME={model.spec}"
             )
-        found[model.role] = (*others, model)
-    return found
+        by_role[model.role] = (*earlier, model)
+    return by_role

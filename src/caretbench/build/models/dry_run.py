@@ -114,7 +114,7 @@ class _Rehearsal:
         Raises:
             ValueError, AnswersMissingError: as :meth:`ask`.
         """
-        found, missing = {}, 0
+        answers, missing = {}, 0
         # All models first: the list of texts would lack those of the second model otherwise.
         for name, asked in requests.items():
             work, questions = self._models.questions(role, name, asked)
@@ -125,32 +125,32 @@ class _Rehearsal:
             row.stored += len(questions) - len(pending)
             self._forecast.texts += [_add(key, row, work, entry) for entry in pending]
             missing += len(pending)
-            found[name] = {
+            answers[name] = {
                 entry.request.key: self._answers[entry.key].text or "" for entry in questions if entry not in pending
             }
         if missing:
             raise AnswersMissingError(f"{role}: {missing} answers are not there yet")
-        return found
+        return answers
 
     def whole(self, expected: ExpectedRequests) -> WholeForecast:
         """Return the forecast of all requests, priced by those that are known; the models have equal shares."""
         rows = [row for row in self._forecast.roles.values() if row.role == expected.role and row.requests > row.stored]
-        found = WholeForecast(expected.least, expected.most, expected.least_about, expected.most_about)
+        forecast = WholeForecast(expected.least, expected.most, expected.least_about, expected.most_about)
         prices = [self._models.models_config.price(model) for model in self._models.models_config.models[expected.role]]
         known = [price for price in prices if price is not None]
         # One unknown price makes the whole bound false, so none is given.
         if not rows or len(known) < len(prices):
-            return found
+            return forecast
         pending = sum(row.requests - row.stored for row in rows)
         tokens_in, tokens_out = (sum(row.tokens_in for row in rows), sum(row.tokens_out for row in rows))
-        found.least_cost = sum(price.token_cost(tokens_in, tokens_out) for price in known) / len(known) / pending
-        found.least_cost *= expected.least
+        forecast.least_cost = sum(price.token_cost(tokens_in, tokens_out) for price in known) / len(known) / pending
+        forecast.least_cost *= expected.least
         # A character is at most four bytes, and no token is less than a byte.
         longest = 4 * (expected.growth + max(len(text.text) for text in self._forecast.texts))
         # Rounded up, as it is a bound of money.
         full = -(-tokens_out // pending)
-        found.most_cost = sum(price.token_cost(longest, full) for price in known) / len(known) * expected.most
-        return found
+        forecast.most_cost = sum(price.token_cost(longest, full) for price in known) / len(known) * expected.most
+        return forecast
 
 
 def _forecast_of(work: BuildStageRequests) -> RoleForecast:

@@ -134,12 +134,12 @@ class BuildStageRequests(StageRequests[BuildModelRequest]):
         Raises:
             ValueError: a key occurs twice, or the model does not take such prompts.
         """
-        found: dict[str, BuildModelRequest] = {}
+        by_key: dict[str, BuildModelRequest] = {}
         for request in requests:
-            if request.key in found:
+            if request.key in by_key:
                 raise ValueError(f"{self.role}: the request {request.key!r} occurs twice")
-            found[request.key] = self._question(request)
-        return list(found.values())
+            by_key[request.key] = self._question(request)
+        return list(by_key.values())
 
     def _question(self, request: BuildRequest) -> BuildModelRequest:
         prompt = self._prompt(request.prompt)
@@ -306,15 +306,15 @@ class StoredBuildModels:
         Raises:
             ValueError, AnswersMissingError, DataError: as :meth:`ask`, after all models were asked.
         """
-        found, complaints = {}, []
+        answers, complaints = {}, []
         for name, asked in requests.items():
             try:
-                found[name] = self._ask(role, name, asked)
+                answers[name] = self._ask(role, name, asked)
             except AnswersMissingError as error:
                 complaints.append(str(error))
         if complaints:
             raise AnswersMissingError("; ".join(complaints))
-        return found
+        return answers
 
     def _ask(self, role: str, name: str | None, requests: Iterable[BuildRequest]) -> Mapping[str, str]:
         has_answered = self._has_answered.setdefault((role, name), False)

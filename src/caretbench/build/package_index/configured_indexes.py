@@ -213,10 +213,10 @@ def configured_index_policy(
     """
     variables = {**(os.environ if environment is None else environment), **settings}
     # All tools, as which of them a project uses is known only once it is fetched.
-    found = [*(read(variables) for read in INDEX_READERS), npm_indexes(variables, project)]
-    configured = {name: value for one in found for name, value in one.settings.items()}
-    further = (*hosts, *(host for one in found for host in one.hosts))
-    files = {path: text for one in found for path, text in one.files.items()}
+    configurations = [*(read(variables) for read in INDEX_READERS), npm_indexes(variables, project)]
+    configured = {name: value for one in configurations for name, value in one.settings.items()}
+    further = (*hosts, *(host for one in configurations for host in one.hosts))
+    files = {path: text for one in configurations for path, text in one.files.items()}
     return index_policy({**configured, **settings}, further).model_copy(update={"files": files})
 
 
@@ -309,18 +309,18 @@ def _addresses(value: str) -> Iterator[str]:
 
 def _reachable(settings: Mapping[str, str]) -> dict[str, str]:
     """Return the settings with the addresses that a sandbox can reach; those without any are removed."""
-    found = {name: " ".join(_addresses(value)) for name, value in settings.items()}
-    return {name: value for name, value in found.items() if value}
+    reachable = {name: " ".join(_addresses(value)) for name, value in settings.items()}
+    return {name: value for name, value in reachable.items() if value}
 
 
 def maven_indexes(environment: Mapping[str, str]) -> ConfiguredIndexes:
     """Return Maven's repositories: the mirror that ``MAVEN_MIRROR_URL`` names for all, else those of its settings."""
-    found = configured_repositories(environment)
+    repositories = configured_repositories(environment)
     named = next(_addresses(environment.get(MIRROR_SETTING, "")), None)
     if named is not None:
-        found = MavenRepositories((MavenMirror("named", "*", named),))
-    files = {SETTINGS_INSIDE: settings_file(found)} if found.addresses else {}
-    return ConfiguredIndexes({}, tuple(_addresses(" ".join(found.addresses))), files)
+        repositories = MavenRepositories((MavenMirror("named", "*", named),))
+    files = {SETTINGS_INSIDE: settings_file(repositories)} if repositories.addresses else {}
+    return ConfiguredIndexes({}, tuple(_addresses(" ".join(repositories.addresses))), files)
 
 
 INDEX_READERS: Final[tuple[IndexReader, ...]] = (pip_indexes, uv_indexes, maven_indexes)

@@ -78,13 +78,13 @@ class IndexPolicy(FrozenModel):
     def find_host(self, name: str) -> IndexHost | None:
         """Return the entry of a host, with the ports of all its entries; None if it may not be reached."""
         wanted = name.lower().removesuffix(".")
-        found = [host for host in self.hosts if host.name == wanted]
-        if not found:
+        entries = [host for host in self.hosts if host.name == wanted]
+        if not entries:
             return None
-        ports = tuple(sorted({port for host in found for port in host.ports}))
-        mirror = next((host.mirror_setting for host in found if host.mirror_setting), "")
-        trusted = any(host.trusted for host in found)
-        return found[0].model_copy(update={"ports": ports, "trusted": trusted, "mirror_setting": mirror})
+        ports = tuple(sorted({port for host in entries for port in host.ports}))
+        mirror = next((host.mirror_setting for host in entries if host.mirror_setting), "")
+        trusted = any(host.trusted for host in entries)
+        return entries[0].model_copy(update={"ports": ports, "trusted": trusted, "mirror_setting": mirror})
 
 
 def index_policy(settings: Mapping[str, str] | None = None, hosts: Iterable[str] = ()) -> IndexPolicy:
@@ -97,7 +97,7 @@ def index_policy(settings: Mapping[str, str] | None = None, hosts: Iterable[str]
     Raises:
         DataError: an unknown setting, or an address that is none.
     """
-    found: dict[str, IndexHost] = {}
+    index_hosts: dict[str, IndexHost] = {}
     kept_settings: dict[str, str] = {}
     without_tls: list[str] = []
     for setting, value in (settings or {}).items():
@@ -110,7 +110,7 @@ def index_policy(settings: Mapping[str, str] | None = None, hosts: Iterable[str]
                 plain.append(url)
                 continue
             parts = _address(setting, url)
-            _add(found, parts, f"named by {setting}")
+            _add(index_hosts, parts, f"named by {setting}")
             if setting.startswith("PIP_") and parts.scheme == "http":
                 without_tls.append(parts.netloc.rpartition("@")[2])
             plain.append(parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl())
@@ -119,8 +119,8 @@ def index_policy(settings: Mapping[str, str] | None = None, hosts: Iterable[str]
     if without_tls:  # pip asks for this, in addition to the address
         kept_settings["PIP_TRUSTED_HOST"] = " ".join(without_tls)
     for url in hosts:
-        _add(found, _address("a host", url), "named by the user")
-    return IndexPolicy(hosts=(*found.values(), *public_index_hosts()), settings=kept_settings)
+        _add(index_hosts, _address("a host", url), "named by the user")
+    return IndexPolicy(hosts=(*index_hosts.values(), *public_index_hosts()), settings=kept_settings)
 
 
 def _add(found: dict[str, IndexHost], parts: SplitResult, about: str) -> None:

@@ -148,8 +148,8 @@ class _Upstream(NamedTuple):
 
 
 async def _look_up(name: str, port: int) -> list[str]:
-    found = await asyncio.get_running_loop().getaddrinfo(name, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+    addresses = await asyncio.get_running_loop().getaddrinfo(name, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in addresses))
 
 
 def _passed_on(method: str, fields: list[bytes]) -> Iterator[bytes]:

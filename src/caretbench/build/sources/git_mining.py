@@ -46,13 +46,13 @@ def newest_changes(
         DataError: a date is invalid.
     """
     first, end = parse_period(since, until)
-    found: dict[str, list[PullRequest]] = defaultdict(list)
+    by_repository: dict[str, list[PullRequest]] = defaultdict(list)
     for pull in sorted(pulls, key=lambda pull: pull.merge_order, reverse=True):
         merged = datetime.fromisoformat(pull.merged_at)
         inside = (first is None or merged >= first) and (end is None or merged < end)
-        if inside and (limit is None or len(found[pull.repo]) < limit):
-            found[pull.repo].append(pull)
-    return [pull for _, members in sorted(found.items()) for pull in members]
+        if inside and (limit is None or len(by_repository[pull.repo]) < limit):
+            by_repository[pull.repo].append(pull)
+    return [pull for _, members in sorted(by_repository.items()) for pull in members]
 
 
 # A batch is written in one go: one flush to disk for each record would cost more than reading it.

@@ -62,8 +62,8 @@ def identify_licence(text: str) -> str | None:
 
 def repository_licence(files: Mapping[str, str]) -> str | None:
     """Return the licence in some files, or None; several are joined by ``OR`` in alphabetical order."""
-    found = {identify_licence(text) for name, text in files.items() if is_licence_file(name)} - {None}
-    return " OR ".join(sorted(name for name in found if name)) or None
+    licences = {identify_licence(text) for name, text in files.items() if is_licence_file(name)} - {None}
+    return " OR ".join(sorted(name for name in licences if name)) or None
 
 
 def folder_licence(folder: Path) -> str | None:
@@ -137,37 +137,37 @@ class _Expression:
         self._tokens = re.findall(r"[(),]|[^\s(),]+", text)
 
     def terms(self) -> list[str]:
-        found = self._alternatives()
-        if isinstance(found, RedistributionError):
-            raise found
+        terms = self._alternatives()
+        if isinstance(terms, RedistributionError):
+            raise terms
         if self._tokens:
             raise self._unknown(self._text)
-        return found
+        return terms
 
     def _alternatives(self) -> list[str] | RedistributionError:
-        found = [self._joined()]
+        alternatives = [self._joined()]
         while self._takes("OR"):
-            found.append(self._joined())
-        allowed = next((one for one in found if not isinstance(one, RedistributionError)), None)
-        return RedistributionError("; ".join(dict.fromkeys(map(str, found)))) if allowed is None else allowed
+            alternatives.append(self._joined())
+        allowed = next((one for one in alternatives if not isinstance(one, RedistributionError)), None)
+        return RedistributionError("; ".join(dict.fromkeys(map(str, alternatives)))) if allowed is None else allowed
 
     def _joined(self) -> list[str] | RedistributionError:
-        found = [self._licence()]
+        licences = [self._licence()]
         while self._takes("AND") or self._takes(","):
-            found.append(self._licence())
+            licences.append(self._licence())
         terms: list[str] = []
-        for one in found:
-            if isinstance(one, RedistributionError):
-                return one
-            terms += one
+        for licence in licences:
+            if isinstance(licence, RedistributionError):
+                return licence
+            terms += licence
         return terms
 
     def _licence(self) -> list[str] | RedistributionError:
         if self._takes("("):
-            found = self._alternatives()
+            terms = self._alternatives()
             if not self._takes(")"):
                 raise self._unknown(self._text)
-            return found
+            return terms
         if not self._tokens or self._tokens[0] in {")", ",", "OR", "AND", "WITH"}:
             raise self._unknown(self._text)
         name = self._tokens.pop(0)

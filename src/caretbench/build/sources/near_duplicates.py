@@ -69,10 +69,10 @@ def find_near_duplicates(items: Iterable[tuple[str, Shingles]], threshold: float
 
 def _rarest_first(sets: Sequence[Shingles]) -> Iterable[NDArray[np.int64]]:
     """Return each set as ranks of its shingles by frequency over all sets, rarest first."""
-    found, counts = np.unique(np.concatenate(sets), return_counts=True)
-    ranks = np.empty(len(found), dtype=np.int64)
-    ranks[np.argsort(counts, kind="stable")] = np.arange(len(found))
-    return (np.sort(ranks[np.searchsorted(found, shingles)]) for shingles in sets)
+    distinct, counts = np.unique(np.concatenate(sets), return_counts=True)
+    ranks = np.empty(len(distinct), dtype=np.int64)
+    ranks[np.argsort(counts, kind="stable")] = np.arange(len(distinct))
+    return (np.sort(ranks[np.searchsorted(distinct, shingles)]) for shingles in sets)
 
 
 def _first_match(sets: Sequence[Shingles], index: int, candidates: Sequence[int], threshold: float) -> int | None:

@@ -44,16 +44,16 @@ class RepositoryName(NamedTuple):
 
 def parse_remote_url(url: str) -> RepositoryName | None:
     """Return the name in a remote's URL, without user and password; None for a folder's path."""
-    found = _REMOTE.fullmatch(url.strip())
-    return found and RepositoryName(found["path"].strip("/"), (found["host"] or found["short"]).lower())
+    match = _REMOTE.fullmatch(url.strip())
+    return match and RepositoryName(match["path"].strip("/"), (match["host"] or match["short"]).lower())
 
 
 def repository_name(folder: Path, remote_url: str | None) -> RepositoryName:
     """Return a clone's name, from its remote URL, or from a folder name if there is none or it is a folder."""
     if remote_url:
-        found = parse_remote_url(remote_url)
-        if found is not None:
-            return found
+        parsed = parse_remote_url(remote_url)
+        if parsed is not None:
+            return parsed
         named = _name_from_folder(Path(remote_url.strip().removeprefix("file://")))
         if "/" in named.repo:
             return named

@@ -32,23 +32,23 @@ def near_duplicates(problems: Sequence[Problem]) -> dict[str, str]:
     Two problems are near-duplicates when the Jaccard index of their token 5-grams (prefix, reference and suffix
     together) is at least :data:`JACCARD_THRESHOLD`.
     """
-    found: dict[str, str] = {}
+    duplicates: dict[str, str] = {}
     for group in _by_language(problems).values():
-        found.update(near_duplicate_texts(group))
-    return found
+        duplicates.update(near_duplicate_texts(group))
+    return duplicates
 
 
 def repeated_problems(problems: Sequence[Problem], earlier: Sequence[Problem]) -> dict[str, str]:
     """Return the problems that are near-duplicates of a problem of another set: id → id of that problem."""
-    found: dict[str, str] = {}
+    repeated: dict[str, str] = {}
     others = _by_language(earlier)
     for name, group in _by_language(problems).items():
         index = _ShingleIndex(JACCARD_THRESHOLD)
         for identity, text in others.get(name, ()):
             index.add(identity, shingles(text))
         matches = ((identity, index.match(shingles(text))) for identity, text in group)
-        found |= {identity: match for identity, match in matches if match is not None}
-    return found
+        repeated |= {identity: match for identity, match in matches if match is not None}
+    return repeated
 
 
 def _by_language(problems: Sequence[Problem]) -> dict[str, list[tuple[str, str]]]:
@@ -63,14 +63,14 @@ def _by_language(problems: Sequence[Problem]) -> dict[str, list[tuple[str, str]]
 
 def near_duplicate_texts(texts: Iterable[tuple[str, str]], threshold: float = JACCARD_THRESHOLD) -> dict[str, str]:
     """Return the near-duplicates of earlier texts, by the rule of :func:`near_duplicates`; texts come with names."""
-    found: dict[str, str] = {}
+    duplicates: dict[str, str] = {}
     index = _ShingleIndex(threshold)
     for name, text in texts:
         grams = shingles(text)
         if (match := index.match(grams)) is not None:
-            found[name] = found.get(match, match)
+            duplicates[name] = duplicates.get(match, match)
         index.add(name, grams)
-    return found
+    return duplicates
 
 
 class _ShingleIndex:
@@ -107,7 +107,7 @@ def near_duplicate_spans(problems: Iterable[Problem]) -> dict[str, str]:
     The reference and five lines on either side are compared. Not counted: the same span in another mode, and spans that
     overlap with these lines.
     """
-    found: dict[str, str] = {}
+    repeated: dict[str, str] = {}
     earlier: list[tuple[_Place, frozenset[int]]] = []
     holders: dict[int, list[int]] = defaultdict(list)
     for problem in problems:
@@ -120,12 +120,12 @@ def near_duplicate_spans(problems: Iterable[Problem]) -> dict[str, str]:
         for index, count in shared.items():
             other, theirs = earlier[index]
             if count >= JACCARD_THRESHOLD * (len(grams) + len(theirs) - count) and _elsewhere(place, other):
-                found[problem.id] = found.get(other.id, other.id)
+                repeated[problem.id] = repeated.get(other.id, other.id)
                 break
         for gram in grams:
             holders[gram].append(len(earlier))
         earlier.append((place, grams))
-    return found
+    return repeated
 
 
 class _Place(NamedTuple):
@@ -225,9 +225,9 @@ class TwinIndex:
 
         ``related`` ones share its scenario: the same words or the same form make them no twins.
         """
-        one = _program(name, group, text)
-        found = self._twins(one, language, frozenset(related))
-        return max(found, key=lambda twin: (twin.similarity, twin.name), default=None)
+        program = _program(name, group, text)
+        twins = self._twins(program, language, frozenset(related))
+        return max(twins, key=lambda twin: (twin.similarity, twin.name), default=None)
 
     def _twins(self, one: _Program, language: str, related: frozenset[str]) -> Iterator[Twin]:
         weights = self._weights(one, language)

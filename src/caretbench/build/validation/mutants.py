@@ -69,8 +69,8 @@ def _comments_of(problem: Problem) -> list[Comment]:
     splice = _splice(problem)
     start = len(encode(splice.before))
     end = start + len(encode(problem.reference))
-    found = comments(splice.program(problem.reference), problem.caret.language)
-    return [comment for comment in found if comment.start < end and start < comment.end]
+    all_comments = comments(splice.program(problem.reference), problem.caret.language)
+    return [comment for comment in all_comments if comment.start < end and start < comment.end]
 
 
 def is_only_comment(problem: Problem) -> bool:
@@ -79,12 +79,12 @@ def is_only_comment(problem: Problem) -> bool:
     Raises:
         TypeError: the problem asks a question, or is not spliced into one program.
     """
-    found = _comments_of(problem)
-    if not found:
+    own_comments = _comments_of(problem)
+    if not own_comments:
         return False
     rest = encode(problem.reference)
     start = len(encode(_splice(problem).before))
-    for comment in reversed(found):
+    for comment in reversed(own_comments):
         rest = rest[: max(0, comment.start - start)] + rest[max(0, comment.end - start) :]
     return not rest.strip()
 
@@ -124,16 +124,16 @@ def mutants(problem: Problem, limit: int = 12) -> list[Mutant]:
     if is_only_comment(problem):
         return _vague_comments(problem)[:limit]
     target = _mutation_target(problem)
-    found: dict[str, Mutant] = {}
+    by_text: dict[str, Mutant] = {}
     for edit in _in_turn(target):
-        if len(found) >= limit:
+        if len(by_text) >= limit:
             break
         text = target.mutated_reference(edit)
         key = text.strip()
         # An answer that only differs in blanks is the reference; an empty one is tried by the gate itself.
-        if key and key != problem.reference.strip() and key not in found and target.parses_after(edit):
-            found[key] = Mutant(edit.name, text)
-    return list(found.values())
+        if key and key != problem.reference.strip() and key not in by_text and target.parses_after(edit):
+            by_text[key] = Mutant(edit.name, text)
+    return list(by_text.values())
 
 
 def throw_at_start(problem: Problem) -> Mutant | None:
@@ -194,8 +194,8 @@ def value_mutants(problem: Problem) -> list[Mutant]:
     """
     target = _mutation_target(problem)
     edits = (MutationEdit(VALUE, node.start_byte, node.end_byte, target.table.wrong_value) for node in _values(target))
-    found = (Mutant(VALUE, target.mutated_reference(edit)) for edit in edits if target.parses_after(edit))
-    return list(islice((one for one in found if one.text != problem.reference), MAX_PER_KIND))
+    value_changes = (Mutant(VALUE, target.mutated_reference(edit)) for edit in edits if target.parses_after(edit))
+    return list(islice((one for one in value_changes if one.text != problem.reference), MAX_PER_KIND))
 
 
 def _values(target: MutationTarget) -> Iterator[tree_sitter.Node]:
@@ -252,7 +252,7 @@ def _texts(splice: InlineSplice, language: str) -> Iterator[tuple[str, str]]:
         for number, span in enumerate(one.statements)
         if span.end == caret and not any(span.start <= start for start in ended)  # inside the function of the caret
     ]
-    ending.sort(key=lambda found: found[0].statements[found[1]].start)  # the outermost statement first
+    ending.sort(key=lambda pair: pair[0].statements[pair[1]].start)  # the outermost statement first
     for one, number in ending:
         yield REPEATED, _line(program, one, number, number)
     for one, number in ending:
@@ -312,8 +312,8 @@ def masks(problem: Problem, content: bytes, span: tuple[int, int], *, throw: boo
     # A mask that does not parse fails every test that imports the file: it would show nothing about the block.
     is_sound = parses_as_reference(splice, text, caret.language)
     least = stub(masked)
-    found = [Mask("deletion", ""), *([Mask("pass", least)] if least else [])]
-    sound = [mask for mask in found if mask.text.strip() != text.strip() and is_sound(mask.text)][:1]
+    candidates = [Mask("deletion", ""), *([Mask("pass", least)] if least else [])]
+    sound = [mask for mask in candidates if mask.text.strip() != text.strip() and is_sound(mask.text)][:1]
     thrown = throw_at_start(masked) if throw else None
     if thrown is not None:
         sound.append(Mask("throw", thrown.text))

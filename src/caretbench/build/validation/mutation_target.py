@@ -123,8 +123,8 @@ class MutationTarget:
 
         Nodes in assertions are omitted: a changed assertion fails by itself.
         """
-        found = [node for node in self._captures.get(capture, []) if self.contains(node)]
-        return sorted((node for node in found if not self.is_assertion(node)), key=lambda node: node.start_byte)
+        captured = [node for node in self._captures.get(capture, []) if self.contains(node)]
+        return sorted((node for node in captured if not self.is_assertion(node)), key=lambda node: node.start_byte)
 
     def is_assertion(self, node: tree_sitter.Node) -> bool:
         """Return whether a node is in an assertion."""
@@ -133,14 +133,17 @@ class MutationTarget:
 
     def enclosing_statement(self, node: tree_sitter.Node) -> tree_sitter.Node | None:
         """Return the innermost statement or declaration that is, or contains, a node."""
-        found: tree_sitter.Node | None = node
-        while found is not None:
+        statement: tree_sitter.Node | None = node
+        while statement is not None:
             if self.table.bare_statements:
-                if found.parent is None or found.parent.type in self.table.containers:
-                    return found
-            elif found.type.endswith(("_statement", "_declaration")) or found.type in node_kinds().other_statements:
-                return found
-            found = found.parent
+                if statement.parent is None or statement.parent.type in self.table.containers:
+                    return statement
+            elif (
+                statement.type.endswith(("_statement", "_declaration"))
+                or statement.type in node_kinds().other_statements
+            ):
+                return statement
+            statement = statement.parent
         return None
 
     def contains(self, node: tree_sitter.Node) -> bool:

@@ -50,12 +50,12 @@ def private_texts(text: str) -> Iterator[PrivateText]:
     folded = text.casefold()
     for shape in secret_shapes():
         if shape.in_code and shape.may_occur(folded):
-            yield from _found(shape.kind, shape.description, shape.pattern, shape.allowed, text, is_secret=True)
+            yield from _find_matches(shape.kind, shape.description, shape.pattern, shape.allowed, text, is_secret=True)
     for kind in _kinds():
-        yield from _found(*kind, text, is_secret=False)
+        yield from _find_matches(*kind, text, is_secret=False)
 
 
-def _found(
+def _find_matches(
     name: str,
     description: str,
     pattern: re.Pattern[str],
@@ -64,6 +64,6 @@ def _found(
     *,
     is_secret: bool,
 ) -> Iterator[PrivateText]:
-    for found in pattern.finditer(text):
-        if allowed is None or allowed.search(found[0]) is None:
-            yield PrivateText(name, description, found[0], found.start(), is_secret)
+    for match in pattern.finditer(text):
+        if allowed is None or allowed.search(match[0]) is None:
+            yield PrivateText(name, description, match[0], match.start(), is_secret)

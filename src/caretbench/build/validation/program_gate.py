@@ -170,13 +170,13 @@ class ProgramGate(ResumableGate):
         """Return the caret's line again and right answers in other layouts; execution shows nothing about comments."""
         if not problem.reference.strip() or not problem.runs_as_program or is_only_comment(problem):
             return []
-        found = written_otherwise(problem, problem.caret, self.policy)
-        return [GateAnswer(one.name, one.text, layout_is_wrong=one.layout_is_wrong) for one in found]
+        layouts = written_otherwise(problem, problem.caret, self.policy)
+        return [GateAnswer(one.name, one.text, layout_is_wrong=one.layout_is_wrong) for one in layouts]
 
     def _mutants(self, problem: Problem) -> Sequence[Mutant]:
         """Return the mutants in the order of trial: the strongest first, but for the strict gate all kinds in turn."""
-        found = mutants(problem)
-        return found if self.strict else sorted(found, key=lambda one: STRENGTHS.index(strength(one.name)))
+        all_mutants = mutants(problem)
+        return all_mutants if self.strict else sorted(all_mutants, key=lambda one: STRENGTHS.index(strength(one.name)))
 
     def _verdict(self, problem: Problem, outcomes: GateOutcomes, repeats: str | None) -> Validity:
         objections, doubts = _objections(problem, outcomes, self.policy), _machine_faults(outcomes)

@@ -114,8 +114,8 @@ def trial_answers(
     changed = mutants(in_program)
     if mutates_values and all(mutant.name in {THROW, *REACH_ONLY_MUTANTS} for mutant in changed):
         changed = [*value_mutants(in_program), *changed]
-    found = [TrialAnswer(mutant.name, mutant.text) for mutant in changed]
-    yield from sorted(found, key=lambda one: STRENGTHS.index(strength(one.name)))
+    mutant_answers = [TrialAnswer(mutant.name, mutant.text) for mutant in changed]
+    yield from sorted(mutant_answers, key=lambda one: STRENGTHS.index(strength(one.name)))
 
 
 def _trivial_answers(problem: Problem) -> Iterator[TrialAnswer]:
@@ -170,15 +170,17 @@ def right_answers(problem: Problem) -> Iterator[TrialAnswer]:
     reference, language = problem.reference, language_named(problem.caret.language).name
     start, program = len(encode(splice.before)), encode(splice.program(reference))
     end = start + len(encode(reference))
-    found = captures(parse(program, language).root_node, language, "mutations").get("string", [])
+    string_nodes = captures(parse(program, language).root_node, language, "mutations").get("string", [])
     # The caret may be inside a text that begins above it.
     around = [
-        program[node.start_byte : node.end_byte] for node in found if node.start_byte < end and start < node.end_byte
+        program[node.start_byte : node.end_byte]
+        for node in string_nodes
+        if node.start_byte < end and start < node.end_byte
     ]
     in_text = any(b"\n" in text for text in around)
     strings = [
         (node.start_byte - start, program[node.start_byte : node.end_byte])
-        for node in found
+        for node in string_nodes
         if start <= node.start_byte and node.end_byte <= end
     ]
     line = splice.before.rpartition("\n")[2]
@@ -204,8 +206,8 @@ _TWO_QUOTES = frozenset({"python", "javascript", "typescript"})
 
 def _closers(reference: str) -> Iterator[tuple[str, str]]:
     """Yield the closing brackets at the end of a reference, the longest text first."""
-    found = _CLOSERS.search(reference)
-    tail = found[0] if found else ""
+    closers = _CLOSERS.search(reference)
+    tail = closers[0] if closers else ""
     starts = [n for n, mark in enumerate(tail) if mark in "})]"]
     for start in starts[-_MAX_CLOSERS:]:
         yield "closers", tail[start:]
@@ -268,14 +270,14 @@ def verdict_without_kill(trial: Trial) -> Validity:
 
 def _row(trial: Trial, verdict: Verdict, *reasons: str, **details: str) -> Validity:
     # No measured times: a build that is stopped and resumed writes the same bytes as an unbroken one.
-    found = {"mutants_tried": str(trial.mutants_tried), "runs": str(trial.runs)}
+    counts = {"mutants_tried": str(trial.mutants_tried), "runs": str(trial.runs)}
     if trial.project.flaky_tests:
-        found["flaky_tests_left_out"] = ", ".join(trial.project.flaky_tests)
+        counts["flaky_tests_left_out"] = ", ".join(trial.project.flaky_tests)
     if trial.project.passed_alone:
-        found["passed_alone_only"] = ", ".join(trial.project.passed_alone)
+        counts["passed_alone_only"] = ", ".join(trial.project.passed_alone)
     if trial.failed_layouts:
-        found["right_answers_failed"] = ", ".join(trial.failed_layouts)
-    details = found | details
+        counts["right_answers_failed"] = ", ".join(trial.failed_layouts)
+    details = counts | details
     return Validity(problem_id=trial.problem.id, verdict=verdict, reasons=reasons, details=details)
 
 
@@ -306,9 +308,9 @@ def span_faults(
     elif around and check.environment.get(CLASSPATH_FIRST):
         folder = (store or SnapshotStore()).folder
         jars = check.environment.get("CLASSPATH", "").split(":")
-        found = next((jar for jar in jars if around in _classes(folder, splice.snapshot, jar)), None)
-        if found is not None:
-            yield f"shadowed: {found} contains {around}, and is before the project on the class path"
+        shadowing_jar = next((jar for jar in jars if around in _classes(folder, splice.snapshot, jar)), None)
+        if shadowing_jar is not None:
+            yield f"shadowed: {shadowing_jar} contains {around}, and is before the project on the class path"
 
 
 @lru_cache(maxsize=64)
@@ -408,15 +410,15 @@ class WorkspaceGate(ResumableGate):
 
     def _before_running(self, problem: Problem, repeated: str | None) -> list[str]:
         splice = file_splice(problem)
-        found = []
+        faults = []
         if splice.content(self.original_file(problem), problem.reference) != self.original_file(problem):
-            found.append("reference_not_in_place: the reference differs from the text of the span")
+            faults.append("reference_not_in_place: the reference differs from the text of the span")
         if self.policy.apply(problem.reference, problem.caret).text != problem.reference:
-            found.append("extraction_changes_reference")
-        found += span_faults(splice, self.original_file(problem), tests_check(problem), self.store)
+            faults.append("extraction_changes_reference")
+        faults += span_faults(splice, self.original_file(problem), tests_check(problem), self.store)
         if repeated is not None:
-            found.append(f"near_duplicate: {repeated}")
-        return found
+            faults.append(f"near_duplicate: {repeated}")
+        return faults
 
     def _with_project(self, problems: Sequence[Problem], trials: deque[Trial]) -> Iterator[Validity]:
         """Yield the verdicts that follow from the project's own tests; add a trial for every other problem."""

@@ -73,13 +73,13 @@ class BuiltSet:
 
     def _sorted(self) -> list[Problem]:
         path = self.root / PROBLEMS_FILE
-        found = list(read_rows(path, Problem)) if self.as_rows else self._folder.problems()
+        problems = list(read_rows(path, Problem)) if self.as_rows else self._folder.problems()
         # File systems list files in different orders, and two releases of one folder have the same bytes.
-        found.sort(key=lambda one: one.id)
-        twice = next((one.id for one, other in pairwise(found) if one.id == other.id), None)
+        problems.sort(key=lambda one: one.id)
+        twice = next((one.id for one, other in pairwise(problems) if one.id == other.id), None)
         if twice is not None:
             raise DataError(f"{self.root}: the id {twice!r} occurs twice; ids are unique over a set")
-        return found
+        return problems
 
     @property
     def suite(self) -> str:
@@ -208,16 +208,16 @@ def earlier_parts(problems: Sequence[Problem], earlier: Sequence[BuiltSet]) -> E
 
     A problem is recognised by its id, by its texts, and as a near-duplicate.
     """
-    found = EarlierParts({}, {})
-    for ids, part in zip(found, earlier, strict=False):
+    parts = EarlierParts({}, {})
+    for ids, part in zip(parts, earlier, strict=False):
         ids.update(_recognised(problems, part.problems))
-    return found
+    return parts
 
 
 def _recognised(problems: Sequence[Problem], earlier: Sequence[Problem]) -> dict[str, str]:
-    ids = {one.id for one in earlier}
-    texts = {problem_hash(one): one.id for one in earlier}
-    found = repeated_problems(problems, earlier)
+    ids = {problem.id for problem in earlier}
+    texts = {problem_hash(problem): problem.id for problem in earlier}
+    repeated = repeated_problems(problems, earlier)
     # Exact matches go over near ones, and equal ids over both, so that a text that was edited stays in its part.
-    found |= {one.id: texts[digest] for one in problems if (digest := problem_hash(one)) in texts}
-    return found | {one.id: one.id for one in problems if one.id in ids}
+    repeated |= {problem.id: texts[digest] for problem in problems if (digest := problem_hash(problem)) in texts}
+    return repeated | {problem.id: problem.id for problem in problems if problem.id in ids}

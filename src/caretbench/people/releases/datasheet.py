@@ -116,17 +116,17 @@ def _yields(attempts: Sequence[InstanceAttempt]) -> dict[str, YieldFigures]:
 def _generators(built: BuiltSet) -> dict[str, GeneratorFigures]:
     rows = list(built.instances.values())
     families = {row.generator: row.generator_family for row in rows}
-    found = {}
+    figures = {}
     for name in sorted({*families, *(one.generator for one in built.attempts)}):
         costs, seconds = _costs_and_seconds(built, name)
-        found[name] = GeneratorFigures(
+        figures[name] = GeneratorFigures(
             family=families.get(name),
             attempts=sum(one.generator == name for one in built.attempts),
             instances=sum(row.generator == name for row in rows),
             cost=sum_of_costs(costs),
             request_hours=_hours(seconds),
         )
-    return found
+    return figures
 
 
 def _stated(built: BuiltSet, name: str) -> float | None:
@@ -215,13 +215,13 @@ def part_figures(
 
 def _composition(problems: Sequence[Problem]) -> dict[str, dict[str, int]]:
     """Return the counts of the labels of problems, and of the boundaries of their carets."""
-    found = {name: [one.label(name) for one in problems if name in one.labels] for name in _COMPOSITION}
-    found["boundary"] = [
+    labels = {name: [one.label(name) for one in problems if name in one.labels] for name in _COMPOSITION}
+    labels["boundary"] = [
         caret_boundary(caret.prefix, one.reference, caret.suffix)
         for one in problems
         if isinstance(caret := one.shown, Caret)
     ]
-    return {name: sorted_counts(values) for name, values in found.items() if values}
+    return {name: sorted_counts(values) for name, values in labels.items() if values}
 
 
 def _requested(rows: Sequence[BuiltInstance]) -> dict[str, dict[str, int]]:
@@ -240,15 +240,15 @@ def _sizes(problems: Sequence[Problem], *, as_released: bool) -> dict[str, SizeF
         if isinstance(caret := one.shown, Caret)
     ]
     names = sorted({name for name, _ in counted})
-    parts = {name: [found for language, found in counted if language == name] for name in names}
+    parts = {name: [sizes for language, sizes in counted if language == name] for name in names}
     if counted:
-        parts[ALL] = [found for _, found in counted]
+        parts[ALL] = [sizes for _, sizes in counted]
     return {
         name: SizeFigures(
-            problems=len(found),
-            **{field: fmean(getattr(one, field) for one in found) for field in [*SizeFigures.model_fields][1:]},
+            problems=len(sizes),
+            **{field: fmean(getattr(one, field) for one in sizes) for field in [*SizeFigures.model_fields][1:]},
         )
-        for name, found in parts.items()
+        for name, sizes in parts.items()
     }
 
 

@@ -63,8 +63,8 @@ def _number(value: float | None, form: str = ".1f") -> str:
 
 def _title(language: str) -> str:
     # A set can have languages that no toolchain here runs.
-    found = languages().get(language)
-    return found.title if found else language
+    entry = languages().get(language)
+    return entry.title if entry else language
 
 
 def _cells(sheet: Datasheet) -> Table:
@@ -96,8 +96,8 @@ def _adaptations(sheet: Datasheet) -> Iterator[Table]:
     from caretbench.suites.devbench.cells.cell_tables import cell_languages
 
     known = cell_languages()
-    found = {cell.partition("/")[0] for cell in sheet.figures.cells}
-    names = sorted((name for name in found if name in known), key=_order)
+    used = {cell.partition("/")[0] for cell in sheet.figures.cells}
+    names = sorted((name for name in used if name in known), key=_order)
     rows = [
         (category.title, *(", ".join(known[one].constructs[name]) for one in names))
         for name, category in cell_categories().items()
@@ -158,17 +158,20 @@ def _labels(sheet: Datasheet) -> Iterator[Table]:
 
 
 def _generation(sheet: Datasheet) -> Table:
-    found = sheet.generation
+    figures = sheet.generation
     rows = (
-        ("scenarios with attempts", _number(found.scenarios, "d")),
-        ("attempts", _number(found.attempts, "d")),
-        ("instances that were built", _number(found.instances, "d")),
-        ("mean attempts of an instance", _number(found.attempts_per_instance, ".2f")),
-        ("hours on the clock", _number(found.wall_hours, ".2f")),
-        ("hours of requests", _number(found.request_hours, ".2f")),
-        ("cost in US dollars", _number(found.cost, ".4f")),
-        ("answers without a known price", _number(found.unpriced, "d")),
-        ("prompt versions", ", ".join(f"{name} ({count})" for name, count in found.prompt_versions.items()) or UNKNOWN),
+        ("scenarios with attempts", _number(figures.scenarios, "d")),
+        ("attempts", _number(figures.attempts, "d")),
+        ("instances that were built", _number(figures.instances, "d")),
+        ("mean attempts of an instance", _number(figures.attempts_per_instance, ".2f")),
+        ("hours on the clock", _number(figures.wall_hours, ".2f")),
+        ("hours of requests", _number(figures.request_hours, ".2f")),
+        ("cost in US dollars", _number(figures.cost, ".4f")),
+        ("answers without a known price", _number(figures.unpriced, "d")),
+        (
+            "prompt versions",
+            ", ".join(f"{name} ({count})" for name, count in figures.prompt_versions.items()) or UNKNOWN,
+        ),
     )
     known = tuple(row for row in rows if row[1] != UNKNOWN)
     return Table(
@@ -325,7 +328,7 @@ def _escaped(text: str) -> str:
     # A name or reason may hold line breaks and escapes, which would end the row of the table.
     plain = "".join(character if character.isprintable() else " " for character in text)
     # As numbers of characters: a backslash is shown as it is by some renderers of Markdown.
-    return re.sub(r"[\\|`<>\[\]&]", lambda found: f"&#{ord(found[0])};", plain)
+    return re.sub(r"[\\|`<>\[\]&]", lambda character_match: f"&#{ord(character_match[0])};", plain)
 
 
 def _contamination(sheet: Datasheet) -> str:

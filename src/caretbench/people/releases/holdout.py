@@ -156,21 +156,21 @@ def _groups(built: BuiltSet) -> list[_Group]:
 
 def _members(built: BuiltSet) -> dict[str, list[str]]:
     """Return the ids that share a source, by a name of the source."""
-    found: dict[str, list[str]] = defaultdict(list)
+    members: dict[str, list[str]] = defaultdict(list)
     known = {one.id for one in built.problems}
     for one in built.problems:
-        found[f"cluster {one.cluster}"].append(one.id)
+        members[f"cluster {one.cluster}"].append(one.id)
         if one.overlap_group is not None:
-            found[f"overlap {one.overlap_group}"].append(one.id)
+            members[f"overlap {one.overlap_group}"].append(one.id)
         if isinstance(one.splice, FileSplice):
-            found[f"snapshot {one.splice.snapshot}"].append(one.id)
+            members[f"snapshot {one.splice.snapshot}"].append(one.id)
         row = built.row(one)
         if row is not None and row.sibling in known:
-            found[f"siblings {one.id}"] += [one.id, row.sibling]
+            members[f"siblings {one.id}"] += [one.id, row.sibling]
     # A hold-out with a copy in the public part measures memory of the copy.
     for name, earlier in near_duplicates(built.problems).items():
-        found[f"near-duplicates {name}"] += [name, earlier]
-    return found
+        members[f"near-duplicates {name}"] += [name, earlier]
+    return members
 
 
 class HoldoutRow(ReportValue):
@@ -238,19 +238,23 @@ def holdout_report(
     check_comparable(runs, ["data"])
     rates = _rates(runs, {*public, *holdout})
     complete = {
-        model: found for model, found in rates.items() if found.keys() & {*public} and found.keys() & {*holdout}
+        model: rates_by_problem
+        for model, rates_by_problem in rates.items()
+        if rates_by_problem.keys() & {*public} and rates_by_problem.keys() & {*holdout}
     }
     if not complete:
         known = ", ".join(rates) or "none"
         raise DataError(f"no model has verdicts on both parts; models: {known}. Name a run for each part")
     held = {*holdout}
-    own = [_compared(found, held, seed) for found in complete.values()]
+    own = [_compared(rates_by_problem, held, seed) for rates_by_problem in complete.values()]
     rows = list(_rows(complete, held, own, against_others=False))
     # A hold-out may be harder by chance: minus the other models' mean, its difficulty cancels.
-    relative = {model: found for model in complete if (found := _against_others(model, complete))}
+    relative = {model: rates_by_problem for model in complete if (rates_by_problem := _against_others(model, complete))}
     # The others may lack all verdicts of one part.
-    relative = {model: found for model, found in relative.items() if _on_both(found, held)}
-    others = [_compared(found, held, seed) for found in relative.values()]
+    relative = {
+        model: rates_by_problem for model, rates_by_problem in relative.items() if _on_both(rates_by_problem, held)
+    }
+    others = [_compared(rates_by_problem, held, seed) for rates_by_problem in relative.values()]
     rows += _rows(relative, held, others, against_others=True)
     return HoldoutReport(rows=tuple(rows), notes=tuple(_notes(rates, complete)))
 
@@ -268,24 +272,24 @@ def _notes(rates: Mapping[str, object], complete: Mapping[str, object]) -> Itera
 
 def _rates(runs: Sequence[LoadedRun], ids: Collection[str]) -> dict[str, dict[str, _Rate]]:
     """Return the pass rates by model and problem; of a problem in several runs the first one counts."""
-    found: dict[str, dict[str, _Rate]] = defaultdict(dict)
+    rates: dict[str, dict[str, _Rate]] = defaultdict(dict)
     for run in runs:
         for entry in model_rates(run, only=ids):
             for row in entry.rates.sort("problem_id").iter_rows(named=True):
                 cell = "/".join(str(row[name]) for name in ("language", "category"))
-                found[entry.name].setdefault(row["problem_id"], _Rate(row["rate"], cell, row["cluster"]))
-    return dict(found)
+                rates[entry.name].setdefault(row["problem_id"], _Rate(row["rate"], cell, row["cluster"]))
+    return dict(rates)
 
 
 def _against_others(model: str, rates: Mapping[str, Mapping[str, _Rate]]) -> dict[str, _Rate]:
     """Return the model's rates minus the mean of the others', on problems for which all have verdicts."""
-    others = [found for name, found in rates.items() if name != model]
+    others = [other_rates for name, other_rates in rates.items() if name != model]
     if not others:
         return {}
     return {
-        name: rate._replace(rate=rate.rate - math.fsum(found[name].rate for found in others) / len(others))
+        name: rate._replace(rate=rate.rate - math.fsum(other_rates[name].rate for other_rates in others) / len(others))
         for name, rate in rates[model].items()
-        if all(name in found for found in others)
+        if all(name in other_rates for other_rates in others)
     }
 
 
@@ -309,8 +313,10 @@ def _rows(
     *,
     against_others: bool,
 ) -> Iterator[HoldoutRow]:
-    for (model, found), one in zip(rates.items(), differences_with_holm(differences), strict=True):
-        parts = [[rate.rate for name, rate in found.items() if (name in held) is part] for part in (False, True)]
+    for (model, rates_by_problem), one in zip(rates.items(), differences_with_holm(differences), strict=True):
+        parts = [
+            [rate.rate for name, rate in rates_by_problem.items() if (name in held) is part] for part in (False, True)
+        ]
         # NaN is no JSON.
         known = not math.isnan(one.interval.low)
         yield HoldoutRow(

@@ -127,11 +127,11 @@ def memory_rows(answers: Mapping[str, Sequence[ProbedAnswer]], cutoff: str, *, s
             used = _used(dated, name)
             sides = _projects(used, cutoff)
             enough = sides[0] >= MIN_PROJECTS and (name == "names" or sides[1] >= MIN_PROJECTS)
-            found = probe(used, cutoff, seed) if enough else None
+            difference = probe(used, cutoff, seed) if enough else None
             row = MemoryRow(
                 model=model, probe=name, projects=sides, problems=len(used), verdict=_undecided(sides, name)
             )
-            rows.append(row if found is None else _decided(row, found))
+            rows.append(row if difference is None else _decided(row, difference))
     return _with_holm(rows)
 
 
@@ -188,10 +188,10 @@ def _groups(values: Sequence[tuple[ProbedAnswer, float]], cutoff: str, seed: int
     """Return the difference of projects before and after a cut-off; each project counts once."""
     grouped = [GroupedValue(value, one.date < cutoff, "", one.problem.cluster) for one, value in values]
     try:
-        found = compare_groups(grouped, seed=seed)
+        difference = compare_groups(grouped, seed=seed)
     except UsageError:
         return None
-    return _Found(len(values), found.difference, found.interval, found.p_value)
+    return _Found(len(values), difference.difference, difference.interval, difference.p_value)
 
 
 def _names(probed: Sequence[ProbedAnswer], cutoff: str, seed: int) -> _Found | None:
@@ -199,14 +199,14 @@ def _names(probed: Sequence[ProbedAnswer], cutoff: str, seed: int) -> _Found | N
     pairs = [(known[name], known[f"{name}{SIBLING}"]) for name in sorted(known) if f"{name}{SIBLING}" in known]
     if not pairs:
         return None
-    found = compare(
+    comparison = compare(
         [renamed.rate for _, renamed in pairs],
         [original.rate for original, _ in pairs],
         seed=seed,
         clusters=[original.problem.cluster for original, _ in pairs],
         overlap_groups=[original.problem.overlap_group for original, _ in pairs],
     )
-    return _Found(len(pairs), found.difference, found.interval, found.p_value)
+    return _Found(len(pairs), comparison.difference, comparison.interval, comparison.p_value)
 
 
 def _recall(probed: Sequence[ProbedAnswer], cutoff: str, seed: int) -> _Found | None:

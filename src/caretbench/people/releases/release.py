@@ -46,8 +46,8 @@ class PrivateFind(NamedTuple):
 
 def private_finds(built: BuiltSet, problems: Sequence[Problem]) -> dict[str, list[PrivateFind]]:
     """Return the private texts of problems by id; problems without one are not listed."""
-    found = {one.id: list(_finds(built, one)) for one in problems}
-    return {name: finds for name, finds in found.items() if finds}
+    private = {one.id: list(_finds(built, one)) for one in problems}
+    return {name: finds for name, finds in private.items() if finds}
 
 
 def _finds(built: BuiltSet, problem: Problem) -> Iterator[PrivateFind]:
@@ -134,11 +134,11 @@ def set_licence(licences: Mapping[str, str | None], own: str | None, place: str)
             f"{place}: {first_ids(unknown)} without a licence; state that of texts of your own with --licence MIT"
         )
     terms = {}
-    for expression, found in sorted(holders.items()):
+    for expression, ids in sorted(holders.items()):
         try:
             terms[expression] = redistribution_terms(expression)
         except RedistributionError as error:
-            raise DataError(f"{place}: {first_ids(found)} may not be passed on: {error}; remove them") from None
+            raise DataError(f"{place}: {first_ids(ids)} may not be passed on: {error}; remove them") from None
     # AND binds stronger than OR in SPDX, so `MIT OR GPL` and `Apache` without brackets would allow MIT alone.
     names = [f"({name})" if " OR " in name and len(terms) > 1 else name for name in terms]
     unstated = tuple(identity for identity, licence in licences.items() if licence is None)
@@ -182,14 +182,14 @@ def check_rows(built: BuiltSet) -> None:
 
 
 def _faults(row: BuiltInstance) -> str:
-    found = (f"{name}: {result}" for name, result in row.checks.items() if result not in (PASSED, UNSEEN))
+    faults = (f"{name}: {result}" for name, result in row.checks.items() if result not in (PASSED, UNSEEN))
     # `build --unverified` keeps what this machine cannot run; the datasheet says how many those are.
-    return "; ".join(fault for fault in found if not fault.startswith(f"gate: {NOT_RUN}"))
+    return "; ".join(fault for fault in faults if not fault.startswith(f"gate: {NOT_RUN}"))
 
 
 def check_secrets(built: BuiltSet, finds: Mapping[str, Sequence[PrivateFind]]) -> None:
     """Raise DataError if a problem has a text in the shape of a secret; the message has places and kinds."""
-    places = [f"{one.place}: {one.description}" for found in finds.values() for one in found if one.is_secret]
+    places = [f"{one.place}: {one.description}" for texts in finds.values() for one in texts if one.is_secret]
     if places:
         more = f", and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
         raise DataError(
@@ -251,10 +251,10 @@ def version_key(text: str) -> tuple[int, ...]:
         UsageError: it does not have three numbers.
     """
     # Three numbers compare as tuples; `1.10.0` is above `1.9.0`, which texts get wrong.
-    found = _VERSION.fullmatch(text)
-    if found is None:
+    match = _VERSION.fullmatch(text)
+    if match is None:
         raise UsageError(f"--set-version {text!r}: expected three numbers, 1.0.0")
-    return tuple(int(number) for number in found.groups())
+    return tuple(int(number) for number in match.groups())
 
 
 def release_set(root: Path, output: Path, options: ReleaseOptions) -> ReleaseResult:
@@ -377,8 +377,8 @@ class _Writer(NamedTuple):
         return sheet
 
     def _changes(self, folder: Path) -> dict[str, int]:
-        found = set_difference(self.earlier[0], BuiltSet(folder, canary=self.canary))
-        return {"added": len(found.added), "removed": len(found.removed), "changed": len(found.changed)}
+        difference = set_difference(self.earlier[0], BuiltSet(folder, canary=self.canary))
+        return {"added": len(difference.added), "removed": len(difference.removed), "changed": len(difference.changed)}
 
 
 def _check_places(root: Path, output: Path) -> None:
@@ -400,10 +400,10 @@ def _reviewed(root: Path, review: Path | None) -> tuple[BuiltSet, ReviewFigures 
     if review is None:
         return built, None, []
     figures = review_figures(review)
-    found = reviewed_problems(review, built.problems)
-    if found.dropped:
-        built = BuiltSet(root, frozenset(found.dropped))
-    return built, figures, list(found.lines)
+    reviewed = reviewed_problems(review, built.problems)
+    if reviewed.dropped:
+        built = BuiltSet(root, frozenset(reviewed.dropped))
+    return built, figures, list(reviewed.lines)
 
 
 def _earlier(options: ReleaseOptions) -> list[BuiltSet]:
@@ -414,10 +414,10 @@ def _earlier(options: ReleaseOptions) -> list[BuiltSet]:
     """
     if options.previous is None:
         return []
-    found = [BuiltSet(options.previous)]
-    stated = str(found[0].datasheet.get("version", "0.0.0"))
+    releases = [BuiltSet(options.previous)]
+    stated = str(releases[0].datasheet.get("version", "0.0.0"))
     # Two releases with one version cannot be told apart by those who cite them.
     if version_key(stated) >= version_key(options.version):
         raise DataError(f"{options.previous}: has version {stated}; choose a higher one with --set-version")
     held = holdout_folder(options.previous)
-    return [*found, BuiltSet(held)] if held.is_dir() else found
+    return [*releases, BuiltSet(held)] if held.is_dir() else releases

@@ -265,5 +265,5 @@ def file_hashes(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of all files of a folder by path, without links and without the file of hashes."""
     # The file of hashes cannot have its own.
     paths = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
-    found = {path.relative_to(folder).as_posix(): path for path in paths}
-    return {name: sha256_file(path) for name, path in sorted(found.items()) if name != CHECKSUMS_FILE}
+    by_path = {path.relative_to(folder).as_posix(): path for path in paths}
+    return {name: sha256_file(path) for name, path in sorted(by_path.items()) if name != CHECKSUMS_FILE}

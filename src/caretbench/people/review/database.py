@@ -291,14 +291,14 @@ class ReviewDatabase:
         Raises:
             DataError: the person takes part, or no event has the name.
         """
-        found = {table: self._rows_of(table) for table in ("events", "people_events")}
-        names = {event.person for rows in found.values() for _, event in rows}
+        tables = {table: self._rows_of(table) for table in ("events", "people_events")}
+        names = {event.person for rows in tables.values() for _, event in rows}
         if name not in names or name in {person.name for person in self.people()}:
             raise DataError(f"{self.path}: nobody called {name} was removed")
         new = next(one for number in itertools.count(1) if (one := f"person-{number}") not in names)
         mention = re.compile(rf"(?<![\w@-]){re.escape(name)}(?![\w@-])")
         with self._transaction():
-            for table, rows in found.items():
+            for table, rows in tables.items():
                 self._connection.execute(f"DROP TRIGGER {table}_stay")
                 for place, event in rows:
                     own = event.person == name

@@ -96,7 +96,7 @@ def event_codes(database: ReviewDatabase) -> list[EventCodes]:
     """
     state = ReviewState(database)
     question = state.protocol.settlement.question
-    found = []
+    coded = []
     for _, item_id, item in database.items():
         if item.suite != EVENT_SUITE or item.kind != "item" or question is None:
             continue
@@ -108,13 +108,13 @@ def event_codes(database: ReviewDatabase) -> list[EventCodes]:
         # Saturation is about when a code first occurred, so the order of coding counts.
         last = max(event.moment for event in decisions.values())
         answers = {person: _codes(one) for person, one in decisions.items()}
-        found.append((last, EventCodes(item.problem_id, answers, None if final is None else _codes(final), alone)))
-    if not found:
+        coded.append((last, EventCodes(item.problem_id, answers, None if final is None else _codes(final), alone)))
+    if not coded:
         raise DataError(
             f"{database.path}: nobody has coded an event; make a review of events with `caretbench review new FOLDER "
             "--protocol event-codes --events FILE`"
         )
-    return [codes for _, codes in sorted(found, key=lambda entry: (entry[0], entry[1].event))]
+    return [codes for _, codes in sorted(coded, key=lambda entry: (entry[0], entry[1].event))]
 
 
 def _codes(event: ReviewEvent) -> dict[str, str]:

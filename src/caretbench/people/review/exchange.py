@@ -77,12 +77,13 @@ def export_review(database: ReviewDatabase, folder: Path) -> dict[str, int]:
     for item_id in sorted(items):
         item = items[item_id]
         if item.kind == "item" and item_id not in state.replaced:
-            found = state.settled(item_id)
+            decision = state.settled(item_id)
             settled.append(
                 ReviewedProblem(
-                    item=item_id, problem_id=item.problem_id, suite=item.suite, state=found.state, value=found.value,
+                    item=item_id, problem_id=item.problem_id, suite=item.suite, state=decision.state,
+                    value=decision.value,
                     problem_hash=item.problem_hash,
-                    means=found.means, reasons=found.reasons, notes=found.notes,
+                    means=decision.means, reasons=decision.reasons, notes=decision.notes,
                 )
             )  # fmt: skip
     files: dict[str, Sequence[Row]] = {
@@ -364,11 +365,11 @@ def _rejected_by_cell(
     state: ReviewState, items: Mapping[str, ReviewItem], replaced: Set[str | None]
 ) -> dict[tuple[str, ...], deque[str]]:
     """Return the rejected items that nothing replaces yet, by their labels."""
-    found: dict[tuple[str, ...], deque[str]] = defaultdict(deque)
+    rejected: dict[tuple[str, ...], deque[str]] = defaultdict(deque)
     for item_id, item in items.items():
         if item_id not in replaced and state.settled(item_id).value == REJECTED:
-            found[_cell(item)].append(item_id)
-    return found
+            rejected[_cell(item)].append(item_id)
+    return rejected
 
 
 def _cell(item: ReviewItem) -> tuple[str, ...]:

@@ -78,8 +78,8 @@ class ReviewQuestion(Row):
         if (self.kind in {"choice", "several"}) != bool(self.options):
             raise ValueError(f"{self.name}: questions of the kinds choice and several have options, and no others")
         values, keys = ([getattr(one, field) for one in self.options] for field in ("value", "key"))
-        for found, field in ((values, "value"), (keys, "key")):
-            twice = {one for one in found if found.count(one) > 1}
+        for entries, field in ((values, "value"), (keys, "key")):
+            twice = {one for one in entries if entries.count(one) > 1}
             if twice:
                 raise ValueError(f"{self.name}: two options have the {field} {min(twice)!r}")
         return self

@@ -76,12 +76,12 @@ class PersonQueue:
         """Say whether the person has to decide an item for the first time."""
         place = self._places[item]
         position = bisect_left(self._open, place)
-        found = position < len(self._open) and self._open[position] == place
-        if is_open and not found:
+        listed = position < len(self._open) and self._open[position] == place
+        if is_open and not listed:
             insort(self._open, place)
             # The total shows second decisions from the start; else it would grow while people decide.
             self._open_twice += self._comes_twice(item)
-        elif found and not is_open:
+        elif listed and not is_open:
             del self._open[position]
             self._open_twice -= self._comes_twice(item)
 

@@ -259,22 +259,22 @@ def run_items(
     protocol = protocol_of_criterion(protocol, part.criterion)
     problems = suited_problems(part.problems, protocol)
     known = {problem.id for problem in problems}
-    found = [text for text in plan.texts(part).texts if text.problem.id in known]
-    if not found:
+    candidates = [text for text in plan.texts(part).texts if text.problem.id in known]
+    if not candidates:
         raise DataError(f"{folder.path}: no answer of a model to these problems; ask one with `caretbench run`")
     scores = scores_by_grader(folder.judgements(), part.criterion.key)
     judged: dict[TextKey, dict[str, float]] = defaultdict(dict)
     for (grader, _), by_text in scores.items():
         for key, scored in by_text.items():
             judged[key][grader] = scored.total
-    sample = _most_disputed(found, judged, texts, seed, folder) if disputed else _sample(found, texts, seed)
+    sample = _most_disputed(candidates, judged, texts, seed, folder) if disputed else _sample(candidates, texts, seed)
     facts = _text_facts(plan, problems)
     items = []
     for text in sample:
         key = (text.problem.id, text.answer)
         hidden = HiddenItem(models=tuple(sorted(facts.authors[key])), judges=judged.get(key, {}))
         items.append(item_of_text(text.problem, text.text, protocol, hidden, facts.verdicts.get(key, "")))
-    return RunItems([*items, *control_items(problems, protocol, len(items))], protocol, len(found))
+    return RunItems([*items, *control_items(problems, protocol, len(items))], protocol, len(candidates))
 
 
 def protocol_of_criterion(protocol: ReviewProtocol, criterion: Criterion) -> ReviewProtocol:

@@ -82,13 +82,13 @@ def _value(protocol: ReviewProtocol, answers: Sequence[Answer]) -> Answer | None
 
 
 def _means(protocol: ReviewProtocol, decisions: Sequence[ReviewEvent]) -> dict[str, float]:
-    found = {}
+    means = {}
     for question in protocol.questions:
         if question.kind == "scale":
             given = [float(event.answers[question.name]) for event in decisions if question.name in event.answers]
             if given:
-                found[question.name] = math.fsum(given) / len(given)
-    return found
+                means[question.name] = math.fsum(given) / len(given)
+    return means
 
 
 def _with_reasons(
@@ -213,10 +213,10 @@ class ReviewState:
         Raises:
             DataError: there is none, or there are several.
         """
-        found = [item for item in self.kinds if item.startswith(start)] if start else []
-        if len(found) != 1:
-            raise DataError(f"{start}: {len(found)} items begin so; `caretbench review export` names the items")
-        return found[0]
+        matches = [item for item in self.kinds if item.startswith(start)] if start else []
+        if len(matches) != 1:
+            raise DataError(f"{start}: {len(matches)} items begin so; `caretbench review export` names the items")
+        return matches[0]
 
     def names(self, role: str) -> list[str]:
         """Return the names of the people with a role."""
@@ -236,14 +236,14 @@ class ReviewState:
 
     def holds(self, event: ReviewEvent) -> bool:
         """Return whether an event is a decision that nothing has taken the place of."""
-        found = self._finals.get(event.item) if self.role(event) == "adjudicator" else self._logs.get(_entry(event))
-        held = self._held((found or {}).get(event.person, ()))
+        logs = self._finals.get(event.item) if self.role(event) == "adjudicator" else self._logs.get(_entry(event))
+        held = self._held((logs or {}).get(event.person, ()))
         return held is not None and held.id == event.id
 
     def decisions(self, item: str, repeat: int = 0) -> dict[str, ReviewEvent]:
         """Return the decisions of reviewers about an item that hold now, by person; not the adjudicator's."""
-        found = self._logs.get(QueueEntry(item, repeat), {})
-        held = ((person, self._held(log)) for person, log in found.items())
+        logs = self._logs.get(QueueEntry(item, repeat), {})
+        held = ((person, self._held(log)) for person, log in logs.items())
         return {person: event for person, event in held if event is not None}
 
     def first_decisions(self, item: str, repeat: int = 0) -> dict[str, ReviewEvent]:
@@ -253,13 +253,13 @@ class ReviewState:
         """
         asked = min((event.order for event in self._sent_back.get(item, ())), default=None)
         reopened = self._reopened.get(item, [])
-        found = {}
+        decisions = {}
         for person, log in self._logs.get(QueueEntry(item, repeat), {}).items():
             rounds = {bisect(reopened, one.order): one for one in log if asked is None or one.order < asked}
             first = next((one for _, one in sorted(rounds.items()) if one.kind == "decision"), None)
             if first is not None:
-                found[person] = first
-        return found
+                decisions[person] = first
+        return decisions
 
     def first_answer(self, person: str, item: str) -> ReviewEvent | None:
         """Return the very first decision of a person about an item, whatever the person did afterwards, or None."""
@@ -364,7 +364,12 @@ class ReviewState:
             if person.role != "owner"
         }
         # Decisions are counted in the order in which they were made: the distance of second decisions follows.
-        logs = [log for found in (self._logs, self._finals) for people in found.values() for log in people.values()]
+        logs = [
+            log
+            for logs_by_entry in (self._logs, self._finals)
+            for people in logs_by_entry.values()
+            for log in people.values()
+        ]
         held = [event for log in logs if (event := self._held(log)) is not None]
         for event in sorted(held, key=lambda one: one.order):
             if self._is(event.person, self.role(event)):

@@ -144,8 +144,8 @@ class PeopleAgreement:
                 continue
             ratings = _columns(answers)
             level = question.level
-            found = item_estimate(alpha_statistic(ratings, level), resamples=_RESAMPLES)
-            interval = "" if found.low is None or found.high is None else f"{found.low:.2f} to {found.high:.2f}"
+            alpha = item_estimate(alpha_statistic(ratings, level), resamples=_RESAMPLES)
+            interval = "" if alpha.low is None or alpha.high is None else f"{alpha.low:.2f} to {alpha.high:.2f}"
             twice = [(question.answer(first), question.answer(second)) for first, second in self._again]
             pairs = [pair for pair in twice if None not in pair]
             again = f"{sum(one == two for one, two in pairs) / len(pairs):.0%} of {len(pairs)}" if pairs else ""
@@ -153,7 +153,7 @@ class PeopleAgreement:
             fleiss = _number(fleiss_kappa(ratings)) if level == "nominal" else ""
             rows.append(
                 (
-                    question.name, str(len(answers)), f"{equal_share(ratings) or 0:.0%}", level, _number(found.value),
+                    question.name, str(len(answers)), f"{equal_share(ratings) or 0:.0%}", level, _number(alpha.value),
                     interval, fleiss, again,
                 )
             )  # fmt: skip
@@ -227,7 +227,7 @@ def status_tables(
     facts = {fact.item: fact for fact in database.item_facts()}
     settled = {item: state.settled(item) for item in _result_items(state)}
     agreement = PeopleAgreement(state, facts)
-    found = [
+    tables = [
         _people(state, facts),
         _items(settled),
         *agreement.tables(),
@@ -236,7 +236,7 @@ def status_tables(
         _reasons(state, settled),
     ]
     # People and items are shown empty too: an owner looks there first.
-    return [table for table in found if table.rows or table.title in {"People", "Items"}]
+    return [table for table in tables if table.rows or table.title in {"People", "Items"}]
 
 
 def _people(state: ReviewState, facts: Mapping[str, ItemFacts]) -> StatusTable:
@@ -267,13 +267,13 @@ def _control_answer(state: ReviewState, person: str, item: str) -> ReviewEvent |
 
 def _seconds(state: ReviewState) -> Mapping[str, list[float]]:
     """Return the active seconds of each person's first decisions about items, and of the adjudicator's."""
-    found: dict[str, list[float]] = defaultdict(list)
+    seconds: dict[str, list[float]] = defaultdict(list)
     for item in _result_items(state):
         events: list[ReviewEvent | None] = [*state.first_decisions(item).values(), state.final_decision(item)]
         for event in events:
             if event is not None and event.active_s is not None:
-                found[event.person].append(event.active_s)
-    return found
+                seconds[event.person].append(event.active_s)
+    return seconds
 
 
 def _is_right(event: ReviewEvent, fact: ItemFacts) -> bool:
@@ -285,7 +285,7 @@ def _result_items(state: ReviewState) -> Iterator[str]:
 
 
 def _items(settled: Mapping[str, Settled]) -> StatusTable:
-    counts = Counter(found.state.replace("_", " ") for found in settled.values())
+    counts = Counter(one.state.replace("_", " ") for one in settled.values())
     return StatusTable("Items", ("State", "Items"), [(name, str(count)) for name, count in counts.most_common()])
 
 
@@ -326,9 +326,9 @@ def item_table(state: ReviewState, database: ReviewDatabase) -> StatusTable:
             answers = "; ".join(f"{one.person}: {', '.join(map(str, one.answers.values()))}" for one in said)
             noted = [*said, *([asked] if asked is not None else [])]
             notes = "; ".join(f"{one.person}: {one.note.strip()}" for one in noted if one.note.strip())
-            found = state.settled(item)
-            value = "" if found.value is None else str(found.value)
-            rows.append((item, facts[item].problem_id, found.state.replace("_", " "), value, answers, notes))
+            decision = state.settled(item)
+            value = "" if decision.value is None else str(decision.value)
+            rows.append((item, facts[item].problem_id, decision.state.replace("_", " "), value, answers, notes))
     rows.sort(key=lambda row: (row[2] != "disputed", not row[5], row[0]))
     shown = rows[:OWNER_ITEMS]
     more = f", {len(shown)} of {len(rows)}" if len(rows) > len(shown) else ""
@@ -362,12 +362,12 @@ def _reasons(state: ReviewState, settled: Mapping[str, Settled]) -> StatusTable:
     counts: Counter[str] = Counter()
     weights: dict[str, float] = defaultdict(float)
     rejected = 0
-    for found in settled.values():
-        if found.value == REJECTED:
+    for decision in settled.values():
+        if decision.value == REJECTED:
             rejected += 1
-            counts.update(found.reasons)
-            for reason in found.reasons:
-                weights[reason] += 1 / len(found.reasons)
+            counts.update(decision.reasons)
+            for reason in decision.reasons:
+                weights[reason] += 1 / len(decision.reasons)
     rows = []
     for option in [option for question in following for option in question.options] if rejected else []:
         share = f"{weights[option.value] / rejected:.0%}"

@@ -94,7 +94,7 @@ def bias_by_model(answered: AnsweredProblems, *, seed: int) -> dict[int, BiasEst
 
     A model is compared with the models of other families.
     """
-    found: dict[int, list[_Side]] = {}
+    sides: dict[int, list[_Side]] = {}
     for family in bias_families(answered):
         gains, own = _family(answered, family)
         for row in np.flatnonzero(own):
@@ -103,8 +103,8 @@ def bias_by_model(answered: AnsweredProblems, *, seed: int) -> dict[int, BiasEst
             first = int(own[:row].sum())
             discordant = gains.discordant[:, :, first : first + 1]
             part = _Gains(gains.own[kept], gains.other[kept], gains.present, discordant)
-            found[int(row)] = [(part, own[kept])]
-    return _estimates(found, seed)
+            sides[int(row)] = [(part, own[kept])]
+    return _estimates(sides, seed)
 
 
 def bias_families(answered: AnsweredProblems) -> list[str]:
@@ -146,9 +146,9 @@ def _discordant(rates: Floats, own: NDArray[np.bool_], scenarios: NDArray[np.int
     of the two do not count.
     """
     first, second = rates[own][:, None], rates[~own][None]
-    found = np.stack([np.nan_to_num(first * (1 - second)), np.nan_to_num(second * (1 - first))])
-    sums: Floats = np.zeros((*found.shape[:3], count))
-    np.add.at(np.moveaxis(sums, -1, 0), scenarios, np.moveaxis(found, -1, 0))
+    chances = np.stack([np.nan_to_num(first * (1 - second)), np.nan_to_num(second * (1 - first))])
+    sums: Floats = np.zeros((*chances.shape[:3], count))
+    np.add.at(np.moveaxis(sums, -1, 0), scenarios, np.moveaxis(chances, -1, 0))
     return sums
 
 
@@ -181,8 +181,8 @@ def _mean_gains(sides: Sequence[_Side]) -> Pair:
 
 def _mean_gain(gains: _Gains, rows: NDArray[np.bool_]) -> Floats:
     """Return the mean gain of some models by scenario; 0 where it is not known."""
-    found: Floats = (gains.own[rows] - gains.other[rows]).mean(axis=0) * gains.present
-    return found
+    mean_gain: Floats = (gains.own[rows] - gains.other[rows]).mean(axis=0) * gains.present
+    return mean_gain
 
 
 def _log_odds(sides: Sequence[_Side], scenarios: int) -> Comparison:

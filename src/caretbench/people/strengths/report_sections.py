@@ -94,34 +94,34 @@ class StrengthsSection(Section):
         # On request only: the tests of one model are a family, and a report of nine models would have nine.
         if source.strengths is None:
             return {}
-        found = tested_strengths(source, source.strengths)
+        strengths = tested_strengths(source, source.strengths)
         rule = leading_in(source.run, identity_of(source.run)["profile"]).rule
         values = {
             "languages": tuple(language_numbers(source, source.strengths)),
-            "sentences": tuple(strength_sentences(found)),
-            "notes": (_adjusted(found), *filter(None, (lead_note(rule),))) if found.tests else (),
+            "sentences": tuple(strength_sentences(strengths)),
+            "notes": (_adjusted(strengths), *filter(None, (lead_note(rule),))) if strengths.tests else (),
         }
-        return {"strengths": found.model_copy(update=values)}
+        return {"strengths": strengths.model_copy(update=values)}
 
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return the sentences and the tables of tests."""
-        found = summary.strengths
-        if found is None:
+        strengths = summary.strengths
+        if strengths is None:
             return []
         sentences = table_of(
-            f"Strengths and weaknesses of {found.model}", ("Finding",), [(one,) for one in found.sentences]
+            f"Strengths and weaknesses of {strengths.model}", ("Finding",), [(one,) for one in strengths.sentences]
         )
-        return [sentences, *_tables(found)]
+        return [sentences, *_tables(strengths)]
 
     def blocks(self, shown: PageSource) -> Sequence[PageBlock]:
         """Return the sentences, then the tables."""
-        found = shown.summary.strengths
-        if found is None:
+        strengths = shown.summary.strengths
+        if strengths is None:
             return []
-        against = f"Against {field_title(found.field)}." if found.field else ""
+        against = f"Against {field_title(strengths.field)}." if strengths.field else ""
         return [
-            PageBlock(title=found.model, subtitle=against, notes=found.sentences),
-            PageBlock(tables=_tables(found), notes=found.notes),
+            PageBlock(title=strengths.model, subtitle=against, notes=strengths.sentences),
+            PageBlock(tables=_tables(strengths), notes=strengths.notes),
         ]
 
 
@@ -173,19 +173,19 @@ def _contrast_table(tests: Sequence[StrengthTest], caption: str) -> ReportTable:
     heads = ("Part", "Problems", "Points", "Log odds", "p (tests)", "Verdict")
     rows: list[FieldValues] = []
     for test in tests:
-        found = test.contrast
-        if found is None:
+        contrast = test.contrast
+        if contrast is None:
             continue
-        odds_range = number_range(found.log_odds_low, found.log_odds_high, 2)
-        verdict = contrast_side(found) if found.distinguishable else NOT_DISTINGUISHABLE
+        odds_range = number_range(contrast.log_odds_low, contrast.log_odds_high, 2)
+        verdict = contrast_side(contrast) if contrast.distinguishable else NOT_DISTINGUISHABLE
         rows.append(
             (
                 test.title,
                 test.row.problems,
-                _difference(found.difference, found.low, found.high),
-                number_field(found.log_odds, f"{found.log_odds:+.2f}", odds_range),
-                number_field(found.p_value, p_text(found.p_value, found.family)),
-                text_field(verdict, "good" if found.distinguishable else ""),
+                _difference(contrast.difference, contrast.low, contrast.high),
+                number_field(contrast.log_odds, f"{contrast.log_odds:+.2f}", odds_range),
+                number_field(contrast.p_value, p_text(contrast.p_value, contrast.family)),
+                text_field(verdict, "good" if contrast.distinguishable else ""),
             )
         )
     return table_of(

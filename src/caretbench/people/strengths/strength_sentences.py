@@ -82,8 +82,8 @@ def strength_sentences(tested: ModelStrengths) -> Iterator[str]:
 
 def differing(tests: Sequence[StrengthTest], *, above: bool) -> list[StrengthTest]:
     """Return the tests that found a difference above or below the field, the greatest first."""
-    found = [test for test in tests if test.row.distinguishable and (test.row.difference > 0) is above]
-    return sorted(found, key=lambda test: -abs(test.row.difference))
+    differing = [test for test in tests if test.row.distinguishable and (test.row.difference > 0) is above]
+    return sorted(differing, key=lambda test: -abs(test.row.difference))
 
 
 def _overall(model: str, field: str, test: StrengthTest) -> str:
@@ -191,8 +191,8 @@ def _is_nearly_all(test: StrengthTest, overall: Sequence[StrengthTest]) -> bool:
 
 def _against_elsewhere(test: StrengthTest) -> int:
     """Return 1 if the difference is higher in a part than elsewhere, -1 if it is lower, 0 if neither holds."""
-    found = test.contrast
-    return 0 if found is None or not found.distinguishable else 1 if found.difference > 0 else -1
+    contrast = test.contrast
+    return 0 if contrast is None or not contrast.distinguishable else 1 if contrast.difference > 0 else -1
 
 
 def _advice(test: StrengthTest) -> str:

@@ -138,10 +138,10 @@ def answer_shares(run: LoadedRun) -> tuple[LoadedRun, dict[str, str]]:
         else None
         for row in frame.iter_rows(named=True)
     ]
-    for kind in sorted({kind for found in kinds if found for kind in found}):
+    for kind in sorted({kind for row_kinds in kinds if row_kinds for kind in row_kinds}):
         column = f"kind:{kind}"
         titles[column] = f"have the error kind {error_kind_title(kind).lower()}"
-        values = [None if found is None else float(kind in found) for found in kinds]
+        values = [None if row_kinds is None else float(kind in row_kinds) for row_kinds in kinds]
         frame = frame.with_columns(pl.Series(column, values, dtype=pl.Float64))
     return replace(run, frame=frame), titles
 
@@ -178,19 +178,21 @@ def tested_strengths(source: ReportSource, model: str) -> ModelStrengths:
     tests: list[_Test] = []
     names: tuple[str, ...] = ()
     for part in judged_parts(source):
-        found, others = opponents(list(part.rates()), model)
+        opposing, others = opponents(list(part.rates()), model)
         # Every part of a run has the same models; the first one with verdicts names them.
         names = names or others
-        if found is None:
+        if opposing is None:
             continue
-        judged = part_tests(part, [found.pair], strata)
-        tests += [_titled(PASSES, test, _contrast(found, test, strata)) for test in judged]
+        judged = part_tests(part, [opposing.pair], strata)
+        tests += [_titled(PASSES, test, _contrast(opposing, test, strata)) for test in judged]
     tests += [_titled(SIMILARITY, test) for test in _similarity_tests(source, model, strata)]
     tests += _answer_tests(source, model)
     groups: dict[str, list[StrengthTest]] = {}
     for one, result in zip(tests, _results(tests, source.seed), strict=True):
         groups.setdefault(one.group, []).append(result)
-    return ModelStrengths(model=model, field=names, **{group: tuple(found) for group, found in groups.items()})
+    return ModelStrengths(
+        model=model, field=names, **{group: tuple(group_tests) for group, group_tests in groups.items()}
+    )
 
 
 def tested_strata(source: ReportSource) -> tuple[Stratum, ...]:
@@ -274,8 +276,8 @@ def _similarity_tests(source: ReportSource, model: str, strata: Sequence[Stratum
     if COSINE not in source.run.frame.columns:
         return []
     # Similarities stand beside passes, and mean other things where no answer is needed.
-    found = leading_in(source.run, identity_of(source.run)["profile"])
-    rates = list(model_rates(source.run, measure=COSINE, only=None if found.rule == "all" else found.problems))
+    leading = leading_in(source.run, identity_of(source.run)["profile"])
+    rates = list(model_rates(source.run, measure=COSINE, only=None if leading.rule == "all" else leading.problems))
     if not rates:
         return []
     sides, _ = opponents(rates, model)
@@ -294,10 +296,10 @@ def _answer_tests(source: ReportSource, model: str) -> Iterator[_Test]:
     judged = list(model_rates(run))
     if not judged:
         return
-    found, _ = opponents(judged, model)
-    if found is None:
+    opposing, _ = opponents(judged, model)
+    if opposing is None:
         return
-    ids = set(found.own.rates["problem_id"])
+    ids = set(opposing.own.rates["problem_id"])
     for name, title in titles.items():
         shares, _ = opponents(list(model_rates(run, measure=name, only=ids)), model)
         # Kinds that no model has would only lengthen the family of tests, and raise all p values.

@@ -58,19 +58,19 @@ def _shares(problems: Sequence[Problem], weights: Weights) -> dict[str, Mapping[
     """Return the tables of weights, by label, that the problems have labels for."""
     tables = _tables(weights)
     labels = [_labels(problem) for problem in problems]
-    found = {
+    shares = {
         name: tables[name]
         # A table whose shares are all of values that no problem has would give every problem the weight 0.
         for name in _TABLES
         if any(tables[name].get(one[name], 0.0) > 0 for one in labels if name in one)
     }
-    if not any(_weight(group, found) for problem in problems if (group := _group(problem, found))):
+    if not any(_weight(group, shares) for problem in problems if (group := _group(problem, shares))):
         known = ", ".join(sorted({name for one in labels for name in one})) or "none"
         raise DataError(
             f"--weights {weights.name}: no problem of this run has labels with a share of these weights (labels: "
             f"{known}); they need a table of one of them"
         )
-    return found
+    return shares
 
 
 def _tables(weights: Weights) -> dict[str, Mapping[str, float]]:
@@ -149,15 +149,15 @@ def _row(
     numbers = [values[name] for name in chosen]
     clusters = [by_id[name].cluster for name in chosen]
     overlaps = [by_id[name].overlap_group for name in chosen]
-    found = weighted_mean(
+    weighted = weighted_mean(
         numbers, [groups[name] for name in chosen], cells, seed=summary.seed, clusters=clusters, overlap_groups=overlaps
     )
     plain = mean_interval(numbers, seed=summary.seed, clusters=clusters, overlap_groups=overlaps)
     return (
         column.title,
-        "–" if found is None else _percent(found.value, found.interval.low, found.interval.high),
+        "–" if weighted is None else _percent(weighted.value, weighted.interval.low, weighted.interval.high),
         _percent(math.fsum(numbers) / len(numbers), plain.low, plain.high),
-        "0" if found is None else str(found.problems),
+        "0" if weighted is None else str(weighted.problems),
         column.policy,
         column.profile,
     )

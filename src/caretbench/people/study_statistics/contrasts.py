@@ -193,8 +193,8 @@ class _Stratum(NamedTuple):
 
     def difference(self, first_sums: Floats | float) -> Floats:
         rest = float(self.values.sum()) - np.asarray(first_sums)
-        found: Floats = np.asarray(first_sums) / self.first - rest / (len(self.values) - self.first)
-        return found
+        differences: Floats = np.asarray(first_sums) / self.first - rest / (len(self.values) - self.first)
+        return differences
 
 
 def compare_groups(values: Sequence[GroupedValue], *, seed: int) -> GroupDifference:

@@ -65,8 +65,8 @@ def kept_share(accepted: str | None, later: str | None) -> float | None:
     """
     if accepted is None or later is None:
         return None
-    words, found = _WORD.findall(accepted), _WORD.findall(later)
-    if max(len(words), len(found)) > _MAX_WORDS:
+    words, later_words = _WORD.findall(accepted), _WORD.findall(later)
+    if max(len(words), len(later_words)) > _MAX_WORDS:
         return None
     # Signs count here: `a + b` that became `a - b` keeps all of its words.
     if _marked(_TOKEN.findall(accepted)) in _marked(_TOKEN.findall(later)):
@@ -75,7 +75,7 @@ def kept_share(accepted: str | None, later: str | None) -> float | None:
         return float(dense_text(accepted) in dense_text(later))
     # Single words would count other code: a deleted line with 60 lines of other code in its place counted as reverted
     # in 44 %, with runs in 92 %.
-    kept = max(_in_runs(words, found), _together(words, found), _at_ends(words, found))
+    kept = max(_in_runs(words, later_words), _together(words, later_words), _at_ends(words, later_words))
     return round(kept / len(words), 3)
 
 
@@ -160,15 +160,15 @@ def failures_of(completion: str, due: str | None, place: CaretPlace, added_fault
         added_faults: Number of syntax faults that the text adds to its program.
     """
     reference = due or ""
-    found = {name for name, value in text_kinds(completion, reference, place).items() if value}
-    found |= {*edit_kinds(completion, reference, place)}
+    kinds = {name for name, value in text_kinds(completion, reference, place).items() if value}
+    kinds |= {*edit_kinds(completion, reference, place)}
     # Without the later text nothing says what was right, so only kinds that a text shows by itself remain.
     if due is None:
-        found = (found & _ALONE) | _changed_by_policy(completion, place)
+        kinds = (kinds & _ALONE) | _changed_by_policy(completion, place)
     # The program may have had faults before the caret; only what the completion adds is its own.
     if added_faults is not None and added_faults > 0:
-        found.add("syntax")
-    return tuple(sorted(found))
+        kinds.add("syntax")
+    return tuple(sorted(kinds))
 
 
 def _changed_by_policy(completion: str, place: CaretPlace) -> set[str]:
@@ -258,9 +258,9 @@ def features_of(event: CompletionEvent, texts: EventTexts) -> EventFeatures:
 def outcome_of_texts(event: CompletionEvent, texts: EventTexts) -> CountedOutcome:
     """Return the outcome of an event with texts as it counts; nothing is parsed for it."""
     accepted, after = accepted_text(event, texts), _last_known(texts)
-    found = (kept_share(accepted, later) for later in (texts.after_30s, texts.after_5min))
+    shares = (kept_share(accepted, later) for later in (texts.after_30s, texts.after_5min))
     typed = not event.was_accepted and after is not None and typed_by_user(texts.completion, after, texts.prefix)
-    return outcome_by_survival(event, [share for share in found if share is not None], typed, telemetry_rules())
+    return outcome_by_survival(event, [share for share in shares if share is not None], typed, telemetry_rules())
 
 
 def _last_known(texts: EventTexts) -> str | None:
@@ -276,8 +276,8 @@ def accepted_text(event: CompletionEvent, texts: EventTexts) -> str | None:
 
 def secret_texts(texts: EventTexts) -> int:
     """Return the number of texts with something in the shape of a key or a password."""
-    found = (texts.prefix, texts.suffix, texts.completion, texts.after_30s, texts.after_5min)
-    return sum(text is not None and redact(text) != text for text in found)
+    checked = (texts.prefix, texts.suffix, texts.completion, texts.after_30s, texts.after_5min)
+    return sum(text is not None and redact(text) != text for text in checked)
 
 
 def _parsed_language(event: CompletionEvent, texts: EventTexts, due: str | None) -> str:
@@ -429,10 +429,12 @@ class _Program:
 
 def _statement_of(node: tree_sitter.Node) -> tree_sitter.Node | None:
     """Return the statement of a list that a node is in or is; None outside of lists."""
-    found: tree_sitter.Node | None = node
-    while found is not None and not (found.is_named and found.parent and found.parent.type in node_kinds().block_lists):
-        found = found.parent
-    return found
+    statement: tree_sitter.Node | None = node
+    while statement is not None and not (
+        statement.is_named and statement.parent and statement.parent.type in node_kinds().block_lists
+    ):
+        statement = statement.parent
+    return statement
 
 
 def _statements(body: tree_sitter.Node) -> list[tree_sitter.Node]:

@@ -48,13 +48,13 @@ def measured_shares(scenarios: Sequence[ScenarioRow], codes: CodeAnalysis | None
     """
     shares = {(row.dimension, row.value): row.share for row in scenarios}
     none = UserRate(value=0.0, low=None, high=None, events=0, users=0)
-    found = []
+    measured = []
     for table, names in _TABLES.items():
         own = names or tuple(value for dimension, value in shares if dimension == table)
-        found += [MeasuredShare(table, name, shares.get((table, name), none)) for name in own]
+        measured += [MeasuredShare(table, name, shares.get((table, name), none)) for name in own]
     # Labels of an editor are about all events; people's codes are of a sample, and stand in for missing labels only.
-    if codes is not None and not any(one.table == "category" for one in found):
-        found += [
+    if codes is not None and not any(one.table == "category" for one in measured):
+        measured += [
             MeasuredShare(
                 "category",
                 one.code,
@@ -63,7 +63,7 @@ def measured_shares(scenarios: Sequence[ScenarioRow], codes: CodeAnalysis | None
             for one in codes.shares
             if one.question == "category" and one.code != NONE
         ]
-    return found
+    return measured
 
 
 def write_weights(folder: Path, shares: Sequence[MeasuredShare], *, events: int, users: int) -> Path:
@@ -152,13 +152,13 @@ def check_events(path: Path, *, progress: Progress | None = None) -> EventCheck:
         users.add(event.user)
         outcomes[event.outcome if event.shown else "never shown"] += 1
         replaced.update(replaced_words(event).keys())
-        found = secret_words(event)
+        secrets = secret_words(event)
         if event.texts is not None:
             with_texts += 1
-            found += secret_texts(event.texts)
+            secrets += secret_texts(event.texts)
         elif event.features is not None:
-            found += event.features.secrets
-        with_secrets += found > 0
+            secrets += event.features.secrets
+        with_secrets += secrets > 0
     return EventCheck(reader, len(users), with_texts, with_secrets, outcomes, replaced)
 
 
@@ -198,12 +198,12 @@ def extract_events(path: Path, folder: Path, salt: Path, *, progress: Progress |
     def extracted() -> Iterator[CompletionEvent]:
         nonlocal hashed_again
         for event in _with_progress(reader, "extracted", progress):
-            found = extracted_event(event, hashes)
-            replaced.update(name for name in WORD_FIELDS if getattr(found, name) != getattr(event, name))
+            extract = extracted_event(event, hashes)
+            replaced.update(name for name in WORD_FIELDS if getattr(extract, name) != getattr(event, name))
             # A file that others extracted is hashed under this salt too, so that both hashes must be broken to find a
             # user.
             hashed_again += event.features is not None
-            yield found
+            yield extract
 
     write_rows(target, extracted())
     return Extraction(reader, target, new_salt, replaced, hashed_again)

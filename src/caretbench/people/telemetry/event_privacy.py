@@ -125,8 +125,8 @@ def _is_private(name: str, word: str, event: CompletionEvent) -> bool:
 
 def _is_in(word: str, texts: EventTexts) -> bool:
     pattern = _pattern(word)
-    found = (texts.prefix, texts.suffix, texts.completion, texts.after_30s, texts.after_5min)
-    return any(text is not None and pattern.search(text) for text in found)
+    searched = (texts.prefix, texts.suffix, texts.completion, texts.after_30s, texts.after_5min)
+    return any(text is not None and pattern.search(text) for text in searched)
 
 
 @lru_cache(maxsize=1_024)

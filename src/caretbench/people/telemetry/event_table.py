@@ -96,17 +96,17 @@ class EventTable:
     def add(self, event: CompletionEvent) -> None:
         """Add an event with features."""
         outcome = counted_outcome(event, self._rules)
-        found = event.features
-        assert found is not None  # noqa: S101  checked by counted_outcome
+        features = event.features
+        assert features is not None  # noqa: S101  checked by counted_outcome
         self._user_codes.append(self._users.setdefault(event.user, len(self._users)))
         self._outcomes.append(self._outcome_codes[outcome])
-        for name, value in self._values(event, found):
+        for name, value in self._values(event, features):
             names = self._names[name]
             if value not in names and len(names) >= _MAX_VALUES:
                 value = OTHER
             self._columns[name].append(names.setdefault(value, len(names)))
         self._latency.append(math.nan if event.latency_ms is None else event.latency_ms)
-        self._simulated.append(math.nan if found.simulated_keys is None else found.simulated_keys)
+        self._simulated.append(math.nan if features.simulated_keys is None else features.simulated_keys)
         self._typed.append(math.nan if event.typed_characters is None else event.typed_characters)
         part = event.accepted_characters
         self._characters.append(event.characters)
@@ -114,11 +114,11 @@ class EventTable:
         if event.session is not None:
             self._sessions.add(hash(event.session))
         # The later moment says more; an editor may report the first alone.
-        share = found.kept_30s if found.kept_5min is None else found.kept_5min
+        share = features.kept_30s if features.kept_5min is None else features.kept_5min
         self._kept.append(math.nan if share is None else share)
-        self._examined.append(found.failures is not None)
-        self._failures.append(sum(map(self._bits.__getitem__, found.failures or ())))
-        self._secrets.append(found.secrets > 0)
+        self._examined.append(features.failures is not None)
+        self._failures.append(sum(map(self._bits.__getitem__, features.failures or ())))
+        self._secrets.append(features.secrets > 0)
 
     def _values(self, event: CompletionEvent, found: EventFeatures) -> Sequence[tuple[str, str]]:
         classes = self._rules.classes

@@ -227,11 +227,11 @@ def counted_outcome(event: CompletionEvent, rules: TelemetryRules | None = None)
     Raises:
         UsageError: the event has no features.
     """
-    found = event.features
-    if found is None:
+    features = event.features
+    if features is None:
         raise UsageError(f"{event.id}: an event without features has no outcome that counts; extract it first")
-    shares = [share for share in (found.kept_30s, found.kept_5min) if share is not None]
-    return outcome_by_survival(event, shares, found.typed_anyway, rules or telemetry_rules())
+    shares = [share for share in (features.kept_30s, features.kept_5min) if share is not None]
+    return outcome_by_survival(event, shares, features.typed_anyway, rules or telemetry_rules())
 
 
 def outcome_by_survival(

@@ -113,7 +113,7 @@ def code_shares(coded: Sequence[EventCodes], users: Sequence[str], *, seed: int 
         weights = [one.weights(question) for one in coded]
         # A question that depends on another one is not asked of every event; those have no share of its codes.
         known = [place for place, one in enumerate(weights) if one]
-        found = []
+        shares = []
         for code in sorted({code for one in weights for code in one}):
             values = [weights[place].get(code, 0.0) for place in known]
             # Users are drawn, not events: the failures of one user are alike.
@@ -121,8 +121,8 @@ def code_shares(coded: Sequence[EventCodes], users: Sequence[str], *, seed: int 
             low, high = (None if np.isnan(bound) else bound for bound in (interval.low, interval.high))
             first = next(number for number, place in enumerate(known, start=1) if code in weights[place])
             share = float(np.mean(values))
-            found.append(CodeShare(question=question, code=code, share=share, low=low, high=high, first_at=first))
-        yield from sorted(found, key=lambda one: (-one.share, one.code))
+            shares.append(CodeShare(question=question, code=code, share=share, low=low, high=high, first_at=first))
+        yield from sorted(shares, key=lambda one: (-one.share, one.code))
 
 
 def code_agreement(coded: Sequence[EventCodes], *, seed: int = 0) -> Iterator[CodeAgreement]:
@@ -136,14 +136,14 @@ def code_agreement(coded: Sequence[EventCodes], *, seed: int = 0) -> Iterator[Co
         ratings: list[list[Rating | None]] = [
             [one.first_answers.get(person, {}).get(question) for one in shared] for person in people
         ]
-        found = item_estimate(alpha_statistic(ratings, "nominal"), seed=seed)
+        alpha = item_estimate(alpha_statistic(ratings, "nominal"), seed=seed)
         yield CodeAgreement(
             question=question,
             items=len(shared),
             equal=equal_share(ratings),
-            alpha=found.value,
-            low=found.low,
-            high=found.high,
+            alpha=alpha.value,
+            low=alpha.low,
+            high=alpha.high,
         )
 
 

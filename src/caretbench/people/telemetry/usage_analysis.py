@@ -116,11 +116,11 @@ def _rate(group: _UnitCounts) -> UserRate:
     # The logit of 0 and 1 is infinite and the jackknife has no spread. Users take the place of events, whose answers
     # are alike.
     if value in (0.0, 1.0):
-        found = wilson(value * group.users, group.users)
+        interval = wilson(value * group.users, group.users)
     else:
-        found = _jackknife(group.hits, group.sizes, effective)
+        interval = _jackknife(group.hits, group.sizes, effective)
     return UserRate(
-        value=value, low=found.low, high=found.high, events=int(events), users=group.users,
+        value=value, low=interval.low, high=interval.high, events=int(events), users=group.users,
         effective_users=round(effective, 1),
     )  # fmt: skip
 
@@ -227,15 +227,15 @@ def analyse_usage(table: EventTable, *, seed: int = 0) -> UsageAnalysis:
     # All rates are added first and computed together: one pass over the users for each, not one for each table.
     scenario_places = _add_scenarios(table, groups, rates)
     failure_places = list(_add_failures(table, groups, rates))
-    found = rates.rates()
+    user_rates = rates.rates()
     scenarios = [
         ScenarioRow(
             dimension=group.dimension,
             value=value,
-            share=found[columns[0][code]],
-            acceptance=found[columns[1][code]],
-            survival=found[columns[2][code]],
-            right=found[columns[3][code]],
+            share=user_rates[columns[0][code]],
+            acceptance=user_rates[columns[1][code]],
+            survival=user_rates[columns[2][code]],
+            right=user_rates[columns[3][code]],
             outcomes=_counts(table, group.codes == code),
         )
         for group, columns in zip(groups, scenario_places, strict=True)
@@ -247,13 +247,13 @@ def analyse_usage(table: EventTable, *, seed: int = 0) -> UsageAnalysis:
             kind=kind,
             dimension=group.dimension,
             value=value,
-            share=found[shares[code]],
-            among_not_accepted=found[among[code]],
+            share=user_rates[shares[code]],
+            among_not_accepted=user_rates[among[code]],
         )
         for kind, group, shares, among in failure_places
         for code, value in enumerate(group.values)
         # Models that were never examined would appear as models without failures.
-        if value and found[shares[code]].events
+        if value and user_rates[shares[code]].events
     ]
     return UsageAnalysis(_summary(table, seed), _ordered(scenarios, telemetry_rules()), failures)
 

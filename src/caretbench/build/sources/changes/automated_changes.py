@@ -143,9 +143,9 @@ def _count_version_lines(path: str, removed: list[str], added: list[str]) -> int
 
     def masked(lines: list[str]) -> Iterator[str]:
         for line in lines:
-            found = _NUMBER.sub("\0", line)
-            if found != line and (trusted or _VERSION_WORD.search(line)):
-                yield found
+            masked_line = _NUMBER.sub("\0", line)
+            if masked_line != line and (trusted or _VERSION_WORD.search(line)):
+                yield masked_line
 
     # Twice, since each line is counted as removed and as added.
     return 2 * (Counter(masked(removed)) & Counter(masked(added))).total()

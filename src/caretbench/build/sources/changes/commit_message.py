@@ -137,11 +137,11 @@ def _split_message(text: str) -> tuple[str, str]:
 def _match_format(subject: str, body: str) -> tuple[MergeMessageFormat | None, int | None, str]:
     """Return the message format, the number, and the title if the subject contains it."""
     for style in MERGE_MESSAGE_FORMATS:
-        found = style.subject_pattern.fullmatch(subject)
-        below = style.body_pattern.search(body) if found and style.body_pattern else None
-        if found is None or (style.body_pattern and below is None):
+        match = style.subject_pattern.fullmatch(subject)
+        below = style.body_pattern.search(body) if match and style.body_pattern else None
+        if match is None or (style.body_pattern and below is None):
             continue
-        groups = found.groupdict() | (below.groupdict() if below else {})
+        groups = match.groupdict() | (below.groupdict() if below else {})
         digits = groups.get("number") or groups.get("closes") or "0"
         # Text in the place of a number, such as a time stamp, is none; int() refuses more than 4,300 digits with an
         # error.
@@ -161,5 +161,5 @@ def _title_from_body(body: str) -> tuple[str, str]:
 
 
 def _branch_name(style: MergeMessageFormat | None, subject: str) -> str:
-    found = style.subject_pattern.fullmatch(subject) if style else None
-    return found.groupdict().get("branch") or "" if found else ""
+    match = style.subject_pattern.fullmatch(subject) if style else None
+    return match.groupdict().get("branch") or "" if match else ""

@@ -141,14 +141,14 @@ def template_lines(descriptions: Iterable[str]) -> frozenset[str]:
 
     These are lines that occur in at least 10 of its descriptions, and in 5 % of those with text.
     """
-    found: Counter[str] = Counter()
+    frequencies: Counter[str] = Counter()
     number = 0
     for text in descriptions:
         if text.strip():
             number += 1
-            found.update({line.strip() for line in text.split("\n") if len(line.strip()) >= 4})
+            frequencies.update({line.strip() for line in text.split("\n") if len(line.strip()) >= 4})
     # Both bounds: 5 % of a small repository's descriptions are two or three, which repeat a line by chance.
-    return frozenset(line for line, times in found.items() if times >= max(10, 0.05 * number))
+    return frozenset(line for line, times in frequencies.items() if times >= max(10, 0.05 * number))
 
 
 def _is_checklist_line(line: str, in_checklist: bool) -> bool:

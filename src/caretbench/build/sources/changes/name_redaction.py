@@ -99,7 +99,7 @@ def redact_names(text: str, is_code: Callable[[str], bool] = lambda _: False, *,
     With ``has_annotations``, ``@Word`` counts as an annotation, unless the words around it are typical for people.
     """
     if "@" in text:
-        text = _MENTION.sub(lambda found: _redact_mention(found, is_code, has_annotations), text)
+        text = _MENTION.sub(lambda mention: _redact_mention(mention, is_code, has_annotations), text)
     return _credit_pattern().sub(_redact_credit, text)
 
 
@@ -163,9 +163,9 @@ class AuthorNames:
         """Return the text with ``<name>`` for each of the names."""
         kept: list[str] = []
         end = 0
-        for found in _FIRST_WORD.finditer(text):
-            start = found.start()
-            for name in self._by_first.get(found.group(), ()) if start >= end else ():
+        for word in _FIRST_WORD.finditer(text):
+            start = word.start()
+            for name in self._by_first.get(word.group(), ()) if start >= end else ():
                 stop = start + len(name)
                 if text.startswith(name, start) and not text[stop : stop + 1].isalnum():
                     kept += (text[end:start], NAME_PLACEHOLDER)

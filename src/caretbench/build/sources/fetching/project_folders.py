@@ -222,9 +222,9 @@ def find_source_distribution(name: str, version: str, *, index: str | None = Non
     """
     remedy = "without a network give the archive's path"
     files = package_files(_normalized(name), index=index, remedy=remedy)
-    releases = {found: file for file in files if (found := _version_of(name, file.name))}
+    releases = {file_version: file for file in files if (file_version := _version_of(name, file.name))}
     wanted = comparable_version(version)
-    file = next((one for found, one in releases.items() if comparable_version(found) == wanted), None)
+    file = next((one for file_version, one in releases.items() if comparable_version(file_version) == wanted), None)
     if file is not None and file.sha256:
         return file
     release = f"{name}=={version}"
@@ -243,7 +243,7 @@ def comparable_version(version: str) -> str:
     release, plus, local = text.partition("+")
     numbers = re.match(r"[\d.]*\d", release)
     first = numbers[0] if numbers else ""
-    phase = _PHASE.sub(lambda found: _PHASES.get(found[1], found[1]), release.removeprefix(first))
+    phase = _PHASE.sub(lambda phase_match: _PHASES.get(phase_match[1], phase_match[1]), release.removeprefix(first))
     # By PEP 440, 1.0 and 1.0.0 are the same release.
     return re.sub(r"(?:\.0+)+$", "", first) + phase + plus + local
 

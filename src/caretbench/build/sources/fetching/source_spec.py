@@ -103,28 +103,28 @@ def _parse(text: str, sha256: str | None, base: Path) -> SourceSpec:
         return SourceSpec(text=text, kind="archive", location=str(path), sha256=sha256)
     if text and path.exists():
         raise DataError(f"{text}: not an archive; expected {', '.join(ARCHIVE_SUFFIXES)}")
-    if found := _DISTRIBUTION.fullmatch(text):
+    if match := _DISTRIBUTION.fullmatch(text):
         return SourceSpec(
-            text=text, kind="distribution", location=found["name"], revision=found["version"], sha256=sha256
+            text=text, kind="distribution", location=match["name"], revision=match["version"], sha256=sha256
         )
     address, _, fragment = text.partition("#")
     # The hash protects the content, HTTPS also hides which project is fetched.
     if archive_suffix(address) and address.startswith("https://"):
         digest = fragment.removeprefix("sha256=") if fragment.startswith("sha256=") else None
         return SourceSpec(text=text, kind="archive_address", location=address, sha256=sha256 or digest)
-    if found := _GIT.fullmatch(text):
+    if match := _GIT.fullmatch(text):
         return SourceSpec(
-            text=text, kind="git", location=found["address"], revision=found["revision"] or "",
-            folder=found["folder"] or "", sha256=sha256,
+            text=text, kind="git", location=match["address"], revision=match["revision"] or "",
+            folder=match["folder"] or "", sha256=sha256,
         )  # fmt: skip
-    if found := _GITHUB.fullmatch(text):
+    if match := _GITHUB.fullmatch(text):
         # `repos/humanize` beside a folder `repos` is a mistyped path; asking GitHub ends in an error of its network.
         if (base / (owner := text.partition("/")[0])).is_dir():
             raise DataError(
                 f"{text}: no such folder in {owner}/, which is here; a repository of that name: https://github.com/{text}"
             )
-        name = found["name"].removesuffix(".git")
-        return SourceSpec(text=text, kind="github", location=name, revision=found["revision"] or "", sha256=sha256)
+        name = match["name"].removesuffix(".git")
+        return SourceSpec(text=text, kind="github", location=name, revision=match["revision"] or "", sha256=sha256)
     raise DataError(f"{text or 'an empty source'}: no such file or folder; a source is {SOURCE_ABOUT}")
 
 
@@ -139,17 +139,17 @@ def read_source_file(path: Path) -> tuple[SourceSpec, ...]:
     try:
         text = path.read_text("utf-8")
         entries = _toml_entries(text) if path.suffix == _TOML else _line_entries(text)
-        found = []
+        sources = []
         for place, source, sha256 in entries:
             try:
-                found.append(parse_source(source, sha256=sha256, base=path.parent))
+                sources.append(parse_source(source, sha256=sha256, base=path.parent))
             except DataError as error:
                 raise DataError(f"{path}, {place}: {error}") from None
     except ValidationError as error:
         raise DataError(f"{path}: {describe_validation_error(error)}") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(f"{path}: cannot be read ({error})") from None
-    return tuple(found)
+    return tuple(sources)
 
 
 def _line_entries(text: str) -> Iterator[tuple[str, str, None]]:

@@ -148,12 +148,12 @@ def _find_remote_url(query: _CloneQueries) -> str | None:
         lines = query("config", "--no-includes", "--get-regexp", r"^remote\..*\.url$").split("\n")
     except GitError:
         return None
-    found: dict[str, str] = {}
+    addresses: dict[str, str] = {}
     for line in lines:
         key, _, address = line.partition(" ")
-        found.setdefault(key.removeprefix("remote.").removesuffix(".url"), address)
-    known = next((found[name] for name in ("origin", "upstream") if name in found), None)
-    return known or (next(iter(found.values())) if len(found) == 1 else None)
+        addresses.setdefault(key.removeprefix("remote.").removesuffix(".url"), address)
+    known = next((addresses[name] for name in ("origin", "upstream") if name in addresses), None)
+    return known or (next(iter(addresses.values())) if len(addresses) == 1 else None)
 
 
 def _resolve_commit(query: _CloneQueries, path: Path, revision: str) -> str:
@@ -240,16 +240,16 @@ def _environment(home: Path) -> dict[str, str]:
 
 def git_program() -> str:
     """Return the path of git; DataError if it is not installed."""
-    found = shutil.which("git")
-    if found is None:
+    path = shutil.which("git")
+    if path is None:
         raise DataError("git is not installed, and reading repositories needs it; install git")
-    return found
+    return path
 
 
 def _check_version() -> None:
     said = subprocess.run([git_program(), "--version"], capture_output=True, text=True, check=False).stdout
-    found = re.search(r"(\d+)\.(\d+)", said)
-    if found is None or (int(found[1]), int(found[2])) < OLDEST_GIT:
+    version = re.search(r"(\d+)\.(\d+)", said)
+    if version is None or (int(version[1]), int(version[2])) < OLDEST_GIT:
         raise DataError(f"git {'.'.join(map(str, OLDEST_GIT))} or newer is needed, found {said.strip() or 'none'}")
 
 

@@ -62,12 +62,12 @@ def read_merged_branches(repository: GitRepository, heads: Sequence[str], histor
 
     ``history`` is the first-parent history: the parent of a branch's only commit is in it.
     """
-    found: dict[str, MergedBranch] = {}
+    branches: dict[str, MergedBranch] = {}
     for sha, parents, name, email, text in _read_commits(repository, heads) if heads else ():
         # A branch of several commits has no message of its own; only the author of the last one is used.
         alone = parents in history  # a single parent, in the history
-        found[sha] = MergedBranch(is_bot(name, email), parse_commit_message(text, 1) if alone else None)
-    return found
+        branches[sha] = MergedBranch(is_bot(name, email), parse_commit_message(text, 1) if alone else None)
+    return branches
 
 
 def read_author_names(repository: GitRepository) -> Iterator[str]:
@@ -124,10 +124,10 @@ def parse_time(text: str) -> datetime:
         DataError: the text is neither.
     """
     try:
-        found = datetime.fromisoformat(text.strip())
+        time = datetime.fromisoformat(text.strip())
     except ValueError:
         raise DataError(f"{text!r} is no date (2026-01-31) and no time (2026-01-31T12:00:00Z)") from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def list_commits(repository: GitRepository) -> list[Commit]:
@@ -137,17 +137,17 @@ def list_commits(repository: GitRepository) -> list[Commit]:
         DataError: no commit can be read.
     """
     arguments = ("log", "--first-parent", "--format=%H %ct %P", "--no-show-signature", repository.head)
-    found: list[Commit] = []
+    commits: list[Commit] = []
     try:
         for line in stream_lines(repository.stream(*GIT_SETTINGS, *arguments)):
             sha, time, *parents = line.decode("ascii", "replace").split()
-            found.append(Commit(sha, int(time), tuple(parents)))
+            commits.append(Commit(sha, int(time), tuple(parents)))
     except GitError as error:
-        if not found or not found[-1].parents:
+        if not commits or not commits[-1].parents:
             raise DataError(f"{repository.path}: the history cannot be read ({error})") from None
         # A damaged object in an old commit costs the history before it, not the newer part.
-        found.append(Commit(found[-1].parents[0], found[-1].time, (), str(error)))
-    return found
+        commits.append(Commit(commits[-1].parents[0], commits[-1].time, (), str(error)))
+    return commits
 
 
 def parse_period(since: str | None, until: str | None) -> tuple[datetime | None, datetime | None]:

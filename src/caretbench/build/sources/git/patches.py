@@ -153,8 +153,8 @@ class _StreamCutter:
         """Return the end of the file part at ``start``; -1 if it has not arrived."""
         if 0 <= self._commit <= start:
             self._commit = self.data.find(_COMMIT_LINE, start)
-        found = self.data.find(_FILE_LINE, start, self._commit if self._commit >= 0 else len(self.data))
-        end = found if found >= 0 else self._commit
+        next_file = self.data.find(_FILE_LINE, start, self._commit if self._commit >= 0 else len(self.data))
+        end = next_file if next_file >= 0 else self._commit
         return end + 1 if end >= 0 else -1
 
 
@@ -283,13 +283,13 @@ def parse_file_diff(diff: FileDiff) -> FileChange:
 
 def merge_type_changes(files: Sequence[FileChange]) -> tuple[FileChange, ...]:
     """Return the files with each path once: git lists a file that became a link as removed and as added."""
-    found: list[FileChange] = []
+    merged: list[FileChange] = []
     for file in files:
-        before = found[-1] if found else None
+        before = merged[-1] if merged else None
         if before is None or before.path != file.path:
-            found.append(file)
+            merged.append(file)
             continue
-        found[-1] = before.model_copy(
+        merged[-1] = before.model_copy(
             update={
                 "status": "changed",
                 "binary": before.binary or file.binary,
@@ -300,7 +300,7 @@ def merge_type_changes(files: Sequence[FileChange]) -> tuple[FileChange, ...]:
                 "patch": "\n".join(patch for patch in (before.patch, file.patch) if patch),
             }
         )
-    return tuple(found)
+    return tuple(merged)
 
 
 def _unquote_path(text: bytes) -> bytes:
@@ -308,7 +308,7 @@ def _unquote_path(text: bytes) -> bytes:
     # `core.quotePath=false` keeps other characters as they are.
     if len(text) < 2 or not text.startswith(b'"') or not text.endswith(b'"'):
         return text
-    return _ESCAPE.sub(lambda found: _unescape(found[1]), text[1:-1])
+    return _ESCAPE.sub(lambda escape: _unescape(escape[1]), text[1:-1])
 
 
 def _unescape(code: bytes) -> bytes:

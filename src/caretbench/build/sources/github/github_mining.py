@@ -118,12 +118,12 @@ def parse_diff_files(text: str, limits: PatchLimits) -> dict[str, FileChange]:
     """Return the files of a whole diff by path; it contains hunks that the list of files lacks."""
     # The header that the parser of `git log` expects before a commit's patch.
     stream = b"\0diff\0\n\n" + text.encode("utf-8", "surrogateescape")
-    found = {}
+    changes = {}
     for commit in parse_log([stream], 1, limits):
         for part in commit.files:
             change = parse_file_diff(part)
-            found[change.path] = change
-    return found
+            changes[change.path] = change
+    return changes
 
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
@@ -267,14 +267,14 @@ class _GithubMining:
 
     def _read_cursors(self) -> dict[str, Any]:
         try:
-            found = json.loads(self._cursor_path.read_text("utf-8"))
+            cursors = json.loads(self._cursor_path.read_text("utf-8"))
         except (OSError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return cursors if isinstance(cursors, dict) else {}
 
     def _read_cursor(self, path: str) -> Mapping[str, Any]:
-        found = self._read_cursors().get(path)
-        return found if isinstance(found, dict) else {}
+        cursor = self._read_cursors().get(path)
+        return cursor if isinstance(cursor, dict) else {}
 
     def _write_cursor(self, path: str, page: int, skipped: Mapping[str, str]) -> None:
         cursors = self._read_cursors() | {path: {"page": page, "skipped": dict(skipped)}}

@@ -49,7 +49,7 @@ def visible_html(text: str) -> str:
 
     Tabs and line feeds stay.
     """
-    return _UNSEEN.sub(lambda found: _mark(found.group()), html.escape(text))
+    return _UNSEEN.sub(lambda character: _mark(character.group()), html.escape(text))
 
 
 @lru_cache(maxsize=256)
@@ -188,10 +188,10 @@ def _tokens(language: str, text: str) -> Iterator[tuple[str, str]]:
         yield "", text
         return
     for _, kind, value in lexer.get_tokens_unprocessed(text):
-        found = kind
-        while found not in STANDARD_TYPES and found.parent is not None:
-            found = found.parent
-        yield STANDARD_TYPES.get(found, ""), value
+        token_type = kind
+        while token_type not in STANDARD_TYPES and token_type.parent is not None:
+            token_type = token_type.parent
+        yield STANDARD_TYPES.get(token_type, ""), value
 
 
 @cache
@@ -297,11 +297,11 @@ class EntryPages:
         return {"item": entry.item, "repeat": entry.repeat, "html": html, **compared}
 
     def _item_html(self, item: ReviewItem) -> str:
-        found = self._items.get(item.id)
-        if found is None:
+        page = self._items.get(item.id)
+        if page is None:
             shown = item.shown
             code = code_html(item.language, shown.before, shown.span, shown.after)
-            found = (
+            page = (
                 environment()
                 .get_template("item.html.j2")
                 .render(
@@ -317,8 +317,8 @@ class EntryPages:
             )
             while len(self._items) >= _CACHED_ITEMS:
                 del self._items[next(iter(self._items))]
-            self._items[item.id] = found
-        return found
+            self._items[item.id] = page
+        return page
 
     def _returned(self, person: Person, item: str) -> str | None:
         """Return the adjudicator's question to a person who decides an item again, or None."""
@@ -369,13 +369,13 @@ def _choices(question: ReviewQuestion, choices: int) -> list[Choice]:
 
 def answer_texts(protocol: ReviewProtocol, event: ReviewEvent) -> dict[str, str]:
     """Return the answers of a decision in words, by question."""
-    found = {}
+    words = {}
     for question in protocol.questions:
         if question.name in event.answers:
             value = event.answers[question.name]
             letter = LETTERS[int(value)] if question.kind == "problem_choice" else str(value)
-            found[question.name] = "; ".join(one.text for one in question.chosen(value)) or letter
-    return found
+            words[question.name] = "; ".join(one.text for one in question.chosen(value)) or letter
+    return words
 
 
 _SIGNS: Final = {"+": "added", "-": "removed", "@": "place"}

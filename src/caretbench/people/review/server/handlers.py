@@ -191,10 +191,10 @@ class ReviewHandlers:
     async def asset(self, request: Request) -> Response:
         """Return a file of the pages."""
         name = request.path_params["name"]
-        found = (token_diff_script(), "text/javascript") if name == "token_diff.js" else asset(name)
-        if found is None:
+        content = (token_diff_script(), "text/javascript") if name == "token_diff.js" else asset(name)
+        if content is None:
             return PlainTextResponse("no such file", 404)
-        return Response(found[0], media_type=found[1])
+        return Response(content[0], media_type=content[1])
 
     # --- interface of the page's script ---
 

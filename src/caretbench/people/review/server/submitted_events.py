@@ -69,9 +69,9 @@ class BrowserClock:
             except OverflowError:
                 fits = False
             offset = offset if fits else None
-        found = event.model_copy(update={"offset_s": offset})
-        self._last = found.moment
-        return found
+        timed = event.model_copy(update={"offset_s": offset})
+        self._last = timed.moment
+        return timed
 
 
 def submit(

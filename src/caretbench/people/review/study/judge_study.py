@@ -198,8 +198,8 @@ class _Study:
     def _estimate(self, statistic: ItemStatistic) -> StudyNumber:
         if statistic.items < MINIMUM_PART:
             return StudyNumber(value=statistic.estimate)
-        found = item_estimate(statistic, seed=self._seed, resamples=RESAMPLES)
-        return StudyNumber(value=found.value, low=found.low, high=found.high)
+        estimate = item_estimate(statistic, seed=self._seed, resamples=RESAMPLES)
+        return StudyNumber(value=estimate.value, low=estimate.low, high=estimate.high)
 
     # --- judges and people ---
 
@@ -234,28 +234,28 @@ class _Study:
         for key in keys:
             for person, scores in self._texts[key].people.items():
                 people[person][_name(key)] = scores[TOTAL]
-        found = replacement_test({_name(key): judge.scores[key][TOTAL] for key in keys}, people)
+        replacement = replacement_test({_name(key): judge.scores[key][TOTAL] for key in keys}, people)
         return JudgeReplacement(
-            judge=judge.name, criterion=judge.criterion, texts=len(keys), winning_rate=found.winning_rate,
-            advantage=found.advantage, passes=found.passes, reason=found.reason,
+            judge=judge.name, criterion=judge.criterion, texts=len(keys), winning_rate=replacement.winning_rate,
+            advantage=replacement.advantage, passes=replacement.passes, reason=replacement.reason,
             people=tuple(
                 PersonReplacement(person=one.person, texts=one.items, advantage=one.advantage, p_value=one.p_value,
                                   wins=one.wins)
-                for one in found.people
+                for one in replacement.people
             ),
         )  # fmt: skip
 
     def _style_gaps(self) -> Iterator[StyleGap]:
         """Yield the gaps of all judges and styles, as one family of tests: with many, some would differ by chance."""
-        found: dict[tuple[int, str], list[tuple[float, float, str]]] = {}
+        scores_by_style: dict[tuple[int, str], list[tuple[float, float, str]]] = {}
         for place, judge in enumerate(self._judges):
             for key in self._texts:
                 for style, variant in self._texts[key].variants.items():
                     if key in judge.scores and variant in judge.scores:
                         scores = judge.scores[key][TOTAL], judge.scores[variant][TOTAL], key[0]
-                        found.setdefault((place, style), []).append(scores)
-        pairs = [Pair(*(list(column) for column in zip(*rows, strict=True))) for rows in found.values()]
-        for (place, style), gap in zip(found, compare_family(pairs, seed=self._seed), strict=True):
+                        scores_by_style.setdefault((place, style), []).append(scores)
+        pairs = [Pair(*(list(column) for column in zip(*rows, strict=True))) for rows in scores_by_style.values()]
+        for (place, style), gap in zip(scores_by_style, compare_family(pairs, seed=self._seed), strict=True):
             low, high = (None if math.isnan(bound) or gap.n < MINIMUM_PART else bound
                          for bound in (gap.interval.low, gap.interval.high))  # fmt: skip
             yield StyleGap(
@@ -321,9 +321,9 @@ class JudgeStudy:
         self.texts, chosen = _rated_texts(database, state, folder, rows, self._own)
         names = dict(zip(dict.fromkeys(criteria), wanted, strict=True)) or {rated_by: self._own}
         self.plans: dict[str, JudgingPlan] = {}
-        for name, found in names.items():
-            if found.then is not None:
-                raise DataError(f"{found.key}: a study is of criteria that give scores; this one finds statements")
+        for name, judged_by in names.items():
+            if judged_by.then is not None:
+                raise DataError(f"{judged_by.key}: a study is of criteria that give scores; this one finds statements")
             plan = JudgingPlan(folder, replace(config, criterion=name, control_problems=0), check_access, chosen=chosen)
             self.plans[plan.parts[0].criterion.key] = plan
 
@@ -333,11 +333,11 @@ class JudgeStudy:
 
     def judge(self, opener: ClientOpener, progress: Progress | None = None) -> dict[str, JudgingResult]:
         """Ask the judges for what is missing; return the results by judge and criterion in words."""
-        found: dict[str, JudgingResult] = {}
+        results: dict[str, JudgingResult] = {}
         for key, plan in self.plans.items():
             for name, parts in plan.judge(opener, progress).items():
-                found |= {f"{name}, {key}": result for result in parts.values()}
-        return found
+                results |= {f"{name}, {key}": result for result in parts.values()}
+        return results
 
     def result(self, seed: int = 0) -> StudyResult:
         """Return the results over the stored judgements of the judges; without judges, of all.
@@ -356,13 +356,13 @@ class JudgeStudy:
         graders = scores_by_grader(self.folder.judgements(), key)
         wanted = set(self._config.judges) or {name for name, _ in graders}
         keys = {text.key for text in self.texts} | {one for text in self.texts for one in text.variants.values()}
-        found = []
+        judges = []
         for (name, parameters), scores in graders.items():
             own = {text: self._scores(criterion, value) for text, value in scores.items() if text in keys}
             if name in wanted and any(text.key in own for text in self.texts):
                 several = sum(other == name for other, _ in graders) > 1
-                found.append(StudyJudge(f"{name} {parameters[:6]}" if several else name, key, own))
-        return found
+                judges.append(StudyJudge(f"{name} {parameters[:6]}" if several else name, key, own))
+        return judges
 
     def _scores(self, criterion: Criterion, value: TextScores) -> Mapping[str, float]:
         total = {TOTAL: criterion.value(value.means)}
@@ -415,8 +415,12 @@ def study_lines(result: StudyResult) -> Iterator[str]:
     alpha = "undefined" if result.alpha is None else f"{result.alpha:.2f}"
     yield f"{who}, {result.texts} texts by {result.criterion}; Krippendorff's alpha among people: {alpha}"
     for one in result.replacements:
-        same = [found for found in result.comparisons if (found.judge, found.criterion) == (one.judge, one.criterion)]
-        total = next((found for found in same if (found.part, found.score) == ("all", TOTAL)), None)
+        same = [
+            comparison
+            for comparison in result.comparisons
+            if (comparison.judge, comparison.criterion) == (one.judge, one.criterion)
+        ]
+        total = next((comparison for comparison in same if (comparison.part, comparison.score) == ("all", TOTAL)), None)
         parts = [_replacement_text(one)]
         if total is not None:
             parts.append(f"Spearman {_text(total.spearman)}, judge minus people {_text(total.mean_difference, '+.2f')}")
