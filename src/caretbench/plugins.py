@@ -145,12 +145,12 @@ def installed_plugins(
     Raises:
         PluginError: a name is wrong, and there is no ``on_error``.
     """
-    found, errors = _find_installed(group, frozenset(reserved_names), tuple(sys.path))
+    names, errors = _find_installed(group, frozenset(reserved_names), tuple(sys.path))
     if errors and on_error is None:
         raise errors[0]
     for error in errors:
         on_error(error)  # type: ignore[misc] # given where there are errors
-    return tuple(found)
+    return tuple(names)
 
 
 def load_plugin(
@@ -173,12 +173,12 @@ def load_plugin(
         return None
     if _PLACE.fullmatch(name):
         return _load_at(name)
-    found = known.get(name)
-    if found is None:
+    point = known.get(name)
+    if point is None:
         return None
-    plugin = Plugin(name, None, found.module, f"{_distribution(found)}, {found.value}")
+    plugin = Plugin(name, None, point.module, f"{_distribution(point)}, {point.value}")
     try:
-        return plugin._replace(value=found.load())
+        return plugin._replace(value=point.load())
     except (Exception, SystemExit) as error:
         raise plugin.error(f"cannot be loaded: {one_line(error)}") from error
 
@@ -225,11 +225,11 @@ def _find_installed(
     group: PluginGroup, reserved_names: frozenset[str], _path: tuple[str, ...]
 ) -> tuple[MappingProxyType[str, EntryPoint], tuple[PluginError, ...]]:
     """Return the usable entry points of a group by name, and the errors of the others (``_path``: cache key)."""
-    found: dict[str, EntryPoint] = {}
+    by_name: dict[str, EntryPoint] = {}
     errors: list[PluginError] = []
     for point in sorted(entry_points(group=group), key=attrgetter("name")):
         origin = f"{_distribution(point)}, {point.value}"
-        other = found.get(point.name)
+        other = by_name.get(point.name)
         if point.name in reserved_names or (other is not None and other.value != point.value):
             whose = _distribution(other) if other is not None else "caretbench"
             errors.append(
@@ -243,8 +243,8 @@ def _find_installed(
                 PluginError(f"plug-in {point.name!r} ({origin}): a name has letters, digits, '.', '_' and '-' only")
             )
         else:
-            found[point.name] = point
-    return MappingProxyType(found), tuple(errors)
+            by_name[point.name] = point
+    return MappingProxyType(by_name), tuple(errors)
 
 
 def _distribution(point: EntryPoint) -> str:

@@ -145,11 +145,11 @@ class ProfileRules:
     @classmethod
     def rules(cls) -> dict[str, ProfileRule[object]]:
         """Return all rules by name, those of all suites first."""
-        found: dict[str, ProfileRule[object]] = {}
+        rules: dict[str, ProfileRule[object]] = {}
         # Base classes first, so that a suite's own rule replaces the common one of its name.
         for base in reversed(cls.__mro__):
-            found |= {name: value for name, value in vars(base).items() if isinstance(value, ProfileRule)}
-        return found
+            rules |= {name: value for name, value in vars(base).items() if isinstance(value, ProfileRule)}
+        return rules
 
 
 @cache

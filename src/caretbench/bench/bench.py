@@ -226,10 +226,10 @@ class Bench:
 
 
 def _rate(run: LoadedRun, model: str, only: Collection[str] | None = None) -> Rate | None:
-    found = next(model_rates(run, [model], only=only), None)
-    if found is None or found.rates.is_empty():
+    entry = next(model_rates(run, [model], only=only), None)
+    if entry is None or entry.rates.is_empty():
         return None
-    estimate = mean_estimate(found.rates["rate"].to_list(), found.rates, seed=0)
+    estimate = mean_estimate(entry.rates["rate"].to_list(), entry.rates, seed=0)
     return Rate(problems=estimate.problems, value=estimate.value, low=estimate.low, high=estimate.high)
 
 
@@ -241,14 +241,14 @@ def difference(earlier: LoadedRun, later: LoadedRun, model: str, alpha: float) -
         return {"verdict": "cannot be decided", "why": str(error)}
     # The earlier bench is first.
     low, high = (None, None) if row.low is None or row.high is None else (-row.high, -row.low)
-    found: dict[str, Any] = {"difference": -row.difference, "low": low, "high": high, "p_value": row.p_value}
+    fields: dict[str, Any] = {"difference": -row.difference, "low": low, "high": high, "p_value": row.p_value}
     verdict: Verdict = "not distinguishable"
     if 2.0 ** (1 - row.groups) >= alpha:
         # Both tests give at least 2 / 2^groups, where every group speaks for the same side.
-        verdict, found["why"] = "cannot be decided", f"{row.groups} independent groups are too few for p < {alpha:.2g}"
+        verdict, fields["why"] = "cannot be decided", f"{row.groups} independent groups are too few for p < {alpha:.2g}"
     elif row.distinguishable and row.p_value < alpha:
         verdict = "worse" if row.difference > 0 else "better"
-    return {**found, "verdict": verdict}
+    return {**fields, "verdict": verdict}
 
 
 def _revision(root: Path) -> str:

@@ -54,8 +54,8 @@ def survey(root: Path) -> Survey:
     settings = read_settings(root)
     project = store_project(root, SnapshotStore(), settings.ignore)
     languages = project_languages(project)
-    found, lacking = detect_command(project.snapshot, languages) if languages else (None, "")
-    command = next((check.command for check in settings.checks), found.command if found else "")
+    detected, lacking = detect_command(project.snapshot, languages) if languages else (None, "")
+    command = next((check.command for check in settings.checks), detected.command if detected else "")
     files = [path for path in root.iterdir() if path.is_file() and is_licence_file(path.name)]
     licence = repository_licence({path.name: path.read_text("utf-8", "replace") for path in files}) or ""
     sizes = [project.snapshot.entries[path].size for path in project.files if _is_mined(path, languages)]

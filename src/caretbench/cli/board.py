@@ -68,15 +68,15 @@ def board(
             raise UsageError("RUN is missing: name folders of runs, or only --base c3bench for printed ranks")
         print_tables(extra)
         return
-    found, rows = make_board(runs, seed)
+    compared, rows = make_board(runs, seed)
     if suite_weights:
         weights = board_site.parse_weights(suite_weights)
-        means = board_site.weighted_models(found.columns, rows, weights, seed)
+        means = board_site.weighted_models(compared.columns, rows, weights, seed)
         extra.append(board_site.weights_table(means, weights))
     if base:
-        extra.append(board_site.measured_shifts(found.columns, base))
-    path = write_site(found, rows, output, extra, organisation)
-    print_tables([*map(board_table, found.columns), *extra])
+        extra.append(board_site.measured_shifts(compared.columns, base))
+    path = write_site(compared, rows, output, extra, organisation)
+    print_tables([*map(board_table, compared.columns), *extra])
     print_line(f"\nboard: {path}")
 
 

@@ -63,13 +63,13 @@ def release(
     from caretbench.people.releases.release import ReleaseOptions, release_set
 
     options = ReleaseOptions(set_version, holdout, seed, licence, url, review, previous, publish_holdout)
-    found = release_set(folder, output, options)
-    for line in found.notes:
+    released = release_set(folder, output, options)
+    for line in released.notes:
         print_note(line)
     if as_json:
-        print_json(found.public.model_dump(mode="json"))
+        print_json(released.public.model_dump(mode="json"))
         return
-    for line in found.lines:
+    for line in released.lines:
         print_line(line)
 
 
@@ -92,24 +92,24 @@ def diff(
     from caretbench.people.releases.release import holdout_folder
 
     if is_edition(str(old)) and is_edition(str(new)):
-        found = edition_difference(str(old), str(new))
+        difference = edition_difference(str(old), str(new))
     else:
-        found = folder_difference(old, new, holdout_folder(old), holdout_folder(new))
+        difference = folder_difference(old, new, holdout_folder(old), holdout_folder(new))
     if as_json:
-        print_json(found.model_dump(mode="json"))
+        print_json(difference.model_dump(mode="json"))
         return
-    for name, (before, after) in found.facts.items():
+    for name, (before, after) in difference.facts.items():
         print_line(f"{name}: {before} → {after}")
     rows = [
-        *(("added", name, "") for name in found.added),
-        *(("removed", name, "") for name in found.removed),
-        *(("renamed", name, other) for name, other in found.renamed.items()),
-        *(("changed", name, ", ".join(parts)) for name, parts in found.changed.items()),
-        *(("published", name, "was held out") for name in found.published),
-        *(("held out", name, "was public") for name in found.held),
+        *(("added", name, "") for name in difference.added),
+        *(("removed", name, "") for name in difference.removed),
+        *(("renamed", name, other) for name, other in difference.renamed.items()),
+        *(("changed", name, ", ".join(parts)) for name, parts in difference.changed.items()),
+        *(("published", name, "was held out") for name in difference.published),
+        *(("held out", name, "was public") for name in difference.held),
     ]
     print_table(rows, ("change", "problem", "detail"))
-    print_line(f"{found.same} problems are the same")
+    print_line(f"{difference.same} problems are the same")
 
 
 @app.command("holdout", cls=HelpCommand)
@@ -136,9 +136,9 @@ def holdout(
     from caretbench.reports.run_summary import load_run_folder
 
     parts = [{one.id for one in BuiltSet(path).problems} for path in (folder, holdout_folder(folder))]
-    found = holdout_report([load_run_folder(run) for run in runs], *parts, seed=seed)
+    report = holdout_report([load_run_folder(run) for run in runs], *parts, seed=seed)
     if as_json:
-        print_json(found.model_dump(mode="json"))
+        print_json(report.model_dump(mode="json"))
         return
     head = ("model", "compared with", "public", "hold-out", "difference", "95% interval", "p", "verdict")
     rows = [
@@ -152,10 +152,10 @@ def holdout(
             f"{row.p_value:.3f}",
             row.verdict,
         )
-        for row in found.rows
+        for row in report.rows
     ]
     print_table(rows, head)
-    for note in found.notes:
+    for note in report.notes:
         print_line(note)
 
 

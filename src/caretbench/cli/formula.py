@@ -27,14 +27,14 @@ def formula(
     from caretbench.suites import load_suite
 
     suite = load_suite(suite_name)
-    found = suite.score_formula
-    if found is None:
+    score_formula = suite.score_formula
+    if score_formula is None:
         raise UsageError(f"{suite.title} has no score formula: its results are rates")
-    score = found.apply(averages) if averages else None
+    score = score_formula.apply(averages) if averages else None
     if as_json:
-        print_json({"formula": found.text, "maxima": dict(found.maxima), "score": score})
+        print_json({"formula": score_formula.text, "maxima": dict(score_formula.maxima), "score": score})
     elif score is not None:
-        print_line(f"{found.title}: {score:.4f}")
+        print_line(f"{score_formula.title}: {score:.4f}")
     else:
-        print_line(f"{found.title}: {found.text}")
-        print_line("\n".join(f"  {name}: from 0 to {maximum:g}" for name, maximum in found.maxima.items()))
+        print_line(f"{score_formula.title}: {score_formula.text}")
+        print_line("\n".join(f"  {name}: from 0 to {maximum:g}" for name, maximum in score_formula.maxima.items()))

@@ -24,15 +24,15 @@ def init(
     """
     from caretbench.bench.initial_files import cost_line, survey, write_files
 
-    found = survey(root)
-    written, there = write_files(root, found)
-    cost = cost_line(root, found)
+    surveyed = survey(root)
+    written, there = write_files(root, surveyed)
+    cost = cost_line(root, surveyed)
     if as_json:
-        fits = [one._asdict() for one in found.fits]
-        print_json(found._asdict() | {"fits": fits, "written": written, "there": there, "cost": cost})
+        fits = [one._asdict() for one in surveyed.fits]
+        print_json(surveyed._asdict() | {"fits": fits, "written": written, "there": there, "cost": cost})
         return
-    print_table([(one.suite, "fits" if one.fits else "no", one.why) for one in found.fits], ("suite", "", "why"))
-    print_line(f"\nlicence: {found.licence or 'unknown'}\n{cost}")
+    print_table([(one.suite, "fits" if one.fits else "no", one.why) for one in surveyed.fits], ("suite", "", "why"))
+    print_line(f"\nlicence: {surveyed.licence or 'unknown'}\n{cost}")
     for path in (*written, *there):
         print_line(f"{'written' if path in written else 'left as it is'}: {path}")
     print_line(f"\nnext: caretbench bench {'' if root == Path() else f'{root} '}-m MODEL")

@@ -224,9 +224,9 @@ def run_study(
     if config.judges:
         with StepProgress(quiet=as_json) as steps:
             results = study.judge(open_client, steps)
-        for name, found in results.items():
-            if not found.complete:
-                print_note(f"{name}: {found.complaint(folder)}")
+        for name, judging in results.items():
+            if not judging.complete:
+                print_note(f"{name}: {judging.complaint(folder)}")
     result = study.result()
     path = write_study(review, result)
     if as_json:

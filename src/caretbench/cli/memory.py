@@ -28,9 +28,9 @@ def memory(
     from caretbench.people.releases.memory import ABOUT, memory_report
     from caretbench.reports.run_summary import load_run_folder
 
-    found = memory_report(load_run_folder(run), cutoff, seed=seed)
+    report = memory_report(load_run_folder(run), cutoff, seed=seed)
     if as_json:
-        print_json(found.model_dump(mode="json"))
+        print_json(report.model_dump(mode="json"))
         return
     rows = [
         (
@@ -43,7 +43,7 @@ def memory(
             "" if row.p_value is None else f"{row.p_value:.3f}",
             row.verdict,
         )
-        for row in found.rows
+        for row in report.rows
     ]
     head = ("model", "probe", "projects before / after", "problems", "difference", "95% interval", "p", "verdict")
     print_table(rows, head)

@@ -136,17 +136,17 @@ def show_overview(
     from caretbench.reports import overview
     from caretbench.reports.output.text_output import to_csv
 
-    found = overview.overview_of(root, summaries, page)
+    contents = overview.overview_of(root, summaries, page)
     if form == "json":
-        sys.stdout.write(found.model_dump_json(indent=2) + "\n")
+        sys.stdout.write(contents.model_dump_json(indent=2) + "\n")
     elif form == "csv":
         sys.stdout.write(to_csv(*summaries.values()))
     elif form == "markdown":
-        sys.stdout.write(overview.overview_to_markdown(found) + "\n")
+        sys.stdout.write(overview.overview_to_markdown(contents) + "\n")
     elif form == "terminal":
-        overview.print_overview(found)
+        overview.print_overview(contents)
     if html:
-        path = overview.write_overview(found, root, page)
+        path = overview.write_overview(contents, root, page)
         if form == "terminal":
             print_line(f"\nreport: {path}")
 

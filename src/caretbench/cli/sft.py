@@ -212,18 +212,18 @@ def decontaminate(
     if output is not None and output.resolve() == corpus.resolve():
         raise UsageError(f"-o {output}: the corpus itself; name another folder")
     with StepProgress(quiet=as_json) as steps:
-        found = decontamination.decontaminate(corpus, against, output, rule=rule, min_run=min_run, progress=steps)
+        outcome = decontamination.decontaminate(corpus, against, output, rule=rule, min_run=min_run, progress=steps)
     if as_json:
-        print_json(found._asdict())
+        print_json(outcome._asdict())
         return
     rows = [
-        (name, str(count), str(len(found.met[name])), str(sum(found.met[name].values())))
-        for name, count in found.problems.items()
+        (name, str(count), str(len(outcome.met[name])), str(sum(outcome.met[name].values())))
+        for name, count in outcome.problems.items()
     ]
     print_table(rows, ("Benchmark", "Texts of problems", "Met", "Rows removed"))
-    print_line(f"\n{corpus}: {found.removed} of {found.rows} rows hold a problem ({rule} rule)")
+    print_line(f"\n{corpus}: {outcome.removed} of {outcome.rows} rows hold a problem ({rule} rule)")
     if output is not None:
-        print_line(f"{output}: {found.rows - found.removed} rows stay; removed.jsonl names what each other row met")
+        print_line(f"{output}: {outcome.rows - outcome.removed} rows stay; removed.jsonl names what each other row met")
 
 
 # Long: one parameter for each option.

@@ -40,19 +40,26 @@ def check(events: Events, as_json: AsJson = False) -> None:
     from caretbench.people.telemetry.event_files import check_events
 
     with StepProgress(quiet=as_json) as steps:
-        found = check_events(events, progress=steps)
-    reader = found.reader
+        examined = check_events(events, progress=steps)
+    reader = examined.reader
     if as_json:
         first = {reason: entry._asdict() for reason, entry in reader.first.items()}
-        numbers = {"lines": reader.read, "events": reader.used, "users": found.users, "with_texts": found.with_texts}
-        numbers |= {"with_secrets": found.with_secrets}
-        counts = {"replaced_words": found.replaced, "outcomes": found.outcomes, "refused": reader.refused}
+        numbers = {
+            "lines": reader.read,
+            "events": reader.used,
+            "users": examined.users,
+            "with_texts": examined.with_texts,
+        }
+        numbers |= {"with_secrets": examined.with_secrets}
+        counts = {"replaced_words": examined.replaced, "outcomes": examined.outcomes, "refused": reader.refused}
         print_json(numbers | counts | {"first": first})
     else:
-        print_line(f"{events}: {reader.used} events of {found.users} users ({join_counts(found.outcomes)})")
-        print_line(f"with texts: {found.with_texts}; with something in the shape of a secret: {found.with_secrets}")
-        if found.replaced:
-            print_line(f"words that extract replaces by other: {join_counts(found.replaced)}")
+        print_line(f"{events}: {reader.used} events of {examined.users} users ({join_counts(examined.outcomes)})")
+        print_line(
+            f"with texts: {examined.with_texts}; with something in the shape of a secret: {examined.with_secrets}"
+        )
+        if examined.replaced:
+            print_line(f"words that extract replaces by other: {join_counts(examined.replaced)}")
         _print_refused(reader)
     if reader.refused:
         raise typer.Exit(1)
@@ -74,18 +81,18 @@ def extract(
     from caretbench.people.telemetry.event_files import extract_events
 
     with StepProgress() as steps:
-        found = extract_events(events, output, salt, progress=steps)
-    print_line(f"{found.path}: {found.reader.used} events without texts")
-    if found.replaced:
-        print_note(f"words that could be code or name a person were replaced by other: {join_counts(found.replaced)}")
-    if found.hashed_again:
+        written = extract_events(events, output, salt, progress=steps)
+    print_line(f"{written.path}: {written.reader.used} events without texts")
+    if written.replaced:
+        print_note(f"words that could be code or name a person were replaced by other: {join_counts(written.replaced)}")
+    if written.hashed_again:
         print_note(
-            f"{found.hashed_again} events had no texts before: their users and ids are hashes of hashes now, which no "
-            "other file has"
+            f"{written.hashed_again} events had no texts before: their users and ids are hashes of hashes now, which "
+            "no other file has"
         )
-    if found.new_salt:
+    if written.new_salt:
         print_note(f"{salt}: a new salt; keep it, so that later files have the same hashes, and show it to nobody")
-    _print_refused(found.reader)
+    _print_refused(written.reader)
 
 
 @app.command("analyze", cls=HelpCommand)
@@ -115,23 +122,23 @@ def analyze(
 
     coded = _codes(codes) if codes is not None else []
     with StepProgress(quiet=as_json) as steps:
-        found = analyse_events(events, output, seed=seed, progress=steps, coded=coded)
-    usage = found.usage
+        analysis = analyse_events(events, output, seed=seed, progress=steps, coded=coded)
+    usage = analysis.usage
     if as_json:
         rows = {"scenarios": usage.scenarios, "failures": usage.failures}
         lists = {name: [row.model_dump(mode="json") for row in some] for name, some in rows.items()}
-        by_people = {"codes": found.codes.model_dump(mode="json")} if found.codes is not None else {}
+        by_people = {"codes": analysis.codes.model_dump(mode="json")} if analysis.codes is not None else {}
         print_json(usage.summary.model_dump(mode="json") | lists | by_people)
         return
     summary = usage.summary
     print_line(f"{summary.events} events of {summary.users} users: {join_counts(summary.outcomes)}")
-    _print_refused(found.reader)
-    people = code_tables(found.codes) if found.codes is not None else ()
+    _print_refused(analysis.reader)
+    people = code_tables(analysis.codes) if analysis.codes is not None else ()
     for table in (scenario_table(usage.scenarios), failure_table(usage.failures), *people):
         _print(table)
     for note in filter(None, (few_users_note(usage.scenarios), simulated_note(summary.simulated))):
         print_note(note)
-    for path in found.written:
+    for path in analysis.written:
         print_line(f"{path}")
 
 

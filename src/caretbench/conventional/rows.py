@@ -158,10 +158,10 @@ def _lines(text: str) -> str:
 def _halves(row: DataRow, hole: Hole, values: Mapping[str, Any]) -> tuple[str, str]:
     """Return the program before and after its hole."""
     program = _code(row, hole.program, values)
-    found = [(mark, program.count(mark)) for mark in hole.marks if mark in program]
-    if [count for _, count in found] != [1]:
-        raise DataError(f"{row.where}: {hole.program} has {sum(count for _, count in found)} holes, 1 expected")
-    before, _, after = program.partition(found[0][0])
+    marks = [(mark, program.count(mark)) for mark in hole.marks if mark in program]
+    if [count for _, count in marks] != [1]:
+        raise DataError(f"{row.where}: {hole.program} has {sum(count for _, count in marks)} holes, 1 expected")
+    before, _, after = program.partition(marks[0][0])
     return before, after
 
 
@@ -227,10 +227,10 @@ def _context(row: DataRow, about: Description, values: Mapping[str, Any]) -> Ite
     if fields is None:
         return
     # Files without retrieval have no cross-file context; others hold null where nothing was found.
-    found = _lookup(values, fields.entries) or ()
-    if not isinstance(found, list | tuple):
-        raise DataError(f"{row.where}: the field {fields.entries!r} is {type(found).__name__}, expected a list")
-    for entry in reversed(found) if fields.best_first else found:
+    entries = _lookup(values, fields.entries) or ()
+    if not isinstance(entries, list | tuple):
+        raise DataError(f"{row.where}: the field {fields.entries!r} is {type(entries).__name__}, expected a list")
+    for entry in reversed(entries) if fields.best_first else entries:
         path, text = _lookup(entry, fields.path), _lookup(entry, fields.text)
         if not isinstance(path, str) or not isinstance(text, str):
             raise DataError(

@@ -263,14 +263,14 @@ def reindent(text: str, surroundings: Surroundings) -> str:
     parses = surroundings.parses_with(text)
     if parses and not _is_dedented(lines, surroundings):
         return text
-    found = text
+    shifted = text
     for column, candidate in _shifts(lines, surroundings):
         if surroundings.parses_with(candidate):
             # A line further out than the caret leaves its block: right only if nothing else is.
             if all(margin_of(line) >= column for line in candidate.split("\n")[1:] if line.strip()):
                 return candidate
-            found = candidate if found == text and not parses else found
-    return found
+            shifted = candidate if shifted == text and not parses else shifted
+    return shifted
 
 
 def _shifts(lines: list[str], surroundings: Surroundings) -> Iterator[tuple[int, str]]:

@@ -214,12 +214,12 @@ def _is_lead(words: str) -> bool:
 
 def _fences(text: str) -> list[_Fence]:
     """Return the lines with a fence's marks. Behind code, marks close a block only if no line of marks does."""
-    found: list[_Fence] = []
+    fences: list[_Fence] = []
     for hit in _FENCE.finditer(text) if "```" in text or "~~~" in text else ():
-        if (fence := _fence(hit, found[0] if found else None)) is not None:
-            found.append(fence)
-    closed = any(fence.place == "alone" and not fence.info for fence in found[1:])
-    return [fence for fence in found if fence.place != "behind code" or not closed]
+        if (fence := _fence(hit, fences[0] if fences else None)) is not None:
+            fences.append(fence)
+    closed = any(fence.place == "alone" and not fence.info for fence in fences[1:])
+    return [fence for fence in fences if fence.place != "behind code" or not closed]
 
 
 def _fence(hit: re.Match[str], first: _Fence | None) -> _Fence | None:
@@ -244,17 +244,17 @@ def _fence(hit: re.Match[str], first: _Fence | None) -> _Fence | None:
 
 def _fenced_blocks(text: str, fences: list[_Fence]) -> list[_Block]:
     """Return the fenced blocks; a closing fence has at least as many marks and no word, and the last may be open."""
-    found: list[_Block] = []
+    blocks: list[_Block] = []
     opening: _Fence | None = None
     for fence in fences:
         if opening is None:
             opening = fence if fence.place != "behind code" else None
         elif fence.closes(opening):
-            found.append(_Block(opening.word, text[opening.end + 1 : fence.start]))
+            blocks.append(_Block(opening.word, text[opening.end + 1 : fence.start]))
             opening = None
     if opening is not None:
-        found.append(_Block(opening.word, text[opening.end + 1 :]))
-    return found
+        blocks.append(_Block(opening.word, text[opening.end + 1 :]))
+    return blocks
 
 
 def _names_language(word: str, language: str) -> bool:
@@ -271,8 +271,8 @@ def _choose_code(text: str, fences: list[_Fence], language: str) -> str:
     if first_closes and not any(is_chatter(line) for line in head.splitlines()):
         # The prompt ended inside a fence, which the model closed: what is before the only mark is the answer.
         return head
-    found = _fenced_blocks(text, fences)
-    return next((block.code for block in found if _names_language(block.word, language)), found[0].code)
+    blocks = _fenced_blocks(text, fences)
+    return next((block.code for block in blocks if _names_language(block.word, language)), blocks[0].code)
 
 
 def _is_one_block(text: str, fences: list[_Fence], language: str) -> bool:

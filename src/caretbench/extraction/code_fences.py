@@ -15,15 +15,15 @@ def closed_fences(text: str, opening: re.Pattern[str] = OPENING_FENCE) -> list[s
 
     ``opening`` is the form of a line that opens one. Lines end with a line feed.
     """
-    found: list[str] = []
+    contents: list[str] = []
     content: list[str] | None = None
     for line in text.split("\n"):
         # A state per line, and no search by expression: 40 KB of opened fences took such a search 10 s.
         if content is None:
             content = [] if opening.fullmatch(line) else None
         elif _CLOSING.fullmatch(line):
-            found.append("".join(content))
+            contents.append("".join(content))
             content = None
         else:
             content.append(f"{line}\n")
-    return found
+    return contents

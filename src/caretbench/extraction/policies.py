@@ -280,12 +280,12 @@ def policy(name: str = DEFAULT_POLICY) -> Policy:
     """
     bare_name, _, _ = name.partition("@")
     plugin = load_plugin(_GROUP, bare_name, POLICIES)
-    found = POLICIES.get(bare_name) if plugin is None else _of_plugin(plugin)
-    if found is None or name not in {found.name, found.key}:
+    named = POLICIES.get(bare_name) if plugin is None else _of_plugin(plugin)
+    if named is None or name not in {named.name, named.key}:
         keys = (*(entry.key for entry in _POLICIES), *installed_plugins(_GROUP, POLICIES))
-        offered = did_you_mean(bare_name, policy_names()) if found is None else f" (there is {found.key})"
+        offered = did_you_mean(bare_name, policy_names()) if named is None else f" (there is {named.key})"
         raise UsageError(f"unknown truncation policy {name!r}{offered}; known: {', '.join(keys)}")
-    return found
+    return named
 
 
 def _of_plugin(plugin: Plugin) -> Policy:

@@ -126,7 +126,7 @@ def _collapsed(line: str) -> str:
 
 def _code_lines(lines: Sequence[str], entry: Language) -> list[tuple[int, str]]:
     """Return the lines of code with their numbers, without those of comments of several lines."""
-    found, end = [], ""
+    code_lines, end = [], ""
     for number, line in enumerate(lines):
         quote = next((quote for quote in _rules(entry).quotes if quote[0] in line), None)
         if entry.indented and quote:
@@ -137,8 +137,8 @@ def _code_lines(lines: Sequence[str], entry: Language) -> list[tuple[int, str]]:
         elif quote:
             end = "" if quote[1] in line else quote[1]
         elif _is_code(line, entry):
-            found.append((number, _collapsed(line)))
-    return found
+            code_lines.append((number, _collapsed(line)))
+    return code_lines
 
 
 def trim_as_released(text: str, surroundings: Surroundings) -> str:
@@ -211,7 +211,7 @@ def _unit(whole: Sequence[str]) -> int:
 def _expected_column(first: str, whole: Sequence[str], unit: int) -> int:
     """Return the expected column of the first line."""
     # The released code compared the line with its indentation, so that it aligned none that has one.
-    headers = next((found for word, found in _COUNTERPARTS.items() if first.startswith(word)), None)
+    headers = next((counterparts for word, counterparts in _COUNTERPARTS.items() if first.startswith(word)), None)
     if headers is not None:
         return _indent(next((line for line in reversed(whole) if line.strip().startswith(headers)), ""))
     last = next((line for line in reversed(whole) if line.strip()), "")
@@ -290,7 +290,7 @@ def answer_as_published(text: str, surroundings: Surroundings) -> str:  # noqa: 
 
 def _last_block(text: str) -> str | None:
     """Return the content of the last closed block, None without one; in linear time, unlike a search by expression."""
-    found = None
+    content = None
     place = text.find(_FENCE)
     while place >= 0:
         begin = text.find("\n", place + len(_FENCE)) + 1
@@ -299,6 +299,6 @@ def _last_block(text: str) -> str | None:
         end = text.find(f"\n{_FENCE}", begin) if begin else -1
         if end < 0:
             break
-        found = text[begin:end]
+        content = text[begin:end]
         place = text.find(_FENCE, end + 1 + len(_FENCE))
-    return found
+    return content

@@ -226,19 +226,19 @@ def probe(client: ModelClient, strategy: PromptStrategy) -> ProbeReport:
     outcomes += client.submit(remaining)
     if failure is None:
         outcomes += client.submit([_again(first), _twice(first)])
-    found = _judge(report, requests, outcomes)
-    return found.model_copy(update={"failure": failure.message}) if failure is not None else found
+    judged = _judge(report, requests, outcomes)
+    return judged.model_copy(update={"failure": failure.message}) if failure is not None else judged
 
 
 def _with_answer_to_question(report: ProbeReport, client: ModelClient, strategy: QuestionStrategy) -> ProbeReport:
     prompt = strategy.render_question(_QUESTION, PromptBudget(None, len))
     [outcome, *_] = client.submit([ModelRequest(id="question", prompt=prompt, sampling=_SAMPLING)])
-    found: dict[str, object] = {"suffix": "not looked for", "asked": 1}
+    findings: dict[str, object] = {"suffix": "not looked for", "asked": 1}
     if isinstance(outcome, ModelFailure):
-        return report.model_copy(update=found | {"failure": outcome.message})
-    found |= {"answered": 1, "ended": int(outcome.finish_reason not in (None, "length"))}
-    found |= {"served_by": outcome.served_by, "usage": outcome.usage is not None, **_latency([outcome])}
-    return report.model_copy(update=found)
+        return report.model_copy(update=findings | {"failure": outcome.message})
+    findings |= {"answered": 1, "ended": int(outcome.finish_reason not in (None, "length"))}
+    findings |= {"served_by": outcome.served_by, "usage": outcome.usage is not None, **_latency([outcome])}
+    return report.model_copy(update=findings)
 
 
 def _requests(client: ModelClient, strategy: PromptStrategy) -> list[ModelRequest]:

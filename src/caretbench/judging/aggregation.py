@@ -71,12 +71,12 @@ def instance_scores(
     samples: Iterable[TextKey], texts: Mapping[TextKey, TextScores], name: str = TOTAL
 ) -> dict[str, float]:
     """Return the score of every instance: the mean over the model's judged samples, equal texts included."""
-    found: dict[str, list[float]] = defaultdict(list)
+    means: dict[str, list[float]] = defaultdict(list)
     for problem, answer in samples:
         scores = texts.get((problem, answer))
         if scores is not None:
-            found[problem].append(scores.means[name])
-    return {problem: math.fsum(values) / len(values) for problem, values in found.items()}
+            means[problem].append(scores.means[name])
+    return {problem: math.fsum(values) / len(values) for problem, values in means.items()}
 
 
 class PairAgreement(NamedTuple):

@@ -44,7 +44,7 @@ def caret_controls(problems: Sequence[Problem]) -> dict[str, dict[str, str]]:
     The other problem is the next one of the language in the order of the hashes of the ids. A control with the same
     text as the reference is omitted.
     """
-    found: dict[str, dict[str, str]] = {}
+    controls: dict[str, dict[str, str]] = {}
     for group in _by_language(problems).values():
         for index, problem in enumerate(group):
             texts = {
@@ -55,12 +55,12 @@ def caret_controls(problems: Sequence[Problem]) -> dict[str, dict[str, str]]:
                 "other-reference": _other(group, index),
                 "empty": "",
             }
-            found[problem.id] = {
+            controls[problem.id] = {
                 name: text
                 for name, text in texts.items()
                 if text is not None and (name == "reference" or text != problem.reference)
             }
-    return found
+    return controls
 
 
 def default_controls(problems: Sequence[Problem], form: AnswerForm) -> dict[str, dict[str, str]]:
@@ -78,7 +78,7 @@ def instruction_controls(
     without another variant lack this control; so do problems with an empty reference the empty one.
     """
     asked = [one for one in problems if isinstance(one.shown, Caret) and one.shown.instruction]
-    found: dict[str, dict[str, str]] = {}
+    controls: dict[str, dict[str, str]] = {}
     for group in problems_by_group(hash_ordered(asked), _same_caret).values():
         for index, problem in enumerate(group):
             # In the order of hashes, which no label follows; the next one is the same in every run.
@@ -89,12 +89,12 @@ def instruction_controls(
             if other is None and isinstance(stored, str) and stored.strip() and not is_followed(problem, stored):
                 other = stored
             texts = {REFERENCE: problem.reference, OTHER_VARIANT: other, EMPTY: ""}
-            found[problem.id] = {
+            controls[problem.id] = {
                 name: text
                 for name, text in texts.items()
                 if text is not None and (name == REFERENCE or text.strip() != problem.reference.strip())
             }
-    return found
+    return controls
 
 
 def _same_caret(problem: Problem) -> tuple[str, ...]:
@@ -189,16 +189,16 @@ def question_controls(problems: Sequence[Problem], criterion: Criterion) -> dict
     names = control_names(criterion)
     ordered = hash_ordered(problems)
     near, far = problems_by_group(ordered, _near), problems_by_group(ordered, _far)
-    found = {}
+    controls = {}
     for problem in ordered:
         other = _other_question(problem, near[_near(problem)]) or _other_question(problem, far[_far(problem)])
         texts = {REFERENCE: problem.reference, FALSE_CLAIM: _with_false_claim(problem), OTHER: other, EMPTY: ""}
-        found[problem.id] = {
+        controls[problem.id] = {
             name: text
             for name in names
             if (text := texts[name]) is not None and (name == REFERENCE or text.strip() != problem.reference.strip())
         }
-    return found
+    return controls
 
 
 def question_control_sample(problems: Sequence[Problem], limit: int) -> list[Problem]:

@@ -133,14 +133,14 @@ class Criterion(Row):
 
     @model_validator(mode="after")
     def _placeholders_are_known(self) -> Self:
-        found = self.prompt.placeholders
+        placeholders = self.prompt.placeholders
         if self.only is not None and self.subject != "caret":
             raise ValueError(
                 "only = 'passed' is for texts at carets; answers to questions have no verdict before they are judged"
             )
-        if self.subject == "caret" and found - _CARET_PLACEHOLDERS:
-            raise ValueError(f"unknown placeholders: {', '.join(sorted(found - _CARET_PLACEHOLDERS))}")
-        lacking = _SHOWN[self.subject] - found
+        if self.subject == "caret" and placeholders - _CARET_PLACEHOLDERS:
+            raise ValueError(f"unknown placeholders: {', '.join(sorted(placeholders - _CARET_PLACEHOLDERS))}")
+        lacking = _SHOWN[self.subject] - placeholders
         if self.shows_instruction:  # a criterion of the instruction alone may do without the program
             lacking -= {"prefix", "suffix"}
         if lacking:
@@ -234,16 +234,16 @@ _added: Final[list[Traversable]] = []
 def criteria() -> Mapping[str, Criterion]:
     """Return all criteria by name: CaretBench's, and those of suites."""
     folders = [resources.files("caretbench.judging").joinpath("templates"), *_added]
-    found: dict[str, Criterion] = {}
+    by_name: dict[str, Criterion] = {}
     for folder in folders:
         for file in sorted(folder.iterdir(), key=lambda file: file.name):
             if file.name.endswith(".toml"):
                 entry = _parse(file)
                 # Stored judgements name the criterion alone, so two of one name could not be told apart.
-                if entry.name in found:
+                if entry.name in by_name:
                     raise DataError(f"{file}: a criterion {entry.name!r} exists already; choose another name")
-                found[entry.name] = entry
-    return {name: found[name] for name in sorted(found)}
+                by_name[entry.name] = entry
+    return {name: by_name[name] for name in sorted(by_name)}
 
 
 def add_criteria(folder: Traversable) -> None:
@@ -263,12 +263,12 @@ def criterion(name: str) -> Criterion:
     """
     if name.endswith(".toml"):
         return load_criterion(Path(name))
-    found = criteria().get(name.partition("@")[0])
-    if found is None or name not in {found.name, found.key}:
+    named = criteria().get(name.partition("@")[0])
+    if named is None or name not in {named.name, named.key}:
         known = ", ".join(entry.key for entry in criteria().values())
         guess = did_you_mean(name, criteria())
         raise UsageError(f"unknown criterion {name!r}{guess}; known: {known}, or a path that ends in .toml")
-    return found
+    return named
 
 
 def load_criterion(path: Path) -> Criterion:
@@ -313,8 +313,12 @@ def criteria_for(problem: Problem, profile: Profile) -> Iterator[Criterion]:
     if not named and isinstance(problem.shown, Caret) and not problem.shown.instruction:
         named = [rules_of(profile).criterion]
     for name in named:
-        found = criterion(name)
-        yield criterion(found.paper) if rules_of(profile).released_criterion and found.paper else found
+        named_criterion = criterion(name)
+        yield (
+            criterion(named_criterion.paper)
+            if rules_of(profile).released_criterion and named_criterion.paper
+            else named_criterion
+        )
 
 
 def problems_by_criterion(
@@ -330,15 +334,15 @@ def problems_by_criterion(
     """
     if only is not None and only.subject == "claim":
         raise UsageError(f"{only.key} judges the statements that another criterion finds; name that one instead")
-    found: dict[str, tuple[Criterion, list[Problem]]] = {}
+    by_key: dict[str, tuple[Criterion, list[Problem]]] = {}
     for problem in problems:
         criteria = list(criteria_for(problem, profile))
         if only is not None:
             # A problem that nobody judges by default (multiple choice) is not judged by a chosen criterion either.
             criteria = [only] if criteria and _applies(only, problem) else []
         for entry in criteria:
-            found.setdefault(entry.key, (entry, []))[1].append(problem)
-    return [CriterionProblems(entry, tuple(chosen)) for entry, chosen in found.values()]
+            by_key.setdefault(entry.key, (entry, []))[1].append(problem)
+    return [CriterionProblems(entry, tuple(chosen)) for entry, chosen in by_key.values()]
 
 
 def instructed_problems(problems: Sequence[Problem], profile: Profile) -> list[Problem]:

@@ -179,11 +179,11 @@ def _label(criterion: Criterion, text: str) -> Mapping[str, float]:
 
 
 def _statements(text: str) -> tuple[str, ...]:
-    found = _only(_object(text), CLAIMS)
-    if not isinstance(found, list) or not all(isinstance(claim, str) for claim in found):
+    statements = _only(_object(text), CLAIMS)
+    if not isinstance(statements, list) or not all(isinstance(claim, str) for claim in statements):
         raise _Fault("the claims are not a list of texts")
     # Equal statements with other line ends are judged once.
-    claims = [" ".join(claim.split()) for claim in found]
+    claims = [" ".join(claim.split()) for claim in statements]
     if not all(claims):
         raise _Fault("a claim is empty")
     return tuple(dict.fromkeys(claims))
@@ -214,13 +214,13 @@ def _released(criterion: Criterion, text: str) -> ParsedJudgement:
     bold marks and a blank (``**Score:** 8``) is not found.
     """
     for heading in _HEADINGS:
-        found = heading.search(text)
-        if found is None:
+        score = heading.search(text)
+        if score is None:
             continue
         try:
-            value = float(found[1])
+            value = float(score[1])
         except ValueError:
-            return ParsedJudgement({}, f"{found[1]!r} is no number")
+            return ParsedJudgement({}, f"{score[1]!r} is no number")
         if math.isinf(value):  # hundreds of digits, which JSON cannot represent
             return ParsedJudgement({}, "the score is not finite")
         return ParsedJudgement({criterion.scores[0].name: value})

@@ -150,8 +150,8 @@ def style_variants(problem: Problem, text: str) -> Mapping[str, str]:
         problem: The problem.
         text: The text at the caret, or the answer to the question.
     """
-    found = with_harmless_lines(problem.shown, text) if isinstance(problem.shown, Caret) else _longer(text)
-    return {} if found is None or not found.strip() else {HARMLESS_LINES: found}
+    variant = with_harmless_lines(problem.shown, text) if isinstance(problem.shown, Caret) else _longer(text)
+    return {} if variant is None or not variant.strip() else {HARMLESS_LINES: variant}
 
 
 def with_harmless_lines(caret: Caret, text: str) -> str | None:
@@ -174,10 +174,10 @@ def with_harmless_lines(caret: Caret, text: str) -> str | None:
 
 def _line_starts(tree: tree_sitter.Tree, start: int, text: str) -> Iterator[int]:
     """Yield the starts of the answer's own lines that are not within a text of several lines."""
-    for found in re.finditer("\n", text):
-        place = start + len(encode(text[: found.end()]))
-        if found.end() < len(text) and not _is_in_text(tree.root_node.descendant_for_byte_range(place, place)):
-            yield found.end()
+    for line_feed in re.finditer("\n", text):
+        place = start + len(encode(text[: line_feed.end()]))
+        if line_feed.end() < len(text) and not _is_in_text(tree.root_node.descendant_for_byte_range(place, place)):
+            yield line_feed.end()
 
 
 def _keeps_tokens(tree: tree_sitter.Tree, caret: Caret, changed: str) -> bool:

@@ -62,8 +62,8 @@ class Language(LanguageTable):
 def languages() -> Mapping[str, Language]:
     """Return all languages by name, in their order."""
     read = {folder: read_table(folder, "language", Language) for folder in language_folders()}
-    found = [entry.model_copy(update={"name": folder}) for folder, entry in read.items() if entry is not None]
-    return {entry.name: entry for entry in sorted(found, key=lambda entry: entry.order)}
+    entries = [entry.model_copy(update={"name": folder}) for folder, entry in read.items() if entry is not None]
+    return {entry.name: entry for entry in sorted(entries, key=lambda entry: entry.order)}
 
 
 @cache

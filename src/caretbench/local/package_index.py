@@ -37,9 +37,9 @@ def index_url(environment: Mapping[str, str] = os.environ) -> str:
         except (configparser.Error, UnicodeDecodeError):
             continue
         for section in ("global", "install", "download"):
-            found = parser.get(section, "index-url", fallback="").strip()
-            if found:
-                return found.rstrip("/")
+            configured = parser.get(section, "index-url", fallback="").strip()
+            if configured:
+                return configured.rstrip("/")
     return PUBLIC_INDEX
 
 
@@ -72,9 +72,9 @@ def file_url(project: str, file: str) -> str:
     """
     local = f"give the file with --from FILE ({file}), or use any GGUF file of your own: -m gguf/PATH"
     page = f"{index_url()}/{project}/"
-    for found in package_files(project, remedy=f"without a network {local}"):
-        if found.name == file:
-            return found.url
+    for entry in package_files(project, remedy=f"without a network {local}"):
+        if entry.name == file:
+            return entry.url
     raise DataError(f"{without_password(page)}: the package index has no {file}; give the file with --from FILE")
 
 

@@ -56,10 +56,10 @@ def parse_server_spec(spec: str, base_url: str | None = None) -> ServerSpec:
 def canonical_spec(spec: str) -> str:
     """Return ``server/MODEL@URL`` with scheme and without a final ``/v1``: an address in two spellings is one model."""
     try:
-        found = parse_server_spec(spec) if spec.startswith(f"{SERVER}/") else None
+        parsed = parse_server_spec(spec) if spec.startswith(f"{SERVER}/") else None
     except UsageError:  # without an address, or with a wrong one: the server's provider says it
-        found = None
-    return f"{SERVER}/{found.model}@{found.root}" if found else spec
+        parsed = None
+    return f"{SERVER}/{parsed.model}@{parsed.root}" if parsed else spec
 
 
 def _root(address: str) -> str:
@@ -103,7 +103,7 @@ def is_local_server(spec: str) -> bool:
 
 def openai_address(base_url: str | None) -> str | None:
     """Return the address of the provider ``openai``, if it is not OpenAI's own by default."""
-    return base_url or next((found for one in _OPENAI_ADDRESSES if (found := os.environ.get(one))), None)
+    return base_url or next((address for one in _OPENAI_ADDRESSES if (address := os.environ.get(one))), None)
 
 
 def own_server_advice(spec: str, base_url: str | None) -> str:

@@ -27,10 +27,10 @@ def tests_check(problem: Problem) -> TestsCheck:
     Raises:
         DataError: it has none, or several.
     """
-    found = [check for check in problem.checks if isinstance(check, TestsCheck)]
-    if len(found) != 1:
-        raise DataError(f"{problem.id}: {len(found)} checks by tests; exactly one is run")
-    return found[0]
+    checks = [check for check in problem.checks if isinstance(check, TestsCheck)]
+    if len(checks) != 1:
+        raise DataError(f"{problem.id}: {len(checks)} checks by tests; exactly one is run")
+    return checks[0]
 
 
 def file_splice(problem: Problem) -> FileSplice:
@@ -137,9 +137,9 @@ def store_projects(folders: Iterable[tuple[str, Path]], store: SnapshotStore | N
         with contextlib.suppress(DataError):
             store.get(identity)
             continue
-        found = store.add(place, ignore=()).id
-        if found != identity:
+        stored = store.add(place, ignore=()).id
+        if stored != identity:
             raise DataError(
-                f"{place}: not the project that the tasks were made of: it is {found[:12]} now; copy the folder again "
+                f"{place}: not the project that the tasks were made of: it is {stored[:12]} now; copy the folder again "
                 "as it was made, with empty folders and executable bits"
             )

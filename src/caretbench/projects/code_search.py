@@ -38,7 +38,7 @@ class TokenSearch:
     @cached_property
     def _bounds(self) -> NDArray[numpy.int64]:
         """Start and end of every token, in characters: an array of shape ``(tokens, 2)``."""
-        flat = (bound for found in _TOKEN.finditer(self.text) for bound in found.span())
+        flat = (bound for match in _TOKEN.finditer(self.text) for bound in match.span())
         return numpy.fromiter(flat, numpy.int64).reshape(-1, 2)
 
     @cached_property
@@ -138,7 +138,7 @@ def rank_by_similarity(query: str, texts: Sequence[str]) -> list[int]:
     import bm25s
 
     corpus = [words(text) for text in texts]
-    filled = [n for n, found in enumerate(corpus) if found]
+    filled = [n for n, words_of_text in enumerate(corpus) if words_of_text]
     known = {word for n in filled for word in corpus[n]}
     query_words = [word for word in words(query) if word in known]
     if not query_words:

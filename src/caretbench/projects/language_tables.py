@@ -93,8 +93,8 @@ class ProjectTable(LanguageTable):
 def project_tables() -> Mapping[str, ProjectTable]:
     """Return the tables of all languages that can be mined, by name, in the order of ranks."""
     read = {name: read_table(name, "projects", ProjectTable) for name in languages()}
-    found = {name: table for name, table in read.items() if table is not None}
-    return dict(sorted(found.items(), key=lambda entry: entry[1].rank))
+    tables = {name: table for name, table in read.items() if table is not None}
+    return dict(sorted(tables.items(), key=lambda entry: entry[1].rank))
 
 
 def instrumentation_table(language: str) -> InstrumentationTable | None:

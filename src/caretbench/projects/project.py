@@ -305,10 +305,10 @@ def analyse_snapshot(
     from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 
     folder = (store or SnapshotStore()).folder
-    found = _analysed(folder, snapshot)
-    if required_file is not None and required_file not in found.files:
-        found = _analysed(folder, snapshot, sys.maxsize)
-    return found
+    analysis = _analysed(folder, snapshot)
+    if required_file is not None and required_file not in analysis.files:
+        analysis = _analysed(folder, snapshot, sys.maxsize)
+    return analysis
 
 
 @lru_cache(maxsize=_KEPT)

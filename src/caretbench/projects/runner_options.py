@@ -239,14 +239,14 @@ def without_named_tests(line: str, names: Sequence[str]) -> str | None:
 
     Names are compared by their words, so tests whose names differ only in other characters are excluded too.
     """
-    found = change_parts(line, lambda part: _without_tests(part, names) if runner_name(part) else part)
-    return None if found == line else found
+    changed = change_parts(line, lambda part: _without_tests(part, names) if runner_name(part) else part)
+    return None if changed == line else changed
 
 
 def with_test_files(line: str, files: Sequence[str]) -> str | None:
     """Return a shell command whose runner runs only these test files; None if it cannot, or names files itself."""
-    found = change_parts(line, lambda part: _with_files(part, files) if runner_name(part) else part)
-    return None if found == line else found
+    changed = change_parts(line, lambda part: _with_files(part, files) if runner_name(part) else part)
+    return None if changed == line else changed
 
 
 def _with_files(part: str, files: Sequence[str]) -> str | None:
@@ -260,8 +260,8 @@ def _with_files(part: str, files: Sequence[str]) -> str | None:
 def change_parts(line: str, change: Callable[[str], str | None]) -> str | None:
     """Return a shell command with changed parts; None if one of them cannot be changed."""
     prefix = SEARCH_PATH if line.startswith(SEARCH_PATH) else ""
-    found = [change(part) for part in AND.split(line.removeprefix(prefix))]
-    return None if None in found else prefix + " && ".join(filter(None, found))
+    changed = [change(part) for part in AND.split(line.removeprefix(prefix))]
+    return None if None in changed else prefix + " && ".join(filter(None, changed))
 
 
 def _without_tests(part: str, names: Sequence[str]) -> str | None:
@@ -287,11 +287,11 @@ def _without_tests(part: str, names: Sequence[str]) -> str | None:
 
 def _with_suites(names: Iterable[str]) -> list[str]:
     """Return the names of tests and of the suites around them: a suite that is selected runs all its tests."""
-    found: list[str] = []
+    with_suites: list[str] = []
     for name in names:
         suites, _, own = name.rpartition("::")
-        found += [own, *(one for one in suites.split(" > ") if one and one != "test")]
-    return found
+        with_suites += [own, *(one for one in suites.split(" > ") if one and one != "test")]
+    return with_suites
 
 
 def _name_pattern(name: str) -> str:

@@ -27,9 +27,9 @@ def prompt_row(problem: Problem, requested: str = AUTO) -> dict[str, object]:
     shown = problem.shown
     question = not isinstance(shown, Caret)
     # `auto` chooses by the model, which is not known here; nearly every hosted model takes conversations.
-    found = strategy(("question" if question else "chat") if requested == AUTO else requested)
-    prompt = _render(problem, found)
-    row: dict[str, object] = {"problem_id": problem.id, "strategy": found.key}
+    chosen = strategy(("question" if question else "chat") if requested == AUTO else requested)
+    prompt = _render(problem, chosen)
+    row: dict[str, object] = {"problem_id": problem.id, "strategy": chosen.key}
     if isinstance(prompt, ChatPrompt):
         row["messages"] = [{"role": message.role, "content": message.text} for message in prompt.messages]
     elif not isinstance(prompt, FillPrompt):

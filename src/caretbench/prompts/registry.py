@@ -313,10 +313,10 @@ def preprocessor(name: str) -> Preprocessor:
     if plugin is not None:
         if isinstance(plugin.value, type) or not callable(plugin.value):
             raise plugin.error(f"expected a function from Caret to Caret, got {plugin.value!r:.80}")
-        found = Preprocessor(plugin, plugin.value)
-        if name in {found.name, found.key}:
-            return found
-        raise UsageError(f"preprocessor {name!r}: there is {found.key} only")
+        entry = Preprocessor(plugin, plugin.value)
+        if name in {entry.name, entry.key}:
+            return entry
+        raise UsageError(f"preprocessor {name!r}: there is {entry.key} only")
     known = ", ".join(preprocessors()) or "none is installed"
     raise UsageError(f"unknown preprocessor {name!r}; known: {known}; or give module:object")
 
@@ -351,19 +351,19 @@ def strategy(name: str) -> PromptStrategy:
         PluginError: A plug-in cannot be used.
     """
     requested, at, _ = name.partition("@")
-    found: PromptStrategy | None
+    named: PromptStrategy | None
     if requested.startswith(_FIM):
-        found = _find_fim_strategy(requested)
+        named = _find_fim_strategy(requested)
     elif (plugin := load_plugin(STRATEGY_ENTRY_POINT_GROUP, requested, _TAKEN)) is not None:
-        found = plugin_strategy(plugin)
+        named = plugin_strategy(plugin)
     else:
-        found = _BY_NAME.get(requested)
-    if found is None:
+        named = _BY_NAME.get(requested)
+    if named is None:
         known, guess = ", ".join(strategies()), did_you_mean(name, strategies())
         raise UsageError(f"unknown prompt {name!r}{guess}; known: {known}; or give module:object")
-    if at and name != f"{requested}@{found.version}":
-        raise UsageError(f"prompt {name!r} is not known in this version; there is {found.key}")
-    return found
+    if at and name != f"{requested}@{named.version}":
+        raise UsageError(f"prompt {name!r} is not known in this version; there is {named.key}")
+    return named
 
 
 def _find_fim_strategy(name: str) -> FimStrategy | None:
@@ -403,21 +403,21 @@ def choose(client: ModelClient, requested: str | None, *, questions: bool = Fals
             format is not known; the message names a valid choice.
     """
     if requested is None or requested == AUTO:
-        found = _choose_for_questions(client) if questions else _choose_for_carets(client)
+        chosen = _choose_for_questions(client) if questions else _choose_for_carets(client)
     else:
-        found = strategy(requested)
+        chosen = strategy(requested)
     # Before any request: otherwise each problem would be refused by itself.
-    if questions is not isinstance(found, QuestionStrategy):
+    if questions is not isinstance(chosen, QuestionStrategy):
         asked = "questions" if questions else "places in programs"
-        raise UsageError(f"--prompt {found.name} cannot be used here: the problems are {asked}")
-    if found.kind not in client.accepts:
+        raise UsageError(f"--prompt {chosen.name} cannot be used here: the problems are {asked}")
+    if chosen.kind not in client.accepts:
         raise UsageError(
-            f"{client.name} takes {_kinds(client)} prompts, and {found.name} makes {found.kind} prompts; "
+            f"{client.name} takes {_kinds(client)} prompts, and {chosen.name} makes {chosen.kind} prompts; "
             f"give --prompt {_offers(client, questions=questions)}"
         )
-    if reason := unreadable_reason(found, client):
+    if reason := unreadable_reason(chosen, client):
         raise UsageError(f"{reason}; give --prompt {_offers(client, questions=questions)}")
-    return found
+    return chosen
 
 
 def family_warning(strategy: PromptStrategy, client: ModelClient) -> str | None:
@@ -426,10 +426,10 @@ def family_warning(strategy: PromptStrategy, client: ModelClient) -> str | None:
     if tokens is None or not isinstance(strategy, FimStrategy):
         return None
     missing = [token for token in strategy.format.identified_by if not tokens & {token, f"\u2581{token}"}]
-    found = detect_format(tokens)
+    detected = detect_format(tokens)
     if not missing:
         return None
-    instead = f"; its tokens are those of fim/{found.name}" if found else ""
+    instead = f"; its tokens are those of fim/{detected.name}" if detected else ""
     return f"the model's tokenizer has no {', '.join(missing)}, which --prompt {strategy.name} writes{instead}"
 
 

@@ -224,7 +224,7 @@ def _beginning_of(text: str, whole: int, size: Callable[[str], int], room: int) 
 
 def _after_line_feeds(text: str) -> list[int]:
     """Return positions after each line feed, and the end of the text. Other Unicode line breaks occur in strings."""
-    positions = [found.end() for found in re.finditer("\n", text)]
+    positions = [line_feed.end() for line_feed in re.finditer("\n", text)]
     if not positions or positions[-1] != len(text):
         positions.append(len(text))
     return positions

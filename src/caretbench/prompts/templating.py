@@ -154,9 +154,9 @@ def unique_tags(names: Iterable[str], texts: Iterable[str]) -> Mapping[str, Tag]
     names, texts = tuple(names), tuple(texts)
     for number in count(1):
         words = {name: f"{name}-{number}" if number > 1 else name for name in names}
-        found = {name: Tag(f"<{word}>", f"</{word}>") for name, word in words.items()}
-        if not any(mark in text for text in texts for tag in found.values() for mark in tag):
-            return found
+        tags = {name: Tag(f"<{word}>", f"</{word}>") for name, word in words.items()}
+        if not any(mark in text for text in texts for tag in tags.values() for mark in tag):
+            return tags
     raise AssertionError  # pragma: no cover - a text does not hold every number
 
 

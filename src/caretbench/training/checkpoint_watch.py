@@ -70,10 +70,10 @@ class Curve(NamedTuple):
         for label in dict.fromkeys(row.label for row in rows):
             part = self.suite if label == "all" else f"{self.suite}, {label}"
             own = [row for row in rows if row.label == label]
-            found = [row for row in own if row.distinguishable]
+            different = [row for row in own if row.distinguishable]
             # A row is the base minus the checkpoint.
-            better = next((row for row in found if row.difference < 0), None)
-            worse = [row for row in found if row.difference > 0]
+            better = next((row for row in different if row.difference < 0), None)
+            worse = [row for row in different if row.difference > 0]
             first = f"the first checkpoint that is better is {_gain(better)}" if better else "no checkpoint is better"
             yield f"{part}: {first}" + (f"; worse: {', '.join(map(_gain, worse))}" if worse else "; none is worse")
 
@@ -96,20 +96,20 @@ def find_checkpoints(folder: Path, base: str | None, template: str | None) -> li
         raise UsageError(f"{folder}: no such folder; give the one that holds the checkpoints")
     if template is not None and "{}" not in template:
         raise UsageError(f"-m {template}: {{}} is missing, the place of a checkpoint's path")
-    found = []
+    checkpoints = []
     for path in sorted(folder.resolve().iterdir(), key=lambda one: _natural(one.name)):
         # A checkpoint that is still written has such a name.
         if path.name.startswith(".") or path.suffix in (".tmp", ".partial"):
             continue
         spec = template.replace("{}", str(path)) if template else _spec(path, base)
         if spec is not None:
-            found.append(Checkpoint(path.stem if path.is_file() else path.name, spec, path))
-    names = [BASE, *(one.name for one in found)]
+            checkpoints.append(Checkpoint(path.stem if path.is_file() else path.name, spec, path))
+    names = [BASE, *(one.name for one in checkpoints)]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"{folder}: two checkpoints are called {twice!r}; rename one")
-    if not found:
+    if not checkpoints:
         raise UsageError(f"{folder}: no checkpoint: no GGUF file and no adapter; name other models by -m TEMPLATE")
-    return found
+    return checkpoints
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

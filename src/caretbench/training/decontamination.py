@@ -114,9 +114,9 @@ class BenchmarkIndex:
         held = numpy.repeat(numpy.arange(len(self._grams)), counts)
         in_clusters = numpy.unique(numpy.stack((held, own)), axis=1)
         in_benchmarks = numpy.stack((in_clusters[0], benchmark_of[in_clusters[1]]))
-        found, spread = numpy.unique(in_benchmarks, axis=1, return_counts=True)
+        pairs, spread = numpy.unique(in_benchmarks, axis=1, return_counts=True)
         self._boilerplate = numpy.zeros(len(self._grams), bool)
-        self._boilerplate[found[0][spread > _COMMON]] = True
+        self._boilerplate[pairs[0][spread > _COMMON]] = True
 
     def _read(self, text: str) -> tuple[list[str], Hashes]:
         """Return tokens and the hashes of grams: one for each token but the last nine, at least one for any token."""
@@ -154,8 +154,8 @@ class BenchmarkIndex:
             owner, begin, run = covered
         name, problem_id = self._names[owner]
         share, text = round(float(common.mean()), 4), " ".join(tokens[begin : begin + max(run, GRAM)])[:_EXCERPT]
-        found = {"benchmark": name, "problem_id": problem_id, "run": run, "share": share, "text": text}
-        return Contamination.model_validate({"row": number, "id": identity, **found})
+        overlap = {"benchmark": name, "problem_id": problem_id, "run": run, "share": share, "text": text}
+        return Contamination.model_validate({"row": number, "id": identity, **overlap})
 
     def _covered_problem(
         self, places: NDArray[numpy.int64], own: NDArray[numpy.bool_], common: NDArray[numpy.bool_], length: int

@@ -369,5 +369,5 @@ class _Rewrites:
         own = "\n".join(lines[function.lineno - 1 : function.end_lineno]) + "\n"
         head = "if True:\n" if function.col_offset else ""
         shift = sum(len(line) + 1 for line in lines[: function.lineno - 1]) - len(head)
-        found = equivalent_contexts(head + own, function.name, math.inf)
-        return [one._replace(start=one.start + shift, end=one.end + shift) for one in found]
+        contexts = equivalent_contexts(head + own, function.name, math.inf)
+        return [one._replace(start=one.start + shift, end=one.end + shift) for one in contexts]

@@ -92,12 +92,12 @@ def new_review(
     elif events is not None:
         items = _event_items(events, chosen, texts, seed)
     elif run is not None:
-        found = run_items(
+        answers = run_items(
             RunFolder(run), chosen, criterion=criterion, selection=selection(options), texts=texts, seed=seed,
             disputed=disputed,
         )  # fmt: skip
-        chosen, items = found.protocol, found.items
-        print_note(f"{sum(item.kind == 'item' for item in items)} of {found.texts} distinct texts of {run}")
+        chosen, items = answers.protocol, answers.items
+        print_note(f"{sum(item.kind == 'item' for item in items)} of {answers.texts} distinct texts of {run}")
     else:
         if criterion is not None or disputed:
             raise UsageError("--criterion and --disputed are about the answers of a run; give one: --run RUN")
@@ -111,10 +111,10 @@ def new_review(
 def _event_items(events: Path, protocol: ReviewProtocol, texts: int, seed: int) -> list[ReviewItem]:
     from caretbench.people.review.event_items import event_items
 
-    found = event_items(events, protocol, texts=texts, seed=seed)
-    excluded = f"; {found.with_secrets} more have something in the shape of a secret" if found.with_secrets else ""
-    print_note(f"{len(found.items)} of {found.failed} completions that were not kept{excluded}")
-    return found.items
+    drawn = event_items(events, protocol, texts=texts, seed=seed)
+    excluded = f"; {drawn.with_secrets} more have something in the shape of a secret" if drawn.with_secrets else ""
+    print_note(f"{len(drawn.items)} of {drawn.failed} completions that were not kept{excluded}")
+    return drawn.items
 
 
 @app.command("add", cls=HelpCommand)
@@ -168,12 +168,12 @@ def protocols(
     from caretbench.people.review.protocol import load_protocol, protocol_names
 
     if name is not None:
-        found = load_protocol(name)
+        protocol = load_protocol(name)
         if as_json:
-            print_json(found.model_dump(mode="json"))
+            print_json(protocol.model_dump(mode="json"))
             return
-        print_line(found.guidelines.rstrip())
-        for question in found.questions:
+        print_line(protocol.guidelines.rstrip())
+        for question in protocol.questions:
             print_line(f"\n{question.name}: {question.text}")
             for value, text in question.anchors.items():
                 print_line(f"  {value}  {text}")

@@ -68,10 +68,10 @@ def export(
         if run is None and not target.is_dir():
             print_note(f"{target}: the run is not there any more; name it for its ratings: --run RUN")
             return
-        found = write_human_ratings(database, ReviewState(database), RunFolder(target))
-        others = f", and {found.others} others that stay" if found.others else ""
+        written = write_human_ratings(database, ReviewState(database), RunFolder(target))
+        others = f", and {written.others} others that stay" if written.others else ""
         print_line(
-            f"{found.path}: {found.ratings} ratings{others}; `caretbench report {target}` compares judges with them"
+            f"{written.path}: {written.ratings} ratings{others}; `caretbench report {target}` compares judges with them"
         )
 
 
@@ -100,10 +100,12 @@ def import_files(
         results = [import_decisions(database, files)] if files else []
         if labels is not None:
             results.append(import_labels(database, labels))
-    for found in results:
-        print_line(f"{folder}: {found.new} new rows, {found.known} known")
-        if found.people:
-            print_note(f"new people, without a link: {', '.join(found.people)}; caretbench review invite {folder} NAME")
+    for imported in results:
+        print_line(f"{folder}: {imported.new} new rows, {imported.known} known")
+        if imported.people:
+            print_note(
+                f"new people, without a link: {', '.join(imported.people)}; caretbench review invite {folder} NAME"
+            )
 
 
 @app.command("reopen", cls=HelpCommand)

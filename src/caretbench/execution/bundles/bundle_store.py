@@ -132,11 +132,11 @@ def build_bundle(
     if missing:
         progress(f"{spec.name}: goes without {len(missing)} system packages; to complete it: {apt_line(missing)}")
     with _building(spec) as folder:
-        found = _manifest(spec)
+        built = _manifest(spec)
         there = set(spec.optional) - set(ecosystem.missing_optional(spec)) if ecosystem.holds_system_packages else set()
-        if found is not None and set(found[1].missing) <= set(missing) and there <= set(found[1].packages):
+        if built is not None and set(built[1].missing) <= set(missing) and there <= set(built[1].packages):
             progress(f"{spec.name}: already built")
-            return ecosystem.as_bundle(spec, found[1], found[0])
+            return ecosystem.as_bundle(spec, built[1], built[0])
         return _build(spec, ecosystem, missing, folder, progress)
 
 

@@ -149,16 +149,16 @@ class AccessWatch:
 
 def read_memory(pid: int, place: int, size: int) -> bytes:
     """Return memory of a process, up to the end of what it has."""
-    found = b""
+    data = b""
     with open("/proc/%d/mem" % pid, "rb", 0) as memory:
-        while len(found) < size and b"\0" not in found[-PAGE:]:
-            step = min(size - len(found), PAGE - (place + len(found)) % PAGE)
+        while len(data) < size and b"\0" not in data[-PAGE:]:
+            step = min(size - len(data), PAGE - (place + len(data)) % PAGE)
             try:
-                more = os.pread(memory.fileno(), step, place + len(found))
+                more = os.pread(memory.fileno(), step, place + len(data))
             except OSError:
                 break
-            found += more
-    return found
+            data += more
+    return data
 
 
 def connection(data: bytes) -> str:

@@ -276,9 +276,9 @@ class _Maps:
         for descriptor in self.theirs:
             os.close(descriptor)
         self.theirs = []
-        found = program_users()
-        assert found is not None  # noqa: S101  root alone comes here
-        rows = f"0 {found.start} {len(found)}\n"
+        users = program_users()
+        assert users is not None  # noqa: S101  root alone comes here
+        rows = f"0 {users.start} {len(users)}\n"
         child = read_child_pid(self._facts)
         try:
             write_user_maps(child, rows, rows)

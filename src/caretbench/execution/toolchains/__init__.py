@@ -35,5 +35,5 @@ def load_runtime(
     if isinstance(made, BaseRuntime):
         made.language = made.language or language  # one class may serve several
         made.set_bundle_lookup(bundles)
-    found: LanguageRuntime = made
-    return found
+    runtime: LanguageRuntime = made
+    return runtime

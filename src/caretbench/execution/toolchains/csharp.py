@@ -164,8 +164,8 @@ class CsharpRuntime(BaseRuntime):
         from caretbench.syntax.parser import captures, has_error, parse
 
         tree = parse(source, self.language)
-        found = {} if has_error(tree) else captures(tree.root_node, self.language, _VERSIONS)
-        used = max((int(name.removeprefix(_VERSION)) for name in found), default=0)
+        versions = {} if has_error(tree) else captures(tree.root_node, self.language, _VERSIONS)
+        used = max((int(name.removeprefix(_VERSION)) for name in versions), default=0)
         # .NET 5 brought C# 9, and each release one more; 3.1 compiles C# 8.
         known = max(_version(self._sdk.compiler.parents[1])[0], 4) + 4
         return f"C# {used}" if used > known else None

@@ -232,13 +232,13 @@ def _equal_words(word: str, other: str) -> bool:
 def _contest_number(word: str) -> Fraction | float | None:
     """Return the value of a word that MPFR reads as a number (``1@5``, ``1_000`` and ``_`` are such); else None."""
     word = word.replace("_", "") or "0"
-    if found := _NOT_FINITE.fullmatch(word):
-        return math.nan if found[2] else float(f"{found[1]}inf")
+    if match := _NOT_FINITE.fullmatch(word):
+        return math.nan if match[2] else float(f"{match[1]}inf")
     for base, pattern in _CONTEST_NUMBERS.items():
-        found = pattern.fullmatch(word)
-        if found is None:
+        match = pattern.fullmatch(word)
+        if match is None:
             continue
-        sign, whole, part, power = (group or "" for group in found.groups())
+        sign, whole, part, power = (group or "" for group in match.groups())
         digits, exponent = whole + part, int(power[:9] or 0)
         if not digits or len(digits) > _MAX_DIGITS or abs(exponent) > _MAX_DIGITS:
             return None

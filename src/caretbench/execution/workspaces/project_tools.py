@@ -67,10 +67,10 @@ def _of_user(program: str, *asks_root: str) -> ProjectTool | None:
 
     None if there is none outside ``/usr``, or other users, as which programs run, may not read it.
     """
-    found = shutil.which(program)
-    if found is None or Path(found).resolve().is_relative_to("/usr"):
+    path = shutil.which(program)
+    if path is None or Path(path).resolve().is_relative_to("/usr"):
         return None
-    done = subprocess.run([found, *asks_root], capture_output=True, text=True, check=False)
+    done = subprocess.run([path, *asks_root], capture_output=True, text=True, check=False)
     root = Path(done.stdout.strip())
     is_usable = not done.returncode and root.is_absolute() and (root / "bin").is_dir()
     if not is_usable or not all(folder.stat().st_mode & stat.S_IXOTH for folder in (root, *root.parents)):

@@ -161,15 +161,15 @@ class BatchClient(AbstractContextManager["BatchClient"]):
 
     def _find(self, row: StoredBatch, known: set[str]) -> StoredBatch | None:
         """Return a batch whose id a stop has lost; None if the provider lists none, or several that fit."""
-        found = []
+        ids = []
         for one in self._call("GET", self._place, params={"limit": 100}).json().get("data", []):
             if self._is_openai:
                 is_ours = (one.get("metadata") or {}).get("caretbench") == row.token
             else:
                 created = datetime.fromisoformat(one["created_at"].replace("Z", "+00:00")).timestamp()
                 is_ours = created >= row.created - 60 and sum(one["request_counts"].values()) == len(row.keys)
-            found += [str(one["id"])] if is_ours and one["id"] not in known else []
-        return row.model_copy(update={"id": found[0], "state": "sent"}) if len(found) == 1 else None
+            ids += [str(one["id"])] if is_ours and one["id"] not in known else []
+        return row.model_copy(update={"id": ids[0], "state": "sent"}) if len(ids) == 1 else None
 
     def _outcomes(
         self, row: StoredBatch, state: Mapping[str, Any], waiting: dict[str, _Sample]
@@ -194,14 +194,14 @@ class BatchClient(AbstractContextManager["BatchClient"]):
             if number:
                 time.sleep(min(self.options.retry_wait_s * 2 ** (number - 1), self.options.retry_wait_limit_s))
             try:
-                found = self._http.request(method, place, **options)
+                response = self._http.request(method, place, **options)
             except httpx.HTTPError as error:
                 fault = f"{type(error).__name__}: {error}"
                 continue
-            if found.is_success:
-                return found
-            fault = f"status {found.status_code}: {' '.join(found.text.split())[:300]}"
-            if found.status_code not in (408, 409, 429) and found.status_code < 500:
+            if response.is_success:
+                return response
+            fault = f"status {response.status_code}: {' '.join(response.text.split())[:300]}"
+            if response.status_code not in (408, 409, 429) and response.status_code < 500:
                 break
         raise MachineError(redact(f"{self.name}: its batches cannot be asked for ({method} {place}): {fault}"))
 

@@ -227,11 +227,11 @@ class ModelCaller:
         outcome = CallOutcome(call, retryable=call.samples[len(given) :])
         usage = usage_of(reply.output, len(given))
         for index, sample in enumerate(call.samples[: len(given)]):
-            found = self._answer(call, reply, index, sample, usage)
-            if isinstance(found, RequestFault):
-                outcome.failures.append(self._failure(call, (sample,), found, attempts))
+            answer = self._answer(call, reply, index, sample, usage)
+            if isinstance(answer, RequestFault):
+                outcome.failures.append(self._failure(call, (sample,), answer, attempts))
             else:
-                outcome.answers.append(found)
+                outcome.answers.append(answer)
         return outcome
 
     def _answer(

@@ -233,7 +233,7 @@ _Value = TypeVar("_Value")
 
 def _first(links: Iterable[BaseException], read: Callable[[BaseException], _Value | None]) -> _Value | None:
     """Return the first link's value that is there."""
-    return next((found for link in links if (found := read(link)) is not None), None)
+    return next((value for link in links if (value := read(link)) is not None), None)
 
 
 def _kind(own: object, names: Set[str], status: int | None, *, retryable: bool) -> FailureKind:

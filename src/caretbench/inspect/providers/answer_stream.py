@@ -107,12 +107,12 @@ class AnswerAssembly:
             self.model = served
         self.truncated |= piece.get("truncated") is True
         self._count(piece)
-        found = value_at(piece, places.choices) if places.choices else [piece]
-        if found is None:
-            found, self._odd = [], piece
-        if not isinstance(found, list):
+        choices = value_at(piece, places.choices) if places.choices else [piece]
+        if choices is None:
+            choices, self._odd = [], piece
+        if not isinstance(choices, list):
             raise BrokenAnswerError(f"the server's answer has no list at {places.choices!r}")
-        for position, entry in enumerate(found):
+        for position, entry in enumerate(choices):
             self._add_choice(entry, position, places)
 
     def _add_choice(self, entry: JsonValue, position: int, places: AnswerPaths) -> None:

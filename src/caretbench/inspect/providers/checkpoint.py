@@ -123,15 +123,15 @@ class CheckpointAPI(ModelAPI):
             api.do_sample = config.temperature != 0
             if not api.do_sample:
                 config = config.model_copy(update={"temperature": None, "top_p": None})
-        found: ModelOutput | tuple[ModelOutput | Exception, ModelCall] = await api.generate(
+        output: ModelOutput | tuple[ModelOutput | Exception, ModelCall] = await api.generate(
             input, tools, tool_choice, config
         )
-        if self.engine == "hf" and isinstance(found, ModelOutput):
+        if self.engine == "hf" and isinstance(output, ModelOutput):
             # It says "stop" of every answer, also of one that was cut at the limit.
-            for choice in found.choices:
+            for choice in output.choices:
                 cut = (self.token_count(choice.message.text) or 0) >= (config.max_tokens or math.inf)
                 choice.stop_reason = "max_tokens" if cut else "stop"
-        return found
+        return output
 
     async def aclose(self) -> None:
         """Release the engine."""

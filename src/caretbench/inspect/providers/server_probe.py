@@ -66,10 +66,10 @@ class ServerFindings:
 
     def identity(self) -> dict[str, JsonValue]:
         """Return what decides the answers: the model that the server serves, its FIM endpoint, what is not sent."""
-        found: dict[str, JsonValue] = {"served": self.model}
-        found |= {"fill": self.fill_path} if self.fill else {}
-        found |= {"unsent": list(self.unsent)} if self.unsent else {}
-        return found
+        facts: dict[str, JsonValue] = {"served": self.model}
+        facts |= {"fill": self.fill_path} if self.fill else {}
+        facts |= {"unsent": list(self.unsent)} if self.unsent else {}
+        return facts
 
     @property
     def fill_path(self) -> str | None:
@@ -240,22 +240,22 @@ class _ServerProbe:
     async def _context(self) -> int | None:
         """Return the context that llama.cpp or TGI tell of themselves."""
         props = await self._fetch_or_none("/props")
-        found = _count(value_at(props, "default_generation_settings.n_ctx"))
-        return found or _count(value_at(await self._fetch_or_none("/info"), "max_total_tokens"))
+        tokens = _count(value_at(props, "default_generation_settings.n_ctx"))
+        return tokens or _count(value_at(await self._fetch_or_none("/info"), "max_total_tokens"))
 
     async def _special_tokens(self) -> frozenset[str] | None:
         """Return the sentinels that the server's tokenizer reads as one token; None if it tells none."""
         if (await self._tokens(_TOKENIZED) or 0) < 2:
             return None
-        found: set[str] = set()
+        sentinels: set[str] = set()
         known: dict[str, bool] = {}
         for entry in fim_formats().values():
             for token in entry.identified_by:
                 known[token] = known[token] if token in known else await self._tokens(token) == 1
                 if not known[token]:
                     break
-                found.add(token)
-        return frozenset(found) or None
+                sentinels.add(token)
+        return frozenset(sentinels) or None
 
     async def _tokens(self, text: str) -> int | None:
         ours: dict[str, JsonValue] = {"content": text, "add_special": False, "parse_special": True}
@@ -298,20 +298,20 @@ class _ServerProbe:
         """Return the shape of the endpoint for prefix and suffix, and its answer."""
         values: dict[str, JsonValue] = {"prefix": _PREFIX, "suffix": _SUFFIX}
         native = "ollama" if ollama else "llama-cpp"
-        found = await self._attempt(native, endpoint_shape(native).fill, values)
+        fill = await self._attempt(native, endpoint_shape(native).fill, values)
         # An endpoint for completions that does not answer a text will not answer one with a suffix.
-        if found.answer or ollama or text.answer is None:
-            return native, found
-        found = await self._attempt("openai", endpoint_shape("openai").fill, values)
-        if found.answer is None:
-            return "openai", found
-        counts, without = found.answer.counts, text.answer.counts
+        if fill.answer or ollama or text.answer is None:
+            return native, fill
+        fill = await self._attempt("openai", endpoint_shape("openai").fill, values)
+        if fill.answer is None:
+            return "openai", fill
+        counts, without = fill.answer.counts, text.answer.counts
         if counts is None or without is None:
             return "openai", _Attempt(refusal="the server counts no tokens, so that the use of a suffix is not known")
         # The suffix has more tokens; a template around the prompt may cost a few.
         if counts.input < without.input + _MIN_SUFFIX_TOKENS:
             return "openai", _Attempt(refusal="the suffix is dropped")
-        return "openai", found
+        return "openai", fill
 
     async def _attempt(self, name: str, form: RequestForm | None, values: Mapping[str, JsonValue]) -> _Attempt:
         """Return the outcome of a request; settings that the server refuses at their neutral value are not sent."""

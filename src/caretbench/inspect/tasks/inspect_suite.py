@@ -257,10 +257,10 @@ class InspectSuite:
             if needs_execution(problem) and not refusal
             else None
         )
-        found = verdicts.answer_flags(text, problem, self.profile)
+        flags = verdicts.answer_flags(text, problem, self.profile)
         measured_kinds = self.suite.measure_error_kinds(problem, text)
         kinds = tuple(name for measured in measured_kinds for name, value in measured.values.items() if value)
-        return PreparedAnswer(text, request, similarity, tuple(checks), found, refusal, kinds)
+        return PreparedAnswer(text, request, similarity, tuple(checks), flags, refusal, kinds)
 
     def reduced(self, problem: Problem, prepared: PreparedAnswer) -> ReducedAnswer | None:
         """Return the reduction of an answer that passes; None if it has none, or nothing is run."""
@@ -318,8 +318,8 @@ class InspectSuite:
         """Names of all numbers that need no run; they may differ by the suite's first label."""
         label = self.suite.strata[0]
         kinds = {problem.label(label): problem for problem in reversed(self.data.problems)}
-        found = (self.prepare(problem, problem.reference).similarity for problem in kinds.values())
-        names = dict.fromkeys(name for names in found for name in names)
+        similarities = (self.prepare(problem, problem.reference).similarity for problem in kinds.values())
+        names = dict.fromkeys(name for names in similarities for name in names)
         return (*names, *(self.suite.reduction_values if self.executes else ()))
 
 

@@ -41,6 +41,6 @@ def _unknown(parser: Any, args: list[str]) -> set[int]:
     ``--cov tinydb`` without its plugin would look for tests in the package.
     """
     unknown = {*parser.parse_known_and_unknown_args(args)[1], _REFUSING}
-    found = {n for n, word in enumerate(args) if word.startswith("-") and word in unknown}
-    valued = {n + 1 for n in found if "=" not in args[n]} & set(range(len(args)))
-    return found | {n for n in valued if not args[n].startswith("-")}
+    options = {n for n, word in enumerate(args) if word.startswith("-") and word in unknown}
+    valued = {n + 1 for n in options if "=" not in args[n]} & set(range(len(args)))
+    return options | {n for n in valued if not args[n].startswith("-")}

@@ -109,9 +109,9 @@ def _owner(frame: FrameType | None) -> int:
         code = frame.f_code
         file = files.get(code.co_filename)
         if file is not None:
-            found = file.codes.get(id(code))
-            if found is not None:
-                return found.number
+            record = file.codes.get(id(code))
+            if record is not None:
+                return record.number
         frame = frame.f_back
     return -1
 
@@ -125,8 +125,8 @@ def file_of(name: str) -> FileRecord | None:
     number = numbers.get(name) if name.startswith("/") else numbers.get(os.path.abspath(name))
     if number is None and os.path.basename(name) in _names:
         number = numbers.get(os.path.realpath(name))
-    found = files[name] = None if number is None else FileRecord(number)
-    return found
+    record = files[name] = None if number is None else FileRecord(number)
+    return record
 
 
 def write(line: str) -> None:
@@ -155,10 +155,10 @@ def new_period() -> list[tuple[int, int]]:
         one.last_caller = _NOBODY
         one.calls_left = MAX_CALLS_OF_ONE
     _called.clear()
-    found = list(calls)
-    _kept += len(found)
+    ended = list(calls)
+    _kept += len(ended)
     calls.clear()
-    return found
+    return ended
 
 
 with open(os.environ["CARETBENCH_TRACE"], encoding="utf-8", errors="surrogateescape") as _file:

@@ -37,10 +37,10 @@ class Reached:
 
 def _bits(numbers: set[int]) -> str:
     """Return the number whose bits are these, in hexadecimal."""
-    found = bytearray(max(numbers, default=0) // 8 + 1)
+    bits = bytearray(max(numbers, default=0) // 8 + 1)
     for number in numbers:
-        found[-1 - number // 8] |= 1 << number % 8
-    return found.hex()
+        bits[-1 - number // 8] |= 1 << number % 8
+    return bits.hex()
 
 
 class Watch:

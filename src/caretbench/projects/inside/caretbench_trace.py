@@ -60,7 +60,7 @@ def _new_code(file: FileRecord, frame: FrameType) -> CodeRecord:
 
 def trace_calls(frame: FrameType, _event: str, _argument: Any) -> Trace | None:
     """Return the tracer of a new frame; it is called for every function of Python that is entered."""
-    found: Trace | None
+    tracer: Trace | None
     code = frame.f_code
     try:
         file = files[code.co_filename]
@@ -80,8 +80,8 @@ def trace_calls(frame: FrameType, _event: str, _argument: Any) -> Trace | None:
             traced.add_caller(caller)
         if left == 1 and traced.missing <= file.seen:
             _untrace(traced)
-    found = traced.tracer
-    return found
+    tracer = traced.tracer
+    return tracer
 
 
 def start() -> None:

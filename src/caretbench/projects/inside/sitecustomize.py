@@ -48,8 +48,8 @@ def _prepare_unittest() -> None:
         return any(name == one or name.startswith(f"{one}.") for one in excluded)
 
     def remaining(suite: Any) -> Any:
-        found = [test for test in suite._tests if not is_excluded(test)]
-        return iter(found[::-1] if is_reversed else found)
+        kept = [test for test in suite._tests if not is_excluded(test)]
+        return iter(kept[::-1] if is_reversed else kept)
 
     if excluded or is_reversed:
         unittest.suite.BaseTestSuite.__iter__ = remaining  # type: ignore[method-assign]

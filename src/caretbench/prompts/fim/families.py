@@ -187,8 +187,8 @@ class FimFormat(_Entry):
             *((f"the file {file.path}", file.text) for file in files),
         ]
         for where, text in shown:
-            if found := self._any_sentinel.search(text):
-                raise UnpromptableError(f"{where} holds {found[0]!r}, a sentinel of {self.title}")
+            if sentinel := self._any_sentinel.search(text):
+                raise UnpromptableError(f"{where} holds {sentinel[0]!r}, a sentinel of {self.title}")
 
 
 _NAME = re.compile(r"\{(\w+)\}")
@@ -259,11 +259,11 @@ def detect_format(special_tokens: frozenset[str]) -> FimFormat | None:
     the tokens of their relatives without the training, which only a probe or the name can tell.
     """
     tokens = _spellings(special_tokens)
-    found = [
+    formats = [
         entry for entry in fim_formats().values() if not entry.detected_as and tokens.issuperset(entry.identified_by)
     ]
     # The tokens of one family may be among those of another: the one with the most of them is meant.
-    return max(found, key=lambda entry: len(entry.identified_by), default=None)
+    return max(formats, key=lambda entry: len(entry.identified_by), default=None)
 
 
 def format_for_model(name: str, special_tokens: frozenset[str] | None) -> FimFormat:
@@ -287,8 +287,8 @@ def format_for_model(name: str, special_tokens: frozenset[str] | None) -> FimFor
         return entry
     if entry is not None and _spellings(special_tokens).issuperset(entry.identified_by):
         return entry
-    if (found := detect_format(special_tokens)) is not None:
-        return found
+    if (detected := detect_format(special_tokens)) is not None:
+        return detected
     missing = "" if entry is None else f" (not those of {entry.title}, though it is named so)"
     raise UsageError(
         f"{name} cannot fill in the middle: its tokenizer has the tokens of no known family{missing}; "
@@ -433,5 +433,5 @@ class FimStrategy(PromptStrategy):
 @cache
 def fim_strategies() -> Mapping[str, FimStrategy]:
     """Return all FIM strategies by name: one per family, and one per additional order of prefix and suffix."""
-    found = (FimStrategy(entry, order) for entry in fim_formats().values() for order in entry.orders)
-    return {strategy.name: strategy for strategy in found}
+    strategies = (FimStrategy(entry, order) for entry in fim_formats().values() for order in entry.orders)
+    return {strategy.name: strategy for strategy in strategies}

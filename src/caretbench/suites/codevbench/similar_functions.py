@@ -67,11 +67,11 @@ def similar_functions(problem: Problem, analysis: ProjectAnalysis, *, oracle: bo
     for number in rank_by_similarity(query, [one.text for one in others]):
         if len(shown) == MAX_FUNCTIONS:
             break
-        found = others[number]
-        if is_long and any(TokenSearch(found.text).find(hidden)):
+        function = others[number]
+        if is_long and any(TokenSearch(function.text).find(hidden)):
             continue
-        if not any(found.path == one.path and _overlap(found.span, one.span) for one in shown):
-            shown.append(found)
+        if not any(function.path == one.path and _overlap(function.span, one.span) for one in shown):
+            shown.append(function)
     return tuple(ContextFile(path=one.path, text=one.text + "\n") for one in reversed(shown))
 
 

@@ -110,15 +110,15 @@ def crosscodeeval(cut: str, reference: str, language: str) -> CrossCodeEvalScore
     answer, reference = without_comments(cut), without_comments(reference)
     lines, expected_lines = ([line.strip() for line in _filled_lines(text)] for text in (answer, reference))
     names, expected_names = identifiers(answer, language), identifiers(reference, language)
-    found, expected = set(names), set(expected_names)
-    both = len(found & expected)
+    answer_names, expected = set(names), set(expected_names)
+    both = len(answer_names & expected)
     return CrossCodeEvalScore(
         int(lines == expected_lines),
         *fuzz_ratios(answer.strip(), reference.strip()),
         id_em=int(names == expected_names),
-        id_precision=both / len(found) if found else 0.0,
+        id_precision=both / len(answer_names) if answer_names else 0.0,
         id_recall=both / len(expected) if expected else 0.0,
-        id_f1=2 * both / (len(found) + len(expected)) if found or expected else 0.0,
+        id_f1=2 * both / (len(answer_names) + len(expected)) if answer_names or expected else 0.0,
     )
 
 

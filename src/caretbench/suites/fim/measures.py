@@ -88,7 +88,7 @@ def matches(rule: str, problem: Problem, answer: str, *, released: bool) -> bool
 def released_measures(names: Sequence[str], problem: Problem, answer: str) -> list[Measurement]:
     """Return the released metrics of these names, a scorer each."""
     values = {name: METRICS[name](problem, answer) for name in names}
-    return [Measurement(f"legacy/{name}@1", found) for name, found in values.items() if found]
+    return [Measurement(f"legacy/{name}@1", metrics) for name, metrics in values.items() if metrics]
 
 
 def _named(prefix: str, score: NamedTuple) -> Mapping[str, float]:

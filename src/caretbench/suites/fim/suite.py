@@ -134,13 +134,13 @@ class FimSuite(Suite):
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
         """Return the similarity to the reference, the released metrics, and the match where nothing runs."""
         answer = text or ""
-        found = [Measurement("similarity@1", similarities([(answer, problem.reference)])[0]._asdict())]
-        found += released_measures(self.about_data.metrics, problem, answer)
+        measurements = [Measurement("similarity@1", similarities([(answer, problem.reference)])[0]._asdict())]
+        measurements += released_measures(self.about_data.metrics, problem, answer)
         if any(check.kind == "predicate" for check in problem.checks):
             rule, released = self.about_data.match, FimProfile(profile).released_match
             passed = matches(rule, problem, answer, released=released)
-            found.append(Measurement(f"match/{rule}@1", {"passed": float(passed)}))
-        return found
+            measurements.append(Measurement(f"match/{rule}@1", {"passed": float(passed)}))
+        return measurements
 
 
 def _nearest_match(layout: str, path: Path) -> re.Match[str] | None:

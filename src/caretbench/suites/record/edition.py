@@ -238,11 +238,11 @@ def block_hash(data: bytes, start: int, end: int) -> str:
 
 def numbers(text: str) -> list[int]:
     """Return the numbers that ``0-3,7`` lists."""
-    found: list[int] = []
+    numbers: list[int] = []
     for part in text.split(","):
         first, _, last = part.partition("-")
-        found += range(int(first), int(last or first) + 1)
-    return found
+        numbers += range(int(first), int(last or first) + 1)
+    return numbers
 
 
 def numbers_text(values: list[int]) -> str:

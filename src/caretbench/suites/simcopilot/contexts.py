@@ -166,8 +166,8 @@ class ContextProblem(NamedTuple):
 def without_hidden_text(source: SourceFile, hidden: Sequence[list[str]]) -> FileExcerpt:
     """Return a file without the lines that contain hidden text."""
     lines = list(enumerate(visible_text(source.data).removesuffix("\n").split("\n"), 1))
-    while found := _holding("\n".join(line for _, line in lines), hidden):
-        lines = [line for n, line in enumerate(lines) if n not in found]
+    while numbers := _holding("\n".join(line for _, line in lines), hidden):
+        lines = [line for n, line in enumerate(lines) if n not in numbers]
     return FileExcerpt(source.path, tuple(lines))
 
 
@@ -203,15 +203,15 @@ def other_files(context_problem: ContextProblem) -> list[FileExcerpt]:
         for path, file in context_problem.analysis.files.items()
         if path != context_problem.splice.path and file.source.language == language and not is_test_path(path, language)
     ]
-    found: list[FileExcerpt] = []
+    excerpts: list[FileExcerpt] = []
     room = MAX_CONTEXT_BYTES
     for path in sorted(paths, key=lambda path: (-shared(path), path)):
         part = without_hidden_text(context_problem.analysis[path].source, hidden)
         room -= len(part.text)
         if room < 0:
             break
-        found.append(part)
-    return found[::-1]
+        excerpts.append(part)
+    return excerpts[::-1]
 
 
 def _context(
@@ -263,8 +263,8 @@ def _without_hidden(one: ContextProblem, before: list[LinePart]) -> list[LinePar
         before = [piece for piece in before if not last < piece.line <= hidden_to]
     hidden = one.hidden_tokens()
     while True:
-        found = _holding("".join(piece.text for piece in before), hidden)
-        kept = [piece for n, piece in enumerate(before) if n not in found or piece.line <= last]
+        numbers = _holding("".join(piece.text for piece in before), hidden)
+        kept = [piece for n, piece in enumerate(before) if n not in numbers or piece.line <= last]
         if len(kept) == len(before):
             return kept
         before = kept

@@ -66,11 +66,11 @@ def load(store: SnapshotStore | None = None) -> list[Problem]:
         DataError: the tasks do not fit the files of the project.
     """
     store = store or SnapshotStore()
-    found = []
+    problems = []
     for name, root in sample_projects().items():
         if starter_tasks_path(name).is_file():
-            found += _load(name, root, store)
-    return found
+            problems += _load(name, root, store)
+    return problems
 
 
 def _load(name: str, root: Path, store: SnapshotStore) -> list[Problem]:

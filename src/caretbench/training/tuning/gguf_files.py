@@ -148,10 +148,10 @@ def _mapped(name: str, folder: Path, architecture: str) -> str:
 
     numbers = {name: number for number, name in gguf.MODEL_ARCH_NAMES.items()}
     names = gguf.get_tensor_name_map(numbers[architecture], int(_config(folder)["num_hidden_layers"]))
-    found = names.get_name(name, try_suffixes=(".weight", ".bias"))
-    if found is None:
+    mapped = names.get_name(name, try_suffixes=(".weight", ".bias"))
+    if mapped is None:
         raise DataError(f"{folder}: llama.cpp has no name for {name}")
-    return str(found)
+    return str(mapped)
 
 
 def _permuted(module: str, value: Any, folder: Path, architecture: str) -> Any:

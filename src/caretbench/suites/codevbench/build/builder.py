@@ -86,9 +86,9 @@ def _scenarios(problem: Problem, analysis: ProjectAnalysis) -> Iterator[tuple[st
         yield INCOMPLETE_SUFFIX, _shown(problem, INCOMPLETE_SUFFIX, "file_emptied", suffix="")
     if rest.strip() and rest.strip() != whole.strip():
         yield INCOMPLETE_SUFFIX, _shown(problem, INCOMPLETE_SUFFIX, "function_emptied", suffix=rest)
-    found = similar_functions(problem, analysis)
-    if found:
-        yield RAG, _shown(problem, RAG, "block", context=found, repository=problem.label("project"))
+    similar = similar_functions(problem, analysis)
+    if similar:
+        yield RAG, _shown(problem, RAG, "block", context=similar, repository=problem.label("project"))
 
 
 def _shown(problem: Problem, scenario: str, cut: str, **changes: object) -> Problem:
@@ -183,10 +183,10 @@ class CodevOptions(ProjectOptions):
 
     def missing(self, tasks: Iterable[Problem]) -> Iterator[str]:
         """Yield the kinds of block and scenarios with a share in the weights, and without a problem."""
-        found = {(name, problem.label(name)) for problem in tasks for name in ("block", "scenario")}
+        covered = {(name, problem.label(name)) for problem in tasks for name in ("block", "scenario")}
         for name in ("block", "scenario"):
             shares: dict[str, float] = getattr(self.sampling.weights, name).model_dump(by_alias=True)
-            absent = [value for value, share in shares.items() if share > 0 and (name, value) not in found]
+            absent = [value for value, share in shares.items() if share > 0 and (name, value) not in covered]
             if absent:
                 yield f"--weights {self.sampling.weights.name}: no problem of {name} {', '.join(absent)}"
 

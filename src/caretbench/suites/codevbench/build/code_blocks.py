@@ -157,11 +157,11 @@ class BlockFinder:
 
     def _own_statements(self, content: Span) -> tuple[Span, ...]:
         """Return the statements of a body that lie in no other statement of it."""
-        found: list[Span] = []
+        statements: list[Span] = []
         for block in self.analysis.blocks_in(content):
-            if block.kind == "statement" and (not found or block.span.start >= found[-1].end):
-                found.append(block.span)
-        return tuple(found)
+            if block.kind == "statement" and (not statements or block.span.start >= statements[-1].end):
+                statements.append(block.span)
+        return tuple(statements)
 
     def _node(self, span: Span) -> tree_sitter.Node:
         """Return the largest node with the bytes of a statement."""
@@ -189,7 +189,7 @@ class BlockFinder:
 
     def tokens(self, span: Span) -> list[tuple[Span, bool]]:
         """Return the tokens of a span, each with True if it is an operator; strings and comments are one token each."""
-        found: list[tuple[Span, bool]] = []
+        tokens: list[tuple[Span, bool]] = []
         around = self._tree.root_node.descendant_for_byte_range(span.start, span.end)
         waiting = [around or self._tree.root_node]
         while waiting:
@@ -202,8 +202,8 @@ class BlockFinder:
             elif span.start <= node.start_byte and node.end_byte <= span.end and node.end_byte > node.start_byte:
                 text = self.data[node.start_byte : node.end_byte]
                 operator = not node.is_named and not any(chr(byte).isalnum() or byte in b"()[]{},;:" for byte in text)
-                found.append((Span(node.start_byte, node.end_byte), operator))
-        return found
+                tokens.append((Span(node.start_byte, node.end_byte), operator))
+        return tokens
 
     def fault(self, span: Span) -> str:
         """Return the rule that refuses a span as the hidden text of a problem; empty if none does."""

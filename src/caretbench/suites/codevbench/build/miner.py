@@ -58,9 +58,9 @@ class EarlierRelease:
     """Functions of an earlier release; layout and place of a function do not count."""
 
     def __init__(self, analysis: ProjectAnalysis) -> None:
-        found = [one for path in analysis.files for one in _functions(analysis, path)]
-        self._names = {one.name for one in found}
-        self._texts = {one.text for one in found}
+        functions = [one for path in analysis.files for one in _functions(analysis, path)]
+        self._names = {one.name for one in functions}
+        self._texts = {one.text for one in functions}
 
     @classmethod
     def of_folder(cls, folder: Path, store: SnapshotStore) -> EarlierRelease:
@@ -144,7 +144,7 @@ class CodevMiner(BlockMiner):
             named = ((one.block.span, f"{one.block.kind}.{one.cut}") for one in ordered)
             names = block_names(self._analysis[path], named)
             self._found[path] = [one._replace(place=name) for one, name in zip(ordered, names, strict=True)]
-        known_spans = [one for found in self._found.values() for one in found]
+        known_spans = [one for blocks in self._found.values() for one in blocks]
         weights = self._sampling.weights
         if known_spans and not any(span_weight(weights, one) > 0 for one in known_spans):
             kinds = ", ".join(sorted({one.block.kind for one in known_spans}))

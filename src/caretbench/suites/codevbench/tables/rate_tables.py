@@ -83,8 +83,8 @@ class ProblemMeans(NamedTuple):
     def weighted(self, group: Callable[[Problem], str | None], weights: Mapping[str, float]) -> RateEstimate | None:
         """Return the weighted mean over groups of problems; None if none is in a group with a weight."""
         groups = [group(problem) for problem in self.problems]
-        found = weighted_mean(self.values, groups, weights, seed=self.seed, **self._labels())
-        return None if found is None else RateEstimate(found.value, found.interval, found.problems)
+        mean = weighted_mean(self.values, groups, weights, seed=self.seed, **self._labels())
+        return None if mean is None else RateEstimate(mean.value, mean.interval, mean.problems)
 
     def _labels(self) -> dict[str, Any]:
         return {
@@ -199,7 +199,7 @@ _OTHER_PROBLEMS: Final = (
 
 def printed_tables() -> tuple[Table, ...]:
     """Return Tables 3 to 7 and the correlations, as printed."""
-    found: dict[str, dict[str, dict[str, str]]] = {}
+    by_title: dict[str, dict[str, dict[str, str]]] = {}
     for row in _printed_rows():
         parts = _subset(row)
         if "scenario" in parts and row["table"] != "table_2":
@@ -210,22 +210,22 @@ def printed_tables() -> tuple[Table, ...]:
             title = f"{row['table'].replace('_', ' ').capitalize()} as printed" + (
                 f" (scenario {scenario})" if by_class else ""
             )
-            found.setdefault(title, {}).setdefault(row["model"] or "Pearson's r", {})[head] = row["value"]
+            by_title.setdefault(title, {}).setdefault(row["model"] or "Pearson's r", {})[head] = row["value"]
     return tuple(
         Table(f"codevbench-printed-{place}", title, ("Model", *next(iter(rows.values()))),
               tuple((model, *cells.values()) for model, cells in rows.items()), (_OTHER_PROBLEMS,))
-        for place, (title, rows) in enumerate(found.items(), 3)
+        for place, (title, rows) in enumerate(by_title.items(), 3)
     )  # fmt: skip
 
 
 @cache
 def usage_shares(subject: str) -> Mapping[str, float]:
     """Return the printed shares of usage in percent: of kinds of ``block``, of ``lines``, or of text ``typed``."""
-    found = {}
+    shares = {}
     for row in _printed_rows():
         if row["metric"] == "usage_share" and subject in (part := _subset(row)):
-            found[part[subject]] = float(row["value"])
-    return found
+            shares[part[subject]] = float(row["value"])
+    return shares
 
 
 class Weighting(NamedTuple):
@@ -417,15 +417,15 @@ class ScenarioPoint(NamedTuple):
 
 def scenario_points(run: ScoredRun, scenario: str, *, baselines: bool = False) -> list[ScenarioPoint]:
     """Return the points of the models with both numbers in a scenario, without baselines unless they are wanted."""
-    found = []
+    points = []
     for model in run.models:
         if model.is_baseline and not baselines:
             continue
         part = model.select(scenario=scenario)
         rate, likeness = part.mean(passed), part.mean(similarity)
         if rate is not None and likeness is not None:
-            found.append(ScenarioPoint(model.title, rate.value, likeness.value))
-    return found
+            points.append(ScenarioPoint(model.title, rate.value, likeness.value))
+    return points
 
 
 def _correlation_table(run: ScoredRun) -> Table:

@@ -180,11 +180,13 @@ class RetrievalEffect(NamedTuple):
 
 def retrieval_effects(run: ScoredRun) -> tuple[RetrievalEffect, ...]:
     """Return scenario 4 next to scenario 1 for each model with blocks in both, with p values for all models."""
-    found = [(model, *sides) for model in run.models if (sides := _sides(model)) is not None]
-    comparisons = compare_family([pair for *_, pair in found], seed=run.models[0].seed if found else 0)
+    sides_by_model = [(model, *sides) for model in run.models if (sides := _sides(model)) is not None]
+    comparisons = compare_family(
+        [pair for *_, pair in sides_by_model], seed=run.models[0].seed if sides_by_model else 0
+    )
     return tuple(
         RetrievalEffect(model.title, first, second, one)
-        for (model, first, second, _), one in zip(found, comparisons, strict=True)
+        for (model, first, second, _), one in zip(sides_by_model, comparisons, strict=True)
     )
 
 
@@ -207,13 +209,13 @@ def _sides(model: ModelScores) -> tuple[RateEstimate, RateEstimate, Pair] | None
 
 def _by_block(model: ModelScores) -> Mapping[tuple[str, str, str], tuple[Problem, float]]:
     """Return a problem of each block, and the mean of its verdicts."""
-    found: dict[tuple[str, str, str], list[tuple[Problem, float]]] = defaultdict(list)
+    verdicts: dict[tuple[str, str, str], list[tuple[Problem, float]]] = defaultdict(list)
     means = model.means(passed)
     for problem, value in zip(means.problems, means.values, strict=True):
         block = block_of(problem)
         if block is not None:
-            found[block].append((problem, value))
-    return {block: (pairs[0][0], sum(value for _, value in pairs) / len(pairs)) for block, pairs in found.items()}
+            verdicts[block].append((problem, value))
+    return {block: (pairs[0][0], sum(value for _, value in pairs) / len(pairs)) for block, pairs in verdicts.items()}
 
 
 def block_of(problem: Problem) -> tuple[str, str, str] | None:
@@ -252,7 +254,7 @@ def _difference(comparison: Comparison) -> str:
 
 def result_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
     """Return the tables of a run; see :class:`caretbench.suites.base.Suite.result_tables`."""
-    found = list(data_tables(problems.values()))
+    tables = list(data_tables(problems.values()))
     for run in scored_runs(results, problems, seed):
-        found += [*rate_tables(run), *scenario_tables(run), *author_tables(run), *similarity_tables(run)]
-    return tuple(found)
+        tables += [*rate_tables(run), *scenario_tables(run), *author_tables(run), *similarity_tables(run)]
+    return tuple(tables)

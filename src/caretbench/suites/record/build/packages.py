@@ -178,8 +178,8 @@ def resolve(project: str, language: str, requirements: Sequence[str]) -> tuple[L
     """
     if not requirements:
         return ()
-    found = _resolve_python(requirements) if language == "python" else _resolve_npm(requirements)
-    ordered = sorted(found, key=lambda one: (one.place, one.name))
+    packages = _resolve_python(requirements) if language == "python" else _resolve_npm(requirements)
+    ordered = sorted(packages, key=lambda one: (one.place, one.name))
     return tuple(one.model_copy(update={"project": project}) for one in ordered)
 
 
@@ -220,7 +220,7 @@ def _resolve_npm(requirements: Sequence[str]) -> list[LockedPackage]:
         flags = ("--package-lock-only", "--ignore-scripts", "--no-audit", "--no-fund", "--legacy-peer-deps")
         _run(["npm", "install", *flags], Path(folder))
         lock = json.loads(Path(folder, "package-lock.json").read_bytes())["packages"]
-        found = []
+        packages = []
         for place, entry in sorted(lock.items()):
             if not place or entry.get("optional") or entry.get("link"):
                 continue  # optional ones are for other systems
@@ -228,10 +228,10 @@ def _resolve_npm(requirements: Sequence[str]) -> list[LockedPackage]:
             file = f"{name.rpartition('/')[2]}-{entry['version']}.tgz"
             download = PinnedFile(file, 0, "")
             digest = _npm_digest(name, download, str(entry["integrity"]), Path(folder))
-            found.append(
+            packages.append(
                 LockedPackage(index="npm", name=name, version=entry["version"], file=file, sha256=digest, place=place)
             )
-    return found
+    return packages
 
 
 def _npm_digest(name: str, file: PinnedFile, integrity: str, folder: Path) -> str:

@@ -50,27 +50,27 @@ def renamed_files(project: StoredProject, language: str, paths: Collection[str])
     """Return the files with changed names, without those that have no name to change."""
     analysis = analyse_project(project, (language,)).analysis
     others = _words_by_file(project.snapshot)
-    found = {}
+    renamed = {}
     for path in sorted(paths):
         if path not in analysis.files:
             continue
         edits = _edits(analysis[path], language, others)
         if edits:
-            found[path] = _edited(analysis[path].source.data, edits)
-    return found
+            renamed[path] = _edited(analysis[path].source.data, edits)
+    return renamed
 
 
 def _words_by_file(snapshot: Snapshot) -> dict[bytes, set[str]]:
     """Return the files in which each word is that a project's files have, packages included."""
-    found: dict[bytes, set[str]] = defaultdict(set)
+    files: dict[bytes, set[str]] = defaultdict(set)
     for path, entry in snapshot.entries.items():
         if entry.kind == "file" and entry.size <= _MAX_FILE_BYTES:
             data = snapshot.read(path)
             for word in set(_WORD.findall(data)):
-                found[word].add(path)
+                files[word].add(path)
             for word in re.findall(rb"[(,]\s*(\w+)\s*=(?!=)", data):
-                found[b"=" + word].add(path)
-    return found
+                files[b"=" + word].add(path)
+    return files
 
 
 def _edits(file: FileAnalysis, language: str, words: Mapping[bytes, Collection[str]]) -> dict[Span, bytes]:
@@ -107,39 +107,39 @@ def _outermost(file: FileAnalysis) -> Iterator[Span]:
 
 def _local_names(file: FileAnalysis, function: Span) -> dict[bytes, set[Span]]:
     """Return the spans of the names whose every use in a function is that of a variable of it."""
-    found: dict[bytes, set[Span]] = defaultdict(set)
+    spans_by_name: dict[bytes, set[Span]] = defaultdict(set)
     other: set[bytes] = set()
     for use in file.references_in(function):
         name = use.name.encode()
         declared = use.declaration
         own = declared is not None and declared.path == file.source.path and function.contains(declared.span)
         if use.binding in _LOCALS and own and not use.is_member:
-            found[name].add(use.span)
+            spans_by_name[name].add(use.span)
             sites = (*use.reaching, *([declared] if declared else ()))
-            found[name].update(site.span for site in sites if site.path == file.source.path)
+            spans_by_name[name].update(site.span for site in sites if site.path == file.source.path)
         else:
             other.add(name)
-    return {name: spans for name, spans in found.items() if name not in other}
+    return {name: spans for name, spans in spans_by_name.items() if name not in other}
 
 
 def _private_names(file: FileAnalysis) -> set[bytes]:
     """Return the names of functions and members that the file defines for itself."""
     data, lines = file.source.data, file.source.line_starts
-    found = set()
+    names = set()
     for use in file.references:
         declared = use.declaration
         if use.binding not in _MEMBERS or declared is None or declared.path != file.source.path:
             continue
         line = data[lines[declared.line - 1] : declared.span.end]
         if (use.name.startswith("_") and not use.name.endswith("__")) or re.search(rb"\bprivate\b", line):
-            found.add(use.name.encode())
-    return found
+            names.add(use.name.encode())
+    return names
 
 
 def _tokens(file: FileAnalysis, place: Span, name: bytes, language: str) -> set[Span] | None:
     """Return the spans of a word outside comments; None where its meaning is not plain: a text, a key of an object."""
     data = file.source.data
-    found = set()
+    spans = set()
     for match in re.finditer(rb"(?<![\w$])" + re.escape(name) + rb"(?![\w$])", data[place.start : place.end]):
         span = Span(place.start + match.start(), place.start + match.end())
         if any(comment.start <= span.start < comment.end for comment in file.comments):
@@ -149,8 +149,8 @@ def _tokens(file: FileAnalysis, place: Span, name: bytes, language: str) -> set[
             return None  # `{ name }` is a key as well
         if before + after in (b"''", b'""'):
             return None
-        found.add(span)
-    return found
+        spans.add(span)
+    return spans
 
 
 def _new_name(name: bytes, language: str) -> bytes:

@@ -56,12 +56,12 @@ def released_tables(programs: Sequence[ReleasedProgram]) -> tuple[Table, ...]:
     Constructs and distances need the labels, and distances to comments the texts of all programs too.
     """
     sets = list(_sets(programs))
-    found = [_spans(sets, programs)]
+    tables = [_spans(sets, programs)]
     if any(program.references for program in programs):
-        found += [_constructs(sets), _ranges(sets)]
-    if len(found) > 1 and all(program.source is not None for program in programs):
-        found.append(_comments(sets))
-    return tuple(found)
+        tables += [_constructs(sets), _ranges(sets)]
+    if len(tables) > 1 and all(program.source is not None for program in programs):
+        tables.append(_comments(sets))
+    return tuple(tables)
 
 
 def _sets(programs: Sequence[ReleasedProgram]) -> Iterator[TaskSet]:

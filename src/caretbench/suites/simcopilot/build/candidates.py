@@ -67,17 +67,17 @@ class FileMiner:
     def mine(self) -> tuple[tuple[Candidate, ...], Counter[str]]:
         """Return all candidates of both modes, in the order of the text, and the number of rejected blocks by rule."""
         rejected: Counter[str] = Counter()
-        found: dict[tuple[Span, Mode], Candidate] = {}
+        candidates: dict[tuple[Span, Mode], Candidate] = {}
         for candidate, cut in self._cut():
             reason = self._objection(candidate, cut)
             if reason:
                 rejected[reason] += 1
                 continue
             key = (candidate.span, candidate.mode)
-            known = found.get(key)
-            if known is None or _RANK[cut] < _RANK[self.rules.blocks.cut_by_kind[known.kind]]:
-                found[key] = candidate
-        return tuple(sorted(found.values(), key=lambda one: (one.span, one.mode))), rejected
+            earlier = candidates.get(key)
+            if earlier is None or _RANK[cut] < _RANK[self.rules.blocks.cut_by_kind[earlier.kind]]:
+                candidates[key] = candidate
+        return tuple(sorted(candidates.values(), key=lambda one: (one.span, one.mode))), rejected
 
     def _cut(self) -> Iterator[tuple[Candidate, CutKind]]:
         for block in self.analysis.blocks:

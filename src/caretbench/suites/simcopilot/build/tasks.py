@@ -59,12 +59,12 @@ def balanced_sample(
     rarity = {cell: len(members) for cell, members in by_cell.items()}
     known = {one.name: one for one in candidates}
 
-    def take(found: SampledCandidate) -> None:
-        chosen.append(found.name)
-        taken.add(found.name)
-        in_file[found.path] += 1
-        in_group[found.path, found.group] += 1
-        in_cell.update(found.cells)
+    def take(candidate: SampledCandidate) -> None:
+        chosen.append(candidate.name)
+        taken.add(candidate.name)
+        in_file[candidate.path] += 1
+        in_group[candidate.path, candidate.group] += 1
+        in_cell.update(candidate.cells)
 
     for name in first:
         take(known[name])
@@ -76,10 +76,10 @@ def balanced_sample(
         if count < in_cell[cell]:  # candidates of other cells are in this one too
             heapq.heappush(queue, (in_cell[cell], rare, cell))
             continue
-        found = waiting[cell].next(taken, in_group, in_file, per_file)
-        if found is None:
+        candidate = waiting[cell].next(taken, in_group, in_file, per_file)
+        if candidate is None:
             continue
-        take(found)
+        take(candidate)
         heapq.heappush(queue, (in_cell[cell], rare, cell))
     return chosen
 
@@ -108,13 +108,13 @@ class _Waiting:
                 names.pop()
             if not names or (per_file is not None and in_file[path] >= per_file):
                 continue
-            found = names[-1]
-            current = (in_group[group], in_file[path], found)
+            first = names[-1]
+            current = (in_group[group], in_file[path], first)
             if tuple(place) == current:
                 names.pop()
                 if names:
                     heapq.heappush(self._queue, (*current[:2], names[-1], group))
-                return self._members[found[1]]
+                return self._members[first[1]]
             heapq.heappush(self._queue, (*current, group))
         return None
 
@@ -163,15 +163,15 @@ def paper_constructs(analysis: FileAnalysis, span: Span, references: tuple[Refer
     rules = mining_rules().constructs
     table = project_tables().get(analysis.source.language)
     fields_are_global = table is not None and table.mining.fields_are_global
-    found = {rules.blocks[block.kind] for block in _touched(analysis, span) if block.kind in rules.blocks}
+    constructs = {rules.blocks[block.kind] for block in _touched(analysis, span) if block.kind in rules.blocks}
     for reference in analysis.references_in(span) if references is None else references:
         if reference.origin in ("stdlib", "third_party"):
-            found.add("library")
+            constructs.add("library")
         elif reference.binding == "field" and fields_are_global:
-            found.add("global_variable")
+            constructs.add("global_variable")
         elif reference.binding in rules.bindings:
-            found.add(rules.bindings[reference.binding])
-    return [name for name in paper_rules().constructs if name in found]
+            constructs.add(rules.bindings[reference.binding])
+    return [name for name in paper_rules().constructs if name in constructs]
 
 
 def structure_constructs(analysis: FileAnalysis, span: Span) -> list[str]:
@@ -190,13 +190,13 @@ def reference_distances(references: tuple[Reference, ...]) -> dict[str, int]:
         for reference in references
         if (lines := reference.reaching_lines) is not None
     ]
-    found = {
+    maxima = {
         "reference_distance": max(declared, default=None),
         "reaching_distance": max((lines for _, lines in reaching), default=None),
         "local_distance": max((lines for local, lines in reaching if local), default=None),
         "nonlocal_distance": max((lines for local, lines in reaching if not local), default=None),
     }
-    return {name: lines for name, lines in found.items() if lines is not None}
+    return {name: lines for name, lines in maxima.items() if lines is not None}
 
 
 def _touched(analysis: FileAnalysis, span: Span) -> Iterator[Block]:

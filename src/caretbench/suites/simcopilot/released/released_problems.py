@@ -37,8 +37,8 @@ class ReleasedProject(NamedTuple):
 def split_variant(source: str) -> tuple[str, Variant]:
     """Return the place and the variant in ``PLACE@VARIANT``; without a variant it is ``released``."""
     place, _, name = source.rpartition("@")
-    found = next((one for one in VARIANTS if one == name and place), None)
-    return (place, found) if found else (source, VARIANTS[0])
+    variant = next((one for one in VARIANTS if one == name and place), None)
+    return (place, variant) if variant else (source, VARIANTS[0])
 
 
 def program_text(source: str) -> str:

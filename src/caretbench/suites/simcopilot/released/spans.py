@@ -109,12 +109,12 @@ def load(root: Path) -> tuple[ReleasedProgram, ...]:
     if not is_released(root):
         expected = ", ".join(rules.spans[0] for rules in paper_rules().languages.values())
         raise DataError(f"{root}: no released spans here; expected {expected}")
-    found = []
+    programs = []
     for language, rules in paper_rules().languages.items():
         path = _place(root, rules.spans)
         if path is not None:
-            found += [_program(root, path, language, record) for record in _records(path)]
-    return tuple(found)
+            programs += [_program(root, path, language, record) for record in _records(path)]
+    return tuple(programs)
 
 
 def _records(path: Path) -> list[object]:
@@ -155,12 +155,12 @@ def _spans(path: Path, language: str, record: _Record) -> Iterator[ReleasedSpan]
     fields = record.model_extra or {}
     for mode, mode_rules in paper_rules().modes.items():
         try:
-            found = _LINES.validate_python(fields.get(mode_rules.field))
+            spans = _LINES.validate_python(fields.get(mode_rules.field))
         except ValidationError:
             raise DataError(
                 f"{path}: {record.name}: {mode_rules.field} is no list of [first line, last line]; {_REMEDY}"
             ) from None
-        for start, end in found:
+        for start, end in spans:
             if not 1 <= start <= end:
                 raise DataError(f"{path}: {record.name} has the impossible span {start} to {end}; {_REMEDY}")
             yield ReleasedSpan(record.name, language, mode, start, end)
@@ -181,7 +181,9 @@ def _source(root: Path, name: str, rules: ReleasedLanguage) -> str | None:
     path = root / known.folder / file if known else None
     if path is None or not path.is_file():
         folders = (root / rules.sources, root / "example_code" / rules.sources, root / "sources")
-        path = next((found for folder in folders for found in sorted(folder.rglob(file)) if found.is_file()), None)
+        path = next(
+            (file_path for folder in folders for file_path in sorted(folder.rglob(file)) if file_path.is_file()), None
+        )
     try:
         return None if path is None else path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -197,8 +199,8 @@ def _rows(path: Path, fields: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[i
         with path.open(newline="", encoding="utf-8-sig") as stream:
             rows = csv.DictReader(stream)
             heads = rows.fieldnames or ()
-            found = {ours: [name for name in theirs if name in heads] for ours, theirs in fields.items()}
-            names = {ours: there[0] if there else "" for ours, there in found.items()}
+            heads_by_field = {ours: [name for name in theirs if name in heads] for ours, theirs in fields.items()}
+            names = {ours: there[0] if there else "" for ours, there in heads_by_field.items()}
             if heads and not all(names.values()):
                 raise DataError(f"{path}:1: expected the fields {', '.join(t[0] for t in fields.values())}")
             for row in rows:
