@@ -68,12 +68,10 @@ def run(
     from caretbench.runs.plans.function_models import FunctionModels
     from caretbench.runs.runner import run as carry_out
 
-    run_config, source = (
-        (config, None) if isinstance(config, RunConfig) else (RunConfig.load(Path(config)), Path(config))
-    )
+    settings, source = (config, None) if isinstance(config, RunConfig) else (RunConfig.load(Path(config)), Path(config))
     functions = FunctionModels(models or {})
     access = functions.access(_access_check() if opener is None else unchecked)
-    plan = ResolvedRun.from_config(functions.added_to(run_config), source, access)
+    plan = ResolvedRun.from_config(functions.added_to(settings), source, access)
     return carry_out(plan, functions.opener(opener or _open_client), progress)
 
 
@@ -90,8 +88,8 @@ def generate(
         UsageError: the configuration cannot work.
         DataError: data or a run file are wrong.
     """
-    run_config = config if isinstance(config, RunConfig) else RunConfig.load(Path(config))
-    plain = run_config.model_copy(update={"score": False, "graders": ()})
+    settings = config if isinstance(config, RunConfig) else RunConfig.load(Path(config))
+    plain = settings.model_copy(update={"score": False, "graders": ()})
     return run(plain, models=models, opener=opener, progress=progress)
 
 

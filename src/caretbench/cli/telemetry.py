@@ -40,26 +40,19 @@ def check(events: Events, as_json: AsJson = False) -> None:
     from caretbench.people.telemetry.event_files import check_events
 
     with StepProgress(quiet=as_json) as steps:
-        examined = check_events(events, progress=steps)
-    reader = examined.reader
+        tally = check_events(events, progress=steps)
+    reader = tally.reader
     if as_json:
         first = {reason: entry._asdict() for reason, entry in reader.first.items()}
-        numbers = {
-            "lines": reader.read,
-            "events": reader.used,
-            "users": examined.users,
-            "with_texts": examined.with_texts,
-        }
-        numbers |= {"with_secrets": examined.with_secrets}
-        counts = {"replaced_words": examined.replaced, "outcomes": examined.outcomes, "refused": reader.refused}
+        numbers = {"lines": reader.read, "events": reader.used, "users": tally.users, "with_texts": tally.with_texts}
+        numbers |= {"with_secrets": tally.with_secrets}
+        counts = {"replaced_words": tally.replaced, "outcomes": tally.outcomes, "refused": reader.refused}
         print_json(numbers | counts | {"first": first})
     else:
-        print_line(f"{events}: {reader.used} events of {examined.users} users ({join_counts(examined.outcomes)})")
-        print_line(
-            f"with texts: {examined.with_texts}; with something in the shape of a secret: {examined.with_secrets}"
-        )
-        if examined.replaced:
-            print_line(f"words that extract replaces by other: {join_counts(examined.replaced)}")
+        print_line(f"{events}: {reader.used} events of {tally.users} users ({join_counts(tally.outcomes)})")
+        print_line(f"with texts: {tally.with_texts}; with something in the shape of a secret: {tally.with_secrets}")
+        if tally.replaced:
+            print_line(f"words that extract replaces by other: {join_counts(tally.replaced)}")
         _print_refused(reader)
     if reader.refused:
         raise typer.Exit(1)

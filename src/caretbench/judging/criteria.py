@@ -313,12 +313,8 @@ def criteria_for(problem: Problem, profile: Profile) -> Iterator[Criterion]:
     if not named and isinstance(problem.shown, Caret) and not problem.shown.instruction:
         named = [rules_of(profile).criterion]
     for name in named:
-        named_criterion = criterion(name)
-        yield (
-            criterion(named_criterion.paper)
-            if rules_of(profile).released_criterion and named_criterion.paper
-            else named_criterion
-        )
+        entry = criterion(name)
+        yield (criterion(entry.paper) if rules_of(profile).released_criterion and entry.paper else entry)
 
 
 def problems_by_criterion(

@@ -51,12 +51,10 @@ def skill_interval(scores: Sequence[float], floors: Sequence[float], clusters: S
     low, high = np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     if units >= MIN_CLUSTERS:
         return Interval(float(low), float(high), "percentile")
-    percentile = Interval(
-        float(low), float(high), "percentile", f"only {units} sources: the interval may be too narrow"
-    )
+    bounds = Interval(float(low), float(high), "percentile", f"only {units} sources: the interval may be too narrow")
     score, floor = (float(row.sum() / sizes.sum()) for row in table)
     least = wilson(min(score, 1.0) * units, units)
     worst, best = skill(least.low, floor), skill(least.high, floor)
     if worst is None or best is None:
-        return percentile
-    return widened(percentile, Interval(worst, best, "wilson"))
+        return bounds
+    return widened(bounds, Interval(worst, best, "wilson"))

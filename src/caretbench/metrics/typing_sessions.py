@@ -95,12 +95,8 @@ class TypedText:
     @cached_property
     def keys(self) -> Sequence[int]:
         """Number of keys from the beginning to each position: one for each character but indentation."""
-        free = {
-            position
-            for indentation in _INDENTATION.finditer(self.reference)
-            for position in range(*indentation.span(1))
-        }
-        return list(accumulate((int(position not in free) for position in range(len(self.reference))), initial=0))
+        free = {at for blank in _INDENTATION.finditer(self.reference) for at in range(*blank.span(1))}
+        return list(accumulate((int(at not in free) for at in range(len(self.reference))), initial=0))
 
     @cached_property
     def lines(self) -> Sequence[int]:

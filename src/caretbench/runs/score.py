@@ -298,11 +298,9 @@ class ScoringStage:
         own = [metric.measure(problem, text) for metric in self.metrics]
         details = {"reason": refusal} if refusal else {}
         rows = {}
-        for measurement in (*self.suite.measure(problem, text, self.profile), *kinds, *raw, *own):
-            row = self._row(
-                completion, measurement.scorer, values=measurement.values, details={**measurement.details, **details}
-            )
-            rows[measurement.scorer] = row_to_json(row)
+        for score in (*self.suite.measure(problem, text, self.profile), *kinds, *raw, *own):
+            row = self._row(completion, score.scorer, values=score.values, details={**score.details, **details})
+            rows[score.scorer] = row_to_json(row)
         return _MeasuredText(text, rows)
 
     def _is_no_answer(self, completion: AnyCompletion) -> bool:

@@ -368,12 +368,10 @@ class Clients:
         Raises:
             MachineError: some of them are not stored.
         """
-        entries = [
-            stored_model(part.model, settings, self._plan.benchmarks[settings.place]) for settings in part.suites
-        ]
-        if not all(entries):
+        saved = [stored_model(part.model, settings, self._plan.benchmarks[settings.place]) for settings in part.suites]
+        if not all(saved):
             raise error
-        for settings, info in zip(part.suites, entries, strict=True):
+        for settings, info in zip(part.suites, saved, strict=True):
             infos[settings.place] += [info] if info else []
             self.stored[part.model.title, settings.place] = str(error)
 

@@ -111,13 +111,8 @@ def passed_by_completion(
     for score in scores:
         if score.problem_id in problems and (score.policy, score.profile) == (policy, profile):
             rows[score.completion_key].append(score)
-    checks = {
-        key: deciding_scores(completion_scores, executed=needs_execution(problems[key[0]]))
-        for key, completion_scores in rows.items()
-    }
-    return {
-        key: decided_outcome(completion_scores).passed for key, completion_scores in checks.items() if completion_scores
-    }
+    checks = {key: deciding_scores(group, executed=needs_execution(problems[key[0]])) for key, group in rows.items()}
+    return {key: decided_outcome(group).passed for key, group in checks.items() if group}
 
 
 class CountedResult(NamedTuple):

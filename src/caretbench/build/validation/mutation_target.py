@@ -133,17 +133,14 @@ class MutationTarget:
 
     def enclosing_statement(self, node: tree_sitter.Node) -> tree_sitter.Node | None:
         """Return the innermost statement or declaration that is, or contains, a node."""
-        statement: tree_sitter.Node | None = node
-        while statement is not None:
+        around: tree_sitter.Node | None = node
+        while around is not None:
             if self.table.bare_statements:
-                if statement.parent is None or statement.parent.type in self.table.containers:
-                    return statement
-            elif (
-                statement.type.endswith(("_statement", "_declaration"))
-                or statement.type in node_kinds().other_statements
-            ):
-                return statement
-            statement = statement.parent
+                if around.parent is None or around.parent.type in self.table.containers:
+                    return around
+            elif around.type.endswith(("_statement", "_declaration")) or around.type in node_kinds().other_statements:
+                return around
+            around = around.parent
         return None
 
     def contains(self, node: tree_sitter.Node) -> bool:

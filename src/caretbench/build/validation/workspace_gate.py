@@ -170,17 +170,15 @@ def right_answers(problem: Problem) -> Iterator[TrialAnswer]:
     reference, language = problem.reference, language_named(problem.caret.language).name
     start, program = len(encode(splice.before)), encode(splice.program(reference))
     end = start + len(encode(reference))
-    string_nodes = captures(parse(program, language).root_node, language, "mutations").get("string", [])
+    nodes = captures(parse(program, language).root_node, language, "mutations").get("string", [])
     # The caret may be inside a text that begins above it.
     around = [
-        program[node.start_byte : node.end_byte]
-        for node in string_nodes
-        if node.start_byte < end and start < node.end_byte
+        program[node.start_byte : node.end_byte] for node in nodes if node.start_byte < end and start < node.end_byte
     ]
     in_text = any(b"\n" in text for text in around)
     strings = [
         (node.start_byte - start, program[node.start_byte : node.end_byte])
-        for node in string_nodes
+        for node in nodes
         if start <= node.start_byte and node.end_byte <= end
     ]
     line = splice.before.rpartition("\n")[2]

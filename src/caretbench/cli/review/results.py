@@ -100,12 +100,10 @@ def import_files(
         results = [import_decisions(database, files)] if files else []
         if labels is not None:
             results.append(import_labels(database, labels))
-    for imported in results:
-        print_line(f"{folder}: {imported.new} new rows, {imported.known} known")
-        if imported.people:
-            print_note(
-                f"new people, without a link: {', '.join(imported.people)}; caretbench review invite {folder} NAME"
-            )
+    for added in results:
+        print_line(f"{folder}: {added.new} new rows, {added.known} known")
+        if added.people:
+            print_note(f"new people, without a link: {', '.join(added.people)}; caretbench review invite {folder} NAME")
 
 
 @app.command("reopen", cls=HelpCommand)

@@ -77,7 +77,5 @@ def kind_of(node: tree_sitter.Node) -> str:
         return COMMENT
     kind = kind_by_type().get(node.type)
     if kind is None and node.type in node_kinds().block_wrappers:
-        kind = next(
-            (child_kind for child in node.named_children[:8] if (child_kind := kind_by_type().get(child.type))), None
-        )
+        kind = next((named for child in node.named_children[:8] if (named := kind_by_type().get(child.type))), None)
     return kind or STATEMENT

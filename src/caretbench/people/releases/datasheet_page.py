@@ -158,20 +158,17 @@ def _labels(sheet: Datasheet) -> Iterator[Table]:
 
 
 def _generation(sheet: Datasheet) -> Table:
-    figures = sheet.generation
+    costs = sheet.generation
     rows = (
-        ("scenarios with attempts", _number(figures.scenarios, "d")),
-        ("attempts", _number(figures.attempts, "d")),
-        ("instances that were built", _number(figures.instances, "d")),
-        ("mean attempts of an instance", _number(figures.attempts_per_instance, ".2f")),
-        ("hours on the clock", _number(figures.wall_hours, ".2f")),
-        ("hours of requests", _number(figures.request_hours, ".2f")),
-        ("cost in US dollars", _number(figures.cost, ".4f")),
-        ("answers without a known price", _number(figures.unpriced, "d")),
-        (
-            "prompt versions",
-            ", ".join(f"{name} ({count})" for name, count in figures.prompt_versions.items()) or UNKNOWN,
-        ),
+        ("scenarios with attempts", _number(costs.scenarios, "d")),
+        ("attempts", _number(costs.attempts, "d")),
+        ("instances that were built", _number(costs.instances, "d")),
+        ("mean attempts of an instance", _number(costs.attempts_per_instance, ".2f")),
+        ("hours on the clock", _number(costs.wall_hours, ".2f")),
+        ("hours of requests", _number(costs.request_hours, ".2f")),
+        ("cost in US dollars", _number(costs.cost, ".4f")),
+        ("answers without a known price", _number(costs.unpriced, "d")),
+        ("prompt versions", ", ".join(f"{name} ({count})" for name, count in costs.prompt_versions.items()) or UNKNOWN),
     )
     known = tuple(row for row in rows if row[1] != UNKNOWN)
     return Table(

@@ -34,11 +34,9 @@ def folder_difference(old: Path, new: Path, old_holdout: Path, new_holdout: Path
         DataError: a folder has no problems, or a file is malformed.
     """
     before, after = BuiltSet(old), BuiltSet(new)
-    difference = set_difference(before, after)
+    public = set_difference(before, after)
     hidden = [BuiltSet(path) if path.is_dir() else None for path in (old_holdout, new_holdout)]
-    return difference.model_copy(
-        update={"published": _repeated(after, hidden[0]), "held": _repeated(hidden[1], before)}
-    )
+    return public.model_copy(update={"published": _repeated(after, hidden[0]), "held": _repeated(hidden[1], before)})
 
 
 def _repeated(later: BuiltSet | None, earlier: BuiltSet | None) -> tuple[str, ...]:

@@ -238,23 +238,19 @@ def holdout_report(
     check_comparable(runs, ["data"])
     rates = _rates(runs, {*public, *holdout})
     complete = {
-        model: rates_by_problem
-        for model, rates_by_problem in rates.items()
-        if rates_by_problem.keys() & {*public} and rates_by_problem.keys() & {*holdout}
+        model: passes for model, passes in rates.items() if passes.keys() & {*public} and passes.keys() & {*holdout}
     }
     if not complete:
         known = ", ".join(rates) or "none"
         raise DataError(f"no model has verdicts on both parts; models: {known}. Name a run for each part")
     held = {*holdout}
-    own = [_compared(rates_by_problem, held, seed) for rates_by_problem in complete.values()]
+    own = [_compared(passes, held, seed) for passes in complete.values()]
     rows = list(_rows(complete, held, own, against_others=False))
     # A hold-out may be harder by chance: minus the other models' mean, its difficulty cancels.
-    relative = {model: rates_by_problem for model in complete if (rates_by_problem := _against_others(model, complete))}
+    relative = {model: passes for model in complete if (passes := _against_others(model, complete))}
     # The others may lack all verdicts of one part.
-    relative = {
-        model: rates_by_problem for model, rates_by_problem in relative.items() if _on_both(rates_by_problem, held)
-    }
-    others = [_compared(rates_by_problem, held, seed) for rates_by_problem in relative.values()]
+    relative = {model: passes for model, passes in relative.items() if _on_both(passes, held)}
+    others = [_compared(passes, held, seed) for passes in relative.values()]
     rows += _rows(relative, held, others, against_others=True)
     return HoldoutReport(rows=tuple(rows), notes=tuple(_notes(rates, complete)))
 
@@ -313,10 +309,8 @@ def _rows(
     *,
     against_others: bool,
 ) -> Iterator[HoldoutRow]:
-    for (model, rates_by_problem), one in zip(rates.items(), differences_with_holm(differences), strict=True):
-        parts = [
-            [rate.rate for name, rate in rates_by_problem.items() if (name in held) is part] for part in (False, True)
-        ]
+    for (model, passes), one in zip(rates.items(), differences_with_holm(differences), strict=True):
+        parts = [[rate.rate for name, rate in passes.items() if (name in held) is part] for part in (False, True)]
         # NaN is no JSON.
         known = not math.isnan(one.interval.low)
         yield HoldoutRow(

@@ -77,13 +77,12 @@ def export_review(database: ReviewDatabase, folder: Path) -> dict[str, int]:
     for item_id in sorted(items):
         item = items[item_id]
         if item.kind == "item" and item_id not in state.replaced:
-            decision = state.settled(item_id)
+            final = state.settled(item_id)
             settled.append(
                 ReviewedProblem(
-                    item=item_id, problem_id=item.problem_id, suite=item.suite, state=decision.state,
-                    value=decision.value,
+                    item=item_id, problem_id=item.problem_id, suite=item.suite, state=final.state, value=final.value,
                     problem_hash=item.problem_hash,
-                    means=decision.means, reasons=decision.reasons, notes=decision.notes,
+                    means=final.means, reasons=final.reasons, notes=final.notes,
                 )
             )  # fmt: skip
     files: dict[str, Sequence[Row]] = {

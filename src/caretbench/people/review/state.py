@@ -364,12 +364,7 @@ class ReviewState:
             if person.role != "owner"
         }
         # Decisions are counted in the order in which they were made: the distance of second decisions follows.
-        logs = [
-            log
-            for logs_by_entry in (self._logs, self._finals)
-            for people in logs_by_entry.values()
-            for log in people.values()
-        ]
+        logs = [log for group in (self._logs, self._finals) for people in group.values() for log in people.values()]
         held = [event for log in logs if (event := self._held(log)) is not None]
         for event in sorted(held, key=lambda one: one.order):
             if self._is(event.person, self.role(event)):

@@ -190,9 +190,7 @@ def tested_strengths(source: ReportSource, model: str) -> ModelStrengths:
     groups: dict[str, list[StrengthTest]] = {}
     for one, result in zip(tests, _results(tests, source.seed), strict=True):
         groups.setdefault(one.group, []).append(result)
-    return ModelStrengths(
-        model=model, field=names, **{group: tuple(group_tests) for group, group_tests in groups.items()}
-    )
+    return ModelStrengths(model=model, field=names, **{group: tuple(results) for group, results in groups.items()})
 
 
 def tested_strata(source: ReportSource) -> tuple[Stratum, ...]:

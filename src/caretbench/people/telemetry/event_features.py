@@ -429,12 +429,10 @@ class _Program:
 
 def _statement_of(node: tree_sitter.Node) -> tree_sitter.Node | None:
     """Return the statement of a list that a node is in or is; None outside of lists."""
-    statement: tree_sitter.Node | None = node
-    while statement is not None and not (
-        statement.is_named and statement.parent and statement.parent.type in node_kinds().block_lists
-    ):
-        statement = statement.parent
-    return statement
+    above: tree_sitter.Node | None = node
+    while above is not None and not (above.is_named and above.parent and above.parent.type in node_kinds().block_lists):
+        above = above.parent
+    return above
 
 
 def _statements(body: tree_sitter.Node) -> list[tree_sitter.Node]:

@@ -74,14 +74,12 @@ def distinct_texts(
     """
     chosen = {problem.id: problem for problem in part.problems}
     omitted = () if baselines else baseline_names(folder)
-    by_answer: dict[tuple[str, str], DistinctText] = {}
+    first: dict[tuple[str, str], DistinctText] = {}
     count = 0
     for completion, text, answer in inserted_texts(folder.completions(), chosen, policy, profile):
         if completion.model not in omitted and is_judged(completion):
             count += 1
-            by_answer.setdefault(
-                (completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer)
-            )
+            first.setdefault((completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer))
     if control_problems:
         # From all problems of the run: a selection must not change which text is the control of a problem.
         everything = folder.problems() if folder.problems_path.exists() else list(part.problems)
@@ -91,8 +89,8 @@ def distinct_texts(
         for problem in control_sample(everything, control_problems):
             for text in texts[problem.id].values() if problem.id in chosen else ():
                 answer = answer_key(text)
-                by_answer.setdefault((problem.id, answer), DistinctText(problem, text, answer))
-    return list(by_answer.values()), count
+                first.setdefault((problem.id, answer), DistinctText(problem, text, answer))
+    return list(first.values()), count
 
 
 def distinct_answers(
@@ -110,22 +108,20 @@ def distinct_answers(
     """
     chosen = {problem.id: problem for problem in part.problems}
     omitted = () if baselines else baseline_names(folder)
-    by_answer: dict[tuple[str, str], DistinctText] = {}
+    first: dict[tuple[str, str], DistinctText] = {}
     count = 0
     for completion, text, answer in answer_texts(folder.completions(), chosen, profile, text_of):
         if completion.model not in omitted:
             count += 1
-            by_answer.setdefault(
-                (completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer)
-            )
+            first.setdefault((completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer))
     if control_problems:
         pool = control_pool(folder.problems() if folder.problems_path.exists() else part.problems, part, profile)
         texts = question_controls(pool, part.criterion)
         for problem in question_control_sample(pool, control_problems):
             for text in texts[problem.id].values() if problem.id in chosen else ():
                 answer = answer_key(text)
-                by_answer.setdefault((problem.id, answer), DistinctText(problem, text, answer))
-    return list(by_answer.values()), count
+                first.setdefault((problem.id, answer), DistinctText(problem, text, answer))
+    return list(first.values()), count
 
 
 def control_pool(problems: Sequence[Problem], part: CriterionProblems, profile: Profile) -> list[Problem]:

@@ -217,7 +217,7 @@ def memory_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: 
     pairs = _pairs(problems)
     if not pairs or "passed" not in results.columns:
         return ()
-    memories = []
+    groups = []
     for (model, policy, profile), rows in sorted(results.partition_by(*_GROUP, as_dict=True).items()):
         means = _means(rows)
         # A pair counts where both were answered; one of them alone says nothing about the difference.
@@ -228,13 +228,11 @@ def memory_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: 
         clusters = [problems[one].cluster for one in known.values()]
         # Generators that were given one scenario wrote alike programs: pairs are resampled by scenario.
         title = " · ".join(str(part) for part in (model, policy, profile))
-        memories.append(
-            _Memory(title, sum(first) / len(first), sum(second) / len(second), Pair(second, first, clusters))
-        )
-    if not memories:
+        groups.append(_Memory(title, sum(first) / len(first), sum(second) / len(second), Pair(second, first, clusters)))
+    if not groups:
         return ()
-    comparisons = compare_family([one.pair for one in memories], seed=seed)
-    lines = tuple(_memory_row(one, comparison) for one, comparison in zip(memories, comparisons, strict=True))
+    comparisons = compare_family([one.pair for one in groups], seed=seed)
+    lines = tuple(_memory_row(one, comparison) for one, comparison in zip(groups, comparisons, strict=True))
     return (Table("memory", "Originals and siblings", _HEADS, lines, (_NOTE,)),)
 
 

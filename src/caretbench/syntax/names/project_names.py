@@ -151,11 +151,9 @@ class ModuleIndex:
         dots = len(module) - len(module.lstrip("."))
         if not dots:
             # A standard module wins over a file whose path merely ends like it.
-            module_file = self._dotted.get(module)
+            dotted = self._dotted.get(module)
             is_shadowed = module.partition(".")[0] in file.rules.stdlib
-            return (
-                None if module_file is None or (is_shadowed and not self._is_root(module_file, module)) else module_file
-            )
+            return None if dotted is None or (is_shadowed and not self._is_root(dotted, module)) else dotted
         folder = PurePosixPath(file.source.path).parent
         for _ in range(dots - 1):
             folder = folder.parent

@@ -91,28 +91,16 @@ class DeclarationIndex:
     def visible_variables(self, position: int) -> list[Declaration]:
         """Return the variables that can be used at a position and have a value there, each name once."""
         by_name: dict[str, Declaration] = {}
-        for declaration in self.all:
-            if declaration.scope_start <= position < declaration.end and declaration.role in (
-                "parameter",
-                "local",
-                "comprehended",
-                "constant",
-            ):
-                earlier = by_name.get(declaration.name)
-                if earlier is None or (earlier.scope_start, earlier.start) <= (
-                    declaration.scope_start,
-                    declaration.start,
-                ):
-                    if declaration.usable_from <= position:
-                        by_name[declaration.name] = declaration
-                    elif (
-                        declaration.role == "local"
-                        and earlier is not None
-                        and declaration.scope_start > earlier.scope_start
-                    ):
+        for one in self.all:
+            if one.scope_start <= position < one.end and one.role in ("parameter", "local", "comprehended", "constant"):
+                earlier = by_name.get(one.name)
+                if earlier is None or (earlier.scope_start, earlier.start) <= (one.scope_start, one.start):
+                    if one.usable_from <= position:
+                        by_name[one.name] = one
+                    elif one.role == "local" and earlier is not None and one.scope_start > earlier.scope_start:
                         # Hidden by a name of an inner scope that has no value yet.
-                        by_name.pop(declaration.name)
-        return [declaration for declaration in by_name.values() if declaration.assigned]
+                        by_name.pop(one.name)
+        return [one for one in by_name.values() if one.assigned]
 
     def _declared(
         self, root: tree_sitter.Node, match: Mapping[str, Sequence[tree_sitter.Node]]

@@ -267,10 +267,8 @@ def _write_manifest(output: Path, plan: TuningPlan, *, finished: bool) -> None:
 
 def _whole_checkpoint(output: Path) -> Path | None:
     """Return the last checkpoint that was written to its end: its state is written last."""
-    checkpoints = sorted(
-        (output / CHECKPOINTS).glob("checkpoint-*"), key=lambda path: -int(path.name.rpartition("-")[2])
-    )
-    for path in checkpoints:
+    newest = sorted((output / CHECKPOINTS).glob("checkpoint-*"), key=lambda path: -int(path.name.rpartition("-")[2]))
+    for path in newest:
         try:
             json.loads((path / _STATE).read_text())
         except (OSError, ValueError):

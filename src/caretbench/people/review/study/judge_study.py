@@ -415,12 +415,8 @@ def study_lines(result: StudyResult) -> Iterator[str]:
     alpha = "undefined" if result.alpha is None else f"{result.alpha:.2f}"
     yield f"{who}, {result.texts} texts by {result.criterion}; Krippendorff's alpha among people: {alpha}"
     for one in result.replacements:
-        same = [
-            comparison
-            for comparison in result.comparisons
-            if (comparison.judge, comparison.criterion) == (one.judge, one.criterion)
-        ]
-        total = next((comparison for comparison in same if (comparison.part, comparison.score) == ("all", TOTAL)), None)
+        same = [entry for entry in result.comparisons if (entry.judge, entry.criterion) == (one.judge, one.criterion)]
+        total = next((entry for entry in same if (entry.part, entry.score) == ("all", TOTAL)), None)
         parts = [_replacement_text(one)]
         if total is not None:
             parts.append(f"Spearman {_text(total.spearman)}, judge minus people {_text(total.mean_difference, '+.2f')}")

@@ -180,13 +180,11 @@ class RetrievalEffect(NamedTuple):
 
 def retrieval_effects(run: ScoredRun) -> tuple[RetrievalEffect, ...]:
     """Return scenario 4 next to scenario 1 for each model with blocks in both, with p values for all models."""
-    sides_by_model = [(model, *sides) for model in run.models if (sides := _sides(model)) is not None]
-    comparisons = compare_family(
-        [pair for *_, pair in sides_by_model], seed=run.models[0].seed if sides_by_model else 0
-    )
+    paired = [(model, *sides) for model in run.models if (sides := _sides(model)) is not None]
+    comparisons = compare_family([pair for *_, pair in paired], seed=run.models[0].seed if paired else 0)
     return tuple(
         RetrievalEffect(model.title, first, second, one)
-        for (model, first, second, _), one in zip(sides_by_model, comparisons, strict=True)
+        for (model, first, second, _), one in zip(paired, comparisons, strict=True)
     )
 
 

@@ -152,17 +152,15 @@ class RecordBuilder(Builder):
         self, edition: str, mirror: str | None, progress: Callable[[int, int], None], note: Callable[[str], None]
     ) -> tuple[int, int]:
         """Fetch the projects of an edition; see :meth:`caretbench.build.builder.Builder.pull_edition`."""
-        stored = read_edition(edition)
-        recipe = read_recipe(stored.folder / RECIPE_FILE)
-        locks = locked_packages(recipe, (stored.folder,))
-        wanted = [
-            one for one in recipe.projects if stored.projects.get(one.name) and stored.projects[one.name].snapshot
-        ]
+        facts = read_edition(edition)
+        recipe = read_recipe(facts.folder / RECIPE_FILE)
+        locks = locked_packages(recipe, (facts.folder,))
+        wanted = [one for one in recipe.projects if facts.projects.get(one.name) and facts.projects[one.name].snapshot]
         failed = []
         for entry in wanted:
             try:
-                renamed = {task.path for task in stored.tasks if task.renamed and task.project == entry.name}
-                place_project(stored.projects[entry.name], entry, locks.get(entry.name, ()), renamed, mirror)
+                renamed = {task.path for task in facts.tasks if task.renamed and task.project == entry.name}
+                place_project(facts.projects[entry.name], entry, locks.get(entry.name, ()), renamed, mirror)
             except DataError as error:
                 failed.append(str(error))
                 note(str(error))

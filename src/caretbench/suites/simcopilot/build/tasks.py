@@ -76,10 +76,10 @@ def balanced_sample(
         if count < in_cell[cell]:  # candidates of other cells are in this one too
             heapq.heappush(queue, (in_cell[cell], rare, cell))
             continue
-        candidate = waiting[cell].next(taken, in_group, in_file, per_file)
-        if candidate is None:
+        drawn = waiting[cell].next(taken, in_group, in_file, per_file)
+        if drawn is None:
             continue
-        take(candidate)
+        take(drawn)
         heapq.heappush(queue, (in_cell[cell], rare, cell))
     return chosen
 

@@ -181,9 +181,7 @@ def _source(root: Path, name: str, rules: ReleasedLanguage) -> str | None:
     path = root / known.folder / file if known else None
     if path is None or not path.is_file():
         folders = (root / rules.sources, root / "example_code" / rules.sources, root / "sources")
-        path = next(
-            (file_path for folder in folders for file_path in sorted(folder.rglob(file)) if file_path.is_file()), None
-        )
+        path = next((entry for folder in folders for entry in sorted(folder.rglob(file)) if entry.is_file()), None)
     try:
         return None if path is None else path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

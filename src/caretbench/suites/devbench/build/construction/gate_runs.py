@@ -151,11 +151,9 @@ class GateRuns:
 
         One run of each, before the gate makes ten: most faulty answers end here, and some use all time and memory.
         """
-        programs = {problem.id: self.program(problem, problem.reference) for problem in problems}
+        runs = {problem.id: self.program(problem, problem.reference) for problem in problems}
         requests = {
-            name: request.model_copy(update={"id": name, "watched": True})
-            for name, request in programs.items()
-            if request is not None
+            name: run.model_copy(update={"id": name, "watched": True}) for name, run in runs.items() if run is not None
         }
         faulty, unseen = {}, set()
         for result in self.executor.submit(requests.values()):

@@ -123,15 +123,13 @@ def documentation_facts(view: ProgramView, name: str) -> DocumentationCheck:
     Its parameters must be described if the language's documentation names parameters in tags, its returned value if it
     returns one, and the errors that it raises itself; it has at least half of the words of the reference.
     """
-    documentation = documentation_of(view.program, view.language, name)
+    comment = documentation_of(view.program, view.language, name)
     node, kinds = _declaration(view, name), node_kinds(view.language)
     # Half of the reference's words: a good comment may be shorter, and one word for a paragraph is none.
-    words = documentation.word_count if documentation else 0
+    words = comment.word_count if comment else 0
     if node is None or not _FUNCTION.search(node.type):
         return DocumentationCheck(documents=name, minimum_words=max(4, words // 2), mentions=_mentions(name))
-    tagged = documentation is not None and bool(
-        documentation.parameters or documentation.returns or documentation.throws
-    )
+    tagged = comment is not None and bool(comment.parameters or comment.returns or comment.throws)
     return DocumentationCheck(
         documents=name,
         minimum_words=max(5, words // 2),
