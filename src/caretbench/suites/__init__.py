@@ -66,13 +66,13 @@ def suite_names(on_error: Callable[[PluginError], None] = lambda _error: None) -
 def usable_suites() -> tuple[list[Suite], list[PluginError]]:
     """Return all suites that can be loaded, and the errors of those that cannot."""
     errors: list[PluginError] = []
-    found = []
+    suites = []
     for name in suite_names(errors.append):
         try:
-            found.append(load_suite(name))
+            suites.append(load_suite(name))
         except PluginError as error:
             errors.append(error)
-    return found, errors
+    return suites, errors
 
 
 @cache
@@ -87,13 +87,13 @@ def load_suite(name: str) -> Suite:
         import_module(f"caretbench.suites.{built_in()[name]}.suite")
     elif (plugin := load_plugin(ENTRY_POINT_GROUP, name, built_in(), ignore_other_errors=True)) is not None:
         return _plugged(plugin)
-    found = _registered.get(name)
-    if found is None:
+    registered = _registered.get(name)
+    if registered is None:
         raise UsageError(
             f"unknown suite {name!r}{did_you_mean(name, suite_names())}; known: {', '.join(suite_names())}; "
             "or give module:Class"
         )
-    return _made(found)
+    return _made(registered)
 
 
 def load_problems(suite: Suite, source: str) -> ProblemSet:
@@ -139,8 +139,8 @@ def baselines_of_run(suite_name: object, manifest_baselines: Iterable[str] = ())
     """
     from caretbench.suites.baselines import BASELINE_NAMES
 
-    found = suite_of_run(suite_name)
-    names = ("reference", *found.baselines) if found else BASELINE_NAMES
+    suite = suite_of_run(suite_name)
+    names = ("reference", *suite.baselines) if suite else BASELINE_NAMES
     return tuple(dict.fromkeys((*names, *manifest_baselines)))
 
 

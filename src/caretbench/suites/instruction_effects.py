@@ -64,11 +64,11 @@ def instruction_effects(
         seed: Seed of intervals and permutations.
         parts: Ids of problems by name of the part, by measure; a measure without parts is compared on all problems.
     """
-    found = list(_compared(results, measures, parts or {}))
-    comparisons = compare_family([pair for _, pair in found], seed=seed)
+    pairs = list(_compared(results, measures, parts or {}))
+    comparisons = compare_family([pair for _, pair in pairs], seed=seed)
     return tuple(
         InstructionEffect(*names, sum(pair.first) / one.n, sum(pair.second) / one.n, one)
-        for (names, pair), one in zip(found, comparisons, strict=True)
+        for (names, pair), one in zip(pairs, comparisons, strict=True)
     )
 
 

@@ -23,8 +23,8 @@ def parse_select(text: str | None) -> dict[str, tuple[str, ...]]:
     for part in (text or "").split(","):
         if not part.strip():
             continue
-        name, found, values = part.partition("=")
-        if not found or not values.strip():
+        name, equals, values = part.partition("=")
+        if not equals or not values.strip():
             raise UsageError(f"--select {part!r}: expected label=value, language=python for example")
         chosen[name.strip()] = tuple(value.strip() for value in values.split("|"))
     return chosen

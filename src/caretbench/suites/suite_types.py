@@ -43,7 +43,7 @@ class ProblemSet(NamedTuple):
 def unread_files(root: Path, read: Collection[Path], suffixes: Collection[str], expected: str) -> tuple[str, ...]:
     """Return a line for each folder, up to two below ``root``, with files of these suffixes that were not read."""
     # A mistyped category was left out silently, and the score was of fewer problems than its owner believed.
-    found = Counter(
+    counts = Counter(
         path.parent
         for pattern in ("*", "*/*", "*/*/*")
         for path in root.glob(pattern)
@@ -54,7 +54,7 @@ def unread_files(root: Path, read: Collection[Path], suffixes: Collection[str], 
     )
     return tuple(
         f"{folder}: {count} file{'s' * (count > 1)} passed over; expected {expected}"
-        for folder, count in sorted(found.items())
+        for folder, count in sorted(counts.items())
     )
 
 

@@ -120,8 +120,8 @@ class DrawnBefore:
     """
 
     def __init__(self, stored: str | None = None) -> None:
-        found = json.loads(stored) if stored else {}
-        self._drawn, self._known = frozenset(found.get("drawn", ())), frozenset(found.get("known", ()))
+        names = json.loads(stored) if stored else {}
+        self._drawn, self._known = frozenset(names.get("drawn", ())), frozenset(names.get("known", ()))
         self._now: dict[str, list[str]] = {"drawn": [], "known": []}
 
     def first(self, keys: Mapping[str, str], limit: int | None) -> list[str]:

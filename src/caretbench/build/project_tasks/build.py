@@ -196,16 +196,16 @@ def build_projects(
         ValueError: an option is wrong, or there is no project.
         DataError: the project or the folder cannot be used; of several projects that is a row.
     """
-    found = find_sources(sources, values)
+    listed = find_sources(sources, values)
     folders = ProjectFolders(limits=source_limits(values))
     candidates_only = values["candidates_only"]
 
     def chosen(project: ProjectFolder) -> ProjectOptions:
         return options.for_project(project, folders, SnapshotStore())
 
-    if not found.several:
+    if not listed.several:
         started = time.monotonic()
-        [spec] = found.specs.values()
+        [spec] = listed.specs.values()
         project = folders.open(spec)
         built = _build_project(project, output, values, chosen(project), BuildClock(progress, math.inf), models)
         return build_result(built, output, time.monotonic() - started, candidates_only=candidates_only)
@@ -218,7 +218,7 @@ def build_projects(
     if TaskFolder(output).manifest_path.exists():
         raise DataError(f"{output}: contains the tasks of one project; give another folder with -o")
     with folder_lock(output):
-        several = build_sources(found.specs, output, folders, build_one, progress, max_s=60 * values["source_minutes"])
+        several = build_sources(listed.specs, output, folders, build_one, progress, max_s=60 * values["source_minutes"])
     return sources_result(options.suite, several, output)
 
 

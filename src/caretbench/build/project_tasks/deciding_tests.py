@@ -112,14 +112,14 @@ class TrialOfTests:
         others = others or self.reaching
         if not self.by_kills or (times.cost(others) <= budget_s and len(others) <= MAX_TESTS):
             return others
-        found: dict[str, None] = {}
-        self._cover(found, others, {"mask", "removed"}, times, math.inf)
-        self._cover(found, others, {"mutant"}, times, budget_s)
+        kept: dict[str, None] = {}
+        self._cover(kept, others, {"mask", "removed"}, times, math.inf)
+        self._cover(kept, others, {"mutant"}, times, budget_s)
         count = Counter(name for _, failing in self.kills for name in failing)
         for name in sorted(others, key=lambda name: -(1 + count[name]) / times.cost([name])):
-            if len(found) < MAX_TESTS and name not in found and times.cost([*found, name]) <= budget_s:
-                found[name] = None
-        return tuple(name for name in others if name in found)
+            if len(kept) < MAX_TESTS and name not in kept and times.cost([*kept, name]) <= budget_s:
+                kept[name] = None
+        return tuple(name for name in others if name in kept)
 
     def _cover(
         self, found: dict[str, None], tests: Sequence[str], kinds: Collection[_Kind], times: _SuiteTimes, most_s: float
@@ -141,10 +141,10 @@ class TrialOfTests:
         """Return the labels that say what the chosen tests notice; empty: all tests."""
         kept = sum(not chosen or bool(failing.keys() & set(chosen)) for _, failing in self.kills)
         share = kept / len(self.kills) if self.by_kills and self.kills else 1.0
-        found: dict[str, Label] = {KILLS_KEPT: round(share, 3)}
+        labels: dict[str, Label] = {KILLS_KEPT: round(share, 3)}
         if self.passing["removed"] or any(kind == "removed" for kind, _ in self.kills):
-            found[CONSTRUCT_REMOVED] = "unnoticed" if self.passing["removed"] else "noticed"
-        return found
+            labels[CONSTRUCT_REMOVED] = "unnoticed" if self.passing["removed"] else "noticed"
+        return labels
 
 
 def choose_tests(drawn: DrawnTasks, miner: BlockMiner) -> DrawnProblems:
@@ -273,9 +273,9 @@ def mask_texts(store: SnapshotStore, problem: Problem, span: tuple[int, int]) ->
     own = (splice.start, splice.end)
     places = [own, span] if own[0] < own[1] and own != span else [span]
     for place in places:
-        found = masks(problem, content, place, throw=throw and place == span)
-        if found:
-            yield from ((place, mask.text) for mask in found)
+        block_masks = masks(problem, content, place, throw=throw and place == span)
+        if block_masks:
+            yield from ((place, mask.text) for mask in block_masks)
             return
 
 
@@ -288,11 +288,11 @@ def failing_tests(result: WorkspaceResult, tests: Sequence[str]) -> dict[str, fl
     """
     outcomes = outcomes_by_test(result)
     failed = {name: one.seconds for name, one in outcomes.items() if one.outcome in ("failed", "error")}
-    found = {name: failed.get(name, 0.0) for name in tests if name in failed or name.partition("::")[0] in failed}
-    missing = [name for name in tests if name not in found and name not in outcomes]
+    failing = {name: failed.get(name, 0.0) for name in tests if name in failed or name.partition("::")[0] in failed}
+    missing = [name for name in tests if name not in failing and name not in outcomes]
     if outcomes or result.status.hits_limit:
-        missing = missing[:1] if result.status.hits_limit or not found else []
-    return found | dict.fromkeys(missing, 0.0)
+        missing = missing[:1] if result.status.hits_limit or not failing else []
+    return failing | dict.fromkeys(missing, 0.0)
 
 
 def _read_results(trial: TrialOfTests, results: Mapping[str, WorkspaceResult]) -> bool:
@@ -306,6 +306,6 @@ def _read_results(trial: TrialOfTests, results: Mapping[str, WorkspaceResult]) -
         if result.status is Status.PASSED:
             trial.passing[kind] += 1
         elif result.status.kills_mutant:  # else it does not compile, which shows nothing
-            found = failing_tests(result, trial.reaching) if trial.by_kills else {}
-            trial.kills.append((kind, found))
+            failing = failing_tests(result, trial.reaching) if trial.by_kills else {}
+            trial.kills.append((kind, failing))
     return trial.has_masks and bool(trial.passing["mask"])

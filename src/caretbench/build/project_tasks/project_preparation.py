@@ -238,8 +238,8 @@ class ProjectPreparation:
         stated = [self._with_variables(check, recipe) for check in self._stated]
         if not stated:
             own = CheckSettings(name="recipe", command=recipe.test_command) if recipe.test_command else None
-            found = own or detect_command(snapshot, self.languages)[0]
-            stated = [self._with_variables(found, recipe)] if found else []
+            settings = own or detect_command(snapshot, self.languages)[0]
+            stated = [self._with_variables(settings, recipe)] if settings else []
         prepared = self._tested(done, recipe.shown or None, None, stated)
         # A recipe with the test command `true` would pass three times, and check no answer.
         if not any(map(partial(self._reaches, snapshot.id), prepared.runs.checks)):
@@ -295,7 +295,7 @@ class ProjectPreparation:
         """Return the results of checks on the unchanged project."""
         title = "tests as they are"
         self.progress(title, 0, len(checks))
-        found = run_checks(
+        runs = run_checks(
             StoringEngine(self.engine, self.steps),
             snapshot,
             checks,
@@ -303,10 +303,10 @@ class ProjectPreparation:
             exclude_failing=not self.options.all_tests,
             test_files=test_files,
         )
-        for check in found.project_checks.values():
+        for check in runs.project_checks.values():
             slow = f" (mostly {', '.join(check.slow_tests[:_NAMED])})" if check.slow_tests else ""
             self.progress(f"seconds of a run of the tests{slow}", math.ceil(check.wall_s), None)
-        return found
+        return runs
 
     def _log(self, snapshot: str, checks: Sequence[NamedCheck]) -> str:
         """Return the log of one more run of the first check."""

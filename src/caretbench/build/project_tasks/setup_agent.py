@@ -112,11 +112,11 @@ class SetupAgent:
         if known is not None and known.recipe is None:
             return known
         try:
-            found = attempt(recipe)
+            result = attempt(recipe)
         except SetupError as error:
             return _stored(case, after, error)
         case.store.add(RecipeRow(case=case.key, after=after, recipe=recipe))
-        return found
+        return result
 
     def _sent(self, case: RepairCase, talk: _Talk) -> str:
         """Return the line that lists what is sent."""

@@ -157,8 +157,8 @@ class TaskBuilder:
 
     def _content_key(self, request: WorkspaceRequest) -> str | None:
         """Return the key of an answer's tests, by the file that it is spliced into; None if that is not known."""
-        found = next((self._content_keys[path] for path in request.patch if path in self._content_keys), None)
-        return None if found is None else found.key(request)
+        keys = next((self._content_keys[path] for path in request.patch if path in self._content_keys), None)
+        return None if keys is None else keys.key(request)
 
     def _stored(self, options: ProjectOptions, settings: ProjectSettings, snapshot: str) -> dict[str, JsonValue]:
         """Return everything that determines the tasks, as stored in the manifest."""
@@ -260,8 +260,8 @@ class TaskBuilder:
             order_dependent=runs.order_dependent,
             tester=tested.record,
         )
-        for command, found in self._known.items():
-            self._steps.store_check(command, found)
+        for command, result in self._known.items():
+            self._steps.store_check(command, result)
         folder.write_manifest(manifest)
         return manifest
 
@@ -381,9 +381,9 @@ class TaskBuilder:
         keys = next((self._content_keys.get(file_splice(one).path) for one in problems), None)
         engine = self._storing_engine if keys is None else self._keeping_engine(keys.key)
         drawn = DrawnTasks(engine, self.store, problems, reach, any_order, budget_s, progress, self._written_reach)
-        found = choose_tests(drawn, miner)
-        labelled = miner.with_test_labels(found.problems, drawn)
-        return DrawnProblems(labelled, found.rejected, {**checks, **found.project_checks})
+        tested = choose_tests(drawn, miner)
+        labelled = miner.with_test_labels(tested.problems, drawn)
+        return DrawnProblems(labelled, tested.rejected, {**checks, **tested.project_checks})
 
     def _decide(
         self, folder: TaskFolder, candidates: Sequence[Problem], engine: MeteredEngine, options: ProjectOptions

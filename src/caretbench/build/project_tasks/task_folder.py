@@ -182,10 +182,10 @@ class BuiltTasks(NamedTuple):
 
     def reasons(self) -> Counter[str]:
         """Return the number of candidates for each reason of the gate, by ``verdict: reason``."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for row in self.verdicts.values():
-            found.update({f"{row.verdict}: {reason.partition(':')[0]}" for reason in row.reasons})
-        return found
+            counts.update({f"{row.verdict}: {reason.partition(':')[0]}" for reason in row.reasons})
+        return counts
 
     def verdict_counts_by_label(self, label: str) -> dict[str, Counter[str]]:
         """Return counts of verdicts by the values of a label."""

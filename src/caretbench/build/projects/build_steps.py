@@ -72,9 +72,9 @@ class BuildSteps:
         if known is not None:
             with contextlib.suppress(DataError):  # removed or damaged since
                 return store.get(known)
-        found = run()
-        self.store(found.id, "setup", *inputs)
-        return found
+        snapshot = run()
+        self.store(snapshot.id, "setup", *inputs)
+        return snapshot
 
     def get(self, kind: StepKind, *inputs: str) -> str | None:
         """Return the stored text of a step, or None."""

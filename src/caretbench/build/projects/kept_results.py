@@ -59,11 +59,11 @@ class ContentKeys:
     @cached_property
     def _executed(self) -> dict[str, set[str]]:
         """Files by the test that executes a statement in them."""
-        found: dict[str, set[str]] = defaultdict(set)
+        files: dict[str, set[str]] = defaultdict(set)
         for (path, _), tests in self._reach.tests_by_statement.items():
             for name in tests:
-                found[name].add(path)
-        return found
+                files[name].add(path)
+        return files
 
     def key(self, request: WorkspaceRequest) -> str:
         """Return the key of a command."""
@@ -74,7 +74,7 @@ class ContentKeys:
             for name in tests:
                 files |= {self._tests[name], *self._executed[name]}
         else:
-            executed = (path for path, found in self._reach.statements.items() if any(hit for _, hit in found))
+            executed = (path for path, spans in self._reach.statements.items() if any(hit for _, hit in spans))
             files = {*executed, *self._test_files}
         # Limits follow from the time of this build's own test runs, which is never the same.
         plain = request.model_copy(
@@ -111,12 +111,12 @@ def kept_setup(
         else:
             kept.counts["setup kept"] += 1
             return _with_packages(project.snapshot, earlier, store)
-    found = run()
+    finished = run()
     kept.counts["setup"] += 1
-    added = found.entries.keys() - entries.keys()
+    added = finished.entries.keys() - entries.keys()
     if _INSTALLS_ITSELF not in command and all(f"{path}/".startswith(_DEPENDENCIES) for path in added):
-        kept.store(found.id, "setup", *key)
-    return found
+        kept.store(finished.id, "setup", *key)
+    return finished
 
 
 def _with_packages(snapshot: Snapshot, earlier: Snapshot, store: SnapshotStore) -> Snapshot:

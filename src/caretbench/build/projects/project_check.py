@@ -94,35 +94,35 @@ def check_project(
     plain = request.model_copy(update={"prepare": ()})
     [first] = engine.submit(_repetitions(plain, 1))
     early = _first_failure(plain, first) if exclude_failing else None
-    found = early or _without_flaky(engine, plain, runs, first)
+    check = early or _without_flaky(engine, plain, runs, first)
     if exclude_failing:
-        found = _without_failing(engine, plain, runs, found)
-    if found == early:  # no test was excluded
-        found = _without_flaky(engine, plain, runs, first)
-    return _prepared(engine, found, request.prepare) if request.prepare and not found.fault else found
+        check = _without_failing(engine, plain, runs, check)
+    if check == early:  # no test was excluded
+        check = _without_flaky(engine, plain, runs, first)
+    return _prepared(engine, check, request.prepare) if request.prepare and not check.fault else check
 
 
 def _first_failure(request: WorkspaceRequest, first: WorkspaceResult) -> ProjectCheck | None:
     """Return the fault of the first run, if excluding tests may remove it: further runs would tell no more."""
     if not first.status.is_own_failure:
         return None
-    found = ProjectCheck(request, failure_reason(first), cpu_s=first.cpu_s, wall_s=first.wall_s)
-    return found if found.fault.partition(":")[0] in _EXCLUDABLE else None
+    check = ProjectCheck(request, failure_reason(first), cpu_s=first.cpu_s, wall_s=first.wall_s)
+    return check if check.fault.partition(":")[0] in _EXCLUDABLE else None
 
 
 def _without_failing(
-    engine: WorkspaceEngine, request: WorkspaceRequest, runs: int, found: ProjectCheck
+    engine: WorkspaceEngine, request: WorkspaceRequest, runs: int, check: ProjectCheck
 ) -> ProjectCheck:
     """Return the check without the tests that fail; the check as it was if they cannot be excluded."""
     failing: dict[str, str] = {}
     for _ in range(_ROUNDS):
-        if not _may_be_excluded(found.fault, request):
+        if not _may_be_excluded(check.fault, request):
             break
         remaining = with_excluded_tests(request, tuple(failing)) or request
         everything = all_failures_request(with_slow_tests_named(remaining))
         [result] = engine.submit([everything.model_copy(update={"id": "project failures"})])
         if result.status is Status.TIMEOUT:
-            return found._replace(fault=failure_reason(result))
+            return check._replace(fault=failure_reason(result))
         failed, passed = _failed_and_passed(result)
         without = with_excluded_tests(request, (*failing, *failed))
         if not failed or not passed or without is None:
@@ -130,12 +130,12 @@ def _without_failing(
         failing |= failed
         # With more failing than passing tests, the set-up is at fault, and the few that pass check little.
         if passed < len(failing):
-            if found.fault.startswith(_NOT_BUILT):
-                return found
+            if check.fault.startswith(_NOT_BUILT):
+                return check
             named = "; ".join(f"{name} ({error})" for name, error in list(failing.items())[:_NAMED])
-            return found._replace(fault=f"tests_fail: {len(failing)} fail and {passed} pass: {named}")
-        found = _without_flaky(engine, without, runs)
-    return found._replace(failing_tests=failing)
+            return check._replace(fault=f"tests_fail: {len(failing)} fail and {passed} pass: {named}")
+        check = _without_flaky(engine, without, runs)
+    return check._replace(failing_tests=failing)
 
 
 def _may_be_excluded(fault: str, request: WorkspaceRequest) -> bool:
@@ -173,11 +173,11 @@ def _prepared(engine: WorkspaceEngine, found: ProjectCheck, prepare: tuple[str, 
 def _without_flaky(
     engine: WorkspaceEngine, request: WorkspaceRequest, runs: int, first: WorkspaceResult | None = None
 ) -> ProjectCheck:
-    found = _check(engine, request, runs, first)
-    flaky = found.flaky_tests
+    check = _check(engine, request, runs, first)
+    flaky = check.flaky_tests
     without = with_excluded_tests(request, flaky) if flaky else None
     if without is None:
-        return found
+        return check
     again = _check(engine, without, runs)
     return again if again.fault else again._replace(flaky_tests=flaky)
 

@@ -78,29 +78,29 @@ def run_checks(
     projects: dict[str, ProjectCheck] = {}
     omitted: dict[str, tuple[str, ...]] = {}
     for entry in checks:
-        found = check_project(engine, check_request(entry.check, snapshot), exclude_failing=exclude_failing)
-        fewer = _within_budget(engine, entry.check, snapshot, test_files) if found.fault.startswith(_HANG) else None
+        result = check_project(engine, check_request(entry.check, snapshot), exclude_failing=exclude_failing)
+        fewer = _within_budget(engine, entry.check, snapshot, test_files) if result.fault.startswith(_HANG) else None
         if fewer is not None:
             entry = entry._replace(check=fewer.check)
             omitted[entry.name] = fewer.omitted
-            found = check_project(engine, check_request(entry.check, snapshot), exclude_failing=exclude_failing)
-        if found.failing_tests:
-            failing[entry.name] = found.failing_tests
-        if found.flaky_tests:
-            flaky[entry.name] = found.flaky_tests
-        if found.fault:
-            dropped[entry.name] = f"{entry.with_hint(found.fault)}; the command: `{command_line(entry.check.command)}`"
+            result = check_project(engine, check_request(entry.check, snapshot), exclude_failing=exclude_failing)
+        if result.failing_tests:
+            failing[entry.name] = result.failing_tests
+        if result.flaky_tests:
+            flaky[entry.name] = result.flaky_tests
+        if result.fault:
+            dropped[entry.name] = f"{entry.with_hint(result.fault)}; the command: `{command_line(entry.check.command)}`"
         else:
             changes = {
-                "excluded_tests": (*entry.check.excluded_tests, *found.excluded_tests),
-                "prepare": found.request.prepare,
-                "reference_s": rounded_cpu_s(found.cpu_s),
-                "minimum_tests": max(entry.check.minimum_tests, found.test_count),
+                "excluded_tests": (*entry.check.excluded_tests, *result.excluded_tests),
+                "prepare": result.request.prepare,
+                "reference_s": rounded_cpu_s(result.cpu_s),
+                "minimum_tests": max(entry.check.minimum_tests, result.test_count),
             }
             check = entry.check.model_copy(update=changes)
             kept.append(entry._replace(check=check))
-            projects[check_key(check, snapshot)] = found
-            failure = _in_another_order(engine, found.request)
+            projects[check_key(check, snapshot)] = result
+            failure = _in_another_order(engine, result.request)
             if failure:
                 order[entry.name] = failure
         progress(1)
@@ -208,11 +208,11 @@ def run_named_tests(
         changes = {"tests": tests, "minimum_tests": passed, "reference_s": rounded_cpu_s(result.cpu_s)}
         checks[tests] = check.model_copy(update=changes)
         projects[check_key(checks[tests], snapshot)] = passing_check(request, result)
-    found = []
+    changed = []
     for problem in problems:
         own = checks.get(chosen.get(problem.id, ()), tests_check(problem))
-        found.append(problem.model_copy(update={"checks": (own,)}))
-    return ProblemsWithTests(tuple(found), projects)
+        changed.append(problem.model_copy(update={"checks": (own,)}))
+    return ProblemsWithTests(tuple(changed), projects)
 
 
 def without_slow_tests(
@@ -252,12 +252,12 @@ def without_slow_tests(
     fast = check.model_copy(update=changes)
     paths = {file_splice(problem).path for problem in problems}
     faster = measure_reach(engine, check_request(fast, snapshot), paths, store=store)
-    found = []
+    changed = []
     for problem in problems:
         splice = file_splice(problem)
         enough = faster.covers(reach, splice.path, splice.start, splice.end)
-        found.append(problem.model_copy(update={"checks": (fast,)}) if enough else problem)
-    return ProblemsWithTests(tuple(found), {check_key(fast, snapshot): passing_check(request, result)})
+        changed.append(problem.model_copy(update={"checks": (fast,)}) if enough else problem)
+    return ProblemsWithTests(tuple(changed), {check_key(fast, snapshot): passing_check(request, result)})
 
 
 def rounded_cpu_s(cpu_s: float) -> float:

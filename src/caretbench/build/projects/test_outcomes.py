@@ -104,8 +104,8 @@ def failing_names(result: WorkspaceResult) -> tuple[str, ...]:
         return tuple(dict.fromkeys(" ".join(one.split()) for one in _MOCHA_TEST.findall(mocha["list"])))
     printed = _FAILED.findall(result.stdout.text) or _FAILED.findall(result.stderr.text)
     for output in (result.stderr.text, result.stdout.text):
-        found = _FAILED_UNITTEST.findall(output)
-        printed += [owner if f".{owner}".endswith(f".{name}") else f"{owner}.{name}" for name, owner in found]
+        unittest_names = _FAILED_UNITTEST.findall(output)
+        printed += [owner if f".{owner}".endswith(f".{name}") else f"{owner}.{name}" for name, owner in unittest_names]
     return tuple(dict.fromkeys(printed))
 
 
@@ -123,17 +123,17 @@ def with_test_log(request: WorkspaceRequest) -> WorkspaceRequest | None:
 
     :func:`logged_tests` reads the log of its result.
     """
-    found = with_plugin_settings(request, {"CARETBENCH_LOG": f"{WORK}/{TEST_LOG}"}, {TEST_LOG: b""})
-    return found and found.model_copy(update={"results": (*found.results, TEST_LOG), "result_bytes": _LOG_BYTES})
+    logged = with_plugin_settings(request, {"CARETBENCH_LOG": f"{WORK}/{TEST_LOG}"}, {TEST_LOG: b""})
+    return logged and logged.model_copy(update={"results": (*logged.results, TEST_LOG), "result_bytes": _LOG_BYTES})
 
 
 def logged_tests(result: WorkspaceResult) -> tuple[TestOutcome, ...]:
     """Return the outcomes of a run with :func:`with_test_log`; empty if it logged none."""
     lines = (result.file(TEST_LOG) or b"").splitlines()
-    found = [_LoggedTest.model_validate_json(line) for line in lines]
+    rows = [_LoggedTest.model_validate_json(line) for line in lines]
     return tuple(
         TestOutcome(name=one.test, outcome=one.outcome, seconds=one.seconds, message=one.message, cpu_s=one.cpu_s)
-        for one in found
+        for one in rows
     )
 
 
@@ -161,9 +161,9 @@ def slow_test(result: WorkspaceResult) -> str:
 
     CTest names every test when it starts and when it ends: the last one that did not end counts.
     """
-    found: list[str] = _SLOW.findall(result.stderr.text)
-    if found:
-        return found[-1]
+    slow: list[str] = _SLOW.findall(result.stderr.text)
+    if slow:
+        return slow[-1]
     begun: list[tuple[str, str]] = _CTEST_STARTS.findall(result.stdout.text)
     ended = set(_CTEST_ENDS.findall(result.stdout.text))
     return next((name for number, name in reversed(begun) if number not in ended), "")

@@ -38,10 +38,10 @@ def is_written_test(name: str) -> bool:
 def redacted_name(name: str) -> str:
     """Return a test's name without secrets, and up to a key after an underscore, where none begins in other texts."""
     plain = redact(name)
-    for found in _TOKEN.finditer(plain):
-        end = plain[found.end() : found.end() + MAX_NAME]
+    for token in _TOKEN.finditer(plain):
+        end = plain[token.end() : token.end() + MAX_NAME]
         if redact(end) != end:
-            return f"{plain[: found.end()]}{REDACTED}"
+            return f"{plain[: token.end()]}{REDACTED}"
     return plain
 
 
@@ -97,9 +97,9 @@ def answer_tests(answer: str, target: str, framework: Framework) -> list[Written
     if not tests:
         raise ValueError("it has no test: no function whose name begins with test")
     lines = text.split("\n")
-    found = (WrittenTest(one.name, target, _alone(lines, one, tests, framework)) for one in tests[:MAX_TESTS])
+    alone = (WrittenTest(one.name, target, _alone(lines, one, tests, framework)) for one in tests[:MAX_TESTS])
     # Without the other tests a file may lose what it needs, such as the body of a class.
-    return [one for one in dict.fromkeys(found) if python_module(one.source) is not None]
+    return [one for one in dict.fromkeys(alone) if python_module(one.source) is not None]
 
 
 def _fenced_code(answer: str) -> str:
@@ -183,9 +183,9 @@ def refusal(test: WrittenTest) -> str:
         return "asserts_nothing: it does not parse"
     nodes = list(ast.walk(module))
     names = set(_names(nodes))
-    if runner := [*_found(_RUNNER_TEXT, test), *sorted(names & _RUNNER_NAMES)]:
+    if runner := [*_find_text(_RUNNER_TEXT, test), *sorted(names & _RUNNER_NAMES)]:
         return f"touches_the_runner: it names {runner[0]}"
-    if source := [*_found(_SOURCE_TEXT, test), *sorted(set(_imported(nodes)) & _SOURCE_MODULES)]:
+    if source := [*_find_text(_SOURCE_TEXT, test), *sorted(set(_imported(nodes)) & _SOURCE_MODULES)]:
         return f"reads_the_source: it names {source[0]}"
     return "" if any(map(_asserts, nodes)) else "asserts_nothing: it has no assertion"
 
@@ -197,10 +197,10 @@ def name_fault(name: str) -> str:
     return "unfit_name: it contains what looks like a key" if redacted_name(name) != name else ""
 
 
-def _found(texts: re.Pattern[str], test: WrittenTest) -> Iterator[str]:
-    found = texts.search(test.source)
-    if found is not None:
-        yield found[0]
+def _find_text(texts: re.Pattern[str], test: WrittenTest) -> Iterator[str]:
+    match = texts.search(test.source)
+    if match is not None:
+        yield match[0]
 
 
 def _names(nodes: Iterable[ast.AST]) -> Iterator[str]:

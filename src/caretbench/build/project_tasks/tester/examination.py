@@ -122,9 +122,9 @@ class TestExaminer:
             if is_new(block.span) and not (at_import and at_import.reaches(test.target, *block.span))
         ]
         reach = self._reach(test) if candidates else None
-        found = [span for span in candidates if reach is not None and reach.reaches(test.target, *span)]
+        reached = [span for span in candidates if reach is not None and reach.reaches(test.target, *span)]
         # The longest blocks first: the masks of short ones inside them tell less.
-        return sorted(found, key=lambda span: (span.start - span.end, span))[:MAX_BLOCKS]
+        return sorted(reached, key=lambda span: (span.start - span.end, span))[:MAX_BLOCKS]
 
     def _reach(self, test: WrittenTest) -> StatementReach | None:
         """Return the reach of a test in its file; None if it is unknown."""
@@ -154,8 +154,8 @@ class TestExaminer:
         """Return the blocks under whose masks a test fails, and under one of their mutants if they have any."""
         masked = {span: self._masked(test.target, span) for span in spans}
         killed = self._kills(test, [text for texts in masked.values() for text in texts])
-        found = [span for span, texts in sorted(masked.items()) if texts and killed.issuperset(texts)]
-        mutated = {span: self._mutated(test.target, span) for span in found}
+        noticed = [span for span, texts in sorted(masked.items()) if texts and killed.issuperset(texts)]
+        mutated = {span: self._mutated(test.target, span) for span in noticed}
         kept = {span for span, texts in mutated.items() if not texts}
         for start in range(0, _MAX_MUTANTS, _MUTANTS_AT_ONCE):
             waiting = {
@@ -163,7 +163,7 @@ class TestExaminer:
             }
             killed = self._kills(test, [text for texts in waiting.values() for text in texts])
             kept |= {span for span, texts in waiting.items() if killed.intersection(texts)}
-        return tuple(span for span in found if span in kept)
+        return tuple(span for span in noticed if span in kept)
 
     def _kills(self, test: WrittenTest, texts: Iterable[bytes]) -> set[bytes]:
         """Return those of the texts of the test's file under which it fails."""
@@ -176,13 +176,13 @@ class TestExaminer:
         """Return the file under each mask of a block, and of the function around it."""
         file = self.analysis[path]
         data = file.source.data
-        found = []
+        contents = []
         # The whole function is masked, too: where a needed statement is gone, even a call without an assertion fails.
         for place in dict.fromkeys((span, _body(file, span))):
             splice = span_splice(path, place, self.runs.snapshot.id, data)
             probe = _probe(file, place, self.runs)
-            found += [splice.content(data, mask.text) for mask in masks(probe, data, place, throw=False)]
-        return found
+            contents += [splice.content(data, mask.text) for mask in masks(probe, data, place, throw=False)]
+        return contents
 
     def _mutated(self, path: str, span: Span) -> list[bytes]:
         """Return the file with each of a block's mutants that do more than throw."""

@@ -285,15 +285,15 @@ class ProjectTester:
         place: tuple[str, str],
     ) -> WrittenTestRow:
         claimed = taken.get(test.target, set())
-        found = examiner.examine(
+        examined = examiner.examine(
             test, lambda span: span not in claimed and not case.is_reached(test.target, span), case.blocks[test.target]
         )
         row = WrittenTestRow(
             case=place[0], after=place[1], test=test.key, name=test.shown_name, target=test.target,
-            reason=found.reason, blocks=tuple((span.start, span.end) for span in found.blocks),
+            reason=examined.reason, blocks=tuple((span.start, span.end) for span in examined.blocks),
         )  # fmt: skip
         # Not stored, as the machine may be the reason: the next call examines it again.
-        return row if found.reason.startswith(NOT_RUN) else store.add(row)
+        return row if examined.reason.startswith(NOT_RUN) else store.add(row)
 
 
 def _own_reach(case: TesterCase) -> OwnReach | None:

@@ -288,11 +288,11 @@ class TogetherRuns:
 
 def _lacking(results: Iterable[WorkspaceResult], tests: Sequence[WrittenTest]) -> list[WrittenTest]:
     """Return the tests without an outcome, or with another one than a pass, in a run that no limit ended."""
-    found: dict[str, WrittenTest] = {}
+    by_key: dict[str, WrittenTest] = {}
     for result in results:
         outcomes = outcomes_by_test(result)
         for test in tests:
             own = [one.outcome for name, one in outcomes.items() if test.stem in name]
             if any(one != "passed" for one in own) or (not own and result.status is Status.PASSED):
-                found.setdefault(test.key, test)
-    return list(found.values())
+                by_key.setdefault(test.key, test)
+    return list(by_key.values())

@@ -47,13 +47,13 @@ def function_groups(
     """Return up to ``limit`` groups of functions of which a block is not reached, in an order that ``seed`` draws."""
     groups: list[FunctionGroup] = []
     for path, own in sorted(blocks.items()):
-        found: dict[Span, UntestedFunction] = {}
+        functions: dict[Span, UntestedFunction] = {}
         for block in own:
             if not is_reached(path, block.span):
                 function = _function(analysis, path, block.span)
                 if function is not None:
-                    found.setdefault(function.span, function)
-        ordered = sorted(found.values(), key=lambda one: one.span)
+                    functions.setdefault(function.span, function)
+        ordered = sorted(functions.values(), key=lambda one: one.span)
         starts = range(0, len(ordered), MAX_FUNCTIONS)
         groups += [FunctionGroup(path, tuple(ordered[start : start + MAX_FUNCTIONS])) for start in starts]
     # By files in order, the first file of a project would use up all requests.

@@ -104,10 +104,10 @@ def read_recipe(text: str) -> Recipe:
 
 def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     # Python's JSON takes the last of two equal fields; what a person reads first would not run.
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
         raise ValueError("a field occurs twice")
-    return found
+    return fields
 
 
 RECIPES_FILE: Final = "recipes.jsonl"

@@ -73,15 +73,15 @@ def executed_marks(result: WorkspaceResult) -> ExecutedMarks:
     codes: tuple[Place, ...] = ()
     for line in data.splitlines():
         if line.startswith(b"{"):
-            found = _Line.model_validate_json(line)
-            numbers = ((file, int(bits, 16)) for file, bits in found.marks.items())
+            logged = _Line.model_validate_json(line)
+            numbers = ((file, int(bits, 16)) for file, bits in logged.marks.items())
             marks = {(file, n) for file, bits in numbers for n in range(bits.bit_length()) if bits >> n & 1}
-            if found.test is None:
+            if logged.test is None:
                 shared |= marks
-                codes = found.codes or codes
+                codes = logged.codes or codes
             else:
-                tests.setdefault(found.test, set()).update(marks)
-                calls.setdefault(found.test, []).extend(found.calls)
+                tests.setdefault(logged.test, set()).update(marks)
+                calls.setdefault(logged.test, []).extend(logged.calls)
     by_test = {name: frozenset(marks) for name, marks in tests.items()}
     placed = {name: tuple(_placed(numbers, codes)) for name, numbers in calls.items() if codes}
     return ExecutedMarks(frozenset(counts), frozenset(shared), by_test, _UNTRACED.search(data) is not None, placed)
@@ -126,11 +126,11 @@ def recorded_statements(source: SourceFile) -> list[tree_sitter.Node]:
     tree = parse_file(source)
     if has_error(tree) and not language(source.language).preprocessed:  # they may be no errors of the file
         raise DataError(f"{source.path} does not parse")
-    found = _statements(tree.root_node, source, table)
+    nodes = _statements(tree.root_node, source, table)
     if has_error(tree) and not language(source.language).has_macros:  # a preprocessor has cut up some functions
         faulty = _faulty_bodies(tree.root_node, source)
-        found = (node for node in found if not any(span.start <= node.start_byte < span.end for span in faulty))
-    return sorted(found, key=lambda node: node.start_byte)
+        nodes = (node for node in nodes if not any(span.start <= node.start_byte < span.end for span in faulty))
+    return sorted(nodes, key=lambda node: node.start_byte)
 
 
 def instrument(source: SourceFile, number: int) -> InstrumentedFile:
@@ -241,14 +241,14 @@ def _is_class_body(node: tree_sitter.Node) -> bool:
 def _constant_bodies(root: tree_sitter.Node, source: SourceFile, constant: str) -> list[Span]:
     """Return the spans of functions that a compiler may evaluate, which must have no side effects."""
     pattern, kinds = re.compile(constant.encode()), node_kinds(source.grammar)
-    found, waiting = [], [root]
+    spans, waiting = [], [root]
     while waiting:
         node = waiting.pop()
         if node.type in kinds.functions:
             body = node.child_by_field_name("body")
             header = source.data[node.start_byte : body.start_byte if body else node.end_byte]
             if pattern.search(header):
-                found.append(Span(node.start_byte, node.end_byte))
+                spans.append(Span(node.start_byte, node.end_byte))
                 continue
         waiting.extend(node.children)
-    return found
+    return spans

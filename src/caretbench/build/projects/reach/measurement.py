@@ -55,14 +55,14 @@ class TracedFile:
 
     def statements(self, lines: Collection[int]) -> set[int]:
         """Return the numbers of the statements that run if these lines, from 1, are executed."""
-        found: set[int] = set()
+        numbers: set[int] = set()
         for line in lines:
             for n in self._owners.get(line, ()):
-                one: int | None = n
-                while one is not None and one not in found:
-                    found.add(one)
-                    one = self._before[one]
-        return found
+                number: int | None = n
+                while number is not None and number not in numbers:
+                    numbers.add(number)
+                    number = self._before[number]
+        return numbers
 
 
 def statement_marks(marks: frozenset[Mark], files: Mapping[int, TracedFile]) -> frozenset[Mark]:
@@ -178,20 +178,20 @@ class _RecordedRuns:
     def executed_statements(self, traced: Mapping[int, TracedFile], unknown: dict[str, str]) -> ExecutedMarks:
         """Return the executed statements of all files; add the files for which they stay unknown to ``unknown``."""
         lines = self._trace() if traced else None
-        found = lines.converted(partial(statement_marks, files=traced)) if lines else None
+        traced_marks = lines.converted(partial(statement_marks, files=traced)) if lines else None
         # The tracer makes a bound of time fail: sqlparse's test that wants an answer within a second took 1.08 s under
         # it.
-        if found is None or not found.executed:
+        if traced_marks is None or not traced_marks.executed:
             return self._instrumented(tuple(self.marked), unknown)
-        rest = [path for path, one in self.marked.items() if found.untraced or one.number not in traced]
+        rest = [path for path, one in self.marked.items() if traced_marks.untraced or one.number not in traced]
         if not rest:
-            return found
+            return traced_marks
         failing: dict[str, str] = {}
         marks = self._instrumented(rest, failing)
         unknown.update({path: why for path, why in failing.items() if self.marked[path].number not in traced})
         instrumented = {self.marked[path].number for path in rest if path not in failing}
-        own = frozenset(mark for mark in found.executed if mark[0] not in instrumented)
-        attributed = marks if found.untraced else found
+        own = frozenset(mark for mark in traced_marks.executed if mark[0] not in instrumented)
+        attributed = marks if traced_marks.untraced else traced_marks
         return attributed._replace(executed=marks.executed | own)
 
     def _trace(self) -> ExecutedMarks | None:
@@ -206,13 +206,13 @@ class _RecordedRuns:
         """Return the executed statements; those of single tests if the tests pass in one run."""
         if not (paths and runs_pytest(self.request.command)):
             return _unattributed(self._by_halves(paths, unknown))
-        found = self._by_test(paths)
-        if found is None:
+        marks = self._by_test(paths)
+        if marks is None:
             executed = self._by_halves(paths, unknown)
             known = [path for path in paths if path not in unknown]
-            found = self._by_test(known) if known and len(known) < len(paths) else None
-            found = found or _unattributed(executed)
-        return found
+            marks = self._by_test(known) if known and len(known) < len(paths) else None
+            marks = marks or _unattributed(executed)
+        return marks
 
     def _by_test(self, paths: Sequence[str]) -> ExecutedMarks | None:
         """Return the statements of single tests from one run; None if the tests do not pass."""

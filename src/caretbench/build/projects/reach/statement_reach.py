@@ -83,16 +83,16 @@ class StatementReach:
 
         Empty if all tests do, or if the tests of a statement are unknown.
         """
-        found: set[str] = set()
+        names: set[str] = set()
         for n in self._looked_at(path, start, end):
             if self.statements[path][n][1]:
                 tests = self.tests_by_statement.get((path, n))
                 if tests is None:
                     return ()
-                found |= tests
-        if len(found) == len(self.all_tests):
+                names |= tests
+        if len(names) == len(self.all_tests):
             return ()
-        return tuple(name for name in self.all_tests if name in found)
+        return tuple(name for name in self.all_tests if name in names)
 
     def _looked_at(self, path: str, start: int, end: int) -> Sequence[int]:
         """Return the numbers of the statements that begin in a span, or of the innermost statement around it."""
@@ -114,14 +114,14 @@ class StatementReach:
 
     def executed_lines(self, path: str, source: SourceFile) -> frozenset[int]:
         """Return the lines, from 1, of executed statements, without lines of inner statements that are not executed."""
-        found: set[int] = set()
+        executed: set[int] = set()
         for span, hit in self.statements.get(path, ()):
             lines = range(source.line_at(span.start), source.line_at(max(span.start, span.end - 1)) + 1)
             if hit:
-                found.update(lines)
+                executed.update(lines)
             else:
-                found.difference_update(lines)
-        return frozenset(found)
+                executed.difference_update(lines)
+        return frozenset(executed)
 
 
 class ProjectFunction(NamedTuple):
@@ -199,7 +199,7 @@ class CallChains:
             if called is not None and self._body_ran(called, test):
                 callers[called][self._calling(call.caller) if call.caller else None] = None
         depths = _depths(callers)
-        return tuple(FunctionEntry(one, depths.get(one, 1), tuple(found)) for one, found in callers.items())
+        return tuple(FunctionEntry(one, depths.get(one, 1), tuple(calling)) for one, calling in callers.items())
 
     def _in(self, path: str) -> list[ProjectFunction]:
         if path not in self._functions:
@@ -210,8 +210,8 @@ class CallChains:
     def _called(self, place: CodePlace) -> ProjectFunction | None:
         """Return the function of a code object: the first of its name that begins at its line or, decorated, below."""
         if place not in self._places:
-            found = [one for one in self._in(place.path) if one.name == place.name and self._line(one) >= place.line]
-            first = min(found, key=lambda one: one.span.start, default=None)
+            named = [one for one in self._in(place.path) if one.name == place.name and self._line(one) >= place.line]
+            first = min(named, key=lambda one: one.span.start, default=None)
             self._places[place] = first
         return self._places[place]
 
@@ -246,10 +246,10 @@ class CallChains:
     def _names(self, caller: ProjectFunction, called: ProjectFunction) -> bool:
         """Return whether the text of a function refers to another one."""
         for reference in self._analysis[caller.path].references_in(caller.span):
-            for found in (reference.declaration, *reference.reaching):
-                if found is None or (found.path, found.name) != (called.path, called.name):
+            for target in (reference.declaration, *reference.reaching):
+                if target is None or (target.path, target.name) != (called.path, called.name):
                     continue
-                if called.span.contains(found.span):
+                if called.span.contains(target.span):
                     return True
         return False
 
@@ -257,8 +257,8 @@ class CallChains:
 def _depths(callers: Mapping[ProjectFunction, Iterable[ProjectFunction | None]]) -> dict[ProjectFunction, int]:
     """Return the least number of calls from the test to each function; code in no function counts as the test."""
     called = defaultdict(list)
-    for function, found in callers.items():
-        for caller in found:
+    for function, calling in callers.items():
+        for caller in calling:
             called[caller if caller in callers else None].append(function)
     depths: dict[ProjectFunction, int] = {}
     waiting: deque[tuple[ProjectFunction | None, int]] = deque([(None, 0)])

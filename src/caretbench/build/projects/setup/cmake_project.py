@@ -45,7 +45,7 @@ class CMakeTests(NamedTuple):
 
 def cmake_tests(snapshot: Snapshot) -> CMakeTests:
     """Return what the CMake files of a project say about its tests; files of other projects in it do not count."""
-    found: dict[str, dict[str, None]] = {"option": {}, "program": {}, "target": {}}
+    by_kind: dict[str, dict[str, None]] = {"option": {}, "program": {}, "target": {}}
     for text in _files(snapshot):
         for match in _CALL.finditer(text):
             words = [quoted or plain for quoted, plain in _WORD.findall(match[2])]
@@ -53,8 +53,8 @@ def cmake_tests(snapshot: Snapshot) -> CMakeTests:
             if not words or "$" in words[0] or _NOT_A_TARGET & set(words):
                 continue
             if any(map(_concerns_tests, words[:about])):
-                found[kind][words[0]] = None
-    return CMakeTests(*(tuple(names) for names in found.values()))
+                by_kind[kind][words[0]] = None
+    return CMakeTests(*(tuple(names) for names in by_kind.values()))
 
 
 def _files(snapshot: Snapshot) -> Iterator[str]:
@@ -88,9 +88,9 @@ def empty_submodules(snapshot: Snapshot) -> Mapping[str, str]:
     text = snapshot.read(".gitmodules").decode("utf-8", "replace")
     named = [dict(_SETTING.findall(part)) for part in text.split("[submodule")[1:]]
     filled = {"/".join(path.split("/")[:n]) for path in snapshot.entries for n in range(1, path.count("/") + 1)}
-    found = {one["path"].strip("/"): one["url"].rstrip("/") for one in named if {"path", "url"} <= one.keys()}
+    urls = {one["path"].strip("/"): one["url"].rstrip("/") for one in named if {"path", "url"} <= one.keys()}
     return {
-        path: url.rpartition("/")[2].removesuffix(".git") for path, url in found.items() if path and path not in filled
+        path: url.rpartition("/")[2].removesuffix(".git") for path, url in urls.items() if path and path not in filled
     }
 
 
@@ -105,23 +105,23 @@ def submodules_command(snapshot: Snapshot) -> str | None:
 
 def offered_tests(snapshot: Snapshot) -> str:
     """Return the options and targets that may run a project's tests, and a command to name one; empty if none does."""
-    found = cmake_tests(snapshot)
+    tests = cmake_tests(snapshot)
     parts = []
-    if found.options:
-        parts.append(f"the options {', '.join(found.options[:_NAMED])}")
-    if found.programs:
-        parts.append(f"the programs {', '.join(found.programs[:_NAMED])}")
-    if found.targets:
-        parts.append(f"the targets {', '.join(found.targets[:_NAMED])}")
+    if tests.options:
+        parts.append(f"the options {', '.join(tests.options[:_NAMED])}")
+    if tests.programs:
+        parts.append(f"the programs {', '.join(tests.programs[:_NAMED])}")
+    if tests.targets:
+        parts.append(f"the targets {', '.join(tests.targets[:_NAMED])}")
     if not parts:
         return ""
-    switches = "".join(f" -D{name}=ON" for name in found.options[:_NAMED])
+    switches = "".join(f" -D{name}=ON" for name in tests.options[:_NAMED])
     build = f"cmake -S . -B {_BUILD}{switches} && cmake --build {_BUILD}"
-    if found.programs:
-        program = found.programs[0]
+    if tests.programs:
+        program = tests.programs[0]
         run = f'{build} --target {program} && "$(find {_BUILD} -type f -name {program} -perm -u+x | head -n 1)"'
-    elif found.targets:
-        run = f"{build} --target {found.targets[0]}"
+    elif tests.targets:
+        run = f"{build} --target {tests.targets[0]}"
     else:
         run = f"{build} && ctest --test-dir {_BUILD} --no-tests=error"
     return f"CMake knows {' and '.join(parts)}: --test-command '{run}'"

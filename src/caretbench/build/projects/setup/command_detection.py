@@ -84,8 +84,8 @@ class NamedCheck(NamedTuple):
         kind = fault.partition(":")[0]
         named = (self.name, self.source)
         rows = (row.hints for row in known_commands() if (row.name, "the project's files") == named)
-        found = (hints.get(kind) or hints.get("*") for hints in (*rows, _table()["hints"]))
-        hint = next((one for one in found if one), "")
+        hints_of_kind = (hints.get(kind) or hints.get("*") for hints in (*rows, _table()["hints"]))
+        hint = next((one for one in hints_of_kind if one), "")
         return f"{fault} ({hint})" if hint else fault
 
 
@@ -109,12 +109,12 @@ def project_checks(
         return (_project_check(snapshot, from_user, "--test-command"),)
     if settings:
         return tuple(_project_check(snapshot, entry, "caretbench.toml") for entry in settings)
-    found, lacking = detect_command(snapshot, languages)
-    if found is None:
+    detected, lacking = detect_command(snapshot, languages)
+    if detected is None:
         names = dict.fromkeys(row.name for row in known_commands() if set(row.languages) & set(languages))
         hint = lacking or f"no file in its root belongs to {', '.join(names)}"
         raise DataError(f"no tests found ({hint}): give a test command with --test-command or in caretbench.toml")
-    return (_project_check(snapshot, found, "the project's files"),)
+    return (_project_check(snapshot, detected, "the project's files"),)
 
 
 def detect_command(snapshot: Snapshot, languages: Collection[str]) -> tuple[CheckSettings | None, str]:
@@ -135,10 +135,10 @@ def detect_command(snapshot: Snapshot, languages: Collection[str]) -> tuple[Chec
             absent = missing_programs(snapshot, script)
             if absent:
                 return None, f"package.json tests with {', '.join(absent)}, which is not in node_modules"
-            found = CheckSettings(
+            check = CheckSettings(
                 name=row.name, command=script.line, junit=script.junit, prepare=script.prepare or None
             )
-            return found, lacking
+            return check, lacking
         return CheckSettings(
             name=row.name,
             command=_filled(snapshot, row.command),
@@ -181,7 +181,7 @@ def _has_target(snapshot: Snapshot, row: TestCommand) -> bool:
     """Return whether the Makefile has a row's target, if it names one."""
     if row.make_target is None:
         return True
-    path = next(found for pattern in row.any_file for found in _matching(snapshot, pattern))
+    path = next(makefile for pattern in row.any_file for makefile in _matching(snapshot, pattern))
     text = snapshot.read(path).decode("utf-8", "replace")
     return re.search(rf"^{re.escape(row.make_target)}\s*:", text, re.MULTILINE) is not None
 

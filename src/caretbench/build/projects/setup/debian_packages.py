@@ -116,9 +116,9 @@ def _of_fetched(message: str) -> Iterator[str]:
 
 
 def _of_libraries(message: str) -> Iterator[str]:
-    found = {name for pattern in _LACKS for match in pattern.finditer(message) for name in match.groups() if name}
-    found |= {name for names in _HEADERS.findall(message) for name in names.split(", ")}
-    named = {_HEADER.sub("", name): None for name in sorted(found)}
+    lacking = {name for pattern in _LACKS for match in pattern.finditer(message) for name in match.groups() if name}
+    lacking |= {name for names in _HEADERS.findall(message) for name in names.split(", ")}
+    named = {_HEADER.sub("", name): None for name in sorted(lacking)}
     packages = {name: package for name in named if (package := cpp_package(name))}
     if packages:
         install = " ".join(dict.fromkeys(packages.values()))

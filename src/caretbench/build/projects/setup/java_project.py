@@ -60,7 +60,7 @@ def source_folder(path: str, package: str) -> str | None:
 
 def java_sources(snapshot: Snapshot) -> Mapping[str, JavaSource]:
     """Return the Java files of a project by path, without those in folders that are not mined (such as examples)."""
-    found = {}
+    sources = {}
     passed_over = {*project_rules().files.folders, "resources"}
     for path, entry in snapshot.entries.items():
         name = PurePosixPath(path)
@@ -74,8 +74,8 @@ def java_sources(snapshot: Snapshot) -> Mapping[str, JavaSource]:
         if folder is None or passed_over & set(PurePosixPath(folder).parts):
             continue
         imports = tuple(match[1] for match in _IMPORT.finditer(text))
-        found[path] = JavaSource(folder, package, imports, _JUNIT.search(text) is not None)
-    return found
+        sources[path] = JavaSource(folder, package, imports, _JUNIT.search(text) is not None)
+    return sources
 
 
 def java_folders(snapshot: Snapshot) -> JavaFolders:
@@ -112,17 +112,17 @@ def _needed(sources: Iterable[JavaSource], providers: Mapping[str, set[str]]) ->
 
 def _resources(snapshot: Snapshot, folders: Iterable[str]) -> tuple[str, ...]:
     """Return the folders of resources: ``resources`` next to a source folder, or that folder if it has other files."""
-    found = []
+    resource_folders = []
     for folder in folders:
         resources = str(PurePosixPath(folder).parent / "resources")
         if any(path.startswith(f"{resources}/") for path in snapshot.entries):
-            found.append(resources)
+            resource_folders.append(resources)
         elif any(
             entry.kind == "file" and not path.endswith(".java") and PurePosixPath(path).is_relative_to(folder)
             for path, entry in snapshot.entries.items()
         ):
-            found.append(folder)
-    return tuple(dict.fromkeys(found))
+            resource_folders.append(folder)
+    return tuple(dict.fromkeys(resource_folders))
 
 
 def _jars(snapshot: Snapshot, sources: Iterable[str]) -> tuple[str, ...]:
@@ -133,14 +133,14 @@ def _jars(snapshot: Snapshot, sources: Iterable[str]) -> tuple[str, ...]:
     listed: dict[str, list[str]] = {JARS_FOLDER: []}
     for path in sorted(path for path in snapshot.entries if path.endswith(".jar")):
         listed.setdefault(str(PurePosixPath(path).parent), []).append(path)
-    found = []
+    jars = []
     for folder in sorted(listed, key=lambda folder: (folder == JARS_FOLDER, folder)):
         if any(PurePosixPath(folder).is_relative_to(one) for one in sources):
             continue
         others = [path for path in listed[folder] if not _OF_BUNDLE.fullmatch(PurePosixPath(path).name)]
         has_own = folder != JARS_FOLDER and len(others) < len(listed[folder])
-        found += others if has_own else [f"{folder}/*"]
-    return tuple(found)
+        jars += others if has_own else [f"{folder}/*"]
+    return tuple(jars)
 
 
 _OF_BUNDLE: Final = re.compile(r"(?:junit(?:-dep)?|hamcrest(?:-(?:all|core|library))?)[-_]?[\d.]*\.jar")
@@ -219,12 +219,12 @@ def _maven_module(text: str) -> _Module:
     group, name = child_text(root, "groupId") or parent_group, child_text(root, "artifactId")
     values = {part.tag: (part.text or "").strip() for part in root.find("properties") or ()}
     values |= {f"{prefix}groupId": group for prefix in ("project.", "pom.", "")}
-    found = []
+    artefacts = []
     for one in root.iterfind("dependencies/dependency"):
         parts = (_filled(child_text(one, part), values) for part in ("groupId", "artifactId"))
         if child_text(one, "scope") not in ("system", "import") and child_text(one, "optional") != "ignored":
-            found.append(Artefact(*parts))
-    return _Module(Artefact(group, name), tuple(one for one in found if one.group and one.name))
+            artefacts.append(Artefact(*parts))
+    return _Module(Artefact(group, name), tuple(one for one in artefacts if one.group and one.name))
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
@@ -247,12 +247,12 @@ def _collect(artefact: Artefact, jars: dict[Path, None], seen: set[Artefact]) ->
     if artefact in seen or artefact.group in _IN_BUNDLE:
         return True
     seen.add(artefact)
-    found = _installed(artefact)
-    if found is None:
+    jar = _installed(artefact)
+    if jar is None:
         return False
-    if found.suffix == ".jar":
-        jars[found.resolve()] = None
-    pom = found.with_suffix(".pom")
+    if jar.suffix == ".jar":
+        jars[jar.resolve()] = None
+    pom = jar.with_suffix(".pom")
     root = parsed_xml(pom.read_text("utf-8", "replace")) if pom.is_file() else None
     if root is None:
         return True
@@ -274,8 +274,8 @@ def _installed(artefact: Artefact) -> Path | None:
         for path in folder.glob(f"*/{artefact.name}-*.jar")
         if path.stem == f"{artefact.name}-{path.parent.name}" and zipfile.is_zipfile(path)
     ]
-    found = jars or list(folder.glob(f"*/{artefact.name}-*.pom"))
-    return max(found, key=_version, default=None)
+    files = jars or list(folder.glob(f"*/{artefact.name}-*.pom"))
+    return max(files, key=_version, default=None)
 
 
 def _version(path: Path) -> tuple[int, ...]:
@@ -307,18 +307,18 @@ def missing_message(snapshot: Snapshot, missing: Sequence[str]) -> str:
     known = java_packages(snapshot)
     of_bundle = [package for package in missing if package.startswith(_BUNDLE_PACKAGES)]
     likely = {package: likely_artefact(package, known.artefacts) for package in missing if package not in of_bundle}
-    found = tuple(dict.fromkeys(one for one in likely.values() if one is not None))
+    named = tuple(dict.fromkeys(one for one in likely.values() if one is not None))
     unknown = [package for package, one in likely.items() if one is None]
     lines = []
     if of_bundle:
         lines.append(f"`caretbench deps build tools/junit --install-system` brings {', '.join(of_bundle[:_NAMED])}")
-    if found:
-        lines.append(f"its build files name {', '.join(map(str, found[:_NAMED]))}")
+    if named:
+        lines.append(f"its build files name {', '.join(map(str, named[:_NAMED]))}")
     if unknown:
         lines.append(f"no artefact of its build files is known to contain {', '.join(unknown[:_NAMED])}")
-    absent = [one for one in found if one in known.absent]
+    absent = [one for one in named if one in known.absent]
     # All that are absent: a compiler's message stops before it has named all.
-    offered = {one: package for one in known.absent if found and (package := debian_package(one, available_packages()))}
+    offered = {one: package for one in known.absent if named and (package := debian_package(one, available_packages()))}
     if offered:
         lines.append(
             f"Debian has them: `apt-get install {' '.join(dict.fromkeys(offered.values()))}`, then --setup auto"

@@ -65,10 +65,10 @@ def read_package_json(snapshot: Snapshot) -> Mapping[str, object]:
     if PACKAGE_JSON not in snapshot.entries:
         return {}
     try:
-        found = json.loads(snapshot.read(PACKAGE_JSON).decode("utf-8-sig"))
+        contents = json.loads(snapshot.read(PACKAGE_JSON).decode("utf-8-sig"))
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return contents if isinstance(contents, dict) else {}
 
 
 def test_script(snapshot: Snapshot) -> PackageScript | None:
@@ -95,13 +95,13 @@ def test_script(snapshot: Snapshot) -> PackageScript | None:
 
 def _without_coverage(script: str) -> str:
     """Return a script whose parts start other scripts without a coverage tool: ``c8 --reporter lcov npm run unit``."""
-    found = []
+    parts = []
     for part in AND.split(script.strip()):
         words = part.split()
         covered = words[:1] and words[0] in script_rules().coverage_commands
         at = next((n for n, word in enumerate(words) if covered and word in _PACKAGE_MANAGERS), 0)
-        found.append(" ".join(words[at:]) if at else part)
-    return " && ".join(found)
+        parts.append(" ".join(words[at:]) if at else part)
+    return " && ".join(parts)
 
 
 def _filling(commands: Iterable[RunnerCommand]) -> str:
@@ -139,13 +139,13 @@ def _first_tests(parts: list[str]) -> list[str]:
 
 def _parts(name: str, scripts: Mapping[str, str], above: Collection[str]) -> list[str]:
     """Return the parts of a script that test or build, without those that only check style or types."""
-    found: list[str] = []
+    parts: list[str] = []
     above = {*above, name}
     for part in AND.split(scripts[name].strip()):
         called = _called(part, scripts, above)
         if called is None:
             if not _checks(part):
-                found.append(_unwrapped(_RUNS_PROGRAM.sub("", part)))
+                parts.append(_unwrapped(_RUNS_PROGRAM.sub("", part)))
             continue
         for inner in called.names:
             if _is_other(inner) and not _called(scripts[inner].strip(), scripts, above):
@@ -155,8 +155,8 @@ def _parts(name: str, scripts: Mapping[str, str], above: Collection[str]) -> lis
                 own = [f"npm run --silent {inner}{' --' if called.arguments else ''}"]
             if own and called.arguments:
                 own[-1] = f"{own[-1]} {called.arguments}"
-            found += own
-    return found
+            parts += own
+    return parts
 
 
 def _is_other(name: str) -> bool:
@@ -339,8 +339,8 @@ def _is_of_index(version: str) -> bool:
 
 def unused_missing_packages(message: str, snapshot: Snapshot) -> tuple[str, ...]:
     """Return the packages that npm's message says are missing, and that no source imports (cookie's ``top-sites``)."""
-    found = _ABSENT.search(message)
-    missing = set(found[1].split(", ")) if found else set()
+    match = _ABSENT.search(message)
+    missing = set(match[1].split(", ")) if match else set()
     texts = (
         snapshot.read(path).decode("utf-8", "replace")
         for path in snapshot.entries

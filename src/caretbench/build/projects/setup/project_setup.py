@@ -60,22 +60,22 @@ _NAMED: Final = 3
 
 def offered_folders(snapshot: Snapshot, languages: Collection[str]) -> tuple[tuple[str, str], ...]:
     """Return folders of a project that have a known test command, with its name; none of them is in another."""
-    found: list[tuple[str, str]] = []
+    offered: list[tuple[str, str]] = []
     for folder in list(_folders(snapshot))[:_MAX_FOLDERS]:
-        if any(folder.startswith(f"{above}/") for above, _ in found):
+        if any(folder.startswith(f"{above}/") for above, _ in offered):
             continue
         command, _ = detect_command(_part(snapshot, folder), languages)
         if command is not None:
-            found.append((folder, command.name))
-    return tuple(found)
+            offered.append((folder, command.name))
+    return tuple(offered)
 
 
 def offered_scripts(snapshot: Snapshot) -> tuple[str, ...]:
     """Return the paths of shell scripts that run tests by their names, without arguments; outer folders come first."""
     paths = (path for path, entry in snapshot.entries.items() if entry.kind == "file" and not _is_foreign(path))
     named = (path for path in paths if _SCRIPT.search(PurePosixPath(path).name.lower()))
-    found = (path for path in named if not _NEEDS_ARGUMENTS.search(snapshot.read(path)))
-    return tuple(sorted(found, key=lambda path: (path.count("/"), path)))
+    scripts = (path for path in named if not _NEEDS_ARGUMENTS.search(snapshot.read(path)))
+    return tuple(sorted(scripts, key=lambda path: (path.count("/"), path)))
 
 
 def offered_tests(snapshot: Snapshot, languages: Collection[str]) -> str:
@@ -105,10 +105,10 @@ def offered_repository(snapshot: Snapshot) -> str:
         for label in (url_label or home,)
     }
     urls = [labelled[label] for label in _REPOSITORY_LABELS if label in labelled] + list(labelled.values())
-    found = next((match for url in urls if (match := _REPOSITORY.match(url))), None)
-    if found is None:
+    address = next((match for url in urls if (match := _REPOSITORY.match(url))), None)
+    if address is None:
         return ""
-    source = found["path"] if found["host"] == "github.com" else f"https://{found['host']}/{found['path']}"
+    source = address["path"] if address["host"] == "github.com" else f"https://{address['host']}/{address['path']}"
     return f"this source distribution may lack the tests of its repository: build from {source}"
 
 
@@ -210,8 +210,8 @@ def _parts(snapshot: Snapshot, languages: Collection[str], checks: Sequence[Chec
 
 
 def _python_runner(snapshot: Snapshot, checks: Sequence[CheckSettings]) -> str | None:
-    found = () if checks else (detect_command(snapshot, ["python"])[0],)
-    commands = [check.command for check in (*checks, *found) if check is not None]
+    detected = () if checks else (detect_command(snapshot, ["python"])[0],)
+    commands = [check.command for check in (*checks, *detected) if check is not None]
     return "pytest" if any(runs_pytest([command]) for command in commands) else None
 
 
@@ -307,26 +307,26 @@ def with_setup_hint(
 
 def _offers(message: str, snapshot: Snapshot, languages: Collection[str]) -> list[str]:
     """Return what the files of a project and the distribution offer for its faults."""
-    found = []
+    offers = []
     empty = ", ".join(cmake_project.empty_submodules(snapshot))
     if empty or (".gitmodules" in snapshot.entries and _NO_FILE.search(message)):
         lacking = f" without files ({empty})" if empty else ""
-        found.append(
+        offers.append(
             f"it has git submodules{lacking}: `git submodule update --init` fetches them; or exclude their tests in "
             "--test-command"
         )
     if "cpp" in languages and _NO_TESTS.search(message):
-        found.append(cmake_project.offered_tests(snapshot))
-    found += _other_tests(message, snapshot, languages)
+        offers.append(cmake_project.offered_tests(snapshot))
+    offers += _other_tests(message, snapshot, languages)
     if "cpp" in languages:
-        found.append(cpp_packages_message(message))
+        offers.append(cpp_packages_message(message))
     if "python" in languages:
-        found.append(python_fault(snapshot))
+        offers.append(python_fault(snapshot))
     if "java" in languages:
         listed = (name for names in _ABSENT_PACKAGES.findall(message) for name in names.split(", "))
         packages = [name for name in listed if _JAVA_PACKAGE.fullmatch(name)]
-        found.append(java_project.missing_message(snapshot, packages) if packages else "")
-    return [one for one in found if one]
+        offers.append(java_project.missing_message(snapshot, packages) if packages else "")
+    return [one for one in offers if one]
 
 
 def _other_tests(message: str, snapshot: Snapshot, languages: Collection[str]) -> list[str]:

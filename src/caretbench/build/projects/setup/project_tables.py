@@ -67,8 +67,8 @@ def ini_sections(text: str) -> configparser.ConfigParser:
 
 def sub_table(table: Mapping[str, object], name: str) -> Mapping[str, object]:
     """Return a table within a table; empty if there is none."""
-    found = table.get(name)
-    return found if isinstance(found, dict) else {}
+    inner = table.get(name)
+    return inner if isinstance(inner, dict) else {}
 
 
 def strings(value: object) -> list[str]:
@@ -90,14 +90,14 @@ def expanded_requirements(snapshot: Snapshot, requirements: Iterable[str]) -> tu
 
     Files with options that only pip understands remain; missing ones do not.
     """
-    found: list[str] = []
+    expanded: list[str] = []
     for requirement in requirements:
         path = requirement.removeprefix("-r ").replace("{toxinidir}/", "")
         if requirement.startswith("-r "):
-            found += _in_file(snapshot, path, set()) if path in snapshot.entries else []
+            expanded += _in_file(snapshot, path, set()) if path in snapshot.entries else []
         elif "{" not in requirement:
-            found.append(requirement)
-    return tuple(found)
+            expanded.append(requirement)
+    return tuple(expanded)
 
 
 def plain_requirements(snapshot: Snapshot, requirements: Iterable[str]) -> tuple[str, ...]:
@@ -117,18 +117,18 @@ def _in_file(snapshot: Snapshot, path: str, seen: set[str], depth: int = 0) -> l
     seen.add(path)
     text = read_text(snapshot, path) or ""
     lines = [line for line in (re.sub(r"(?:^|\s)#.*", "", line).strip() for line in text.splitlines()) if line]
-    found: list[str] = []
+    packages: list[str] = []
     for line in lines:
         other = re.fullmatch(r"(?:-r|--requirement)[\s=]*(\S+)", line)
         inner = posixpath.normpath(posixpath.join(posixpath.dirname(path), other[1])) if other else ""
         if inner in snapshot.entries:
             known = inner in seen or depth > _DEPTH
-            found += [] if known else _in_file(snapshot, inner, seen, depth + 1)
+            packages += [] if known else _in_file(snapshot, inner, seen, depth + 1)
         elif _REQUIREMENT.fullmatch(line):
-            found.append(line)
+            packages.append(line)
         elif _is_pips(line, snapshot):
             return [f"-r {path}"]
-    return found
+    return packages
 
 
 def _is_pips(line: str, snapshot: Snapshot) -> bool:

@@ -28,10 +28,10 @@ def pytest_settings(snapshot: Snapshot) -> Mapping[str, object]:
             by_toml = path.endswith(".toml")
             return sub_table(read_toml(snapshot, path), "pytest") if by_toml else _section(snapshot, path, "pytest")
     tool = sub_table(sub_table(read_toml(snapshot, "pyproject.toml"), "tool"), "pytest")
-    found = sub_table(tool, "ini_options") or tool
+    settings = sub_table(tool, "ini_options") or tool
     for path, section in _SHARED_FILES:
-        found = found or _section(snapshot, path, section)
-    return found
+        settings = settings or _section(snapshot, path, section)
+    return settings
 
 
 def _section(snapshot: Snapshot, path: str, section: str) -> Mapping[str, object]:
@@ -74,7 +74,7 @@ def without_installed_tests(snapshot: Snapshot, command: str, environment: Mappi
 
 def installation_folders(snapshot: Snapshot) -> tuple[str, ...]:
     """Return the folders of a project in which packages are installed: by a setup, or as a part of the project."""
-    found = {match[1] or "" for match in map(_INSTALLED.fullmatch, snapshot.entries) if match}
+    folders = {match[1] or "" for match in map(_INSTALLED.fullmatch, snapshot.entries) if match}
     if any(path.startswith(f"{PACKAGES_FOLDER}/") for path in snapshot.entries):
-        found.add(PACKAGES_FOLDER)
-    return tuple(sorted(found - {""}))
+        folders.add(PACKAGES_FOLDER)
+    return tuple(sorted(folders - {""}))

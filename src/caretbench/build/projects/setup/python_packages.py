@@ -61,16 +61,16 @@ def import_folders(snapshot: Snapshot) -> tuple[str, ...]:
     With installed packages, the root is included if there is no ``src``, so that it precedes an installed copy.
     """
     own = any(re.fullmatch(r"src/.*\.py", path) for path in snapshot.entries)
-    found = ["src"] if own and "src/__init__.py" not in snapshot.entries else []
+    folders = ["src"] if own and "src/__init__.py" not in snapshot.entries else []
     if any(path.startswith(f"{PACKAGES_FOLDER}/") for path in snapshot.entries):
-        found = [*(found or ["."]), PACKAGES_FOLDER]  # the mined files precede an installed copy
-    return tuple(found)
+        folders = [*(folders or ["."]), PACKAGES_FOLDER]  # the mined files precede an installed copy
+    return tuple(folders)
 
 
 def installed_packages(snapshot: Snapshot) -> tuple[str, ...]:
     """Return the packages that a setup installed, sorted, each as ``NAME==VERSION``."""
-    found = (_INSTALLED.fullmatch(path) for path in snapshot.entries)
-    return tuple(sorted(f"{match[1]}=={match[2]}" for match in found if match))
+    matches = (_INSTALLED.fullmatch(path) for path in snapshot.entries)
+    return tuple(sorted(f"{match[1]}=={match[2]}" for match in matches if match))
 
 
 def is_importable(snapshot: Snapshot, module: str) -> bool:
@@ -92,10 +92,10 @@ def with_python_path(
     snapshot: Snapshot, environment: Mapping[str, str], bundle: str | None = None
 ) -> Mapping[str, str]:
     """Return environment variables with ``PYTHONPATH`` and ``PATH`` for the project's folders, unless they are set."""
-    found = import_folders(snapshot)
+    folders = import_folders(snapshot)
     added = {}
-    if found and "PYTHONPATH" not in environment:
-        places = [f"{WORK}/{folder}" for folder in found]
+    if folders and "PYTHONPATH" not in environment:
+        places = [f"{WORK}/{folder}" for folder in folders]
         if bundle is not None:  # this variable replaces the bundle's
             places.append(f"{INSIDE}/site-packages")
         added["PYTHONPATH"] = ":".join(places)
@@ -171,8 +171,8 @@ def install_command(snapshot: Snapshot, runner: str | None = None) -> str | None
 
 def plain_install_command(snapshot: Snapshot, runner: str | None = None) -> str | None:
     """Return the command that installs packages of the index alone, without git addresses and lines pip cannot read."""
-    found = plain_requirements(snapshot, requirements(snapshot, runner))
-    return " && ".join(filter(None, (_installation(found), _own_installation(snapshot)))) or None
+    plain = plain_requirements(snapshot, requirements(snapshot, runner))
+    return " && ".join(filter(None, (_installation(plain), _own_installation(snapshot)))) or None
 
 
 def _installation(needed: Sequence[str]) -> str:
@@ -219,8 +219,8 @@ def _package_folders(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     Of a namespace, which other distributions are part of, only the project's own packages count.
     """
     root = "src/" if "src" in import_folders(snapshot) else ""
-    found = (re.match(rf"{root}((?:\w+/)+)[^/]+\.py$", path) for path in sorted(snapshot.entries))
-    folders = dict.fromkeys(match[1] for match in found if match)
+    matches = (re.match(rf"{root}((?:\w+/)+)[^/]+\.py$", path) for path in sorted(snapshot.entries))
+    folders = dict.fromkeys(match[1] for match in matches if match)
     for folder in dict.fromkeys(_outermost_package(name, root, snapshot) for name in folders):
         if not {"test", "tests"} & {*folder.split("/")}:
             yield f"{root}{folder}", folder

@@ -31,13 +31,13 @@ def parsed_module(text: str | None) -> ast.Module | None:
 
 def module_names(module: ast.Module) -> LiteralNames:
     """Return the expressions that a module assigns to plain names, the last one of each."""
-    found: dict[str, ast.expr] = {}
+    values: dict[str, ast.expr] = {}
     for statement in module.body:
         if isinstance(statement, ast.Assign):
-            found |= {one.id: statement.value for one in statement.targets if isinstance(one, ast.Name)}
+            values |= {one.id: statement.value for one in statement.targets if isinstance(one, ast.Name)}
         elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
-            found[statement.target.id] = statement.value
-    return found
+            values[statement.target.id] = statement.value
+    return values
 
 
 def literal_texts(value: ast.expr, names: LiteralNames, depth: int = 0) -> list[str]:
@@ -121,17 +121,17 @@ def declared_packages(snapshot: Snapshot) -> list[str]:
     project = read_toml(snapshot, "pyproject.toml")
     tool = sub_table(project, "tool")
     poetry = sub_table(sub_table(tool, "poetry"), "dependencies")
-    found = [
+    packages = [
         *strings(sub_table(project, "project").get("dependencies")),
         *(name for name in poetry if name != "python"),
     ]
-    found += _dynamic(sub_table(sub_table(tool, "setuptools"), "dynamic").get("dependencies"))
-    found += strings(sub_table(sub_table(tool, "flit"), "metadata").get("requires"))
+    packages += _dynamic(sub_table(sub_table(tool, "setuptools"), "dynamic").get("dependencies"))
+    packages += strings(sub_table(sub_table(tool, "flit"), "metadata").get("requires"))
     for argument, texts in _set_up(snapshot):
-        found += texts if argument in {"install_requires", "tests_require"} else []
+        packages += texts if argument in {"install_requires", "tests_require"} else []
     config = read_ini(snapshot, "setup.cfg")
-    found += _lines(config, "options", "install_requires")
-    return found + _lines(config, "options", "tests_require")
+    packages += _lines(config, "options", "install_requires")
+    return packages + _lines(config, "options", "tests_require")
 
 
 def named_groups(snapshot: Snapshot) -> Mapping[str, list[str]]:
@@ -208,9 +208,9 @@ def _group(
         if isinstance(entry, str):
             yield entry
         elif isinstance(entry, dict):
-            found = spelled.get(normalised(str(entry.get("include-group", ""))))
-            if found is not None and found not in seen and depth < _MAX_INCLUDES:
-                yield from _group(groups, spelled, found, seen, depth + 1)
+            included = spelled.get(normalised(str(entry.get("include-group", ""))))
+            if included is not None and included not in seen and depth < _MAX_INCLUDES:
+                yield from _group(groups, spelled, included, seen, depth + 1)
 
 
 def _poetry(poetry: Mapping[str, object]) -> Iterator[tuple[str, list[str]]]:
@@ -266,23 +266,23 @@ def _stated(snapshot: Snapshot) -> Iterator[str]:
         text for _, texts in keyword_texts(read_text(snapshot, "setup.py"), {"python_requires"}) for text in texts
     )
     head = (read_text(snapshot, "PKG-INFO") or "").partition("\n\n")[0]
-    found = _FIELD.search(head)
-    yield found[1] if found else ""
+    field = _FIELD.search(head)
+    yield field[1] if field else ""
 
 
 def _holds(clause: str, release: tuple[int, ...]) -> bool:
     """Return whether a clause accepts a release; one that cannot be read accepts all."""
-    found = _CLAUSE.fullmatch(clause)
-    if found is None:
+    match = _CLAUSE.fullmatch(clause)
+    if match is None:
         return True
-    version = tuple(int(part) for part in found["version"].split("."))
+    version = tuple(int(part) for part in match["version"].split("."))
     begins = release[: len(version)] == version
     wanted, here = (one + (0,) * (_PARTS - len(one)) for one in (version, release))
-    if found["any"]:
-        return begins if found["sign"] == "==" else not begins
-    if found["sign"] == "~=":
+    if match["any"]:
+        return begins if match["sign"] == "==" else not begins
+    if match["sign"] == "~=":
         return here >= wanted and release[: len(version) - 1] == version[:-1]
     return {
         ">=": here >= wanted, "<=": here <= wanted, ">": here > wanted, "<": here < wanted,
         "==": here == wanted, "!=": here != wanted,
-    }[found["sign"]]  # fmt: skip
+    }[match["sign"]]  # fmt: skip

@@ -76,8 +76,8 @@ def normalised(name: str) -> str:
 
 def package_name(requirement: str) -> str:
     """Return the normalised name of a requirement's package; "" if there is none."""
-    found = _NAME.match(requirement)
-    return normalised(found[0]) if found else ""
+    match = _NAME.match(requirement)
+    return normalised(match[0]) if match else ""
 
 
 def is_unneeded(package: str) -> bool:

@@ -120,14 +120,14 @@ def _of_command(words: Sequence[str]) -> PythonNeeds:
 
 
 def _installer_arguments(words: Sequence[str], options: Mapping[str, str]) -> PythonNeeds:
-    found: dict[str, list[str]] = {"extra": [], "group": []}
+    by_kind: dict[str, list[str]] = {"extra": [], "group": []}
     waiting = iter(words)
     for word in waiting:
         option, _, value = word.partition("=")
         if option in options:
             named = value or next(waiting, "")
-            found[options[option]] += re.split(r"[\s,]+", named) if not _EXPANDED.search(named) else []
-    return PythonNeeds((), tuple(filter(None, found["extra"])), tuple(filter(None, found["group"])))
+            by_kind[options[option]] += re.split(r"[\s,]+", named) if not _EXPANDED.search(named) else []
+    return PythonNeeds((), tuple(filter(None, by_kind["extra"])), tuple(filter(None, by_kind["group"])))
 
 
 _INSTALL: Final = frozenset({"install"})
@@ -235,9 +235,9 @@ def _of_everywhere(snapshot: Snapshot) -> Iterator[PythonNeeds]:
 def _of_ini(parser: configparser.ConfigParser) -> PythonNeeds:
     named = {name.partition(":")[2]: name for name in parser.sections() if name.startswith(f"{_BASE}:")}
     chosen = [_BASE, *(named[name] for name in names_of_tests(named))]
-    found = joined_needs(_of_section(parser, section) for section in chosen)
-    if found:
-        return found
+    needs = joined_needs(_of_section(parser, section) for section in chosen)
+    if needs:
+        return needs
     others = [
         section
         for name, section in named.items()
@@ -252,10 +252,10 @@ def _of_section(parser: configparser.ConfigParser, section: str) -> PythonNeeds:
         return [one for line in lines for one in re.split(r"[\s,]+", line) if one]
 
     groups = (*values("dependency_groups"), *values("dependency-groups"))
-    found = [PythonNeeds(extras=tuple(values("extras")), groups=groups)]
-    found += [_of_line(line) for line in _lines(parser, section, "deps")]
+    needs = [PythonNeeds(extras=tuple(values("extras")), groups=groups)]
+    needs += [_of_line(line) for line in _lines(parser, section, "deps")]
     commands = (line for option in ("commands_pre", "commands") for line in _lines(parser, section, option))
-    return joined_needs([*found, *map(installer_needs, commands)])
+    return joined_needs([*needs, *map(installer_needs, commands)])
 
 
 def _of_line(line: str) -> PythonNeeds:
@@ -274,10 +274,10 @@ def _lines(
     text = re.sub(r"\\\n\s*", " ", parser.get(section, option))
     for whole in text.splitlines():
         line = re.sub(r"(?:^|\s)#.*", "", whole).strip()
-        found = _FACTORS.fullmatch(line)
-        if found and not _applies(found["factors"]):
+        factors = _FACTORS.fullmatch(line)
+        if factors and not _applies(factors["factors"]):
             continue
-        rest = found["rest"] if found else line
+        rest = factors["rest"] if factors else line
         referred = _REFERRED.fullmatch(rest)
         if referred:
             yield from _lines(parser, referred["section"], referred["option"], known)
@@ -294,11 +294,11 @@ def _applies(condition: str) -> bool:
 def _alternatives(condition: str) -> list[str]:
     """Return the alternatives of a condition: ``{a,b}-c,d`` gives a-c, b-c and d."""
     parts = re.split(r",(?![^{]*\})", condition)
-    found: list[str] = []
+    alternatives: list[str] = []
     for part in parts:
         choices = [piece.strip("{}").split(",") for piece in re.findall(r"\{[^}]*\}|[^{}]+", part)]
-        found += ["".join(one) for one in itertools.islice(itertools.product(*choices), _MAX_FACTORS)]
-    return found
+        alternatives += ["".join(one) for one in itertools.islice(itertools.product(*choices), _MAX_FACTORS)]
+    return alternatives
 
 
 def _is_here(factor: str) -> bool:
@@ -361,7 +361,7 @@ def _job_needs(name: str, job: list[str]) -> Iterator[PythonNeeds]:
     if is_other_work(name) or need_rules().ci_runner.search("\n".join(job)) is None:
         return
     for line in re.sub(r"\\\n\s*", " ", "\n".join(job)).splitlines():
-        found = _RUN_LINE.fullmatch(line)
-        command = found["rest"] if found else line.strip()
+        run_line = _RUN_LINE.fullmatch(line)
+        command = run_line["rest"] if run_line else line.strip()
         quoted = _QUOTED.fullmatch(command)
         yield installer_needs(quoted[2] if quoted else command)
