@@ -177,8 +177,8 @@ def _reduction(problem: Problem, rule: FeatureRule, text: str) -> Reduction:
         left = yield from reduced_tree_text(caret.prefix, text, caret.suffix, caret.language, words, holds)
     if left is None:
         return Measurement(REDUCTION_SCORER, {NOT_REDUCED: 1.0})
-    found = faults(left)
-    return Measurement(REDUCTION_SCORER, {FOLLOWED_REDUCED: float(not found)}, _details(found))
+    unmet = faults(left)
+    return Measurement(REDUCTION_SCORER, {FOLLOWED_REDUCED: float(not unmet)}, _details(unmet))
 
 
 def _rule(check: PredicateCheck) -> FeatureRule:
@@ -202,5 +202,5 @@ def _fault(problem: Problem, check: PredicateCheck, text: str, level: Level) -> 
 
 
 def _feature_fault(rule: FeatureRule, caret: Caret, text: str) -> str:
-    found = found_features(caret.prefix, text, caret.suffix, caret.language)
-    return "the completed file does not parse" if found is None else ", ".join(rule.faults(found))
+    features = found_features(caret.prefix, text, caret.suffix, caret.language)
+    return "the completed file does not parse" if features is None else ", ".join(rule.faults(features))

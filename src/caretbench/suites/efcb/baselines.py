@@ -54,8 +54,8 @@ def _best_choice(attack: Attack) -> Callable[[Problem, Question], str]:
 
     def write(problem: Problem, shown: Question) -> str:
         repository = str(problem.labels.get("repository", ""))
-        found = attack(AttackQuestion(query_text(problem), shown.choices, repository, problem.cluster))
-        rounded = [round(number, 9) for number in found]  # ties within rounding: the first one
+        scores = attack(AttackQuestion(query_text(problem), shown.choices, repository, problem.cluster))
+        rounded = [round(number, 9) for number in scores]  # ties within rounding: the first one
         # The first of ties, since a baseline answers with one letter; the leak report shares the credit among them.
         return LETTERS[rounded.index(max(rounded))]
 
@@ -83,7 +83,7 @@ def _copied_description(patch: str) -> str:
 
 def _added_comments(patch: str) -> list[str]:
     """Return added lines that are only a comment, without comment marks."""
-    found: list[str] = []
+    comments: list[str] = []
     path = ""
     titles = set(file_titles(patch))
     for line in patch.split("\n"):
@@ -92,8 +92,8 @@ def _added_comments(patch: str) -> list[str]:
         marks = _comment_marks(path)
         text = line[1:].strip()
         if line.startswith("+") and marks and text.startswith(marks) and any(map(str.isalnum, text)):
-            found.append(text.lstrip("/*#!- ").removesuffix("*/").strip())
-    return [comment for comment in found if comment]
+            comments.append(text.lstrip("/*#!- ").removesuffix("*/").strip())
+    return [comment for comment in comments if comment]
 
 
 def _comment_marks(path: str) -> tuple[str, ...]:

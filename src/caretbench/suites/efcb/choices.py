@@ -39,7 +39,7 @@ def balanced_positions(groups: Mapping[str, str], seed: int, purpose: str) -> di
     # questions more than another as there are groups.
     around = seeded_random(seed, purpose, "left over").sample(range(CHOICE_COUNT), CHOICE_COUNT)
     taken = 0
-    found: dict[str, int] = {}
+    positions: dict[str, int] = {}
     for group in sorted(members):
         for start in range(0, len(members[group]), CHOICE_COUNT):
             block = members[group][start : start + CHOICE_COUNT]
@@ -48,8 +48,8 @@ def balanced_positions(groups: Mapping[str, str], seed: int, purpose: str) -> di
                 given = [around[(taken + index) % CHOICE_COUNT] for index in range(len(block))]
                 taken += len(block)
             seeded_random(seed, purpose, f"{group} block {start // CHOICE_COUNT}").shuffle(given)
-            found.update(zip(block, given, strict=True))
-    return found
+            positions.update(zip(block, given, strict=True))
+    return positions
 
 
 def insert_choice(right: T, others: Sequence[T], position: int) -> tuple[T, ...]:
@@ -153,7 +153,7 @@ def parse_strictly(text: str | None) -> ChoiceAnswer:
     said = _EMPHASIS.sub("", _FENCE.sub("", _SPECIAL.sub("", said))).strip()
     if not said:
         return ChoiceAnswer(None, "empty")
-    letters = {found["letter"] for form in _FORMS for found in form.finditer(said)}
+    letters = {match["letter"] for form in _FORMS for match in form.finditer(said)}
     # "A or B" names two. To take the first or the last would score a guess that the model did not make.
     if len(letters) == 1:
         return ChoiceAnswer(LETTERS.index(letters.pop()))

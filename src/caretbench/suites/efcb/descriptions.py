@@ -178,14 +178,14 @@ def find_mentions(text: str) -> tuple[Mention, ...]:
         taken.append([match.group() for match in pattern.finditer(text)])
         text = pattern.sub(" ", text)
     urls, references, paths = taken
-    found = [Mention("reference", url.rstrip(".,;:")) for url in urls]
-    found += [Mention("reference", reference) for reference in references]
-    found += [Mention("path", path) for path in paths if not _NO_PATH.fullmatch(path)]
-    found += [Mention("identifier", name) for name in _identifiers(text)]
+    mentions = [Mention("reference", url.rstrip(".,;:")) for url in urls]
+    mentions += [Mention("reference", reference) for reference in references]
+    mentions += [Mention("path", path) for path in paths if not _NO_PATH.fullmatch(path)]
+    mentions += [Mention("identifier", name) for name in _identifiers(text)]
     # "2 files", "3 tests" count what the patch shows, and no source contains the digit.
     numbers = (match[1] for match in _NUMBER.finditer(_LIST_NUMBER.sub(" ", text)))
-    found += [Mention("number", number) for number in numbers if len(number) > 1]
-    return tuple(dict.fromkeys(found))
+    mentions += [Mention("number", number) for number in numbers if len(number) > 1]
+    return tuple(dict.fromkeys(mentions))
 
 
 def _identifiers(text: str) -> Iterable[str]:
@@ -310,8 +310,8 @@ def unsupported_mentions(problem: Problem, answer: WrittenDescription) -> tuple[
     Sources are the patch, and title and description in their original and requested form.
     """
     sources = _sources(shown_patch(problem), problem.reference, *sorted(problem.released.values()))
-    found = find_mentions(answer.text)
-    return [mention for mention in found if not sources.supports(mention)], len(found)
+    mentions = find_mentions(answer.text)
+    return [mention for mention in mentions if not sources.supports(mention)], len(mentions)
 
 
 @lru_cache(maxsize=64)

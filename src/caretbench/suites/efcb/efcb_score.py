@@ -163,9 +163,9 @@ def efcb_score(
         task: float(value) / (1.0 if task in BINARY_TASKS else MAX_JUDGED_SCORE)
         for task, value in zip(FLOOR_TASKS, observed[0, len(TASKS) :], strict=True)
     }
-    found = EfcbScore(weighting, tasks, floors, blind, None, None)
+    score = EfcbScore(weighting, tasks, floors, blind, None, None)
     if len(tasks) < len(TASKS):
-        return found
+        return score
     problems = sum(task.problems for task in tasks.values())
     five, draws = list(observed[0]), list(resampled.T)
 
@@ -173,13 +173,13 @@ def efcb_score(
         return Estimate(value, _interval(value, values, sum(sizes)), problems, sum(sizes))
 
     published = estimate(float(_published(*five[: len(TASKS)])), _published(*draws[: len(TASKS)]))
-    if found.answered_blind:
-        return found._replace(published=published)
+    if score.answered_blind:
+        return score._replace(published=published)
     # A resample in which blind answers are all right leaves no room above them.
     with np.errstate(divide="ignore", invalid="ignore"):
         above = _corrected(*draws, blind=blind)
     corrected = estimate(float(_corrected(*five, blind=blind)), np.where(np.isfinite(above), above, np.nan))
-    return found._replace(published=published, corrected=corrected)
+    return score._replace(published=published, corrected=corrected)
 
 
 def _resampled(tables: Sequence[_Table], weighting: Weighting, seed: int, resamples: int) -> Iterator[Floats]:
@@ -218,16 +218,16 @@ class _Table(NamedTuple):
 
 
 def _tables(outcomes: Iterable[ProblemOutcome], *, blind: bool) -> list[_Table]:
-    found: dict[str, dict[str, list[ProblemOutcome]]] = defaultdict(lambda: defaultdict(list))
+    clusters_by_repository: dict[str, dict[str, list[ProblemOutcome]]] = defaultdict(lambda: defaultdict(list))
     for outcome in outcomes:
         if outcome.task not in TASKS or not np.isfinite([outcome.value, outcome.floor]).all():
             raise ValueError(f"{outcome} is no value of a task of EFCB; leave problems without one out")
-        found[outcome.repository][outcome.cluster].append(outcome)
-    if not found:
+        clusters_by_repository[outcome.repository][outcome.cluster].append(outcome)
+    if not clusters_by_repository:
         raise ValueError("there is nothing to score")
     return [
         _table([cluster for _, cluster in sorted(clusters.items())], blind=blind)
-        for _, clusters in sorted(found.items())
+        for _, clusters in sorted(clusters_by_repository.items())
     ]
 
 

@@ -189,8 +189,8 @@ def word_distances(texts: Sequence[str]) -> Scores:
 
 def _row_products(left: csr_array, right: csr_array) -> Scores:
     """Return the product of each row with each other row."""
-    found: Scores = (left @ right.T).toarray()
-    return found
+    products: Scores = (left @ right.T).toarray()
+    return products
 
 
 class _WordCharacters(dict[str, str]):
@@ -276,8 +276,8 @@ class QuestionNgrams:
 
 @lru_cache(maxsize=20_000)
 def _bigrams(line: str) -> tuple[tuple[str, str], ...]:
-    found = tokenize(line)
-    return tuple(zip(("\n", *found), (*found, "\r"), strict=True)) if found else ()
+    tokens = tokenize(line)
+    return tuple(zip(("\n", *tokens), (*tokens, "\r"), strict=True)) if tokens else ()
 
 
 def split_shared_lines(choices: Sequence[str]) -> tuple[list[str], list[list[str]]]:
@@ -354,8 +354,8 @@ def text_attacks(problems: Iterable[AttackQuestion]) -> dict[str, Attack]:
     def by_words(scorer: Scorer) -> Attack:
         def attack(problem: AttackQuestion) -> Sequence[float]:
             corpus = corpora(problem.repository)
-            found = corpus.tfidf(problem.query) if scorer == "tfidf" else corpus.bm25(problem.query)
-            return [float(found[positions[problem.repository][choice]]) for choice in problem.choices]
+            scores = corpus.tfidf(problem.query) if scorer == "tfidf" else corpus.bm25(problem.query)
+            return [float(scores[positions[problem.repository][choice]]) for choice in problem.choices]
 
         return attack
 
@@ -375,10 +375,10 @@ def _question_ngrams(problem: AttackQuestion) -> Sequence[float]:
 def floor_credits(problems: Iterable[Problem]) -> dict[str, dict[str, float]]:
     """Return the credit of each floor for each choice problem, by attack and problem id."""
     asked = {
-        problem.id: found
+        problem.id: question
         # Word frequencies are those of a repository's choices, in the order in which they are met.
         for problem in sorted(problems, key=lambda problem: problem.id)
-        if (found := to_attack_question(problem)) is not None
+        if (question := to_attack_question(problem)) is not None
     }
     attacks = text_attacks(problem for problem, _ in asked.values())
     return {

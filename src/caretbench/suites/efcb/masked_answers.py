@@ -125,7 +125,7 @@ def unwrap_answer(text: str | None) -> str | None:
     said = remove_reasoning((text or "").replace("\r\n", "\n"))
     if said is None:
         return None
-    blocks = [found[2] for found in _FENCED.finditer(said)]
+    blocks = [block[2] for block in _FENCED.finditer(said)]
     return max(blocks, key=len) if blocks else said
 
 

@@ -98,10 +98,10 @@ def released_files(root: Path) -> list[ReleasedFile]:
     for place in _PLACES:
         folders = [root] if not place else sorted(root.glob(place), key=_version_order, reverse=True)
         for folder in folders:
-            if found := [
+            if files := [
                 file for below in sorted(folder.iterdir()) if below.is_dir() for file in _repository_files(below)
             ]:
-                return found
+                return files
     return list(_repository_files(root))
 
 
@@ -117,8 +117,8 @@ def _repository_files(folder: Path) -> Iterator[ReleasedFile]:
 
 
 def _version_order(path: Path) -> tuple[tuple[int, ...], str]:
-    found = [_VERSION.fullmatch(part) for part in path.parts]
-    numbers = [tuple(map(int, version[1].split("."))) for version in found if version]
+    versions = [_VERSION.fullmatch(part) for part in path.parts]
+    numbers = [tuple(map(int, version[1].split("."))) for version in versions if version]
     # By numbers: as texts, v0.10 would precede v0.9.
     return (numbers[-1] if numbers else (), str(path))
 
@@ -140,11 +140,11 @@ def read_released_rows(path: Path) -> Iterator[ReleasedRow]:
 def _messages(value: dict[str, Any]) -> tuple[ReleasedMessage, ReleasedMessage]:
     if "input" not in value:
         raise ValueError("the field 'input' is missing")
-    found = value["input"]
-    if not isinstance(found, list) or len(found) != len(_ROLES):
-        size = f"a list of {len(found)}" if isinstance(found, list) else type(found).__name__
+    messages = value["input"]
+    if not isinstance(messages, list) or len(messages) != len(_ROLES):
+        size = f"a list of {len(messages)}" if isinstance(messages, list) else type(messages).__name__
         raise ValueError(f"the field 'input' is {size}, expected a system and a user message")
-    system, user = (_message(message, role) for message, role in zip(found, _ROLES, strict=True))
+    system, user = (_message(message, role) for message, role in zip(messages, _ROLES, strict=True))
     if not user.text.strip():
         raise ValueError("the user message is empty")
     return system, user
@@ -205,22 +205,22 @@ def split_choices(user: str) -> ChoiceTexts:
     """
     for form in _CHOICE_HEADS:
         heads = list(form.finditer(user))
-        found: list[re.Match[str]] = []
+        chosen: list[re.Match[str]] = []
         limit = len(user)
         for letter in reversed(LETTERS):
             head = next((head for head in reversed(heads) if head[1] == letter and head.end() <= limit), None)
             if head is None:
                 break
-            found.insert(0, head)
+            chosen.insert(0, head)
             limit = head.start() + 1  # a line of dashes may end one choice and begin the next head
-        if len(found) < len(LETTERS):
+        if len(chosen) < len(LETTERS):
             continue
-        later = [head[1] for head in heads if head.start() > found[-1].start()]
+        later = [head[1] for head in heads if head.start() > chosen[-1].start()]
         if later:
             raise ValueError(f"there is a choice {later[0]}: questions have the choices {', '.join(LETTERS)}")
-        ends = [head.start() for head in found[1:]] + [len(user)]
-        choices = tuple(_patch_text(user[head.end() : end]) for head, end in zip(found, ends, strict=True))
-        return ChoiceTexts(_DESCRIPTION_HEAD.sub("", user[: found[0].start()], count=1).strip(), choices)
+        ends = [head.start() for head in chosen[1:]] + [len(user)]
+        choices = tuple(_patch_text(user[head.end() : end]) for head, end in zip(chosen, ends, strict=True))
+        return ChoiceTexts(_DESCRIPTION_HEAD.sub("", user[: chosen[0].start()], count=1).strip(), choices)
     missing = [letter for letter in LETTERS if not re.search(rf"^Choice {letter}:", user, re.MULTILINE)]
     cause = f"no line begins with 'Choice {missing[0]}:'" if missing else "the choices are not in order"
     raise ValueError(f"{cause}; the user message lists the choices {', '.join(LETTERS)}")

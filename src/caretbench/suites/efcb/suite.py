@@ -132,8 +132,8 @@ class Efcb(Suite):
             return text
         if problem.label("task") == MASKED_TASK and isinstance(problem.shown, Question) and problem.shown.context:
             return parse_masked_answer(text, problem.shown.context[0].text).text
-        found = parse_description(text)
-        return f"Title: {found.title}\n\nBody: {found.body}".rstrip() if found.text else ""
+        written = parse_description(text)
+        return f"Title: {written.title}\n\nBody: {written.body}".rstrip() if written.text else ""
 
     def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
         """Return lines and characters of the patch, and characters of everything shown."""

@@ -31,8 +31,8 @@ def balanced_choice(
     """
     # A hash of each key instead of a shuffle: one item more leaves the order of the others as it is.
     ordered = sorted(items, key=lambda item: sha256_text(str(seed), key(item)))
-    found = _in_turns(ordered, list(levels), seed)
-    return found if limit is None else found[:limit]
+    chosen = _in_turns(ordered, list(levels), seed)
+    return chosen if limit is None else chosen[:limit]
 
 
 def _in_turns(items: Sequence[ItemT], levels: Sequence[Callable[[ItemT], Hashable]], seed: int) -> list[ItemT]:

@@ -157,13 +157,13 @@ def without_rejected(
     """
     if reviewed is None:
         return list(problems), []
-    found = reviewed_problems(reviewed, problems)
-    for line in found.lines:
+    review = reviewed_problems(reviewed, problems)
+    for line in review.lines:
         progress.note(line)
     rejects = [
-        Reject(stage="people", place=name, reason="dropped", detail=detail) for name, detail in found.dropped.items()
+        Reject(stage="people", place=name, reason="dropped", detail=detail) for name, detail in review.dropped.items()
     ]
-    return found.kept, rejects
+    return review.kept, rejects
 
 
 class VariantBuild(NamedTuple):
@@ -217,15 +217,15 @@ def build_variants(
         variants += generated.variants
         malformed = generated.malformed
     progress("variants", 0, len(variants))
-    found = examine([*known.values()], variants, executor, models)
+    examined = examine([*known.values()], variants, executor, models)
     progress("variants", len(variants), len(variants))
     refused = [
         f"{row.place}: {row.context}, {row.name}: {row.verdict}: {row.detail}"
-        for row in found.rows
+        for row in examined.rows
         if row.origin == "hand" and row.verdict != "kept"
     ]
     return VariantBuild(
-        tuple(variant_problems(known, found.kept)), (*found.rows, *malformed), tuple(faults), tuple(refused)
+        tuple(variant_problems(known, examined.kept)), (*examined.rows, *malformed), tuple(faults), tuple(refused)
     )
 
 
@@ -284,7 +284,7 @@ class _Build:
         implementations += variants.problems
         scale = self._scale_problems(material)
         validity = self._validity([*implementations, *scale])
-        implementations, scale = (self._valid(found, validity) for found in (implementations, scale))
+        implementations, scale = (self._valid(group, validity) for group in (implementations, scale))
         problems, rejects = without_rejected(self.reviewed, [*self._chosen(implementations), *scale], self.progress)
         self.rejects += rejects
         tasks = Counter(problem.label("task") for problem in problems)
@@ -324,8 +324,8 @@ class _Build:
         contexts: list[ImplementationContext] = []
         self.progress("functions", 0, len(material.functions))
         for function in material.functions:
-            found, rejects = implementation_middles(function, options.max_share, options.per_function, options.seed)
-            contexts += found
+            middles, rejects = implementation_middles(function, options.max_share, options.per_function, options.seed)
+            contexts += middles
             self.rejects += rejects
             self.progress("functions", 1, None)
         proposed = sum(len(one.equivalents) for one in contexts)
@@ -385,8 +385,8 @@ class _Build:
         if limit is None or limit >= len(problems):
             return list(problems)
         levels = (lambda one: one.label("category"), _rewrite_or_author, lambda one: one.cluster)
-        found = balanced_choice(problems, limit, lambda one: one.id, levels, self.options.seed)
-        kept = {one.id for one in found}
+        balanced = balanced_choice(problems, limit, lambda one: one.id, levels, self.options.seed)
+        kept = {one.id for one in balanced}
         self.rejects += [
             Reject(stage="choice", place=one.id, reason="not_needed", detail="--max-icc")
             for one in problems

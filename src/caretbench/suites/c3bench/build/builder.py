@@ -171,18 +171,18 @@ def data_tables(problems: Iterable[Problem]) -> tuple[Table, ...]:
 
 def _by_task(problems: Sequence[Problem]) -> Iterator[tuple[str, list[Problem]]]:
     for task, title in TASK_TITLES.items():
-        found = [problem for problem in problems if problem.label("task") == task]
-        if found:
-            yield title, found
+        chosen = [problem for problem in problems if problem.label("task") == task]
+        if chosen:
+            yield title, chosen
 
 
 def _tokens(problems: Sequence[Problem]) -> Table:
     rows = []
-    for title, found in _by_task(problems):
+    for title, chosen in _by_task(problems):
         for name, text in _COMPONENTS.items():
-            counts = [token_count(text(problem)) for problem in found]
+            counts = [token_count(text(problem)) for problem in chosen]
             mean = sum(counts) / len(counts)
-            rows.append((title, name, str(len(found)), str(min(counts)), str(max(counts)), f"{mean:.0f}"))
+            rows.append((title, name, str(len(chosen)), str(min(counts)), str(max(counts)), f"{mean:.0f}"))
     return Table(
         "c3bench-tokens",
         f"Tokens, by the expression {TOKENIZER} (the paper's Table 1, in form)",
@@ -214,15 +214,15 @@ def _contexts(problems: Sequence[Problem]) -> Table:
     for problem in problems:
         if problem.label("task") == "icc":
             contexts[problem.overlap_group or problem.id].append(problem)
-    with_three = sum(len(found) >= 2 for found in contexts.values())
+    with_three = sum(len(members) >= 2 for members in contexts.values())
     checked = sum(
         any(check.kind == "predicate" and check.name == FEATURES_PREDICATE for check in problem.checks)
-        for found in contexts.values()
-        for problem in found
+        for members in contexts.values()
+        for problem in members
     )
     rows = (
         ("contexts", str(len(contexts))),
-        ("source functions", str(len({found[0].cluster for found in contexts.values()}))),
+        ("source functions", str(len({members[0].cluster for members in contexts.values()}))),
         ("contexts with at least three implementations", str(with_three)),
         ("problems with a predicate", str(checked)),
     )

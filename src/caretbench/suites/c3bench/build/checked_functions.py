@@ -145,8 +145,8 @@ def _needed(module: ast.Module, name: str) -> set[ast.stmt]:
     """Return the definitions of a module that a function refers to, the function among them."""
     defined: dict[str, list[ast.stmt]] = {}
     for one in module.body:
-        for found in _defined(one):
-            defined.setdefault(found, []).append(one)
+        for defined_name in _defined(one):
+            defined.setdefault(defined_name, []).append(one)
     needed: set[ast.stmt] = set()
     waiting = list(defined[name])
     while waiting:
@@ -154,7 +154,7 @@ def _needed(module: ast.Module, name: str) -> set[ast.stmt]:
         if statement not in needed:
             needed.add(statement)
             names = {one.id for one in ast.walk(statement) if isinstance(one, ast.Name)}
-            waiting += [each for found in sorted(names & defined.keys()) for each in defined[found]]
+            waiting += [each for defined_name in sorted(names & defined.keys()) for each in defined[defined_name]]
     return needed
 
 

@@ -46,13 +46,13 @@ def implementation_middles(
         per_function: Maximum number of middles.
         seed: Random seed.
     """
-    found = equivalent_contexts(function.text, function.entry_point, math.inf)
-    if not found:
+    contexts = equivalent_contexts(function.text, function.entry_point, math.inf)
+    if not contexts:
         return [], [_reject(function.id, "no_rewrite", "no middle with an equivalent implementation")]
     rejects = []
     usable: list[ImplementationContext] = []
     long = odd = hidden = 0
-    for one in found:
+    for one in contexts:
         length = one.end - one.start
         kind = _extraction(function, one)
         if length > max_share * (len(function.text) - length):
@@ -93,11 +93,11 @@ def _chosen(
     """Return middles that do not overlap: by preferred kind, then those with the most implementations."""
     preferred: Extraction = "lines" if lines_first else "node"
     ordered = sorted(usable, key=lambda one: (one.extraction != preferred, -len(one.equivalents), one.start, one.end))
-    found: list[ImplementationContext] = []
+    chosen: list[ImplementationContext] = []
     for one in ordered:
-        if len(found) < per_function and not any(one.start < each.end and each.start < one.end for each in found):
-            found.append(one)
-    return found
+        if len(chosen) < per_function and not any(one.start < each.end and each.start < one.end for each in chosen):
+            chosen.append(one)
+    return chosen
 
 
 def _extraction(function: CheckedFunction, context: EquivalentContext) -> Extraction | None:

@@ -47,7 +47,7 @@ def wrong_answers(prefix: str, reference: str, suffix: str, specification: Scale
     outer = _line_margin(prefix) if specification.header_in_prefix else margin
     lead = "" if caret else outer
     ended = reference if reference.endswith("\n") else reference + "\n"
-    found = {
+    answers = {
         "empty": "",
         "next_sibling": f"{ended}{outer}{_next_line(suffix, specification.language)}\n",
         "without_last_line": _without_last_line(reference),
@@ -57,8 +57,8 @@ def wrong_answers(prefix: str, reference: str, suffix: str, specification: Scale
     }
     if specification.header_in_prefix and specification.n is None:
         # Repeated, a body is a body, and between braces it is one with what follows.
-        del found["twice"], found["next_sibling"]
-    return found
+        del answers["twice"], answers["next_sibling"]
+    return answers
 
 
 def accepted_wrong_answers(
@@ -78,8 +78,8 @@ def _line_margin(prefix: str) -> str:
 
 def _next_line(suffix: str, language: str) -> str:
     """Return the first line of the suffix that is one simple statement; an empty statement if none is."""
-    found = (line.strip() for line in suffix.split("\n") if line.strip())
-    text = next(found, "")
+    filled = (line.strip() for line in suffix.split("\n") if line.strip())
+    text = next(filled, "")
     # The next line must be a statement of its own, or the wrong answer would be a syntax error, which any check
     # refuses.
     simple = bool(re.match(r"[\w.]+ = |return\b|[\w.]+\(.*\)", text)) and text[-1] not in "([{,\\:"
@@ -276,7 +276,7 @@ def scale_candidates(
     specifications, blocks before runs of lines before parts of lines. Specifications are tried until enough of them
     reject the six wrong answers; the rest is not tried.
     """
-    found, rejects = [], []
+    candidates, rejects = [], []
     for file in files:
         counts: Counter[tuple[str, str]] = Counter()
         proposed = _proposed(file, max_share, counts)
@@ -298,13 +298,13 @@ def scale_candidates(
                 counts["accepts_wrong", "the specification fails the reference, or accepts a wrong answer"] += 1
         if not queue:
             counts["no_middle", "no middle with a specification"] += 1
-        found += kept
+        candidates += kept
         rejects += [
             Reject(stage="middle", place=file.id, reason=reason, detail=detail, count=count)
             for (reason, detail), count in counts.items()
         ]
         progress(1)
-    return found, rejects
+    return candidates, rejects
 
 
 def _proposed(file: SourceText, max_share: float, counts: Counter[tuple[str, str]]) -> list[ScaleCandidate]:

@@ -100,16 +100,16 @@ class _Reader:
                     self._reject(place, "malformed", str(error).removeprefix(f"{place}: "))
             else:
                 try:
-                    found = program_row(row, layout, language)
+                    program = program_row(row, layout, language)
                 except ValueError as error:
                     self._reject(place, "malformed", str(error))
                 else:
                     # SAFIM has a row for each hole: 8,781 blocks of 8,293 programs.
-                    if layout == "SAFIM" and found.text in programs:
+                    if layout == "SAFIM" and program.text in programs:
                         continue
-                    programs.add(found.text)
+                    programs.add(program.text)
                     stem = f"{folder}{path.name.partition('.')[0]}"
-                    self._program(found._replace(id=f"{stem}/{found.id or number}"), place, provenance)
+                    self._program(program._replace(id=f"{stem}/{program.id or number}"), place, provenance)
 
     def _program(self, program: ProgramRow, place: str, provenance: Provenance) -> None:
         if program.language not in LANGUAGES:

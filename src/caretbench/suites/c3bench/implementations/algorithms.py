@@ -22,16 +22,16 @@ _OPERATORS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mul
 
 def _calls(statement: ast.stmt, name: str) -> list[ast.Call]:
     """Return the calls of a function outside of nested functions, comprehensions and loops' bodies."""
-    found: list[ast.Call] = []
+    calls: list[ast.Call] = []
     waiting: list[ast.AST] = [statement]
     while waiting:
         node = waiting.pop()
         match node:
             case ast.Call(func=ast.Name(id=called)) if called == name:
-                found.append(node)
+                calls.append(node)
         if not isinstance(node, ast.Lambda | ast.FunctionDef | ast.comprehension | ast.ListComp | ast.GeneratorExp):
             waiting.extend(child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt))
-    return found
+    return calls
 
 
 def _with_call_replaced(statement: ast.stmt, call: ast.Call, name: str) -> str:
@@ -116,10 +116,10 @@ def _accumulation(
 def accumulator_to_reduce(middle: PythonMiddle) -> Iterator[Rewritten]:
     """A loop that updates an accumulator → ``functools.reduce``."""
     for index, (first, second) in enumerate(pairwise(middle.statements)):
-        found = _accumulation(middle, first, second)
-        if found is None or middle.fresh("reduce") is None or middle.fresh("value") is None:
+        accumulation = _accumulation(middle, first, second)
+        if accumulation is None or middle.fresh("reduce") is None or middle.fresh("value") is None:
             continue
-        name, start, loop, condition, update = found
+        name, start, loop, condition, update = accumulation
         operator = _OPERATORS.get(type(update.op))
         if operator is None or not isinstance(loop.target, ast.Name):
             continue
@@ -134,10 +134,10 @@ def accumulator_to_reduce(middle: PythonMiddle) -> Iterator[Rewritten]:
 def accumulator_to_sum(middle: PythonMiddle) -> Iterator[Rewritten]:
     """A loop that adds to an accumulator → ``sum`` of a generator expression."""
     for index, (first, second) in enumerate(pairwise(middle.statements)):
-        found = _accumulation(middle, first, second)
-        if found is None or not isinstance(found[4].op, ast.Add):
+        accumulation = _accumulation(middle, first, second)
+        if accumulation is None or not isinstance(accumulation[4].op, ast.Add):
             continue
-        name, start, loop, condition, update = found
+        name, start, loop, condition, update = accumulation
         if not isinstance(start, ast.Constant) or not isinstance(start.value, int | float):
             continue
         suffix = f" if {text_of(condition)}" if condition else ""
@@ -207,12 +207,12 @@ def loop_to_any_or_all(middle: PythonMiddle) -> Iterator[Rewritten]:
     for index, (first, second) in enumerate(pairwise(middle.statements)):
         match second:
             case ast.Return(value=ast.Constant(value=bool() as otherwise)):
-                found = _search(first)
+                search = _search(first)
             case _:
                 continue
-        if found is None or not found[0] or found[2] is otherwise:
+        if search is None or not search[0] or search[2] is otherwise:
             continue
-        heads, test, _ = found
+        heads, test, _ = search
         clauses = " ".join(heads)
         text = f"return all(not ({test}) {clauses})" if otherwise else f"return any({test} {clauses})"
         yield Rewritten(middle.replaced(index, index + 2, text), {"function": "all" if otherwise else "any"})

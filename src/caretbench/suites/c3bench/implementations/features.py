@@ -90,16 +90,16 @@ def found_features(prefix: str, text: str, suffix: str, language: str) -> FoundF
     if not has_features(language) or (language == "python" and python_module(prefix + text + suffix) is None):
         return None
     parts = TreeParts.of(prefix, text, suffix, language)
-    found = set(_features(parts, language))
+    features = set(_features(parts, language))
     if parts.returns_last(text):
-        found.add("return_at_end")
-    found |= {
+        features.add("return_at_end")
+    features |= {
         # `from bisect import bisect_left as find`: calls of `find` are calls of `bisect_left`, too.
         re.sub(rf"call:{text_of(other)}\b", f"call:{text_of(own)}", feature)
         for other, own in zip(parts.span.get("alias", ()), parts.span.get("own", ()), strict=True)
-        for feature in found
+        for feature in features
     }
-    return FoundFeatures(frozenset(found), frozenset(found))
+    return FoundFeatures(frozenset(features), frozenset(features))
 
 
 class TreeParts(NamedTuple):
@@ -116,18 +116,18 @@ class TreeParts(NamedTuple):
         start, size = len(encode(prefix)), len(encode(text))
         parts = cls({}, {}, [], [])
         nothing: set[int] = set()
-        for found in matches(parse(prefix + text + suffix, language).root_node, language, "features"):
+        for match in matches(parse(prefix + text + suffix, language).root_node, language, "features"):
             own = {
-                name: [one for one in nodes if start <= one.start_byte < start + size] for name, nodes in found.items()
+                name: [one for one in nodes if start <= one.start_byte < start + size] for name, nodes in match.items()
             }
             nothing.update(one.id for one in own.pop("nothing", ()))
             if not own.get("inside", True):
                 continue
-            for name, nodes in found.items():
+            for name, nodes in match.items():
                 parts.whole.setdefault(name, []).extend(nodes)
                 if own.get(name):
                     parts.span.setdefault(name, []).extend(own[name])
-            parts._add_values(found, own)
+            parts._add_values(match, own)
         if nothing:
             parts.span["comprehension"] = [one for one in parts.span["comprehension"] if one.id not in nothing]
         return parts

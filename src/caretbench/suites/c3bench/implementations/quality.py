@@ -132,16 +132,16 @@ def style_faults(text: str, language: str = "python", span: tuple[int, int] | No
     Blank lines before the first line of a span belong to what surrounds it. Files of settings change nothing.
     """
     is_python = language_of_grammar(language).name == "python"
-    found = _python_faults(text) if is_python else list(_layout_faults(text))
+    faults = _python_faults(text) if is_python else list(_layout_faults(text))
     if span is None:
-        return found
+        return faults
     first = len(LINE_END.findall(text[: span[0]])) + 1
     last = first + len(LINE_END.findall(text[span[0] : span[1]].rstrip()))
     # pycodestyle counts blank lines against the line that follows them, and those before a middle are the prefix's.
     lead = len(LINE_END.findall(text[span[0] : span[1]])) - len(LINE_END.findall(text[span[0] : span[1]].lstrip()))
     return [
         one
-        for one in found
+        for one in faults
         if first <= one.line <= last and not (one.code.startswith(_BLANK_LINES) and one.line <= first + lead)
     ]
 
@@ -150,19 +150,19 @@ def _python_faults(text: str) -> list[StyleFault]:
     import pycodestyle
 
     lines = [f"{line}\n" for line in LINE_END.split(text)]
-    found: list[StyleFault] = []
+    faults: list[StyleFault] = []
 
     class _Report(pycodestyle.BaseReport):  # type: ignore[misc]
         def error(self, line_number: int, offset: int, text: str, check: object) -> str | None:
             code: str | None = super().error(line_number, offset, text, check)
             if code:
-                found.append(StyleFault(line_number, code, text[5:]))
+                faults.append(StyleFault(line_number, code, text[5:]))
             return code
 
     # Settings of the user's project would decide which problems a build keeps.
     options = _style_guide().options
     pycodestyle.Checker("<answer>", lines=lines, options=options, report=_Report(options)).check_all()
-    return found
+    return faults
 
 
 @cache

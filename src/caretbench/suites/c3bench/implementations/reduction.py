@@ -211,19 +211,19 @@ def _steering(module: ast.Module) -> set[ast.AST]:
 
     Of 19 s of CPU for the starter set's references in Python, 14 were 15 programs that did not end.
     """
-    found: set[ast.AST] = set()
+    steering: set[ast.AST] = set()
     for loop in (one for one in ast.walk(module) if isinstance(one, ast.While)):
         inner = [one for statement in loop.body for one in ast.walk(statement)]
         tests = [loop.test, *(one.test for one in inner if isinstance(one, ast.If))]
         names = loaded(tests) - _PURE
         calls = {one for one in inner if isinstance(one, ast.Call) and _may_change(one, names)}
-        found |= calls | {one for one in inner if isinstance(one, ast.If)}
-        found |= {
+        steering |= calls | {one for one in inner if isinstance(one, ast.If)}
+        steering |= {
             one for one in inner
             if isinstance(one, ast.stmt) and not hasattr(one, "body")
             and (_changed_names([one]) & names or calls.intersection(ast.walk(one)))
         }  # fmt: skip
-    return found
+    return steering
 
 
 def _unwrapped(block: ast.stmt, field: str, is_last: bool) -> list[ast.stmt]:

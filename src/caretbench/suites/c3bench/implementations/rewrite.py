@@ -184,14 +184,14 @@ def equivalent_contexts(text: str, entry_point: str, max_share: float) -> list[E
     module = python_module(text)
     if module is None:
         return []
-    found = [
+    contexts = [
         EquivalentContext(*span, tuple(_distinct(equivalents)))
         for span, middle in _middles(text, module, entry_point)
         # The paper's filter: a middle has at most 30 % of its context.
         if span[1] - span[0] <= max_share * (len(text) - span[1] + span[0])
         and (equivalents := _equivalents(text, span, middle))
     ]
-    return sorted(found, key=lambda one: (-len(one.equivalents), one.start, one.end))
+    return sorted(contexts, key=lambda one: (-len(one.equivalents), one.start, one.end))
 
 
 def _middles(text: str, module: ast.Module, entry_point: str) -> Iterator[tuple[tuple[int, int], PythonMiddle]]:
@@ -239,16 +239,16 @@ def _margin(text: str, start: int) -> str:
 
 def _equivalents(text: str, span: tuple[int, int], middle: PythonMiddle) -> list[Equivalent]:
     entries = rewrite_entries()
-    found = []
+    accepted = []
     original: FoundFeatures | None = None
     for name, function in rewrites().items():
         for made in function(middle):
             original = original or found_features(text[: span[0]], text[slice(*span)], text[span[1] :], "python")
             equivalent = _equivalent(name, entries[name], made, text, span)
             if equivalent is not None and original is not None and not equivalent.rule.holds(original):
-                found.append(equivalent)
+                accepted.append(equivalent)
                 break
-    return found
+    return accepted
 
 
 def _equivalent(name: str, entry: RewriteEntry, made: Rewritten, text: str, span: tuple[int, int]) -> Equivalent | None:
@@ -261,10 +261,10 @@ def _equivalent(name: str, entry: RewriteEntry, made: Rewritten, text: str, span
     words, instructions = shown_wordings(entry, made.words, text[:start] + text[end:])
     rule = rule_of(entry, words)
     own = "\n".join(lines) + "\n"
-    found = found_features(text[:start], own, text[end:], "python")
-    if found is None or not rule.holds(found):
+    features = found_features(text[:start], own, text[end:], "python")
+    if features is None or not rule.holds(features):
         return None
-    return Equivalent(own, name, entry.category, rule, _filled(instructions, words), found)
+    return Equivalent(own, name, entry.category, rule, _filled(instructions, words), features)
 
 
 def shown_wordings(

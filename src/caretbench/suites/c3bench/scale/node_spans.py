@@ -38,13 +38,13 @@ def is_one_node(parsed: ParsedFile, node_class: str) -> bool:
 
 def _path(node: tree_sitter.Node, span: tuple[int, int]) -> list[tree_sitter.Node]:
     """Return the nodes that contain a span, the outermost first."""
-    found: list[tree_sitter.Node] = []
+    containing_nodes: list[tree_sitter.Node] = []
     inner: tree_sitter.Node | None = node
     while inner is not None:
-        found.append(inner)
+        containing_nodes.append(inner)
         containing = (one for one in inner.children if one.start_byte <= span[0] and span[1] <= one.end_byte)
         inner = next((one for one in containing if one.end_byte > one.start_byte), None)
-    return found
+    return containing_nodes
 
 
 def _is_at(path: Sequence[tree_sitter.Node], places: tuple[tuple[str, str], ...]) -> bool:
@@ -113,13 +113,13 @@ def node_spans(parsed: ParsedFile, node_class: str) -> list[tuple[int, int]]:
     offsets = CharacterOffsets(parsed.text)
     places = parsed.table.nodes.get(node_class, ())
     comments, parentheses = parsed.table.comments, node_kinds().parentheses
-    found = set()
+    spans = set()
     waiting: list[tuple[tree_sitter.Node, ...]] = [(parsed.tree.root_node,)]
     while waiting:
         path = waiting.pop()
         node = path[-1]
         if node.type not in comments and node.type not in parentheses and _is_at(path, places):
-            found.add((offsets.characters(node.start_byte), offsets.characters(node.end_byte)))
+            spans.add((offsets.characters(node.start_byte), offsets.characters(node.end_byte)))
         kept = path if node.type in parentheses else (node,)
         waiting.extend((*kept, child) for child in node.children)
-    return sorted(found)
+    return sorted(spans)

@@ -102,17 +102,17 @@ class StatementView(NamedTuple):
 
         Statements of a function that an expression in the span contains are none.
         """
-        found = self.statements
+        statements = self.statements
 
         def is_inside(one: CodeStatement) -> bool:
             if one.parent < 0:
                 return False
             # A function within an expression, an arrow function for example, has statements whose parent is the simple
             # statement around it.
-            parent = found[one.parent]
+            parent = statements[one.parent]
             return start <= parent.keyword < end or (parent.kind == "simple" and start <= one.suite < end)
 
-        return [one for one in found if start <= one.keyword < end and not is_inside(one)]
+        return [one for one in statements if start <= one.keyword < end and not is_inside(one)]
 
 
 def column_at(text: str, position: int) -> int:
@@ -278,13 +278,13 @@ class _Collector:
 
 def _chain(node: tree_sitter.Node) -> list[tree_sitter.Node]:
     """Return a node; of an ``elif`` also the clauses that follow it, which are its own, as in Python's parser."""
-    found, after = [node], node.next_named_sibling if node.type in node_kinds().elifs else None
+    chain, after = [node], node.next_named_sibling if node.type in node_kinds().elifs else None
     clauses = node_kinds().elifs | node_kinds().else_clauses
     while after is not None and after.type in clauses | node_kinds().comments:
         if after.type in clauses:
-            found.append(after)
+            chain.append(after)
         after = after.next_named_sibling
-    return found
+    return chain
 
 
 def _parts(node: tree_sitter.Node) -> list[tree_sitter.Node]:
@@ -317,16 +317,16 @@ def _wrapped(node: tree_sitter.Node, table: StatementTable) -> tree_sitter.Node:
     """Return the statement with a kind in an exported or labelled one; the node itself if there is none."""
     while node.type in table.wrappers:
         kinds = (child for child in node.named_children if child.type not in table.comments)
-        found = [child for child in kinds if child.type in table.wrappers or table.kind(child.type) != "simple"]
-        if not found:
+        inner = [child for child in kinds if child.type in table.wrappers or table.kind(child.type) != "simple"]
+        if not inner:
             break
-        node = found[0]
+        node = inner[0]
     return node
 
 
 def _body(node: tree_sitter.Node, table: StatementTable) -> tree_sitter.Node | None:
-    found = (node.child_by_field_name(name) for name in table.bodies)
-    return next((one for one in found if one is not None), None)
+    bodies = (node.child_by_field_name(name) for name in table.bodies)
+    return next((one for one in bodies if one is not None), None)
 
 
 def _is_async(node: tree_sitter.Node) -> bool:
@@ -381,17 +381,17 @@ def tokens_in(parsed: ParsedFile) -> Iterator[tree_sitter.Node]:
 def comments_in(parsed: ParsedFile) -> list[tuple[int, int]]:
     """Return the character spans of the comments that touch the answer."""
     offsets = CharacterOffsets(parsed.text)
-    found = []
+    comments = []
     waiting = [parsed.tree.root_node]
     while waiting:
         node = waiting.pop()
         if node.end_byte <= parsed.start or node.start_byte >= parsed.end:
             continue
         if node.type in parsed.table.comments:
-            found.append((offsets.characters(node.start_byte), offsets.characters(node.end_byte)))
+            comments.append((offsets.characters(node.start_byte), offsets.characters(node.end_byte)))
         elif node.type not in parsed.table.opaque:
             waiting.extend(reversed(node.children))
-    return found
+    return comments
 
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")

@@ -124,7 +124,7 @@ def lenient_texts(
         text += "\n"
     surroundings = Surroundings(prefix, suffix, language_of_grammar(language).name)
     # Tabs of its own before a column that is right: shifted to where it parses first, the answer leaves its block.
-    found = [text, in_shown_unit(text, surroundings), reindent(text, surroundings)]
+    texts = [text, in_shown_unit(text, surroundings), reindent(text, surroundings)]
     # Where braces nest, a column that is specified is layout alone: 7 of 43 right blocks were refused for it.
     if (surroundings.indented or column is not None) and not surroundings.caret_line:
         # At the end of a file an answer is well formed in column 0, too, and leaves its block. A body has no column,
@@ -133,8 +133,8 @@ def lenient_texts(
         first, line_end, rest = text.partition("\n")
         # The first line may have another indentation than the rest: a model continues the caret's line with it.
         plain = dict.fromkeys([textwrap.dedent(text), first.lstrip(" \t") + line_end + textwrap.dedent(rest)])
-        found += [textwrap.indent(one, margin, lambda line: bool(line.strip())) for one in plain for margin in margins]
-    return list(dict.fromkeys(found))
+        texts += [textwrap.indent(one, margin, lambda line: bool(line.strip())) for one in plain for margin in margins]
+    return list(dict.fromkeys(texts))
 
 
 def verify_published(

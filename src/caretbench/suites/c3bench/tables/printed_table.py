@@ -50,7 +50,7 @@ def printed_rows() -> tuple[PrintedRow, ...]:
         if row["table"] == _TABLE and row["suite"] == "c3_bench":
             cells.setdefault(row["model"], {})[row["subset"].removeprefix("task="), row["metric"]] = row["value"]
             fim[row["model"]] = row["notes"].removeprefix("fim=").partition(";")[0]
-    return tuple(_row(model, fim[model], found) for model, found in cells.items())
+    return tuple(_row(model, fim[model], cell) for model, cell in cells.items())
 
 
 def _row(model: str, fim: str, cells: Mapping[tuple[str, str], str]) -> PrintedRow:

@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 def result_charts(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[SuiteChart, ...]:
     """Return the charts of a run; see :class:`caretbench.suites.base.Suite.result_charts`."""
     models = model_results(results, problems, seed)
-    found = []
+    charts = []
     effects = instruction_effects(with_joint(results), effect_measures(results), seed)
     if effects:
-        found.append(effect_chart(effects, "Effect of the instruction (Figure 6, in form)"))
+        charts.append(effect_chart(effects, "Effect of the instruction (Figure 6, in form)"))
     tokens = list(_token_values(models))
     if tokens:
-        found.append(SuiteChart("Tokens of raw answers (Figure 11, in form)", _token_spec(tokens)))
+        charts.append(SuiteChart("Tokens of raw answers (Figure 11, in form)", _token_spec(tokens)))
     rates = list(_rate_values(models))
     if rates:
-        found.append(SuiteChart("Instruction following in both tasks (Figure 12, in form)", _rate_spec(rates)))
-    return tuple(found)
+        charts.append(SuiteChart("Instruction following in both tasks (Figure 12, in form)", _rate_spec(rates)))
+    return tuple(charts)
 
 
 def _name(model: ModelResults, models: Sequence[ModelResults]) -> str:

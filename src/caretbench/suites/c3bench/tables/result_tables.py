@@ -49,8 +49,8 @@ def followed(row: Row) -> float | None:
     """Return 1 if the answer, or what is left of it, follows its instruction; None without a predicate or reduction."""
     if row.get(NOT_REDUCED):
         return None
-    found = row.get(FOLLOWED) if row.get(FOLLOWED_REDUCED) is None else row[FOLLOWED_REDUCED]
-    return None if found is None else float(found)
+    share = row.get(FOLLOWED) if row.get(FOLLOWED_REDUCED) is None else row[FOLLOWED_REDUCED]
+    return None if share is None else float(share)
 
 
 def predicate_alone(row: Row) -> float | None:
@@ -127,12 +127,12 @@ class ModelResults(NamedTuple):
     def by_problem(self, value: Callable[[Row], float | None]) -> dict[str, float]:
         """Return the mean over samples of a value, by problem in the order of names; those without any are missing."""
         # Samples of one problem depend on each other; the problem is the unit of the interval.
-        found: dict[str, list[float]] = defaultdict(list)
+        values: dict[str, list[float]] = defaultdict(list)
         for row in self.rows:
             number = value(row)
             if number is not None:
-                found[row["problem_id"]].append(number)
-        return {name: sum(found[name]) / len(found[name]) for name in sorted(found)}
+                values[row["problem_id"]].append(number)
+        return {name: sum(values[name]) / len(values[name]) for name in sorted(values)}
 
     def mean(self, value: Callable[[Row], float | None]) -> Mean | None:
         """Return the mean over problems of a value, each the mean over its samples; None without any."""
@@ -284,16 +284,16 @@ _LABELS: Final = (
 
 def result_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
     """Return the tables of a run; see :class:`caretbench.suites.base.Suite.result_tables`."""
-    found: list[Table] = []
+    tables: list[Table] = []
     models = sorted(model_results(results, problems, seed), key=lambda one: (one.profile, one.policy))
     for (profile, policy), group in groupby(models, key=lambda one: (one.profile, one.policy)):
         chosen = list(group)
-        found += [_main_table(chosen, profile, policy), *judged_tables(chosen, profile, policy)]
-        found += _label_tables(chosen, profile, policy)
+        tables += [_main_table(chosen, profile, policy), *judged_tables(chosen, profile, policy)]
+        tables += _label_tables(chosen, profile, policy)
     effects = instruction_effects(with_joint(results), effect_measures(results), seed)
     if effects:
-        found.append(effect_table(effects, "c3bench-instruction", "Effect of the instruction (Figure 6, in form)"))
-    return tuple(found)
+        tables.append(effect_table(effects, "c3bench-instruction", "Effect of the instruction (Figure 6, in form)"))
+    return tuple(tables)
 
 
 _EFFECT_MEASURES: Final = {
@@ -337,12 +337,12 @@ def headline_results(results: pl.DataFrame) -> tuple[pl.DataFrame, Mapping[str, 
 
     Extent and predicate alone lead only where no answer ran: an answer without sense has the extent.
     """
-    found = with_joint(results)
-    names = [name for name in _HEADLINES if name in found.columns]
+    joint = with_joint(results)
+    names = [name for name in _HEADLINES if name in joint.columns]
     for ran, alone in (("joint", PREDICATE), (SCALE_TESTED, "scale")):
         if ran in names:
-            names.remove(alone if found[ran].is_not_null().any() else ran)
-    return found, {name: _HEADLINES[name] for name in names}
+            names.remove(alone if joint[ran].is_not_null().any() else ran)
+    return joint, {name: _HEADLINES[name] for name in names}
 
 
 def _main_table(models: Sequence[ModelResults], profile: str, policy: str) -> Table:

@@ -109,8 +109,8 @@ class EfcbFolder(BuiltFolder):
 
     def repositories(self) -> dict[str, RepositoryFacts]:
         """Return the facts of repositories by name; empty without a manifest."""
-        found = self.read_manifest().repositories if self.manifest_path.exists() else ()
-        return {entry.repo: entry for entry in found}
+        entries = self.read_manifest().repositories if self.manifest_path.exists() else ()
+        return {entry.repo: entry for entry in entries}
 
 
 _NAMES: Final[Mapping[str, str]] = {"tasks": "--task", "limit": "--max-changes"}

@@ -123,13 +123,13 @@ def _leak_lines(leaks: Sequence[Leak]) -> Iterator[str]:
 
 def _leak_rows(leaks: Sequence[Leak], parts: Sequence[_Part]) -> Iterator[tuple[str, ...]]:
     sizes = {(leak.task, leak.tier, leak.query): leak for leak in leaks}
-    found: dict[tuple[str, str], dict[_Part, str]] = {}
+    by_attack: dict[tuple[str, str], dict[_Part, str]] = {}
     for leak in leaks:
-        row = found.setdefault((leak.kind, leak.attack), {})
+        row = by_attack.setdefault((leak.kind, leak.attack), {})
         row[leak.task, leak.tier, leak.query] = f"{leak.accuracy:.3f}{'!' if leak.exceeds_limit else ''}"
     yield "", "problems", *(str(sizes[part].problems) for part in parts)
     yield "", "standard error", *(f"{sizes[part].standard_error:.3f}" for part in parts)
-    for (kind, attack), row in found.items():
+    for (kind, attack), row in by_attack.items():
         yield kind, attack, *(row.get(part, "") for part in parts)
 
 
@@ -176,9 +176,9 @@ def shortfalls(built: BuiltProblems) -> list[Shortfall]:
     return [
         Shortfall(
             repository=repo, task=task, asked=len(asked[repo, task]), accepted=accepted[repo],
-            reasons=dict(sorted(found.items(), key=lambda entry: (-entry[1], entry[0]))),
+            reasons=dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))),
         )
-        for (repo, task), found in sorted(reasons.items())
+        for (repo, task), counts in sorted(reasons.items())
         if len(asked[repo, task]) < FEW_SHARE * accepted[repo]
     ]  # fmt: skip
 
@@ -211,12 +211,12 @@ def leak_tables(leaks: Sequence[Leak]) -> Iterator[Table]:
     parts = list(dict.fromkeys((leak.task, leak.tier, leak.query) for leak in leaks))
     if not parts:
         return
-    found = {(leak.kind, leak.attack, (leak.task, leak.tier, leak.query)): leak for leak in leaks}
+    by_part = {(leak.kind, leak.attack, (leak.task, leak.tier, leak.query)): leak for leak in leaks}
     attacks = dict.fromkeys((leak.kind, leak.attack) for leak in leaks)
     sizes = {(leak.task, leak.tier, leak.query): leak.problems for leak in leaks}
     heads = [" ".join(filter(None, (TASK_TITLES[task], tier, query.replace("_", " ")))) for task, tier, query in parts]
     rows = [
-        (attack, kind, *(_format_leak(found.get((kind, attack, part))) for part in parts)) for kind, attack in attacks
+        (attack, kind, *(_format_leak(by_part.get((kind, attack, part))) for part in parts)) for kind, attack in attacks
     ]
     yield Table(
         "efcb-leaks",

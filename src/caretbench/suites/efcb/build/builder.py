@@ -143,13 +143,13 @@ def _tier(problem: Problem) -> tuple[str, ...]:
 
 def _shortcuts(problems: Sequence[Problem]) -> dict[tuple[str, ...], list[str]]:
     """Return the reasons against tiers whose questions position, length or consensus answer above chance."""
-    found: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    reasons: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for leak in shape_leaks(problems):
         if leak.exceeds_limit and not leak.has_too_few_questions:
-            found[leak.task, leak.tier, leak.query].append(
+            reasons[leak.task, leak.tier, leak.query].append(
                 f"shortcut: {leak.attack} is right in {leak.accuracy:.1%} of {leak.task}, chance is {leak.chance:.0%}"
             )
-    return found
+    return reasons
 
 
 def _doubts(problem: Problem, size: int) -> Iterator[str]:
@@ -212,7 +212,7 @@ class BuildSources:
         """
         if not sources:
             raise UsageError("no source: give a clone, OWNER/NAME at GitHub, or a file of mined changes")
-        found: dict[str, list[str]] = {"clones": [], "hosted": [], "records": []}
+        by_kind: dict[str, list[str]] = {"clones": [], "hosted": [], "records": []}
         for source in sources:
             path = Path(source)
             if path.is_dir():
@@ -228,8 +228,8 @@ class BuildSources:
                     f"{source}: no such file or folder; a source is a clone, OWNER/NAME at GitHub, or a file of "
                     "mined changes (JSONL, .gz)"
                 )
-            found[kind].append(source)
-        return cls(tuple(map(Path, found["clones"])), tuple(found["hosted"]), tuple(map(Path, found["records"])))
+            by_kind[kind].append(source)
+        return cls(tuple(map(Path, by_kind["clones"])), tuple(by_kind["hosted"]), tuple(map(Path, by_kind["records"])))
 
 
 @dataclass

@@ -140,7 +140,7 @@ def _scrubbed(pull: PullRequest, title: str, description: str) -> str:
     title = _WHERE.sub("", title, count=1)
     text = _REFERENCE.sub("", _URL.sub("", f"{title.strip()}\n\n{description}"))
     named = _FileNames(pull)
-    text = _WORD.sub(lambda found: "" if named.contains(found.group()) else found.group(), text)
+    text = _WORD.sub(lambda word: "" if named.contains(word.group()) else word.group(), text)
     text = _GAPS.sub(" ", _EMPTY_MARKS.sub("", text))
     return "\n".join(line.rstrip() for line in text.split("\n")).strip()
 
@@ -299,8 +299,8 @@ def _near_duplicate_keys(pulls: Iterable[PullRequest]) -> list[tuple[str, str]]:
     # forks share their history.
     oldest = sorted(pulls, key=lambda pull: (pull.merge_order, pull.repo))
     hunks = ("\n".join(file.hunks for file in render_patch(pull).files) for pull in oldest)
-    found = find_near_duplicates((str(number), line_shingles(text)) for number, text in enumerate(hunks))
-    return [oldest[int(number)].key for number in found]
+    repeated = find_near_duplicates((str(number), line_shingles(text)) for number, text in enumerate(hunks))
+    return [oldest[int(number)].key for number in repeated]
 
 
 def _unique_changes(pulls: Iterable[PullRequest]) -> list[PullRequest]:

@@ -66,10 +66,10 @@ class _Tier(NamedTuple):
 def _tiers(problems: Iterable[Problem]) -> list[_Tier]:
     tiers: dict[tuple[str, str, str], list[tuple[AttackQuestion, int]]] = defaultdict(list)
     for problem in sorted(problems, key=lambda problem: problem.id):
-        found = to_attack_question(problem)
-        if found is not None and not problem.labels.get("rotation"):
+        question = to_attack_question(problem)
+        if question is not None and not problem.labels.get("rotation"):
             task, tier, query = (str(problem.labels.get(name, "")) for name in ("task", "tier", "query"))
-            tiers[task, tier, query].append(found)
+            tiers[task, tier, query].append(question)
     return [_Tier(part, questions) for part, questions in sorted(tiers.items())]
 
 

@@ -114,7 +114,7 @@ def find_windows(
         return "malformed"
     # Over the whole patch, not the hunk alone: moved code is removed in one file and added in another.
     twin = _removed_similarity(rendered)
-    found: list[MaskWindow] = []
+    windows: list[MaskWindow] = []
     reached: list[NoWindowReason] = ["no_run" if parts else "no_grammar"]
     for part in parts:
         hunks = rendered.files[part.file].hunks.split("\n")
@@ -137,8 +137,8 @@ def find_windows(
                 reached.append("deleted_twin")
                 continue
             text = tuple(line[1:] for line in hunks[start:stop])
-            found.append(MaskWindow(part.file, start, stop, text, says, likeness))
-    return found or max(reached, key=_REASONS.index)
+            windows.append(MaskWindow(part.file, start, stop, text, says, likeness))
+    return windows or max(reached, key=_REASONS.index)
 
 
 def _fragments(rendered: RenderedPatch) -> Iterator[HunkFragment]:
@@ -199,7 +199,7 @@ def _suitable_lines(part: HunkFragment) -> set[int]:
     marks = comment_marks(part.grammar)
     begins = (marks.line, *marks.block, "```", "~~~")
     bare = _without_comments(part.text, part.grammar).split("\n")
-    found = set()
+    suitable = set()
     for number, line, code in zip(part.lines, part.text.split("\n"), bare, strict=True):
         text = line.strip()
         # A hunk may begin inside a comment, which then parses as code.
@@ -207,8 +207,8 @@ def _suitable_lines(part: HunkFragment) -> set[int]:
         # An answer with such a line could not be told from one in a fence, in a diff, or with a mask that is repeated.
         unclear = inside or text.startswith(begins) or line.startswith("+") or MASK_PLACEHOLDER in line or "\r" in line
         if code.strip() and not unclear and not _IMPORT.fullmatch(line):
-            found.add(number)
-    return found
+            suitable.add(number)
+    return suitable
 
 
 def _without_comments(text: str, grammar: str) -> str:
@@ -227,8 +227,8 @@ def _removed_similarity(rendered: RenderedPatch) -> Callable[[str], float]:
 
     @cache
     def twin(line: str) -> float:
-        found = process.extractOne(line, removed, scorer=fuzz.ratio)
-        return found[1] / 100 if found else 0.0
+        match = process.extractOne(line, removed, scorer=fuzz.ratio)
+        return match[1] / 100 if match else 0.0
 
     return twin
 
@@ -298,11 +298,11 @@ def _make_item(
 ) -> MaskedItem | str:
     if MASK_PLACEHOLDER in rendered.text:
         return "holds_a_mask"
-    found = find_windows(rendered, tier, text, options.lines)
-    if isinstance(found, str):
-        return found
+    windows = find_windows(rendered, tier, text, options.lines)
+    if isinstance(windows, str):
+        return windows
     # By the change and the seed alone: another filter or another order of changes leaves every window where it is.
-    window = seeded_random(options.seed, f"{MASKED_TASK} {tier}", cluster_id(pull)).choice(found)
+    window = seeded_random(options.seed, f"{MASKED_TASK} {tier}", cluster_id(pull)).choice(windows)
     file = rendered.files[window.file]
     hunks = file.hunks.split("\n")
     hunks[window.start : window.stop] = [MASK_PLACEHOLDER] * len(window.text)

@@ -194,9 +194,9 @@ def _accuracy_text(lines: Sequence[ResultRow], seed: int) -> str:
 
 
 def _skill(accuracy: float, floor: float | None) -> str:
-    found = None if floor is None else skill(accuracy, floor)
+    value = None if floor is None else skill(accuracy, floor)
     # Above a floor of .95 a model that is always wrong has a skill of -19.
-    return NO_VALUE if found is None else f"{found:.3f}" if found >= -1 else "< -1"
+    return NO_VALUE if value is None else f"{value:.3f}" if value >= -1 else "< -1"
 
 
 def _consistency(lines: Sequence[ResultRow]) -> str:
@@ -205,5 +205,5 @@ def _consistency(lines: Sequence[ResultRow]) -> str:
     for line in lines:
         by_question[str(line["cluster"]), int(line["sample"])].append(bool(line["passed"]))
     # Questions that are asked in one order say nothing about consistency.
-    several = [found for found in by_question.values() if len(found) > 1]
-    return format_mean((float(all(found) or not any(found)) for found in several), 3)
+    several = [passed for passed in by_question.values() if len(passed) > 1]
+    return format_mean((float(all(passed) or not any(passed)) for passed in several), 3)

@@ -92,8 +92,8 @@ def _repositories(problems: Sequence[Problem], facts: Mapping[str, KnownReposito
 
 
 def _title(language: str) -> str:
-    found = path_languages().get(language)
-    return found.title if found else language
+    entry = path_languages().get(language)
+    return entry.title if entry else language
 
 
 def _questions(problems: Sequence[Problem]) -> Table:
@@ -103,7 +103,7 @@ def _questions(problems: Sequence[Problem]) -> Table:
         kind = (problem.label("task"), problem.label("tier") if "tier" in problem.labels else "")
         asked[kind][problem.label("repository")].add(problem.cluster)
         whole[kind] += 1
-    repositories = sorted({repository for found in asked.values() for repository in found})
+    repositories = sorted({repository for clusters in asked.values() for repository in clusters})
     order = sorted(asked, key=lambda kind: (TASKS.index(kind[0]) if kind[0] in TASKS else len(TASKS), kind))
     lines = [(kind, [len(asked[kind][repository]) for repository in repositories]) for kind in order]
     rows = [

@@ -81,11 +81,11 @@ def printed_repositories() -> tuple[str, ...]:
 
 def printed_rows(task: str, repositories: Sequence[str]) -> list[tuple[str, ...]]:
     """Return a row for each model: results in repositories with numbers of questions, and the average."""
-    found = []
+    rows = []
     for model in printed_models():
         cells = [_cell(model, task, repository) for repository in (*repositories, ALL)]
-        found.append((_row_name(model), *cells))
-    return found
+        rows.append((_row_name(model), *cells))
+    return rows
 
 
 def printed_score_rows() -> list[tuple[str, ...]]:
@@ -153,12 +153,12 @@ _MEASURES: Final[Mapping[str, Mapping[str, str]]] = {
 
 def result_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
     """Return the tables of a run by profile; see :class:`caretbench.suites.base.Suite.result_tables`."""
-    found: list[Table] = [*data_tables(problems.values())]
+    tables: list[Table] = [*data_tables(problems.values())]
     for profile in PROFILES:
         models = list(group_by_model(results, problems, profile))
         if models:
-            found += _tables(models, profile, problems, seed)
-    return tuple(found)
+            tables += _tables(models, profile, problems, seed)
+    return tuple(tables)
 
 
 def _tables(
@@ -175,9 +175,9 @@ def _tables(
     outcomes = {model.name: list(counted_outcomes(model, basis, copied)) for model in models}
     score = partial(efcb_score, seed=seed, resamples=_RESAMPLES)
     scores = {
-        name: [score(found, weighting="macro"), score(found, weighting="micro")]
-        for name, found in outcomes.items()
-        if found
+        name: [score(group, weighting="macro"), score(group, weighting="micro")]
+        for name, group in outcomes.items()
+        if group
     }
     if scores:
         covered = {model.name: lowest_coverage(model, basis, problems) for model in models}
@@ -278,8 +278,8 @@ def _repository_tables(
     basis: ScoreBasis,
 ) -> Iterator[Table]:
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for name, found in outcomes.items():
-        for outcome in found:
+    for name, group in outcomes.items():
+        for outcome in group:
             if outcome.task == task:
                 values[name][outcome.repository].append(outcome.value)
     repositories = _table_repositories(task, models, values.values(), basis)

@@ -134,12 +134,12 @@ def counted_outcomes(model: ModelRows, basis: ScoreBasis, copied: Mapping[str, f
 
 def blind_values(model: ModelRows, name: str = "judged") -> dict[str, float]:
     """Return the mean value of a model's blind answers by problem: right choices, or the value ``name``."""
-    found: dict[str, list[float]] = defaultdict(list)
+    by_problem: dict[str, list[float]] = defaultdict(list)
     for line in model.blind_rows:
         value = line["passed"] if line["task"] in (EASY_TASK, HARD_TASK) else line.get(name)
         if value is not None:
-            found[str(line["problem_id"])].append(float(value))
-    return {problem_id: sum(values) / len(values) for problem_id, values in found.items()}
+            by_problem[str(line["problem_id"])].append(float(value))
+    return {problem_id: sum(values) / len(values) for problem_id, values in by_problem.items()}
 
 
 def lowest_coverage(model: ModelRows, basis: ScoreBasis, problems: Mapping[str, Problem]) -> float:
@@ -161,12 +161,12 @@ def lowest_coverage(model: ModelRows, basis: ScoreBasis, problems: Mapping[str, 
 
 def failed_judges(model: ModelRows, basis: ScoreBasis) -> dict[str, str]:
     """Return, by counted judged task, the reason why its judge may not enter the score."""
-    found: dict[str, dict[str, None]] = defaultdict(dict)
+    reasons_by_task: dict[str, dict[str, None]] = defaultdict(dict)
     for task in JUDGED_TASKS:
         for line in model.select(task, **basis.labels(task)):
             if line.get("judged") is not None and line.get("withheld"):
-                found[task][line["withheld"]] = None
-    return {task: "; ".join(reasons) for task, reasons in found.items()}
+                reasons_by_task[task][line["withheld"]] = None
+    return {task: "; ".join(reasons) for task, reasons in reasons_by_task.items()}
 
 
 def missing_score(results: pl.DataFrame, problems: Mapping[str, Problem]) -> Iterator[str]:

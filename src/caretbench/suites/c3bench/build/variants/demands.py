@@ -104,14 +104,14 @@ def demand_faults(demands: Demands, text: str, surroundings: str, features: Foun
     Constructs are decided by ``features`` (Python); identifiers by the text, and without a fault where a demanded one
     occurs in ``surroundings``, the text around it.
     """
-    found: list[str] = []
+    unmet: list[str] = []
     if features is not None:
         required, forbidden = sorted(demands.required), sorted(demands.forbidden)
         # Effective features: a loop that does nothing does not meet the demand of a loop.
-        found += [f"no {name}" for name in required if features.effective.isdisjoint(constructs()[name].features)]
-        found += [f"has a {name}" for name in forbidden if not features.present.isdisjoint(constructs()[name].features)]
-    found += [f"no `{name}`" for name in sorted(demands.names) if not (_has(name, text) or _has(name, surroundings))]
-    return found + [f"has `{name}`" for name in sorted(demands.forbidden_names) if _is_used(name, text, features)]
+        unmet += [f"no {name}" for name in required if features.effective.isdisjoint(constructs()[name].features)]
+        unmet += [f"has a {name}" for name in forbidden if not features.present.isdisjoint(constructs()[name].features)]
+    unmet += [f"no `{name}`" for name in sorted(demands.names) if not (_has(name, text) or _has(name, surroundings))]
+    return unmet + [f"has `{name}`" for name in sorted(demands.forbidden_names) if _is_used(name, text, features)]
 
 
 def _has(name: str, text: str) -> bool:

@@ -58,8 +58,8 @@ def examine(
         elif (fault := _static_fault(by_id[one.context], one)) is not None:
             faults[index] = fault
     tried = [index for index in range(len(variants)) if index not in faults]
-    found = trial_faults(by_id, [variants[index] for index in tried], executor, DEFAULT_LIMITS)
-    faults |= {tried[place]: (trial.reason, trial.detail) for place, trial in found.items()}
+    trials = trial_faults(by_id, [variants[index] for index in tried], executor, DEFAULT_LIMITS)
+    faults |= {tried[place]: (trial.reason, trial.detail) for place, trial in trials.items()}
     # After the trials: a version that fails must not take the place of a right one that is like it.
     _drop_duplicates(by_id, variants, faults)
     # Last, because it may cost money: only what passed everything else is sent to the checker.
@@ -161,16 +161,16 @@ def _drop_misread(
         if index not in faults:
             passed[one.context].append(index)
     if CHECKER_ROLE in models.roles:
-        groups = [(contexts[name], [variants[index] for index in found]) for name, found in passed.items()]
+        groups = [(contexts[name], [variants[index] for index in indexes]) for name, indexes in passed.items()]
         readings = checked_readings(groups, models)
-        for name, found in passed.items():
-            for index in found:
+        for name, indexes in passed.items():
+            for index in indexes:
                 fault = readings[name, variants[index].name]
                 if fault:
                     faults[index] = ("instruction", fault)
         return
-    for found in passed.values():
-        for index in found:
+    for indexes in passed.values():
+        for index in indexes:
             # A person who writes an instruction has read it; of a model's, at least a rule must find what it demands.
             if variants[index].origin == "model" and not demands_of(variants[index].instruction):
                 faults[index] = ("instruction", "no rule reads the instruction, and there is no checker")
@@ -184,7 +184,7 @@ def _distinct_rules(
     for index, one in enumerate(variants):
         if index not in faults:
             kept[one.context].append(index)
-    found = {}
+    rules = {}
     for name, indexes in kept.items():
         context = contexts[name]
         features = {index: context.features(variants[index].text) for index in indexes}
@@ -199,8 +199,8 @@ def _distinct_rules(
             # A rule that is also true of another implementation would count the answer to one instruction for the
             # other.
             if rule is not None and rule.holds(own) and not any(one is not None and rule.holds(one) for one in others):
-                found[index] = rule
-    return found
+                rules[index] = rule
+    return rules
 
 
 _Place = tuple[int | str, str]
@@ -221,15 +221,15 @@ def misplaced(prefix: str, middle: str, suffix: str, reference: str, language: s
     expected = _places(prefix, reference, suffix)
     if expected is None:
         return ""
-    found = _places(prefix, middle, suffix)
-    if found is None:
+    actual = _places(prefix, middle, suffix)
+    if actual is None:
         return "does not parse"
-    if not found[0] and expected[0]:
+    if not actual[0] and expected[0]:
         return "has no statement"
     # A version that is dedented by a level may run and pass where the loop has one round.
-    if found[0] - expected[0]:
+    if actual[0] - expected[0]:
         return "leaves its place: a statement belongs to another block"
-    return "changes the place of what follows" if found[1] != expected[1] else ""
+    return "changes the place of what follows" if actual[1] != expected[1] else ""
 
 
 def _places(prefix: str, middle: str, suffix: str) -> tuple[set[_Place], list[_Place]] | None:

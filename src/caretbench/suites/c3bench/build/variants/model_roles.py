@@ -83,7 +83,7 @@ def readable_answers(
     Raises:
         AnswersMissingError: a model did not answer.
     """
-    found: dict[tuple[str, str], ValueT | UnreadableAnswer] = {}
+    readable: dict[tuple[str, str], ValueT | UnreadableAnswer] = {}
     prompt = prompt or role_prompts()[role]
     pending = {name: {one.key: _conversation(prompt, one) for one in asked} for name, asked in requests.items()}
     for number in range(1, TRIES + 1):
@@ -98,13 +98,13 @@ def readable_answers(
             for key, one in asked.items():
                 text = answers[name][one.key]
                 try:
-                    found[name, key] = read(key, text)
+                    readable[name, key] = read(key, text)
                 # The reason goes back to the model, which mends a missing field better than it guesses what was wrong.
                 except ValueError as error:
-                    found[name, key] = UnreadableAnswer(str(error), text)
+                    readable[name, key] = UnreadableAnswer(str(error), text)
                     following[name][key] = _again(prompt, one, f"{key}#{number + 1}", text, str(error))
         pending = following
-    return found
+    return readable
 
 
 @dataclass(frozen=True)
@@ -194,12 +194,12 @@ def generate_variants(contexts: Sequence[CodeContext], models: BuildModels) -> G
     answers = readable_answers(
         models, GENERATOR_ROLE, requests, lambda _key, text: listed_values(text, "versions", MAX_VERSIONS)
     )
-    found = GeneratedVariants([], [])
+    generated = GeneratedVariants([], [])
     for context in contexts:
         for name in requests:
             answer = answers[name, context.id]
             if isinstance(answer, UnreadableAnswer):
-                found.malformed.append(_malformed(context, name, "answer", answer.text, answer.fault))
+                generated.malformed.append(_malformed(context, name, "answer", answer.text, answer.fault))
                 continue
             for number, value in enumerate(answer, 1):
                 label = f"{name}-{number}"
@@ -207,10 +207,10 @@ def generate_variants(contexts: Sequence[CodeContext], models: BuildModels) -> G
                     version = GeneratedVersion.model_validate(value)
                 except ValidationError as error:
                     text = str(value)[:2000]
-                    found.malformed.append(_malformed(context, name, label, text, describe_validation_error(error)))
+                    generated.malformed.append(_malformed(context, name, label, text, describe_validation_error(error)))
                 else:
-                    found.variants.append(_variant(context, name, label, version))
-    return found
+                    generated.variants.append(_variant(context, name, label, version))
+    return generated
 
 
 def _generator_request(context: CodeContext) -> StructuredRequest:

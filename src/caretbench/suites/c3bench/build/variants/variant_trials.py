@@ -98,13 +98,13 @@ def reference_faults(contexts: Sequence[CodeContext], executor: Executor) -> dic
         for repeat in range(REFERENCE_RUNS)
     ]
     results = results_of(executor, requests)
-    found = {}
+    faults = {}
     for number, context in enumerate(contexts):
         outcomes = [results[f"{number}/{repeat}"] for repeat in range(REFERENCE_RUNS)]
         failed = next((one for one in outcomes if one.status is not Status.PASSED), None)
         if failed is not None:
-            found[context.id] = f"{failed.status}{_explained(failed)}"
-    return found
+            faults[context.id] = f"{failed.status}{_explained(failed)}"
+    return faults
 
 
 def trial_faults(
@@ -123,15 +123,15 @@ def trial_faults(
     """
     plain = {f"{index}/0": _request(contexts[one.context], one, index, 0) for index, one in enumerate(variants)}
     first = results_of(executor, plain.values())
-    found = {}
+    faults = {}
     for index in range(len(variants)):
         fault = _fault(first[f"{index}/0"])
         if fault is not None:
-            found[index] = fault
+            faults[index] = fault
     watched = _can_be_watched(contexts, variants, executor)
     further = []
     for index, one in enumerate(variants):
-        if index in found:
+        if index in faults:
             continue
         context = contexts[one.context]
         further += [_request(context, one, index, repeat) for repeat in range(1, REFERENCE_RUNS)]
@@ -144,9 +144,9 @@ def trial_faults(
         index = int(identity.partition("/")[0])
         fault = _fault(result)
         # An effect outweighs a wrong result: it is what a person should look at.
-        if fault is not None and (index not in found or fault.reason == "hostile"):
-            found[index] = fault
-    return found
+        if fault is not None and (index not in faults or fault.reason == "hostile"):
+            faults[index] = fault
+    return faults
 
 
 def _order(item: tuple[str, ExecutionResult]) -> tuple[int, str]:

@@ -115,7 +115,7 @@ def read_variants(path: Path) -> WrittenVariants:
     Raises:
         DataError: the file cannot be read.
     """
-    found = WrittenVariants([], [], [])
+    written = WrittenVariants([], [], [])
     try:
         text = path.read_text("utf-8")
     except OSError as error:
@@ -124,10 +124,10 @@ def read_variants(path: Path) -> WrittenVariants:
         raise DataError(f"{path}: not UTF-8 ({error})") from None
     seen: dict[str, int] = {}
     for raw in _toml_contexts(text) if path.suffix == ".toml" else _json_contexts(text):
-        fault = raw.fields if isinstance(raw.fields, str) else _context_fault(raw.fields, raw, path, found, seen)
+        fault = raw.fields if isinstance(raw.fields, str) else _context_fault(raw.fields, raw, path, written, seen)
         if fault:
-            found.faults.append(f"{path}:{raw.line}: {fault}")
-    return found
+            written.faults.append(f"{path}:{raw.line}: {fault}")
+    return written
 
 
 def _context_fault(

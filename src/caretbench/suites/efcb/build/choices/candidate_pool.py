@@ -87,8 +87,8 @@ class CandidatePool:
         """
         has_query = np.array([bool(text.strip()) for text in texts], dtype=bool)
         search = _SetSearch(self, texts, has_query, tier, options)
-        found = build_sets_of_four(search.relations())
-        held = {index for four in found for index in four}
+        sets = build_sets_of_four(search.relations())
+        held = {index for four in sets for index in four}
         reasons = [
             ""
             if index in held
@@ -101,7 +101,7 @@ class CandidatePool:
             else "no_set"
             for index in range(len(self.pulls))
         ]
-        return found, reasons
+        return sets, reasons
 
     @cached_property
     def references(self) -> list[ChangeReferences]:
@@ -172,15 +172,15 @@ class _SetSearch:
         return np.setdiff1d(around[fits], self._fairness.related_changes(index), assume_unique=True)
 
     def _fair(self, rows: Indices) -> Mask:
-        found = self._fairness.is_fair(rows[:, None], rows[None, :])
-        found &= np.abs(rows[:, None] - rows[None, :]) <= self._window
+        fair = self._fairness.is_fair(rows[:, None], rows[None, :])
+        fair &= np.abs(rows[:, None] - rows[None, :]) <= self._window
         for position, row in enumerate(rows):
-            found[position] &= ~np.isin(rows, self._fairness.related_changes(int(row)))
-        return found
+            fair[position] &= ~np.isin(rows, self._fairness.related_changes(int(row)))
+        return fair
 
     def _nearest_partners(self) -> list[Indices]:
         """Return the fair partners of each change, cheapest first."""
-        found = []
+        nearest = []
         count = len(self._pool.pulls)
         for start in range(0, count, _BLOCK):
             block = np.arange(start, min(count, start + _BLOCK), dtype=np.int64)
@@ -194,8 +194,8 @@ class _SetSearch:
                 partners = partners[np.isfinite(row[partners - low])]
                 # Rounded, because the last digits of products differ between machines, and with them the order of ties.
                 order = np.argsort(np.round(row[partners - low], 9), kind="stable")
-                found.append(partners[order[:_NEAREST_COUNT]])
-        return found
+                nearest.append(partners[order[:_NEAREST_COUNT]])
+        return nearest
 
     def _pair_costs(self, left: Indices, right: Indices) -> Scores:
         """Return the symmetric cost of each pair of changes."""

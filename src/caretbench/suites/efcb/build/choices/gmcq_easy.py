@@ -37,7 +37,7 @@ def lexical_ranks(pool: CandidatePool, texts: Sequence[str], choice_set: ChoiceS
 
     Scorers are TF-IDF and BM25 of the whole text, TF-IDF of its first line, and words of that line among the paths.
     """
-    found = []
+    ranks = []
     for index in choice_set:
         title = texts[index].partition("\n")[0]
         scores = (pool.corpus.tfidf(texts[index]), pool.corpus.bm25(texts[index]), pool.corpus.tfidf(title))
@@ -46,8 +46,8 @@ def lexical_ranks(pool: CandidatePool, texts: Sequence[str], choice_set: ChoiceS
             for other in choice_set
         }
         ahead = [sum(bool(values[other] > values[index]) for other in choice_set) for values in (*scores, overlap)]
-        found.append(tuple(ahead))
-    return tuple(found)
+        ranks.append(tuple(ahead))
+    return tuple(ranks)
 
 
 def balance_sets(sets: Sequence[ChoiceSet], ranks_of: Callable[[ChoiceSet], SetRanks]) -> list[ChoiceSet]:
@@ -190,13 +190,13 @@ def _draw_in_sets(
     rejected: list[RejectedChange] = []
     for pool in pools:
         texts = [next((query.text for query in queries_by_change[pull.key]), "") for pull in pool.pulls]
-        found, reasons = pool.build_sets(texts, tier, options)
+        sets, reasons = pool.build_sets(texts, tier, options)
         if tier == "resistant":
-            kept = balance_sets(found, lambda four, pool=pool, texts=texts: lexical_ranks(pool, texts, four))  # type: ignore[misc]
-            for index in {index for four in set(found) - set(kept) for index in four}:
+            kept = balance_sets(sets, lambda four, pool=pool, texts=texts: lexical_ranks(pool, texts, four))  # type: ignore[misc]
+            for index in {index for four in set(sets) - set(kept) for index in four}:
                 reasons[index] = "uneven_ranks"
-            found = kept
-        for four in found:
+            sets = kept
+        for four in sets:
             name = "+".join(sorted(pool.pulls[index].merge_sha for index in four))
             group = f"{pool.repo} {tier} {sha256_text(name)[:_GROUP_DIGITS]}"
             drawn += [

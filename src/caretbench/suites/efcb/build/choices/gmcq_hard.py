@@ -115,16 +115,16 @@ def word_swaps(rendered: RenderedPatch, generator: random.Random, count: int) ->
     """
     text = rendered.text
     spans = _words(rendered)
-    found: dict[str, None] = {}
+    swaps: dict[str, None] = {}
     for _ in range(_TRIES if len(spans) > 1 else 0):
         (start, end), (later, last) = sorted(generator.sample(spans, 2))
         first, second = text[start:end], text[later:last]
         changed = f"{text[:start]}{second}{text[end:later]}{first}{text[last:]}"
         if changed != text:
-            found[changed] = None
-        if len(found) == count:
+            swaps[changed] = None
+        if len(swaps) == count:
             break
-    return list(found)
+    return list(swaps)
 
 
 def _words(rendered: RenderedPatch) -> list[tuple[int, int]]:
@@ -216,11 +216,11 @@ def _described(
 ) -> tuple[list[ChoiceItem], list[RejectedChange]]:
     """Return four questions for each set whose texts pass, one for each version, with balanced orders."""
     sets = {_problem_name(item, options): item for item in items}
-    found = texts.describe([VersionSet(name, item.choices) for name, item in sets.items()], options.seed)
+    described = texts.describe([VersionSet(name, item.choices) for name, item in sets.items()], options.seed)
     asked: list[ChoiceItem] = []
     rejected: list[RejectedChange] = []
     for name, item in sets.items():
-        texts_of_set = found[name]
+        texts_of_set = described[name]
         if isinstance(texts_of_set, str):
             reason: str = texts_of_set
             rejected.append(RejectedChange.from_pull_request(item.pull, TASK, reason, FOUR_TEXTS_TIER))

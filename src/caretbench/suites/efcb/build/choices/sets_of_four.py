@@ -49,7 +49,7 @@ class ChangeReferences(NamedTuple):
         """Return the references of a change."""
         text = f"{pull.title}\n{pull.description}"
         names = frozenset({f"{pull.repo}#{pull.number}".lower()} if pull.number else ())
-        refers = {f"{found['repo'] or pull.repo}#{found['number']}".lower() for found in _REFERENCE.finditer(text)}
+        refers = {f"{match['repo'] or pull.repo}#{match['number']}".lower() for match in _REFERENCE.finditer(text)}
         title = tuple(word for word in split_words(pull.title) if not word.isdigit() and word not in _SERIES_WORDS)
         return cls(frozenset(refers) - names, names, title)
 
@@ -82,7 +82,7 @@ class PairFairness:
         """
         lines = self._lines[left] - self._lines[right]
         characters = self._characters[left] - self._characters[right]
-        found: Mask = (
+        fair: Mask = (
             # Otherwise one would be the longest by lines and the other by characters, and an attack by either would
             # find a bias in one of them.
             (lines * characters >= 0)
@@ -92,7 +92,7 @@ class PairFairness:
             & _within_ratio(self._hunks, left, right, MAX_RATIO)
             & (np.abs(self._added[left] - self._added[right]) <= MAX_ADDED_SHARE_DIFFERENCE)
         )
-        return found
+        return fair
 
     def related_changes(self, index: int) -> Indices:
         """Return the changes that belong to the same work as one, itself included."""
@@ -120,7 +120,7 @@ def _find_related(shown: Sequence[RenderedPatch], links: Sequence[ChangeReferenc
     One refers to the other, both refer to the same issue, their titles differ only in numbers, or their patches are
     equal.
     """
-    found: list[set[int]] = [{index} for index in range(len(shown))]
+    related: list[set[int]] = [{index} for index in range(len(shown))]
     referring, named = (
         _positions_by_value(one.references for one in links),
         _positions_by_value(one.own_names for one in links),
@@ -133,22 +133,22 @@ def _find_related(shown: Sequence[RenderedPatch], links: Sequence[ChangeReferenc
     ]
     for members in same:
         for index in members:
-            found[index].update(members)
+            related[index].update(members)
     for reference, members in referring.items():
         for index in named.get(reference, ()):
-            found[index].update(members)
+            related[index].update(members)
             for member in members:
-                found[member].add(index)
-    return [np.array(sorted(members), dtype=np.int64) for members in found]
+                related[member].add(index)
+    return [np.array(sorted(members), dtype=np.int64) for members in related]
 
 
 def _positions_by_value(values: Iterable[Iterable[Hashable]]) -> dict[Hashable, list[int]]:
     """Return the indices at which each value occurs."""
-    found: dict[Hashable, list[int]] = defaultdict(list)
+    positions: dict[Hashable, list[int]] = defaultdict(list)
     for index, entries in enumerate(values):
         for entry in entries:
-            found[entry].append(index)
-    return found
+            positions[entry].append(index)
+    return positions
 
 
 Costs = npt.NDArray[np.float64]
@@ -194,14 +194,14 @@ def build_sets_of_four(relations: SetRelations) -> list[ChoiceSet]:
     """
     free = np.ones(relations.change_count, dtype=bool)
     partners = [relations.fair_partners(index) for index in range(relations.change_count)]
-    found: list[ChoiceSet] = []
+    sets: list[ChoiceSet] = []
     # Whoever has many partners finds a set later, too; the other order leaves most of the others alone.
     order = sorted(range(relations.change_count), key=lambda index: (len(partners[index]), relations.tie_order[index]))
     for index in order:
         if free[index] and (four := _cheapest_set_with(index, partners[index], free, relations)):
             free[list(four)] = False
-            found.append(four)
-    return _repair_sets(found, free, partners, order, relations)
+            sets.append(four)
+    return _repair_sets(sets, free, partners, order, relations)
 
 
 def _cheapest_set_with(index: int, partners: Indices, free: Mask, relations: SetRelations) -> ChoiceSet | None:

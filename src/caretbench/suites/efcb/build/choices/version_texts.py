@@ -112,20 +112,20 @@ class TextSource(NamedTuple):
         written = {one.name: self._people_texts(one) for one in sets if one.name in self.people}
         if WRITER_ROLE in self.models.roles:
             written |= self._model_texts([one for one in sets if one.name not in written])
-        found: dict[str, SetTexts | NoTextReason] = {}
+        described: dict[str, SetTexts | NoTextReason] = {}
         fit: dict[VersionSet, SetTexts] = {}
         for one in sets:
             texts = written.get(one.name)
             fault = "no_text" if texts is None else _fault(one, texts.texts)
             if texts is None or fault is not None:
-                found[one.name] = fault or "no_text"
+                described[one.name] = fault or "no_text"
             else:
                 fit[one] = texts
         picked = self._picks(fit, seed)
         for one, texts in fit.items():
             picks = picked.get(one.name)
-            found[one.name] = "unchecked" if picks is None else texts if picks == list(LETTERS) else "not_picked"
-        return found
+            described[one.name] = "unchecked" if picks is None else texts if picks == list(LETTERS) else "not_picked"
+        return described
 
     def _people_texts(self, one: VersionSet) -> SetTexts:
         rows = sorted(self.people[one.name], key=lambda row: row.choice)

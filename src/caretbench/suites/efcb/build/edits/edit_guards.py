@@ -115,12 +115,12 @@ def _is_negative(name: str) -> bool:
 
 @cache
 def _counterparts(grammar: str) -> Mapping[str, tuple[tuple[str, str], ...]]:
-    found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    counterparts: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for one, other, *receiver in _table().counterparts.get(_language(grammar), ()):
         pattern = receiver[0] if receiver else ""
-        found[one].append((other, pattern))
-        found[other].append((one, pattern))
-    return {name: tuple(others) for name, others in found.items()}
+        counterparts[one].append((other, pattern))
+        counterparts[other].append((one, pattern))
+    return {name: tuple(others) for name, others in counterparts.items()}
 
 
 def counterpart_functions(name: str, receiver: str, grammar: str) -> list[str]:
@@ -283,7 +283,7 @@ _ROOM: Final = re.compile(
 
 def count_repeated_operands(line: str) -> int:
     """Return the number of operators in a line with the same operand on both sides."""
-    found = 0
+    count = 0
     # `a == b && b` repeats `b` for the eye, but not as operands of one operator.
     for operators, others in ((_LOGIC, None), (_COMPARISONS, _LOGIC)):
         for part in others.split(line) if others else [line]:
@@ -296,8 +296,8 @@ def count_repeated_operands(line: str) -> int:
                     and right.strip().startswith(operand)
                     and not re.match(r"[\w.(\[]|->|::|\s*[-+*/%]", rest)
                 )
-                found += same and bool(re.match(r"!?[A-Za-z_$(]", operand))
-    return found
+                count += same and bool(re.match(r"!?[A-Za-z_$(]", operand))
+    return count
 
 
 def _last_operand(text: str) -> str:
@@ -318,12 +318,12 @@ def is_reordering(before: Sequence[str], after: Sequence[str]) -> bool:
 
 def count_copied_lines(lines: Sequence[str], positions: Iterable[int]) -> int:
     """Return the number of lines at ``positions`` that equal one of the three lines above or below."""
-    found = 0
+    count = 0
     for position in positions:
         own = _normalize(lines[position])
         around = [*lines[max(0, position - _COPIED) : position], *lines[position + 1 : position + 1 + _COPIED]]
-        found += bool(re.search(r"\w", own)) and own in map(_normalize, around)
-    return found
+        count += bool(re.search(r"\w", own)) and own in map(_normalize, around)
+    return count
 
 
 # A dozen of 655 edits that were compiled repeated a case, a field or a key.
@@ -372,12 +372,12 @@ def are_asserted_together(lines: Sequence[str], position: int, one: str, other: 
 
 def is_empty_loop_test(lines: Sequence[str], position: int) -> bool:
     """Return whether a line tests the length of the next loop's collection, which has no effect."""
-    found = _EMPTY_TEST.search(lines[position])
-    if found is None:
+    match = _EMPTY_TEST.search(lines[position])
+    if match is None:
         return False
     # A loop over an empty collection does nothing, so that a test for emptiness before it has no effect to be wrong
     # about.
-    name = re.escape(found[1] or found[2])
+    name = re.escape(match[1] or match[2])
     loop = re.compile(rf"\bfor\b.*(?<![\w.]){name}(?![\w.(])|\b{name}\.(?:forEach|each|map|iter)\b")
     return any(loop.search(line) for line in lines[position + 1 : position + _NEAR])
 

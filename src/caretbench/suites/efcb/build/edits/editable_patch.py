@@ -87,18 +87,18 @@ class EditablePatch:
             kinds[edit.kind].append(edit)
         for members in kinds.values():
             generator.shuffle(members)
-        found: list[PatchEdit] = []
+        edits: list[PatchEdit] = []
         names = sorted(kinds)
-        while names and len(found) < limit:
+        while names and len(edits) < limit:
             # One of each kind in turn: a patch has far more pairs of names than operators, and most questions would be
             # about names.
             for name in tuple(names):
                 drawn = self._next_valid(kinds[name])
                 if drawn is None:
                     names.remove(name)
-                elif len(found) < limit:
-                    found.append(drawn)
-        return found
+                elif len(edits) < limit:
+                    edits.append(drawn)
+        return edits
 
     def _next_valid(self, members: list[PatchEdit]) -> PatchEdit | None:
         """Return the next edit that no guard refuses, or None."""
@@ -261,11 +261,11 @@ class EditablePatch:
     def _edited_lines(self, edits: Iterable[PatchEdit]) -> dict[tuple[int, int], str]:
         """Return the lines that edits change, after the edits."""
         replaced = sorted(one for edit in edits for one in edit.replacements)
-        found: dict[tuple[int, int], str] = {}
+        edited: dict[tuple[int, int], str] = {}
         for one in reversed(replaced):  # from the right, so that columns stay valid
-            line = found.get((one.file, one.line), self._lines[one.file][one.line])
-            found[one.file, one.line] = line[: one.start] + one.text + line[one.end :]
-        return found
+            line = edited.get((one.file, one.line), self._lines[one.file][one.line])
+            edited[one.file, one.line] = line[: one.start] + one.text + line[one.end :]
+        return edited
 
     def adds_syntax_errors(self, edits: Sequence[PatchEdit]) -> bool:
         """Return whether a part (a file or hunk) has more syntax errors with these edits."""

@@ -83,18 +83,18 @@ def name_replacements(unit: ParsedPart, refused: Counter[str], generator: random
 
 def _candidates(unit: ParsedPart, one: PatchNameUse) -> Iterator[tuple[str, str, Hashable]]:
     """Yield name, kind and entity of possible replacements of a use."""
-    found: list[tuple[str, str, Hashable]] = []
+    candidates: list[tuple[str, str, Hashable]] = []
     if one.role in _VARIABLES:
         for seen in unit.declaration_index.visible_variables(one.start):
             role = "local" if seen.role == "comprehended" else seen.role
             if role == one.role and seen.kind != "function" and not _is_captured(unit, one, seen):
-                found.append((seen.name, seen.kind, (role, seen.scope_start, seen.name)))
+                candidates.append((seen.name, seen.kind, (role, seen.scope_start, seen.name)))
     else:
         assert isinstance(one.entity, tuple)  # noqa: S101 - for the type
         for entity, other in unit.exchange_groups[one.entity[:2]].items():
             if other.role == one.role:
-                found.append((other.name, unit.entity_kinds.get(entity, ""), entity))
-    for name, kind, entity in found:
+                candidates.append((other.name, unit.entity_kinds.get(entity, ""), entity))
+    for name, kind, entity in candidates:
         if name != one.name and naming_style(name) == naming_style(one.name):
             yield name, kind, entity
 
@@ -103,7 +103,7 @@ def _swap_guard(unit: ParsedPart, one: PatchNameUse, other: PatchNameUse) -> str
     """Return the guard that refuses the name of ``other`` at ``one``, or None."""
     if one.role in _VARIABLES:
         seen = next(
-            (found for found in unit.declaration_index.visible_variables(one.start) if found.name == other.name), None
+            (item for item in unit.declaration_index.visible_variables(one.start) if item.name == other.name), None
         )
         if seen is None or (seen.scope_start, seen.name) != other.entity[1:]:  # type: ignore[index]
             return "out_of_scope"
@@ -203,21 +203,21 @@ def _kind_prefix(kind: str) -> str:
 def _accepts_arguments(unit: ParsedPart, one: PatchNameUse, name: str) -> bool:
     """Return whether a function accepts the number of arguments of ``one``, as far as it is declared."""
     assert one.arguments is not None  # noqa: S101 - for the type
-    declared = [found for found in unit.declaration_index.by_name(name) if found.parameters is not None]
+    declared = [item for item in unit.declaration_index.by_name(name) if item.parameters is not None]
     return not declared or any(
-        found.required_parameters <= len(one.arguments)
+        item.required_parameters <= len(one.arguments)
         and (
-            len(one.arguments) <= len(found.parameters or ())
-            or any(part.startswith("...") for part in found.parameters or ())
+            len(one.arguments) <= len(item.parameters or ())
+            or any(part.startswith("...") for part in item.parameters or ())
         )
-        for found in declared
+        for item in declared
     )
 
 
 def _have_same_signature(unit: ParsedPart, one: PatchNameUse, name: str) -> bool:
     """Return whether both functions are declared with the same types."""
     ours, theirs = (
-        {(found.parameters, found.kind) for found in unit.declaration_index.by_name(word) if found.role == "function"}
+        {(item.parameters, item.kind) for item in unit.declaration_index.by_name(word) if item.role == "function"}
         for word in (one.name, name)
     )
     return len(ours) == 1 and ours == theirs
@@ -226,10 +226,10 @@ def _have_same_signature(unit: ParsedPart, one: PatchNameUse, name: str) -> bool
 def _alias_guard(unit: ParsedPart, one: PatchNameUse, name: str) -> str | None:
     """Return the guard for variables that begin as aliases of each other, or None."""
     aliases = {
-        frozenset((found.name, found.alias))
+        frozenset((item.name, item.alias))
         for word in (one.name, name)
-        for found in unit.declaration_index.by_name(word)
-        if found.alias
+        for item in unit.declaration_index.by_name(word)
+        if item.alias
     }
     return "same_value" if frozenset((one.name, name)) in aliases else None
 
@@ -286,7 +286,7 @@ class AddedLiteral(NamedTuple):
 
 def added_literals(unit: ParsedPart) -> list[AddedLiteral]:
     """Return the literals of the added lines that affect the program."""
-    found = []
+    literals = []
     for node in unit.added_nodes():
         kind = kind_of_value(node)
         if kind not in _KINDS or node.type.startswith("unary") or "prefix" in node.type:
@@ -300,12 +300,12 @@ def added_literals(unit: ParsedPart) -> list[AddedLiteral]:
             or _is_not_value(node)
         ):
             continue
-        found.append(
+        literals.append(
             AddedLiteral(
                 node, position, _literal_form(kind, position.text), expression_context(node), unit.hunk_number(position)
             )
         )
-    return found
+    return literals
 
 
 def literal_edits(units: list[ParsedPart], refused: Counter[str], generator: random.Random) -> Iterator[PatchEdit]:

@@ -140,24 +140,24 @@ class ParsedPart:
     @cached_property
     def names_by_position(self) -> Mapping[tuple[int, int, int, int], Identifier]:
         """Names of the patch by position."""
-        found = {}
+        names = {}
         for one in self.names:
             if self.part.lines[one.row] != OUTSIDE_PATCH:
                 place = self.occurrence_at(one.start, one.end)
                 if place is not None:
-                    found[place[:4]] = one
-        return found
+                    names[place[:4]] = one
+        return names
 
     @cached_property
     def literals_by_position(self) -> Mapping[tuple[int, int, int, int], str]:
         """Strings and numbers of the patch by position."""
-        found = {}
+        literals = {}
         for node in self.added_nodes():
             if kind_of_value(node) in ("int", "number", "float", "string", "char", "symbol"):
                 place = self.occurrence_at(node.start_byte, node.end_byte)
                 if place is not None:
-                    found[place[:4]] = place.text
-        return found
+                    literals[place[:4]] = place.text
+        return literals
 
     def function_text(self, line: int) -> str:
         """Return the outermost function around a line of the patch; else the whole text."""
@@ -189,24 +189,24 @@ class ParsedPart:
     @cached_property
     def _rows(self) -> tuple[range, ...]:
         rows = self.part.added_rows
-        found: list[range] = []
+        windows: list[range] = []
         for row in rows:
-            if not found or row - _WINDOW > found[-1].stop:
-                found.append(range(max(0, row - _WINDOW), row + _WINDOW))
+            if not windows or row - _WINDOW > windows[-1].stop:
+                windows.append(range(max(0, row - _WINDOW), row + _WINDOW))
             else:
-                found[-1] = range(found[-1].start, row + _WINDOW)
-        return tuple(found)
+                windows[-1] = range(windows[-1].start, row + _WINDOW)
+        return tuple(windows)
 
     @cached_property
     def uses(self) -> tuple[PatchNameUse, ...]:
         """Name uses near the patch whose role is known, in the order of the text."""
-        found = []
+        uses = []
         for one in self.names:
             if one.syntactic_position and any(one.row in rows for rows in self._rows):
                 named = self._make_use(one)
                 if named is not None:
-                    found.append(named)
-        return tuple(found)
+                    uses.append(named)
+        return tuple(uses)
 
     @cached_property
     def editable_uses(self) -> tuple[PatchNameUse, ...]:
@@ -220,20 +220,20 @@ class ParsedPart:
     @cached_property
     def entity_contexts(self) -> dict[Hashable, set[str]]:
         """Contexts of each entity."""
-        found: dict[Hashable, set[str]] = defaultdict(set)
+        contexts: dict[Hashable, set[str]] = defaultdict(set)
         for one in self.uses:
             if one.use.is_specific:
-                found[one.entity].add(one.use.expression_context)
-        return found
+                contexts[one.entity].add(one.use.expression_context)
+        return contexts
 
     @cached_property
     def argument_kinds(self) -> dict[Hashable, set[tuple[str, ...]]]:
         """Kinds of arguments that each entity is called with."""
-        found: dict[Hashable, set[tuple[str, ...]]] = defaultdict(set)
+        kinds: dict[Hashable, set[tuple[str, ...]]] = defaultdict(set)
         for one in self.uses:
             if one.arguments is not None:
-                found[one.entity].add(one.arguments)
-        return found
+                kinds[one.entity].add(one.arguments)
+        return kinds
 
     @cached_property
     def entity_kinds(self) -> dict[Hashable, str]:
@@ -254,11 +254,11 @@ class ParsedPart:
     @cached_property
     def exchange_groups(self) -> dict[Hashable, dict[Hashable, PatchNameUse]]:
         """One use of each exchangeable entity, by receiver or callee."""
-        found: dict[Hashable, dict[Hashable, PatchNameUse]] = defaultdict(dict)
+        groups: dict[Hashable, dict[Hashable, PatchNameUse]] = defaultdict(dict)
         for one in self.uses:
             if isinstance(one.entity, tuple) and one.role not in ("local", "parameter", "constant"):
-                found[one.entity[:2]].setdefault(one.entity, one)
-        return found
+                groups[one.entity[:2]].setdefault(one.entity, one)
+        return groups
 
     def _make_use(self, one: Identifier) -> PatchNameUse | None:
         node = self.root.descendant_for_byte_range(one.start, one.end)
@@ -317,9 +317,9 @@ class ParsedPart:
     def _classify_field(self, node: tree_sitter.Node, one: Identifier) -> _Classified:
         if self.part.grammar not in _BARE_FIELDS:
             return None
-        for found in self.declaration_index.by_name(one.name):
-            if found.role == "field" and found.scope_start <= one.start < found.end:
-                return "field", ("field", f"this@{_around(node, self.kinds.types)}", one.name), found.kind, found
+        for field in self.declaration_index.by_name(one.name):
+            if field.role == "field" and field.scope_start <= one.start < field.end:
+                return "field", ("field", f"this@{_around(node, self.kinds.types)}", one.name), field.kind, field
         return None
 
     def _classify_key(self, node: tree_sitter.Node, one: Identifier) -> _Classified:
@@ -356,8 +356,8 @@ class ParsedPart:
         return self._one_kind(name, "function")
 
     def _one_kind(self, name: str, role: str) -> str:
-        found = {one.kind for one in self.declaration_index.by_name(name) if one.role == role}
-        return found.pop() if len(found) == 1 else ""
+        kinds = {one.kind for one in self.declaration_index.by_name(name) if one.role == role}
+        return kinds.pop() if len(kinds) == 1 else ""
 
     def _argument_kind(self, node: tree_sitter.Node) -> str:
         if node.type in self.kinds.arguments and node.named_children:
@@ -391,7 +391,7 @@ def _receiver_of(node: tree_sitter.Node, use: ExpressionUse) -> tree_sitter.Node
     if member is None or use.expression.id == node.id or node_kinds().member_fields.get(member.type) is None:
         return None
     objects = (member.child_by_field_name(field) for field in RECEIVER_FIELDS)
-    return next((found for found in objects if found is not None and found.id != node.id), None)
+    return next((receiver for receiver in objects if receiver is not None and receiver.id != node.id), None)
 
 
 def _around(node: tree_sitter.Node, kinds: frozenset[str]) -> int:

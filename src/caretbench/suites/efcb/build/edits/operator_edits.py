@@ -73,13 +73,13 @@ _EditParts = tuple[str, str, _Changes]
 
 
 def _edit(unit: ParsedPart, kind: str, direction: str, changes: _Changes) -> PatchEdit | None:
-    found = []
+    replacements = []
     for start, end, new in changes:
         position = unit.occurrence_at(start, end)
         if position is None or not unit.is_added(position):
             return None
-        found.append(Replacement(*position[:4], new))
-    return PatchEdit(kind, direction, tuple(sorted(found)))
+        replacements.append(Replacement(*position[:4], new))
+    return PatchEdit(kind, direction, tuple(sorted(replacements)))
 
 
 def _change(kind: str, node: tree_sitter.Node, new: str) -> _EditParts:
@@ -282,16 +282,16 @@ def _name_token(callee: tree_sitter.Node, name: str, call: tree_sitter.Node) -> 
     """Return the token of a call's name."""
     held = call.child_by_field_name("arguments")
     waiting = [callee]
-    found = None
+    token = None
     while waiting:
         node = waiting.pop()
         if held is not None and node.start_byte >= held.start_byte:
             continue
         if not node.named_children and text(node) == name:
             # The last token of the name is the called one: in `open.open()` the first is the receiver.
-            found = node if found is None or node.start_byte > found.start_byte else found
+            token = node if token is None or node.start_byte > token.start_byte else token
         waiting.extend(node.named_children)
-    return found
+    return token
 
 
 def _is_number(unit: ParsedPart, node: tree_sitter.Node) -> bool:
