@@ -1,5 +1,6 @@
 """Artefacts that Java projects name, and what is offered where they are not installed."""
 
+import subprocess
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,10 +9,12 @@ import pytest
 
 from caretbench.build.projects.project_check import check_project
 from caretbench.build.projects.setup import java_project
+from caretbench.build.projects.setup.debian_packages import DebianArchive
 from caretbench.build.projects.setup.java_project import Artefact, debian_package, likely_artefact
 from caretbench.build.projects.setup.project_setup import setup_command, with_setup_hint
 from caretbench.execution.execution_types import CapturedOutput, Status
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
+from caretbench.files import sha256_file
 from tests.build.projects.test_projects_project_check import Engine
 from tests.support.fakes import ISOLATION
 from tests.support.project_files import snapshot
@@ -37,11 +40,12 @@ def pom(*dependencies: str, group: str = "a.b", name: str = "shop") -> str:
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty repository in Debian's form, and an apt that knows a few packages."""
-    monkeypatch.setattr(java_project, "REPOSITORY", tmp_path / "maven-repo")
+    monkeypatch.setattr(java_project, "REPOSITORY", tmp_path / "debian/maven-repo")
     known = frozenset({"libmockito-java", "libh2-java", "libgoogle-gson-java"})
     monkeypatch.setattr(java_project, "available_packages", lambda: known)
+    monkeypatch.setattr(java_project, "java_archives", lambda _packages: ())
     monkeypatch.setattr(java_project.shutil, "which", lambda tool: f"/usr/bin/{tool}")
-    return tmp_path / "maven-repo"
+    return tmp_path / "debian/maven-repo"
 
 
 def install(repository: Path, group: str, name: str, *needs: str) -> Path:
@@ -91,6 +95,30 @@ def test_setup_copies_debians_jars_with_what_they_need(tmp_path: Path, repositor
     assert "|| ( mkdir -p .deps && " in command, "without any jar the tests show whether they need one"
     files["pom.xml"] = '<!DOCTYPE a [<!ENTITY b "c">]>' + pom(dependency("com.h2database", "h2"))
     assert setup_command(snapshot(tmp_path / "d", files), ["java"]) is None
+
+
+@pytest.mark.skipif(not Path("/usr/bin/dpkg-deb").exists(), reason="packages of Debian are unpacked by dpkg-deb")
+def test_jars_of_packages_that_apt_knows_are_fetched_by_their_hash(
+    tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repository.parent / "usr/share/java").mkdir(parents=True)
+    (repository.parent / "DEBIAN").mkdir()
+    (repository.parent / "DEBIAN/control").write_text(
+        "Package: libh2-java\nVersion: 2\nArchitecture: all\nMaintainer: a <a@b.c>\nDescription: a\n"
+    )
+    (repository.parent / "usr/share/java/h2.jar").write_text("jar")
+    archive = tmp_path / "h2.deb"
+    subprocess.run(["/usr/bin/dpkg-deb", "--build", repository.parent, archive], check=True)
+    row = DebianArchive(archive.as_uri(), "h2.deb", sha256_file(archive))
+    monkeypatch.setattr(java_project, "java_archives", lambda packages: (row,) if packages == ("libh2-java",) else ())
+    files = {"pom.xml": pom(dependency("com.h2database", "h2")), TEST: JUNIT}
+    command = setup_command(snapshot(tmp_path / "a", files), ["java"])
+    assert command is not None
+    debian = command.partition("|| ( ")[2].removesuffix(" )")
+    subprocess.run(["/bin/sh", "-c", debian], cwd=tmp_path, check=True)
+    assert [path.name for path in (tmp_path / ".deps").iterdir()] == ["h2.jar"]
+    changed = debian.replace(row.sha256, "0" * 64)
+    assert subprocess.run(["/bin/sh", "-c", changed], cwd=tmp_path, check=False, capture_output=True).returncode
 
 
 def test_an_artefact_that_has_moved_is_followed(tmp_path: Path, repository: Path) -> None:

@@ -1,4 +1,4 @@
-"""Package indexes that pip, uv, npm and Maven are configured with on this machine, by variables and files.
+"""Package indexes that pip, uv, npm, Maven and apt are configured with on this machine, by variables and files.
 
 A set-up command sees neither, so they are read here and passed to the sandbox as settings. Only addresses of the kinds
 ``https`` and ``http`` count: folders of this machine cannot be reached from a sandbox. Malformed files are ignored, as
@@ -27,6 +27,7 @@ MIRROR_SETTING: Final = "MAVEN_MIRROR_URL"
 """Setting of ``--index`` that names a mirror of all Maven repositories."""
 SETTINGS_INSIDE: Final = "/tmp/home/.m2/settings.xml"  # noqa: S108  a path inside the sandbox
 _GLOBAL: Final = ("/etc/maven/settings.xml", "/usr/share/maven/conf/settings.xml")
+_APT: Final = Path("/etc/apt")
 _MAX_BYTES: Final = 1 << 20
 
 
@@ -323,5 +324,13 @@ def maven_indexes(environment: Mapping[str, str]) -> ConfiguredIndexes:
     return ConfiguredIndexes({}, tuple(_addresses(" ".join(repositories.addresses))), files)
 
 
-INDEX_READERS: Final[tuple[IndexReader, ...]] = (pip_indexes, uv_indexes, maven_indexes)
+def apt_indexes(_environment: Mapping[str, str]) -> ConfiguredIndexes:
+    """Return the mirrors of Debian's packages from which apt installs on this machine."""
+    files = [*_APT.glob("sources.list"), *sorted(_APT.glob("sources.list.d/*"))]
+    lines = [line for path in files for line in path.read_text("utf-8", "replace").splitlines()]
+    named = " ".join(line for line in lines if line.startswith(("deb ", "URIs:")))
+    return ConfiguredIndexes({}, tuple(dict.fromkeys(_addresses(named))))
+
+
+INDEX_READERS: Final[tuple[IndexReader, ...]] = (pip_indexes, uv_indexes, maven_indexes, apt_indexes)
 """Readers of all tools. A new tool adds its reader here, and its settings to ``INDEX_SETTINGS``."""

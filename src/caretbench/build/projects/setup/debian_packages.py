@@ -6,10 +6,10 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from caretbench.execution.execution_types import FrozenModel
 from caretbench.execution.sandbox.program_sandbox import WORK
@@ -45,14 +45,61 @@ class CppLibrary(FrozenModel):
 @cache
 def available_packages() -> frozenset[str]:
     """Return the names of Debian's packages as apt knows them on this machine; empty where there is no apt."""
-    apt = shutil.which("apt-cache")
-    if apt is None:
-        return frozenset()
+    return frozenset(_printed("apt-cache", "pkgnames").split())
+
+
+def _printed(program: str, *arguments: str) -> str:
+    """Return what a program of apt prints; "" where there is none."""
+    path = shutil.which(program)
+    if path is None:
+        return ""
     try:
-        done = subprocess.run([apt, "pkgnames"], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.SubprocessError):
-        return frozenset()
-    return frozenset(done.stdout.split())
+        return ""
+    return done.stdout
+
+
+class DebianArchive(NamedTuple):
+    """Archive of one of Debian's packages: address, name of its file, and SHA-256."""
+
+    url: str
+    file: str
+    sha256: str
+
+
+_ARCHIVE: Final = re.compile(r"^'([^']+)' (\S+) \d+ SHA256:([0-9a-f]{64})$", re.MULTILINE)
+_DEPENDENCY: Final = re.compile(r"^ +\|?Depends: ([\w.+-]+)$", re.MULTILINE)
+_LIBRARY: Final = re.compile(r"(?!lib(?:hamcrest|.*-parent)|junit).*-java")
+"""Package with jars; JUnit's come from its bundle."""
+
+
+@cache
+def java_archives(packages: tuple[str, ...]) -> tuple[DebianArchive, ...]:
+    """Return the archives of packages with jars and of what they depend on, as apt knows them on this machine.
+
+    Two steps of dependencies: mockito's third brings the whole of Maven.
+    """
+    found = dict.fromkeys(packages)
+    for _ in range(2 if found else 0):
+        named = _DEPENDENCY.findall(_printed("apt-cache", "depends", *found))
+        found |= dict.fromkeys(name for name in named if _LIBRARY.fullmatch(name))
+    printed = _printed("apt-get", "download", "--print-uris", *found) if found else ""
+    return tuple(DebianArchive(*parts) for parts in sorted(_ARCHIVE.findall(printed)))
+
+
+def jars_command(archives: Sequence[DebianArchive], folder: str) -> str:
+    """Return the command that fetches archives, compares their hashes, and copies their jars, without root."""
+    fetch = "import sys, urllib.request as r; [r.urlretrieve(u, u.rpartition(chr(47))[2]) for u in sys.argv[1:]]"
+    sums = "".join(f"{one.sha256}  {one.url.rpartition('/')[2]}\\n" for one in archives)
+    steps = (
+        f"cd {folder}/debian",
+        f"python3 -c '{fetch}' {' '.join(one.url for one in archives)}",
+        f"printf '{sums}' | sha256sum -c --quiet",
+        'for one in *.deb; do dpkg-deb -x "$one" .; done',
+        "find usr/share -name '*.jar' -type f -exec cp -t .. {} +",
+    )
+    return f"mkdir -p {folder}/debian && ( {' && '.join(steps)} ) && rm -r {folder}/debian"
 
 
 @cache

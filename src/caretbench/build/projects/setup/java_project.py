@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
-from caretbench.build.projects.setup.debian_packages import available_packages
+from caretbench.build.projects.setup.debian_packages import available_packages, jars_command, java_archives
 from caretbench.build.projects.setup.project_tables import child_text, parsed_xml
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.files import read_packaged_toml
@@ -285,14 +285,20 @@ def _version(path: Path) -> tuple[int, ...]:
 def install_command(snapshot: Snapshot) -> str | None:
     """Return the command that puts a project's artefacts into its folder of jars; None if its files name none.
 
-    Debian's jars are copied if all are there; else Maven fetches them, and Debian's are used if Maven cannot. If there
-    are none, the tests show whether they need what is missing.
+    Debian's jars are copied if all are there; else Maven fetches them. If it cannot, Debian's are used, installed or
+    fetched as apt knows them. If there are none, the tests show whether they need one.
     """
     packages = java_packages(snapshot)
     if not packages.artefacts:
         return None
     copied = " ".join(map(str, packages.jars))
-    debian = f"mkdir -p {JARS_FOLDER} && cp -L {copied} {JARS_FOLDER}" if copied else ""
+    known = available_packages() if packages.absent else ()
+    archives = java_archives(tuple(name for one in packages.absent if (name := debian_package(one, known))))
+    parts = (
+        f"mkdir -p {JARS_FOLDER} && cp -L {copied} {JARS_FOLDER}" if copied else "",
+        jars_command(archives, JARS_FOLDER) if archives else "",
+    )
+    debian = " && ".join(filter(None, parts))
     maven = _MAVEN.format(folder=JARS_FOLDER, groups=",".join(_IN_BUNDLE))
     if not packages.absent or "pom.xml" not in snapshot.entries or shutil.which("mvn") is None:
         return debian or None
