@@ -161,9 +161,9 @@ def _rates_by_part(
     """Yield each part that some run keeps apart, with the rates of all models on it by name."""
     several = _in_several_runs(runs)
     for label in dict.fromkeys(part.label for own in parts for part in own):
-        found = [(run, part) for run, own in zip(runs, parts, strict=True) for part in own if part.label == label]
-        rates = [_named(run, rates, several) for run, part in found for rates in part.rates(models, same)]
-        yield found[0][1], {entry.name: entry for entry in rates}
+        labelled = [(run, part) for run, own in zip(runs, parts, strict=True) for part in own if part.label == label]
+        rates = [_named(run, rates, several) for run, part in labelled for rates in part.rates(models, same)]
+        yield labelled[0][1], {entry.name: entry for entry in rates}
 
 
 def _pairs_of(
@@ -193,8 +193,8 @@ def _several(runs: Sequence[LoadedRun], models: Collection[str], same: set[str] 
         return entries
     if all(run.frame["passed"].is_null().all() for run in runs):
         raise DataError("no verdict to compare: the programs were not run (--no-execute), or none could be")
-    found = ", ".join(entry.name for entry in entries) or "none"
-    raise DataError(f"a comparison needs two models; found: {found}. Name more runs, or other models with --model")
+    names = ", ".join(entry.name for entry in entries) or "none"
+    raise DataError(f"a comparison needs two models; found: {names}. Name more runs, or other models with --model")
 
 
 def _setting_differences(pairs: Iterable[tuple[ModelRates, ModelRates]]) -> Iterator[str]:
@@ -230,7 +230,7 @@ def _notes(
         toolchains: Mapping[str, Any] = run.manifest.get("toolchains") or {}
         for language, toolchain in toolchains.items():
             versions.setdefault(language, set()).add(str(toolchain.get("version", "")))
-    differing = sorted(language for language, found in versions.items() if len(found) > 1)
+    differing = sorted(language for language, several in versions.items() if len(several) > 1)
     if differing:
         yield f"The runs used different toolchain versions for {', '.join(differing)}."
     yield from sorted({row.warning for row in overall if row.warning is not None})
@@ -244,11 +244,11 @@ def comparison_sentences(report: ComparisonReport) -> list[str]:
 
 def comparison_tables(report: ComparisonReport) -> list[ReportTable]:
     """Return the tables of a comparison: overall, then by strata."""
-    found = [comparison_table("Overall, on the problems with verdicts on both sides", report.overall)]
+    tables = [comparison_table("Overall, on the problems with verdicts on both sides", report.overall)]
     for scope in dict.fromkeys(row.scope for row in report.strata):
         rows = [row for row in report.strata if row.scope == scope]
-        found.append(comparison_table(f"By {display_stratum(scope)}", rows))
-    return found
+        tables.append(comparison_table(f"By {display_stratum(scope)}", rows))
+    return tables
 
 
 def comparison_table(title: str, rows: Sequence[ComparisonRow], measure: str = "pass@1") -> ReportTable:

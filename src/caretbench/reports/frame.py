@@ -173,7 +173,7 @@ def read_verdicts(path: Path, version: int = GATE_VERSION) -> tuple[dict[str, st
             raise DataError(f"{path}:{number}: the row has no {error}") from None
         gates[row["problem_id"]] = row.get("gate", 1)
         strengths[str(row["problem_id"])] = (row.get("details") or {}).get("strength", "")
-    known = {name: found for name, found in strengths.items() if found and verdicts[name] == "valid"}
+    known = {name: strength for name, strength in strengths.items() if strength and verdicts[name] == "valid"}
     return verdicts, sum(gate != version for gate in gates.values()), known
 
 
@@ -255,10 +255,10 @@ def _frame(
     of_problem = ("problem_id", *_OF_PROBLEM)
     of_scores = [name for name in schema if name not in KEY and name not in of_problem]
     keys = pl.DataFrame(list(grouped), schema={name: schema[name] for name in KEY}, orient="row")
-    found = pl.DataFrame(measured, schema={name: schema[name] for name in of_scores})[rows]
+    of_rows = pl.DataFrame(measured, schema={name: schema[name] for name in of_scores})[rows]
     labels = pl.DataFrame(lines, schema={name: schema[name] for name in of_problem})
     return (
-        pl.concat([keys, found], how="horizontal").join(labels, on="problem_id", how="left").select(*schema).sort(KEY)
+        pl.concat([keys, of_rows], how="horizontal").join(labels, on="problem_id", how="left").select(*schema).sort(KEY)
     )
 
 
@@ -337,5 +337,5 @@ def _refusal(scores: Iterable[Score]) -> str | None:
 
 def _flags(checks: Sequence[Score]) -> list[str]:
     """Return the flags of an answer's static scan, each once; an empty list if there are none."""
-    found = (check.details.get("flags") for check in checks)
-    return list(dict.fromkeys(str(flag) for flags in found if isinstance(flags, list) for flag in flags))
+    listed = (check.details.get("flags") for check in checks)
+    return list(dict.fromkeys(str(flag) for flags in listed if isinstance(flags, list) for flag in flags))

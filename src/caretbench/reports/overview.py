@@ -71,8 +71,8 @@ class Overview(ReportValue):
     @property
     def models(self) -> list[str]:
         """Titles of the models, sorted by name, without baselines."""
-        found = {title for suite in self.suites for title in suite.rows}
-        return sorted(found - set(self.baselines), key=str.casefold)
+        titles = {title for suite in self.suites for title in suite.rows}
+        return sorted(titles - set(self.baselines), key=str.casefold)
 
 
 def run_folders(root: Path) -> list[Path]:
@@ -123,8 +123,8 @@ def _suite(title: str, folder: Path, summary: Summary, start: Path) -> OverviewS
 
 
 def _suite_title(summary: Summary) -> str:
-    found = suite_of_run(summary.suite)
-    return found.title if found else summary.suite
+    suite = suite_of_run(summary.suite)
+    return suite.title if suite else summary.suite
 
 
 _ABOUT = (

@@ -144,10 +144,10 @@ def _shown_strata(
     stratification: Stratification,
 ) -> Sequence[Stratum]:
     """Return all strata; for a further policy only those of the comparison of policies."""
-    found = strata[str(group["profile"][0])]
+    every = strata[str(group["profile"][0])]
     if group["policy"][0] not in policies[1:]:
-        return found
-    return [stratum for stratum in found if set(stratum.name.split(SEPARATOR)) <= set(stratification.main_labels)]
+        return every
+    return [stratum for stratum in every if set(stratum.name.split(SEPARATOR)) <= set(stratification.main_labels)]
 
 
 def _group_order(group: pl.DataFrame, manifest: Mapping[str, Any], policies: Sequence[str]) -> tuple[object, ...]:
@@ -336,9 +336,9 @@ class ReportSource:
                 return tuple(SuiteTable(**table._asdict()) for table in every)
             leading = {name for one in self._leading.values() for name in one.problems}
             kept = {name: problem for name, problem in problems.items() if name in leading}
-            found = self.suite.result_tables(results.filter(self._leads), kept, self.seed)
+            leading_tables = self.suite.result_tables(results.filter(self._leads), kept, self.seed)
         notes = tuple(lead_note(one.rule) for one in self._leading.values())
-        return tuple(with_raw(every, found, notes))
+        return tuple(with_raw(every, leading_tables, notes))
 
     @property
     def suite_charts(self) -> tuple[SuiteChart, ...]:
@@ -355,7 +355,7 @@ class ReportSource:
 
         Shares of the suite's own choose among the problems that have them, as in the head.
         """
-        found = {}
+        leading = {}
         for profile in map(str, self.run.frame["profile"].unique().sort()):
             problems, rule = leading_in(self.run, profile)
             for _, frame in self.headlines:
@@ -363,8 +363,8 @@ class ReportSource:
                 own = leading_in(replace(self.run, frame=frame), profile)
                 problems, rule = problems - there | own.problems & there, rule if own.rule == "all" else own.rule
             if rule != "all":
-                found[profile] = LeadingProblems(problems, rule)
-        return found
+                leading[profile] = LeadingProblems(problems, rule)
+        return leading
 
     @property
     def _leads(self) -> pl.Expr:
@@ -396,7 +396,7 @@ class ReportSource:
     @cached_property
     def headline_columns(self) -> tuple[Column, ...]:
         """Columns of the suite's own shares, over the problems that have them; breakdowns show these, not pass@1."""
-        run, found = self.run, list[Column]()
+        run, shown = self.run, list[Column]()
         for headline, frame in self.headlines:
             known = frame.filter(pl.col("passed").is_not_null())
             there = set(known["problem_id"])
@@ -404,8 +404,8 @@ class ReportSource:
             columns = columns_of(known, problems, run.manifest, self.excluded, self.stratification, rates_only=True)
             for column in columns:
                 strata = {name: cells for name, cells in column.strata.items() if len(cells) > 1}
-                found.append(column.model_copy(update={"measure": headline.title, "strata": strata}))
-        return tuple(found)
+                shown.append(column.model_copy(update={"measure": headline.title, "strata": strata}))
+        return tuple(shown)
 
     @cached_property
     def missing_score(self) -> tuple[str, ...]:

@@ -32,8 +32,8 @@ def load_run_folder(folder: Path) -> LoadedRun:
 
 def suite_stratification(name: str) -> Stratification:
     """Return the stratification of the named suite; the default one if the suite is not installed."""
-    found = suite_of_run(name)
-    return found.stratification if found else DEFAULT_STRATIFICATION
+    suite = suite_of_run(name)
+    return suite.stratification if suite else DEFAULT_STRATIFICATION
 
 
 def breakdown_labels(options: Sequence[str] | None, problems: Sequence[Problem]) -> list[tuple[str, ...]]:
@@ -43,11 +43,11 @@ def breakdown_labels(options: Sequence[str] | None, problems: Sequence[Problem])
         UsageError: no problem has such a label.
     """
     known = {"language", *(label for problem in problems for label in problem.labels)}
-    found = [tuple(part.strip() for part in text.split(",")) for text in options or ()]
-    for name in (name for names in found for name in names):
+    labels = [tuple(part.strip() for part in text.split(",")) for text in options or ()]
+    for name in (name for names in labels for name in names):
         if name.removesuffix("@paper") not in known:
             raise UsageError(f"--by {name!r}: no problem has this label; labels: {', '.join(sorted(known))}")
-    return found
+    return labels
 
 
 def summarise_run(run: LoadedRun, by: Sequence[tuple[str, ...]] = (), strengths: str | None = None) -> Summary:

@@ -86,11 +86,11 @@ class ColumnGroup(NamedTuple):
     @property
     def measured_columns(self) -> tuple[tuple[Column, ...], ...]:
         """Columns that breakdowns show: those of each share of the suite's own, if it has any."""
-        found: dict[str, list[Column]] = {}
+        by_measure: dict[str, list[Column]] = {}
         for column in self.summary.headline_columns:
             if (column.profile, column.policy) == (self.profile, self.policy):
-                found.setdefault(column.measure, []).append(column)
-        return tuple(map(tuple, found.values())) or (self.columns,)
+                by_measure.setdefault(column.measure, []).append(column)
+        return tuple(map(tuple, by_measure.values())) or (self.columns,)
 
     def with_group_title(self, table: ReportTable) -> ReportTable:
         """Return the table with profile and policy in its title."""
@@ -154,8 +154,8 @@ class Section:
 
     def blocks(self, shown: PageSource) -> Sequence[PageBlock]:
         """Return the blocks of its part of the page; by default its tables."""
-        found = list(self.tables(shown.summary))
-        return [PageBlock(tables=found)] if found else []
+        tables = list(self.tables(shown.summary))
+        return [PageBlock(tables=tables)] if tables else []
 
     def page(self, shown: PageSource) -> PagePart | None:
         """Return its part of the page; None if it is empty."""
@@ -179,7 +179,7 @@ class Section:
 
 def groups(summary: Summary) -> tuple[ColumnGroup, ...]:
     """Return the columns by profile and policy, in their order in the summary."""
-    found: dict[tuple[str, str], list[Column]] = {}
+    by_profile: dict[tuple[str, str], list[Column]] = {}
     for column in summary.columns:
-        found.setdefault((column.profile, column.policy), []).append(column)
-    return tuple(ColumnGroup(*key, tuple(columns), summary) for key, columns in found.items())
+        by_profile.setdefault((column.profile, column.policy), []).append(column)
+    return tuple(ColumnGroup(*key, tuple(columns), summary) for key, columns in by_profile.items())

@@ -102,13 +102,13 @@ def strata_of(problems: Sequence[Problem], profile: str, stratification: Stratif
     notes: dict[str, str] = {}
     for name in dict.fromkeys(name for names in wanted for name in names):
         values[name], notes[name] = _values(name, problems, profile, stratification)
-    found = []
+    strata = []
     for names in wanted:
         parts = tuple(_parts(names, problems, values))
         if parts:
             note = " ".join(notes[name] for name in names if notes[name])
-            found.append(Stratum(stratum_name(names), parts, note))
-    return tuple(found)
+            strata.append(Stratum(stratum_name(names), parts, note))
+    return tuple(strata)
 
 
 def _parts(

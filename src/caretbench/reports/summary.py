@@ -184,9 +184,9 @@ EVERY = ", all problems"
 
 def with_raw(every: Sequence[Table], leading: Sequence[Table], notes: Sequence[str]) -> Iterator[SuiteTable]:
     """Yield a suite's tables over all problems, or those over leading ones with them where both differ."""
-    found = {table.name: table for table in leading if table.rows}
+    by_name = {table.name: table for table in leading if table.rows}
     for table in every:
-        raw, lead = SuiteTable(**table._asdict()), found.get(table.name)
+        raw, lead = SuiteTable(**table._asdict()), by_name.get(table.name)
         if lead is None:
             yield raw.model_copy(update={"title": f"{table.title}{EVERY}"})
         elif lead.rows == table.rows:

@@ -159,9 +159,9 @@ def _parts(source: BoardRun, facts: Mapping[ModelKey, BoardModel]) -> Iterator[B
     suite = str(source.run.manifest.get("suite"))
     for part in judged_parts(ReportSource(source.run, suite_stratification(suite), suite_of_run(suite))):
         run = part.run
-        found = part.rates(run.frame["model"].unique().to_list(), needless=True)
+        rates = part.rates(run.frame["model"].unique().to_list(), needless=True)
         # A part may lack one of two variants of a model, whose title there would be another.
-        titled = (one._replace(name=facts[one.model, one.parameters].title) for one in found)
+        titled = (one._replace(name=facts[one.model, one.parameters].title) for one in rates)
         raw = {one.name: one._replace(rates=one.rates.sort("problem_id")) for one in titled}
         profile = identity_of(run)["profile"]
         lead, need = (rule(run.frame, run.problems, profile) for rule in (leading_problems, needed_problems))
@@ -175,8 +175,8 @@ def _parts(source: BoardRun, facts: Mapping[ModelKey, BoardModel]) -> Iterator[B
 def _on(rates: Mapping[str, ModelRates], chosen: LeadingProblems) -> dict[str, ModelRates]:
     """Return the rates on these problems, of the models that have some."""
     kept = pl.col("problem_id").is_in(list(chosen.problems))
-    found = {name: one._replace(rates=one.rates.filter(kept)) for name, one in rates.items()}
-    return {name: one for name, one in found.items() if not one.rates.is_empty()}
+    kept_rates = {name: one._replace(rates=one.rates.filter(kept)) for name, one in rates.items()}
+    return {name: one for name, one in kept_rates.items() if not one.rates.is_empty()}
 
 
 def _ranked(part: BoardPart, baselines: Sequence[str]) -> list[ModelRates]:

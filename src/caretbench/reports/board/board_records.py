@@ -20,11 +20,11 @@ Record = Mapping[str, Any]
 
 def board_records(board: Board, organisation: str) -> list[dict[str, Any]]:
     """Return the records, by model; baselines have none."""
-    found: dict[str, list[tuple[BoardColumn, BoardEntry]]] = {}
+    entries: dict[str, list[tuple[BoardColumn, BoardEntry]]] = {}
     for column in board.columns:
         for entry in column.models:
-            found.setdefault(f"{entry.model}@{entry.parameters}", []).append((column, entry))
-    return [_record(identity, results, organisation) for identity, results in sorted(found.items())]
+            entries.setdefault(f"{entry.model}@{entry.parameters}", []).append((column, entry))
+    return [_record(identity, results, organisation) for identity, results in sorted(entries.items())]
 
 
 def _record(identity: str, results: Sequence[tuple[BoardColumn, BoardEntry]], organisation: str) -> dict[str, Any]:
@@ -103,11 +103,11 @@ def read_records(path: Path) -> list[Record]:
         DataError: it is damaged.
     """
     try:
-        found = json.loads(path.read_text("utf-8"))
-        results_of(found)
+        records = json.loads(path.read_text("utf-8"))
+        results_of(records)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path}: not the records of a board ({error!r})") from None
-    return list(found)
+    return list(records)
 
 
 def results_of(records: Sequence[Record]) -> dict[tuple[str, str], Mapping[str, str]]:

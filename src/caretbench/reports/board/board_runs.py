@@ -48,13 +48,13 @@ def board_folders(paths: Iterable[Path]) -> list[Path]:
     Raises:
         DataError: a path is no run and contains none.
     """
-    found: dict[Path, Path] = {}
+    by_path: dict[Path, Path] = {}
     for path in paths:
         folders = [path] if RunFolder(path).manifest_path.exists() else run_folders(path)
         if not folders:
             raise DataError(f"{path}: neither a run's folder nor a folder of scored runs")
-        found |= {folder.resolve(): folder for folder in folders}
-    return sorted(found.values(), key=lambda folder: (folder.resolve().name, str(folder)))
+        by_path |= {folder.resolve(): folder for folder in folders}
+    return sorted(by_path.values(), key=lambda folder: (folder.resolve().name, str(folder)))
 
 
 def board_runs(folders: Sequence[Path]) -> Iterator[BoardRun]:
@@ -116,8 +116,8 @@ def _merged(runs: Sequence[LoadedRun]) -> BoardRun:
 
 def _info(key: ModelKey, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what a manifest says about a model."""
-    found = (info for info in manifest.get("models") or () if (info["model"], info.get("parameters", "none")) == key)
-    return next(found, {"model": key[0], "parameters": key[1]})
+    infos = (info for info in manifest.get("models") or () if (info["model"], info.get("parameters", "none")) == key)
+    return next(infos, {"model": key[0], "parameters": key[1]})
 
 
 def _with_own_names(run: LoadedRun, texts: Mapping[tuple[Any, ...], str | None]) -> LoadedRun:
@@ -189,11 +189,11 @@ def board_models(source: BoardRun) -> dict[ModelKey, BoardModel]:
     samples = {(model, parameters): number for model, parameters, number in counts.iter_rows()}
     usage = {(one.model, one.parameters): one for one in model_usage(run.completions, run.missing, run.manifest)}
     empty = {(one.model, one.parameters): one.empty_share for one in ReportSource(run).recordings}
-    found = {}
+    facts = {}
     for key, title in sorted(variant_titles(run.manifest, samples).items()):
         info, used = _info(key, source.manifests[key]), usage.get(key)
         sampling = (info.get("settings") or {}).get("sampling") or {}
-        found[key] = BoardModel(
+        facts[key] = BoardModel(
             model=key[0],
             parameters=key[1],
             title=title,
@@ -207,7 +207,7 @@ def board_models(source: BoardRun) -> dict[ModelKey, BoardModel]:
             settings={name: value for name, value in sampling.items() if isinstance(value, int | float)},
             runs=tuple(source.folders[key]),
         )
-    return found
+    return facts
 
 
 def _command(manifest: Mapping[str, Any], info: Mapping[str, Any], samples: int) -> str:

@@ -51,9 +51,9 @@ NO_TEST: Final = (
 def over_suites(columns: Sequence[BoardColumn], title: str, other: str) -> str:
     """Return in how many suites a model is better and worse than another: ``better in 2, worse in 0 of 5``."""
     both = [
-        found for column in columns if (found := {one.title: one for one in column.models}).keys() >= {title, other}
+        named for column in columns if (named := {one.title: one for one in column.models}).keys() >= {title, other}
     ]
-    better, worse = (sum(other in getattr(found[title], name) for found in both) for name in ("worse", "better"))
+    better, worse = (sum(other in getattr(named[title], name) for named in both) for name in ("worse", "better"))
     return f"better in {better}, worse in {worse} of {len(both)}"
 
 
@@ -63,11 +63,11 @@ def column_named(columns: Sequence[BoardColumn], name: str) -> BoardColumn:
     Raises:
         UsageError: none has it, or several.
     """
-    found = [one for one in columns if name in (one.key, one.suite, one.title)]
-    if len(found) != 1:
-        known = ", ".join(one.key for one in (found or columns)) or "none"
-        raise UsageError(f"{name!r} names {len(found)} columns of the board; name one of: {known}")
-    return found[0]
+    named = [one for one in columns if name in (one.key, one.suite, one.title)]
+    if len(named) != 1:
+        known = ", ".join(one.key for one in (named or columns)) or "none"
+        raise UsageError(f"{name!r} names {len(named)} columns of the board; name one of: {known}")
+    return named[0]
 
 
 def parse_weights(text: str) -> dict[str, float]:
@@ -124,11 +124,11 @@ def weighted_models(
     weightings = np.random.default_rng(seed).dirichlet(np.ones(len(chosen)), WEIGHTINGS)
     firsts = np.bincount((rates @ weightings.T).argmax(axis=0), minlength=len(titles)) / WEIGHTINGS
     low, high = np.quantile(drawn, (0.025, 0.975), axis=1)
-    found = [
+    models = [
         WeightedModel(*one)
         for one in zip(titles, *(map(float, some) for some in (rates @ share, low, high, firsts)), strict=True)
     ]
-    return sorted(found, key=lambda one: (-one.value, one.title))
+    return sorted(models, key=lambda one: (-one.value, one.title))
 
 
 def weights_table(models: Sequence[WeightedModel], weights: Mapping[str, float]) -> ReportTable:
@@ -164,10 +164,10 @@ def rank_shifts(title: str, base: Mapping[str, float], other: Mapping[str, float
         name: sum(value > base[name] for value in ours) - sum(value > other[name] for value in theirs)
         for name in common
     }
-    found = spearman(ours, theirs)
-    ends = found and spearman_interval(found.coefficient, found.n)
+    correlation = spearman(ours, theirs)
+    ends = correlation and spearman_interval(correlation.coefficient, correlation.n)
     note = [f"{ends[0]:.2f} to {ends[1]:.2f}"] if ends else []
-    field = digits_field(found and found.coefficient)
+    field = digits_field(correlation and correlation.coefficient)
     return Shifts(title, shifts, field.model_copy(update={"note": ", ".join([*note, f"n = {len(common)}"])}))
 
 
@@ -179,17 +179,17 @@ def measured_shifts(columns: Sequence[BoardColumn], name: str) -> ReportTable:
     """
     base = column_named(columns, name)
     rates = {one.key: {entry.title: entry.rate.value for entry in one.models} for one in columns}
-    found = [rank_shifts(one.title, rates[base.key], rates[one.key]) for one in columns if one is not base]
+    shifts = [rank_shifts(one.title, rates[base.key], rates[one.key]) for one in columns if one is not base]
     rows: list[FieldValues] = [
-        [entry.title, number_field(place), *(_signed(one.shifts.get(entry.title)) for one in found)]
+        [entry.title, number_field(place), *(_signed(one.shifts.get(entry.title)) for one in shifts)]
         for place, entry in enumerate(base.models, 1)
     ]
     about = (
         "Positive: ranked higher than on the base, among the models of both. Intervals by Bonett and Wright: with so "
         "few models a coefficient says little."
     )
-    rows.append(["Spearman's r", number_field(None), *(one.coefficient for one in found)])
-    return table_of(f"Ranks against {base.title}", ["Model", base.title, *(one.title for one in found)], rows, about)
+    rows.append(["Spearman's r", number_field(None), *(one.coefficient for one in shifts)])
+    return table_of(f"Ranks against {base.title}", ["Model", base.title, *(one.title for one in shifts)], rows, about)
 
 
 def _signed(value: float | None) -> TableField:
@@ -345,7 +345,7 @@ def _wide_block(board: Board) -> PageBlock:
     by_title = [{entry.title: entry for entry in one.models} for one in board.columns]
     rows: list[FieldValues] = []
     for title in board.models:
-        cells = [_cell(found.get(title), column) for found, column in zip(by_title, board.columns, strict=True)]
+        cells = [_cell(entries.get(title), column) for entries, column in zip(by_title, board.columns, strict=True)]
         rows.append([_link(text_field(title), f"model-{slug(title)}.html"), *cells])
     about = f"{RANKS} {NO_TEST if len(board.columns) > 1 else ''}"
     return PageBlock(tables=[table_of("Models by suite", heads, rows, about.strip())], filtered=True)
@@ -391,10 +391,10 @@ def _index(board: Board, extra: Sequence[ReportTable], versions: Sequence[Sequen
 
 def _history(versions: Sequence[Sequence[Record]]) -> Iterator[PageBlock]:
     for place, (after, before) in enumerate(pairwise(versions)):
-        found = list(changes(before, after))
-        more = [f"and {len(found) - _MAX_CHANGES} more"] if len(found) > _MAX_CHANGES else []
+        moved = list(changes(before, after))
+        more = [f"and {len(moved) - _MAX_CHANGES} more"] if len(moved) > _MAX_CHANGES else []
         number = len(versions) - place
-        yield PageBlock(title=f"Version {number} against {number - 1}", notes=[*found[:_MAX_CHANGES], *more])
+        yield PageBlock(title=f"Version {number} against {number - 1}", notes=[*moved[:_MAX_CHANGES], *more])
 
 
 def _suite_page(column: BoardColumn) -> str:

@@ -63,7 +63,7 @@ def check_submission(path: Path, data: str | None = None, sample: int = 200, see
     Raises:
         DataError: there is no run in the folder, or a file is damaged.
     """
-    folders = sorted({found.parent for found in path.rglob("manifest.json")})
+    folders = sorted({file.parent for file in path.rglob("manifest.json")})
     if not folders:
         raise DataError(f"{path}: no run in it (no manifest.json): without rows nothing can be computed again")
     report = SubmissionReport()
@@ -190,8 +190,8 @@ def _check_verdicts(
 
 
 def _excluded(run: LoadedRun) -> set[str]:
-    found = find_excluded_problems(run.frame, run.problems, run.manifest)
-    return excluded_ids(found, str(run.manifest.get("profile")))
+    excluded = find_excluded_problems(run.frame, run.problems, run.manifest)
+    return excluded_ids(excluded, str(run.manifest.get("profile")))
 
 
 def _verdicts(run: LoadedRun) -> dict[CompletionKey, bool | None]:

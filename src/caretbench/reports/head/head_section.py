@@ -58,8 +58,8 @@ def report_head(source: ReportSource) -> ReportHead | None:
     needed = [_needed(source, part, identity["profile"]) for part in parts]
     rankings = [_ranking(source, columns, *values) for values in zip(parts, rates, needed, strict=True)]
     pairs = _pairs(source, parts, rankings, leading)
-    found = zip(parts, rankings, pairs, rates, strict=True)
-    shown = [_head_part(source, *values, several=len(parts) > 1) for values in found if values[1]]
+    values_by_part = zip(parts, rankings, pairs, rates, strict=True)
+    shown = [_head_part(source, *values, several=len(parts) > 1) for values in values_by_part if values[1]]
     words = [_words(one, identity["profile"]) for one, ranking in zip(needed, rankings, strict=True) if ranking]
     return ReportHead(
         parts=tuple(part.model_copy(update=own) for part, own in zip(shown, words, strict=True)),
@@ -100,14 +100,14 @@ def _ranking(
     models = [set(rates[one.title].rates["problem_id"]) for one in columns if not one.baseline and one.title in rates]
     shared = set().union(*models)
     both = (None,) if needed.rule == "all" else (None, needed.problems)
-    found = []
+    ranked = []
     for column in columns:
         numbers = [_number(source, column, part, shared if column.baseline else set(), only) for only in both]
         first, *others = reversed(numbers) if _needed_lead(column.profile) else numbers
         if first is not None:
             spent = usage.get((column.model, column.parameters))
             first_token, last_token = (spent.first_token, spent.last_token) if spent else (None, None)
-            found.append(
+            ranked.append(
                 RankedModel(
                     title=column.title,
                     baseline=column.baseline,
@@ -121,7 +121,7 @@ def _ranking(
                     cost=spent.mean_cost if spent else None,
                 )
             )
-    return tuple(sorted(found, key=_place))
+    return tuple(sorted(ranked, key=_place))
 
 
 def _place(entry: RankedModel) -> tuple[float, ...]:
@@ -246,10 +246,10 @@ def reading_warnings(summary: Summary) -> Iterator[str]:
 
 
 def _excluded(excluded: Sequence[ExcludedProblems], profile: str, problems: int) -> Iterator[str]:
-    found = [entry for entry in excluded if entry.profile == profile]
-    if found:
-        count = sum(len(entry.problems) for entry in found)
-        yield f"{count} of {problems} problems are excluded from all rates: {_causes(found)}."
+    entries = [entry for entry in excluded if entry.profile == profile]
+    if entries:
+        count = sum(len(entry.problems) for entry in entries)
+        yield f"{count} of {problems} problems are excluded from all rates: {_causes(entries)}."
 
 
 def _causes(found: Sequence[ExcludedProblems]) -> str:

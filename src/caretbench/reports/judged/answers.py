@@ -134,16 +134,16 @@ def _columns(
     gathered: dict[tuple[str, str, str], list[RatedAnswer]] = defaultdict(list)
     for row in rows:
         gathered[row.grader, row.model, row.parameters].append(row)
-    for (grader, model, parameters), found in sorted(gathered.items()):
-        rated = [row for row in found if row.value is not None]
+    for (grader, model, parameters), group in sorted(gathered.items()):
+        rated = [row for row in group if row.value is not None]
         claims = math.fsum(row.parts.get("claims", 0.0) for row in rated)
         false = math.fsum((row.claim_rate or 0.0) * row.parts.get("claims", 0.0) for row in rated)
-        scores, maximum = _means(found), found[0].maximum
+        scores, maximum = _means(group), group[0].maximum
         yield AnswerScoreColumn(
             model=model,
             parameters=parameters,
             grader=grader,
-            answers=len(found),
+            answers=len(group),
             rated=len(rated),
             value=instances.estimate(scores, maximum) if scores else None,
             parts=mean_parts([row.parts for row in rated]),
@@ -160,7 +160,7 @@ def _means(rows: Sequence[RatedAnswer]) -> dict[str, float]:
     for row in rows:
         if row.value is not None:
             values[row.problem_id].append(row.value)
-    return {identity: math.fsum(found) / len(found) for identity, found in values.items()}
+    return {identity: math.fsum(numbers) / len(numbers) for identity, numbers in values.items()}
 
 
 # --- graders ----------------------------------------------------------------------------------------------------

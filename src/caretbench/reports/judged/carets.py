@@ -113,8 +113,8 @@ def folder_caret_scores(folder: RunFolder) -> tuple[CaretScores, ...]:
 
     def passed() -> Set[CompletionKey]:
         known = {problem.id: problem for problem in problems}
-        found = passed_by_completion(folder.scores(), known, manifest.policy, manifest.profile)
-        return {key for key, value in found.items() if value}
+        verdicts = passed_by_completion(folder.scores(), known, manifest.policy, manifest.profile)
+        return {key for key, value in verdicts.items() if value}
 
     def answers() -> Sequence[JudgedText]:
         known = {problem.id: problem for problem in problems}
@@ -188,10 +188,10 @@ class _CriterionScores:
         shared = mean_over_graders(list(self.graders.values())) if self.graders else {}
         grader = ALL_GRADERS if several else next(iter(titles), "")
         graders, decisions = tuple(map(self._grader, self._keys())), tuple(self._decisions())
-        found: list[GraderNumbers | GraderDecisions] = [*graders, *decisions]
+        graded: list[GraderNumbers | GraderDecisions] = [*graders, *decisions]
         self.refused = {
             one.title: rejection_line(one.title, self.criterion, Acceptance(one.state, one.reason))
-            for one in found
+            for one in graded
             if one.state is not None and one.state != "accepted"
         }
         return CaretScores(
@@ -261,12 +261,12 @@ class _CriterionScores:
             if files:
                 mean = math.fsum(math.fsum(part) / len(part) for part in files) / len(files)
                 total = total.model_copy(update={"value": mean})
-        found = {TOTAL: total}
+        by_name = {TOTAL: total}
         for name, maximum in self.scales.items():
             if len(self.scales) > 1:
                 part = instance_scores(answers, texts, name)
-                found[name] = self.instances.estimate(part, maximum, RESAMPLES)
-        return JudgedCell(scores=found)
+                by_name[name] = self.instances.estimate(part, maximum, RESAMPLES)
+        return JudgedCell(scores=by_name)
 
     def _strata(self, scores: Mapping[str, float]) -> Iterator[tuple[str, tuple[JudgedCell, ...]]]:
         maximum = math.fsum(self.scales.values())
@@ -380,9 +380,9 @@ def _caret_lines(run: LoadedRun, carets: Sequence[CaretScores]) -> Iterator[dict
         texts = mean_over_graders(list(graders.values())) if graders else {}
         refused = "; ".join(refusal_lines([scores], ("failed", "too_few", "unknown")))
         for completion, _, answer in run.inserted if texts else ():
-            if found := texts.get((completion.problem_id, answer)):
+            if scored := texts.get((completion.problem_id, answer)):
                 yield {
                     "problem_id": completion.problem_id, "model": completion.model,
-                    "parameters": completion.parameters, "sample": completion.sample, "judged": found.total,
+                    "parameters": completion.parameters, "sample": completion.sample, "judged": scored.total,
                     "says_nothing": False, "claim_rate": None, "withheld": refused or None,
                 }  # fmt: skip

@@ -48,12 +48,12 @@ class KnownDecisions(NamedTuple):
 
 def decision_agreement(decisions: Iterable[Decision]) -> DecisionAgreement:
     """Return agreement, precision and recall of a judge's yes; None where nothing is divided by."""
-    found = list(decisions)
-    yes, known_yes = sum(said for said, _ in found), sum(known for _, known in found)
-    both = sum(said and known for said, known in found)
+    pairs = list(decisions)
+    yes, known_yes = sum(said for said, _ in pairs), sum(known for _, known in pairs)
+    both = sum(said and known for said, known in pairs)
     return DecisionAgreement(
-        decisions=len(found),
-        agreement=sum(said == known for said, known in found) / len(found) if found else None,
+        decisions=len(pairs),
+        agreement=sum(said == known for said, known in pairs) / len(pairs) if pairs else None,
         precision=both / yes if yes else None,
         recall=both / known_yes if known_yes else None,
     )
@@ -104,18 +104,18 @@ class _Compared(NamedTuple):
 
     def agreements(self, rows: Iterable[Judgement]) -> dict[str, DecisionAgreement]:
         """Return the agreement of judgements with controls, predicates and people."""
-        found: dict[str, list[Decision]] = {"known": [], "predicate": [], "people": []}
+        by_source: dict[str, list[Decision]] = {"known": [], "predicate": [], "people": []}
         for row in rows:
             text, said = (row.problem_id, row.answer), _said(row)
             if said is None:
                 continue
             if text in self.names:
-                found["known"].append((said, self.names[text] == REFERENCE))
+                by_source["known"].append((said, self.names[text] == REFERENCE))
             if text in self.answers and (decided := self.known.predicate(text)) is not None:
-                found["predicate"].append((said, decided))
+                by_source["predicate"].append((said, decided))
             if text in self.known.people and self.known.people[text] != 0.5:  # a tie decides nothing
-                found["people"].append((said, self.known.people[text] > 0.5))
-        return {name: decision_agreement(decisions) for name, decisions in found.items()}
+                by_source["people"].append((said, self.known.people[text] > 0.5))
+        return {name: decision_agreement(decisions) for name, decisions in by_source.items()}
 
 
 def _said(row: Judgement) -> bool | None:
@@ -140,12 +140,12 @@ def _judged_controls(controls: Mapping[str, Mapping[str, str]], rows: Iterable[J
     A reference that a model wrote is a control only where another control was judged too.
     """
     judged = {(row.problem_id, row.answer) for row in rows}
-    found: dict[TextKey, str] = {}
+    judged_names: dict[TextKey, str] = {}
     for problem, named in controls.items():
         texts = {(problem, answer_key(text)): name for name, text in named.items()}
         if any(text in judged for text, name in texts.items() if name != REFERENCE):
-            found |= texts
-    return found
+            judged_names |= texts
+    return judged_names
 
 
 def _control_values(rows: Iterable[Judgement], names: Mapping[TextKey, str]) -> dict[str, list[float]]:
@@ -177,11 +177,11 @@ def _calibration(controls: Mapping[str, Sequence[float]]) -> Calibration:
 
 
 def _by_text(rows: Iterable[Judgement]) -> dict[TextKey, dict[int, bool]]:
-    found: dict[TextKey, dict[int, bool]] = defaultdict(dict)
+    by_text: dict[TextKey, dict[int, bool]] = defaultdict(dict)
     for row in rows:
         if (decision := _said(row)) is not None:
-            found[row.problem_id, row.answer][row.repeat] = decision
-    return found
+            by_text[row.problem_id, row.answer][row.repeat] = decision
+    return by_text
 
 
 def _same_decisions(rows: Iterable[Judgement]) -> float | None:
@@ -204,11 +204,11 @@ def _number(decision: bool | None) -> float | None:
 def people_decisions(ratings: Iterable[HumanRating], names: Iterable[str]) -> dict[TextKey, float]:
     """Return the share of people who said yes about each text, of ratings by the criterion's score."""
     expected = set(names)
-    found: dict[TextKey, list[float]] = defaultdict(list)
+    by_text: dict[TextKey, list[float]] = defaultdict(list)
     for row in ratings:
         if row.total is not None and set(row.values) == expected:
-            found[row.problem_id, row.answer].append(row.total)
-    return {text: sum(totals) / len(totals) for text, totals in found.items()}
+            by_text[row.problem_id, row.answer].append(row.total)
+    return {text: sum(totals) / len(totals) for text, totals in by_text.items()}
 
 
 _MARKED = f"scores are no accepted measure of quality, and are marked {FAILED_CONTROLS_MARK}"

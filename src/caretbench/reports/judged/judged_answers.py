@@ -89,9 +89,9 @@ class JudgedTexts(NamedTuple):
             return EMPTY_ANSWER_VALUE
         if grader is not None:
             return self.graders[grader].get(text)
-        found = [texts[text] for texts in self.graders.values() if text in texts]
+        by_grader = [texts[text] for texts in self.graders.values() if text in texts]
         # Where a strict judge is missing, the mean of the others is higher: models would differ by who judged them.
-        return _mean_of_graders(found) if found and len(found) == len(self.graders) else None
+        return _mean_of_graders(by_grader) if by_grader and len(by_grader) == len(self.graders) else None
 
 
 def read_judged_texts(judgements: Iterable[Judgement], graders: Sequence[ModelInfo]) -> tuple[JudgedTexts, ...]:
@@ -108,7 +108,7 @@ def read_judged_texts(judgements: Iterable[Judgement], graders: Sequence[ModelIn
     for info in graders:
         if FIRST_STEP_FIELD in info.settings:
             second[info.model, str(info.settings[FIRST_STEP_FIELD])] += (info.parameters,)
-    found: dict[str, dict[GraderKey, Mapping[TextKey, TextValue]]] = defaultdict(dict)
+    values: dict[str, dict[GraderKey, Mapping[TextKey, TextValue]]] = defaultdict(dict)
     silent: dict[str, dict[GraderKey, Mapping[TextKey, TextValue]]] = defaultdict(dict)
     settings: dict[str, Mapping[str, Any]] = {}
     for info in graders:
@@ -124,12 +124,12 @@ def read_judged_texts(judgements: Iterable[Judgement], graders: Sequence[ModelIn
         if "then" in info.settings:
             # The last one, where the prompt of the second step has changed.
             verdicts = [row for after in second[key][-1:] for row in rows[info.model, after]]
-            found[name][key] = _two_steps(rows[key], verdicts)
+            values[name][key] = _two_steps(rows[key], verdicts)
         else:
-            found[name][key] = _one_step(rows[key], info.settings)
-    found = silent | found
+            values[name][key] = _one_step(rows[key], info.settings)
+    values = silent | values
     return tuple(
-        JudgedTexts(name, str(info["form"]), _maximum(info), "then" in info, dict(sorted(found[name].items())), second)
+        JudgedTexts(name, str(info["form"]), _maximum(info), "then" in info, dict(sorted(values[name].items())), second)
         for name, info in sorted(settings.items())
     )
 
@@ -168,8 +168,8 @@ def _two_steps(first: Iterable[Judgement], second: Iterable[Judgement]) -> dict[
     verdicts: dict[TextKey, dict[int, Mapping[str, float]]] = defaultdict(dict)
     for row in first:
         claims = claims_in(row.text)
-        found = [labels.get((row.problem_id, answer_key(claim), row.repeat)) for claim in claims]
-        known = [label for label in found if label is not None]
+        labelled = [labels.get((row.problem_id, answer_key(claim), row.repeat)) for claim in claims]
+        known = [label for label in labelled if label is not None]
         if len(known) < len(claims):
             continue  # one that is missing may be the false one
         names = dict.fromkeys([*FALSE_LABELS, *(name for label in known for name in label)])
@@ -281,13 +281,13 @@ class JudgedAnswers:
     def _rows(
         self, judged: JudgedTexts, grader: GraderKey | None, problems: Mapping[str, Problem]
     ) -> Iterator[RatedAnswer]:
-        found: dict[tuple[str, str], list[RatedAnswer]] = defaultdict(list)
+        by_model: dict[tuple[str, str], list[RatedAnswer]] = defaultdict(list)
         for completion, _, answer in answer_texts(self.completions, problems, self.profile, self.text_of):
             value = judged.value(grader, (completion.problem_id, answer))
             row = _row(completion, judged, ALL_GRADERS if grader is None else grader_title(grader, judged), value)
-            found[completion.model, completion.parameters].append(row)
+            by_model[completion.model, completion.parameters].append(row)
         baselines = baselines_of_run(next(iter(problems.values())).suite) if problems else ()
-        for (model, _), rows in found.items():
+        for (model, _), rows in by_model.items():
             if model in baselines and any(row.value is None for row in rows):
                 continue
             yield from rows

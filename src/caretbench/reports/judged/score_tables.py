@@ -270,8 +270,8 @@ def marked_field(field: TableField, refused: str) -> TableField:
 
 
 def _coverage(column: AnswerScoreColumn) -> TableField:
-    found = share_field(column.coverage, f"{column.rated} of {column.answers}")
-    return found.model_copy(update={"tone": "warning"}) if column.failed else found
+    share = share_field(column.coverage, f"{column.rated} of {column.answers}")
+    return share.model_copy(update={"tone": "warning"}) if column.failed else share
 
 
 def _stratum_table(judged: AnswerScores, stratum: str) -> ReportTable:
@@ -396,8 +396,8 @@ def decision_tables(judged: CaretScores) -> Iterator[ReportTable]:
 
 def _known_agreements(numbers: GraderDecisions | RoundDecisions) -> list[tuple[str, DecisionAgreement]]:
     """Return what there are known decisions of, with the agreement."""
-    found: list[tuple[str, DecisionAgreement]] = [(name, getattr(numbers, name)) for name in SOURCES]
-    return [(name, agreement) for name, agreement in found if agreement.decisions]
+    agreements: list[tuple[str, DecisionAgreement]] = [(name, getattr(numbers, name)) for name in SOURCES]
+    return [(name, agreement) for name, agreement in agreements if agreement.decisions]
 
 
 def _decision_controls_table(judged: CaretScores) -> ReportTable:

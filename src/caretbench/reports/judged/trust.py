@@ -143,11 +143,11 @@ def _gathered(
     gains: dict[str, list[float]] = {name: [] for name in values}
     unjudged = 0
     for problem, texts in question_controls(problems, criterion).items():
-        found = {name: judged.graders[grader].get((problem, answer_key(text))) for name, text in texts.items()}
-        there = {name: value for name, value in found.items() if value is not None}
+        every = {name: judged.graders[grader].get((problem, answer_key(text))) for name, text in texts.items()}
+        there = {name: value for name, value in every.items() if value is not None}
         # The reference alone may be a model's answer; with a second judged text, controls were requested.
         if len(there) > 1:
-            unjudged += len(found) - len(there)
+            unjudged += len(every) - len(there)
             for name, value in there.items():
                 values[name].append(value.value)
                 if (gain := _gain(value.by_repeat, criterion.order_count)) is not None:
@@ -171,9 +171,9 @@ def _precision_and_recall(values: Mapping[str, Sequence[float]]) -> tuple[float 
     """Return precision and recall of hallucinations over all controls; a repeat counts as a part of a verdict."""
     false_alarms = math.fsum(values.get(REFERENCE, ()))
     there = [value for name, numbers in values.items() if name != REFERENCE for value in numbers]
-    found = math.fsum(there)
-    precision = found / (found + false_alarms) if found + false_alarms else None
-    return precision, found / len(there) if there else None
+    noticed = math.fsum(there)
+    precision = noticed / (noticed + false_alarms) if noticed + false_alarms else None
+    return precision, noticed / len(there) if there else None
 
 
 def _in_order(ratings: Mapping[str, ControlRating], *, bad: bool) -> bool | None:
@@ -302,7 +302,7 @@ def known_criterion(key: str) -> Criterion | None:
 
 def withheld_by_criterion(answers: JudgedAnswers) -> Mapping[str, str]:
     """Return the reason for withholding scores, by criterion, for criteria with a grader that is not accepted."""
-    found: dict[str, str] = {}
+    withheld: dict[str, str] = {}
     for judged in answers.texts():
         verdicts = [(key, run_acceptance(answers, judged, key)) for key in judged.graders]
         reasons = [
@@ -311,8 +311,8 @@ def withheld_by_criterion(answers: JudgedAnswers) -> Mapping[str, str]:
             if not verdict.accepted
         ]
         if reasons:
-            found[judged.criterion] = "; ".join(reasons)
-    return found
+            withheld[judged.criterion] = "; ".join(reasons)
+    return withheld
 
 
 def rejection_line(grader: str, criterion: str, verdict: Acceptance) -> str:

@@ -259,7 +259,7 @@ def to_script_json(value: Any) -> str:
     for character in "<>&\u2028\u2029":
         packed = packed.replace(character, f"\\u{ord(character):04x}")
     # Marks of direction would show code in another order than it has.
-    packed = _DIRECTION.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", packed)
+    packed = _DIRECTION.sub(lambda mark: f"⟨U+{ord(mark[0]):04X}⟩", packed)
     return packed.encode("utf-8", "backslashreplace").decode()
 
 

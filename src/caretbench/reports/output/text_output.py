@@ -29,14 +29,14 @@ _DRAWING_WIDTH = 120
 def summary_tables(summary: Summary, *, published: bool = False) -> list[ReportTable]:
     """Return the tables of a summary in display order; crossed labels are shown only on the page."""
     sections = text_sections(published=published)
-    found = [
+    grouped = [
         group.with_group_title(table)
         for group in groups(summary)
         for section in SECTIONS
         if not group.further  # further policies are compared in a table of their own
         for table in section.group_tables(group)
     ]
-    return found + [table for section in sections for table in section.tables(summary)]
+    return grouped + [table for section in sections for table in section.tables(summary)]
 
 
 def print_summary(summary: Summary, stream: TextIO | None = None, *, published: bool = False) -> None:

@@ -202,11 +202,11 @@ class Recording(ReportValue):
 
 def refusals(frame: pl.DataFrame) -> dict[tuple[str, str], list[str]]:
     """Return the reasons for which completions were refused, one for each, by model and parameters."""
-    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    reasons: dict[tuple[str, str], list[str]] = defaultdict(list)
     refused = frame.filter(pl.col("refusal").is_not_null()).unique(KEY[:4], keep="first", maintain_order=True)
     for model, parameters, reason in refused.select("model", "parameters", "refusal").iter_rows():
-        found[model, parameters].append(reason)
-    return found
+        reasons[model, parameters].append(reason)
+    return reasons
 
 
 def recordings(
@@ -221,14 +221,14 @@ def recordings(
     ``refused`` are the reasons of :func:`refusals`, ``nothing_due`` the problems whose right answer is empty.
     """
     known = {problem.id: problem for problem in problems}
-    found: dict[tuple[str, str], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    answered: dict[tuple[str, str], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     requested: dict[tuple[str, str], set[int]] = defaultdict(set)
     null: Counter[tuple[str, str]] = Counter()
     empty: Counter[tuple[str, str]] = Counter()
     marked: Counter[tuple[str, str]] = Counter()
     for row in completions:
         if row.problem_id in known:
-            found[row.model, row.parameters][row.problem_id].add(row.sample)
+            answered[row.model, row.parameters][row.problem_id].add(row.sample)
             requested[row.model, row.parameters].add(row.sample)
             null[row.model, row.parameters] += row.text is None
             marked[row.model, row.parameters] += _is_marked(row.text or "", known[row.problem_id])
@@ -237,7 +237,7 @@ def recordings(
             )
     for absent in missing:
         requested[absent.model, absent.parameters].add(absent.sample)
-    titles = model_titles(found)
+    titles = model_titles(answered)
     return tuple(
         Recording(
             model=key[0],
@@ -255,7 +255,7 @@ def recordings(
             refused=len(refused.get(key, ())),
             refusal=next(iter(refused.get(key, ())), None),
         )
-        for key, by_problem in sorted(found.items())
+        for key, by_problem in sorted(answered.items())
     )
 
 

@@ -130,7 +130,7 @@ def error_columns(
     return tuple(
         ErrorColumn(
             **dict(zip(GROUP, group, strict=True)),
-            parts=tuple(found.part(values) for values, found in sorted(parts.items())),
+            parts=tuple(kinds.part(values) for values, kinds in sorted(parts.items())),
         )
         for group, parts in sorted(counts.items())
     )

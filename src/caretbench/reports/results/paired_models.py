@@ -140,8 +140,8 @@ def model_rates(
         excluded = excluded_ids(find_excluded_problems(run.frame, run.problems, run.manifest), profile)
         judged = judged.filter(~pl.col("problem_id").is_in(list(excluded)))
         if not needless:
-            found = leading_problems(run.frame, run.problems, profile, excluded)
-            judged = judged.filter(pl.col("problem_id").is_in(list(found.problems)))
+            leading = leading_problems(run.frame, run.problems, profile, excluded)
+            judged = judged.filter(pl.col("problem_id").is_in(list(leading.problems)))
     if only is not None:
         judged = judged.filter(pl.col("problem_id").is_in(list(only)))
     parts = {(str(key[0]), str(key[1])): part for key, part in judged.partition_by(*_MODEL, as_dict=True).items()}
@@ -286,8 +286,8 @@ def with_power(row: ComparisonRow, scores: Pair, manifest: Mapping[str, Any], se
     power = power_of(scores, TARGET, seed=seed, critical=row.critical)
     way_on = _way_on(manifest, power.needed / row.problems, grouped=row.groups < row.problems)
     differ = sum(first != second for first, second in zip(scores.first, scores.second, strict=True))
-    found = {"smallest": power.smallest, "needed": power.needed, "way_on": way_on, "differ": differ}
-    return row.model_copy(update=found)
+    fields = {"smallest": power.smallest, "needed": power.needed, "way_on": way_on, "differ": differ}
+    return row.model_copy(update=fields)
 
 
 def _way_on(manifest: Mapping[str, Any], times: float, *, grouped: bool) -> str:

@@ -64,12 +64,12 @@ def paper_table_layouts(
 def paper_interval_estimates(rate: ReportedNumber, seed: int, *, all_three: bool) -> Mapping[str, ReportedNumber]:
     """Return pass@1 with the intervals of papers, by method: the parametric one, or all three."""
     passes, problems = round(rate.value * rate.problems), rate.problems
-    found: dict[str, Interval] = {PARAMETRIC: parametric_bootstrap(passes, problems, seed=seed)}
+    intervals: dict[str, Interval] = {PARAMETRIC: parametric_bootstrap(passes, problems, seed=seed)}
     if all_three:
-        found[WILSON] = wilson(passes, problems)
+        intervals[WILSON] = wilson(passes, problems)
         values = np.arange(problems) < passes
-        found[BOOTSTRAP] = bootstrap_mean(values.astype(np.float64), seed=seed, method="percentile")
+        intervals[BOOTSTRAP] = bootstrap_mean(values.astype(np.float64), seed=seed, method="percentile")
     return {
         name: ReportedNumber(value=rate.value, low=interval.low, high=interval.high, problems=problems, method=name)
-        for name, interval in found.items()
+        for name, interval in intervals.items()
     }

@@ -138,11 +138,11 @@ def needed_problems(
     decided = dict(frame.filter(pl.col("valid").is_not_null()).select("problem_id", "valid").unique().iter_rows())
     passed = frame.filter(pl.col("model").is_in(TRIVIAL_BASELINES), pl.col("profile") == profile, pl.col("passed"))
     needless = set(passed["problem_id"]) - {problem.id for problem in problems if not problem.reference.strip()}
-    found = frozenset(name for name in ids if decided.get(name, name not in needless))
-    if not found or found == ids:
+    needed = frozenset(name for name in ids if decided.get(name, name not in needless))
+    if not needed or needed == ids:
         return LeadingProblems(ids, "all")
     # A gate that has seen ten of 300 problems does not name the rule by which the others were chosen.
-    return LeadingProblems(found, "valid" if 2 * len(found & decided.keys()) >= len(found) else "net_of_baselines")
+    return LeadingProblems(needed, "valid" if 2 * len(needed & decided.keys()) >= len(needed) else "net_of_baselines")
 
 
 def leading_problems(

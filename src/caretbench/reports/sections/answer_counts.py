@@ -145,8 +145,8 @@ class RecordingsSection(Section):
 
     def tables(self, summary: Summary) -> Iterator[ReportTable]:
         """Yield the numbers of completions by model if a recording is incomplete."""
-        found = summary.recordings
-        if all(entry.complete for entry in found):
+        recordings = summary.recordings
+        if all(entry.complete for entry in recordings):
             return
         rows = [
             (
@@ -159,7 +159,7 @@ class RecordingsSection(Section):
                 entry.expected,
                 share_field(entry.completions / entry.expected),
             )
-            for entry in found
+            for entry in recordings
         ]
         heads = (
             "Model", "Problems", "of", "Samples per problem", "Problems with fewer", "Completions", "Expected",

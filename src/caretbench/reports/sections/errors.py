@@ -64,10 +64,10 @@ def _leading(run: LoadedRun, frame: pl.DataFrame) -> pl.DataFrame:
     """Return the rows about the problems that lead under the profile of each row, and about excluded ones."""
     needless = pl.lit(value=False)
     for profile in frame["profile"].unique():
-        found = leading_in(run, profile)
-        if found.rule != "all":
+        leading = leading_in(run, profile)
+        if leading.rule != "all":
             excluded = excluded_ids(find_excluded_problems(run.frame, run.problems, run.manifest), profile)
-            others = {problem.id for problem in run.problems} - found.problems - excluded
+            others = {problem.id for problem in run.problems} - leading.problems - excluded
             needless |= (pl.col("profile") == profile) & pl.col("problem_id").is_in(list(others))
     return frame.filter(~needless)
 

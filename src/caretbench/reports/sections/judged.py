@@ -75,9 +75,9 @@ def _charts(number: int, judged: CaretScores) -> list[Chart]:
         "Judge scores, all instances": overall_scores(judged),
         "Judge scores by language and category": score_map(judged),
     }
-    found = [(title, spec) for title, spec in drawn.items() if spec is not None]
+    charts = [(title, spec) for title, spec in drawn.items() if spec is not None]
     return [
-        Chart(f"{number}-{place}", f"{title} ({judged.validity})", spec) for place, (title, spec) in enumerate(found)
+        Chart(f"{number}-{place}", f"{title} ({judged.validity})", spec) for place, (title, spec) in enumerate(charts)
     ]
 
 
@@ -105,7 +105,7 @@ def _caret_lines(judged: CaretScores) -> Iterator[Line]:
             "note": "; ".join(filter(None, (judged.validity, column.refused))),
         }  # fmt: skip
         cells = [("all", column.overall)]
-        cells += [(stratum, cell) for stratum, found in column.strata.items() for cell in found]
+        cells += [(stratum, cell) for stratum, stratum_cells in column.strata.items() for cell in stratum_cells]
         for scope, cell in cells:
             for name, estimate in cell.scores.items():
                 where = {"scope": scope, "metric": f"{judged.criterion}:{name}"}
@@ -143,7 +143,7 @@ def _answer_lines(answers: AnswerScores) -> Iterator[Line]:
             "model": column.model, "parameters": column.parameters, "profile": answers.profile,
             "grader": column.grader, "note": "; ".join(filter(None, (answers.validity, column.refused))),
         }  # fmt: skip
-        cells = [(stratum, label, found) for stratum, cells in column.strata.items() for label, found in cells.items()]
+        cells = [(stratum, label, score) for stratum, cells in column.strata.items() for label, score in cells.items()]
         for scope, label, estimate in [("all", "", column.value), *cells]:
             if estimate is not None:
                 where = {"scope": f"{scope} {label}".rstrip(), "metric": answers.criterion}

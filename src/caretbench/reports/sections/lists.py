@@ -63,8 +63,8 @@ class DiscordantSection(Section):
 
     def blocks(self, shown: PageSource) -> Sequence[PageBlock]:
         """Return a table for each kind."""
-        found = list(_discordant_tables(shown.summary))
-        return [PageBlock(tables=found)] if found else []
+        tables = list(_discordant_tables(shown.summary))
+        return [PageBlock(tables=tables)] if tables else []
 
 
 def excluded_table(summary: Summary) -> ReportTable | None:

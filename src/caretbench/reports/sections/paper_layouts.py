@@ -184,9 +184,9 @@ def _parts_across(columns: Sequence[Column], form: PaperTableLayout) -> ReportTa
     for model in _printed_models(form):
         cells = _printed_by_name(form, model)
         rows += [
-            (*((below,) if labels else ()), _printed_title(model), *map(_printed_field, found))
+            (*((below,) if labels else ()), _printed_title(model), *map(_printed_field, printed))
             for below in sorted(by_row, key=str.lower)
-            if any(found := [cells.get(f"{across} / {below}" if below else across) for across in heads])
+            if any(printed := [cells.get(f"{across} / {below}" if below else across) for across in heads])
         ]
     rows.sort(key=lambda row: str(row[0]).lower() if labels else "")
     first = (form.stratum.split(" / ")[-1].replace("_", " ").capitalize(),) if labels else ()

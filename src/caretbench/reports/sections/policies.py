@@ -42,8 +42,8 @@ class PoliciesSection(Section):
     def blocks(self, shown: PageSource) -> Sequence[PageBlock]:
         """Return the tables, a chart for each model, and details of further policies."""
         summary = shown.summary
-        found = super().blocks(shown)
-        if not found:
+        shown_blocks = super().blocks(shown)
+        if not shown_blocks:
             return []
         from caretbench.reports.sections.section_charts import policy_charts  # only pages have charts
 
@@ -51,7 +51,7 @@ class PoliciesSection(Section):
         charts = [Chart(str(number), title, spec) for number, (title, spec) in enumerate(drawn)]
         further = list(_further(summary))
         details = PageBlock(title="Details of further policies", tables=further, level=4, folded=True)
-        return [*found, PageBlock(charts=charts), details]
+        return [*shown_blocks, PageBlock(charts=charts), details]
 
 
 def _further(summary: Summary) -> Iterator[ReportTable]:
@@ -77,10 +77,10 @@ def policies_table(summary: Summary, profile: str) -> ReportTable | None:
         (
             title,
             part,
-            max(counted_problems(*one) for one in found.values()),
-            *(headline_field(*found[policy]) if policy in found else None for policy in policies),
+            max(counted_problems(*one) for one in by_policy.values()),
+            *(headline_field(*by_policy[policy]) if policy in by_policy else None for policy in policies),
         )
-        for (title, part), found in cells.items()
+        for (title, part), by_policy in cells.items()
     ]
     return table_of(
         f"{columns[0].rate_title} of the same answers under {len(policies)} policies ({profile} profile)",

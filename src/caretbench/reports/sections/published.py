@@ -240,9 +240,9 @@ class PublishedSection(Section):
 
     def blocks(self, shown: PageSource) -> Sequence[PageBlock]:
         """Return one block with the tables and the notes."""
-        found = list(self.tables(shown.summary))
+        tables = list(self.tables(shown.summary))
         shows = bool(shown.summary.compared_parts or _own_tables(shown.summary))
-        return [PageBlock(tables=found, notes=list(self.notes(shown.summary)))] if shows else []
+        return [PageBlock(tables=tables, notes=list(self.notes(shown.summary)))] if shows else []
 
 
 def _own_tables(summary: Summary) -> list[ReportTable]:

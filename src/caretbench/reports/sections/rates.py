@@ -54,11 +54,11 @@ def main_table(columns: Sequence[Column]) -> ReportTable:
     rows = []
     for column, part in _column_parts(columns):
         cell = part.overall
-        found: list[FieldValue] = [rate_field(cell.pass_at.get(k)) for k in sorted({1, most})]
+        every: list[FieldValue] = [rate_field(cell.pass_at.get(k)) for k in sorted({1, most})]
         beside: list[FieldValue] = [_part_rate((cell.needed or {}).get(k)) for k in sorted({1, most})]
         rows.append([
             title_field(column.title, baseline=column.baseline), part.title if column.parts else "", column.samples,
-            *(beside + found if leads else found + beside),
+            *(beside + every if leads else every + beside),
             cell.problems, cell.excluded, share_field(column.coverage),
         ])  # columns without values are omitted  # fmt: skip
     heads = ("Model", "Part", "Samples", *(needed + rates if leads else rates + needed))
@@ -175,8 +175,8 @@ def parameter_difference_notes(columns: Sequence[Column], manifest: Mapping[str,
             continue
         one = settings_of(manifest, first.model, first.parameters)
         other = settings_of(manifest, second.model, second.parameters)
-        if one is not None and other is not None and (found := differences(one, other, clients=True)):
-            yield f"{first.title} and {second.title} had different settings: {'; '.join(found)}."
+        if one is not None and other is not None and (changed := differences(one, other, clients=True)):
+            yield f"{first.title} and {second.title} had different settings: {'; '.join(changed)}."
 
 
 def interval_notes(columns: Sequence[Column]) -> Iterator[str]:
@@ -272,8 +272,8 @@ class StrataSection(Section):
                 yield Chart(f"{measure}-{name}", f"{measure} by {display_stratum(name)}", spec)
             for name in strata_names(columns, crossed=True):
                 if name.count(" / ") > 1:
-                    for title, found in section_charts.multi_label_charts(columns, name).items():
-                        yield Chart(f"{name}-{title}", title, found)
+                    for title, drawn in section_charts.multi_label_charts(columns, name).items():
+                        yield Chart(f"{name}-{title}", title, drawn)
 
 
 class StatusesSection(Section):
@@ -385,7 +385,7 @@ def similarity_table(columns: Sequence[Column]) -> ReportTable | None:
         (
             title_field(column.title, baseline=column.baseline),
             column.completions,
-            max((found.problems for found in column.overall.similarity.values()), default=0),
+            max((mean.problems for mean in column.overall.similarity.values()), default=0),
             *(score_field(column.overall.similarity.get(name), 3) for name in titles),
             _correlation_field(column.correlation),
         )

@@ -88,7 +88,7 @@ def multi_label_charts(columns: Sequence[Column], stratum: str) -> dict[str, Spe
     """
     first = stratum.split(" / ")[0]
     cells = [cell for column in columns for cell in column.strata.get(stratum, ())]
-    found = {}
+    charts = {}
     for value in dict.fromkeys(cell.labels[first] for cell in cells):
         part = [
             column.model_copy(update={"strata": {stratum: _without(column.strata.get(stratum, ()), first, value)}})
@@ -97,8 +97,8 @@ def multi_label_charts(columns: Sequence[Column], stratum: str) -> dict[str, Spe
         spec = rates_by_label(part, stratum)
         if spec is not None:
             rest = display_stratum(stratum.partition(" / ")[2])
-            found[f"{display_label(first, value)}: {headline_title(columns)} by {rest}"] = spec
-    return found
+            charts[f"{display_label(first, value)}: {headline_title(columns)} by {rest}"] = spec
+    return charts
 
 
 def policy_charts(columns: Sequence[Column], stratum: str) -> dict[str, Spec]:
@@ -107,13 +107,13 @@ def policy_charts(columns: Sequence[Column], stratum: str) -> dict[str, Spec]:
     for column in pass_columns(columns):
         if not column.baseline:
             by_model.setdefault((column.profile, column.title), []).append(column)
-    found = {}
+    charts = {}
     for (profile, title), several in list(by_model.items())[:6]:
         named = [column.model_copy(update={"title": column.policy}) for column in several]
         spec = rates_by_label(named, stratum) if len(several) > 1 else None
         if spec is not None:
-            found[f"{title}: pass@1 by {display_stratum(stratum)} ({profile} profile)"] = spec
-    return found
+            charts[f"{title}: pass@1 by {display_stratum(stratum)} ({profile} profile)"] = spec
+    return charts
 
 
 def _without(cells: Sequence[RateCell], name: str, value: str) -> tuple[RateCell, ...]:
