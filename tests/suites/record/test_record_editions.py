@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import lzma
 import os
 import subprocess
 import sys
@@ -191,8 +192,9 @@ def test_editions_differ_by_rows_and_are_exported(edition: Path, tmp_path: Path,
     lines = (edition / "tasks.jsonl").read_text().splitlines(keepends=True)
     later = tmp_path / "later"
     later.mkdir()
-    for name in ("recipe.toml", "projects.jsonl", "locks.jsonl"):
+    for name in ("recipe.toml", "locks.jsonl"):
         (later / name).write_bytes((edition / name).read_bytes())
+    (later / "projects.jsonl.xz").write_bytes(lzma.compress((edition / "projects.jsonl").read_bytes()))
     (later / "tasks.jsonl").write_text("".join(lines[1:]))
     found = edition_difference(str(edition), str(later))
     assert (len(found.removed), found.same, found.added) == (1, len(lines) - 1, ())

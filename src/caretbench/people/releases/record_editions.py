@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from caretbench.errors import DataError
-from caretbench.files import write_atomically
+from caretbench.files import write_atomically, write_rows
 from caretbench.people.releases.difference import SetDifference
 from caretbench.people.releases.release_files import CHECKSUMS_FILE, CROISSANT_FILE, croissant_of, file_hashes
 from caretbench.suites.record.build.figures import edition_tables
@@ -92,13 +92,14 @@ def export_edition(source: str, output: Path) -> tuple[str, ...]:
     if output.exists() and any(output.iterdir()):
         raise DataError(f"{output}: not empty; give a new folder")
     (output / "data").mkdir(parents=True)
-    for name in (TASKS_FILE, PROJECTS_FILE, LOCKS_FILE):
-        shutil.copyfile(edition.folder / name, output / "data" / name)
+    write_rows(output / "data" / TASKS_FILE, edition.tasks)
+    write_rows(output / "data" / PROJECTS_FILE, edition.projects.values())
+    shutil.copyfile(edition.folder / LOCKS_FILE, output / "data" / LOCKS_FILE)
     shutil.copyfile(edition.folder / RECIPE_FILE, output / RECIPE_FILE)
     tables = edition_tables(edition)
     write_atomically(output / _CARD, "\n".join(_card(edition, recipe, tables)) + "\n")
     write_atomically(output / _DATASHEET, "\n".join(_datasheet(edition, recipe, tables)) + "\n")
-    rows = [json.loads(line) for line in (edition.folder / TASKS_FILE).read_text("utf-8").split("\n") if line]
+    rows = [json.loads(line) for line in (output / "data" / TASKS_FILE).read_text("utf-8").split("\n") if line]
     facts = (f"CaretBench record {edition.name}", f"{tables[0].title}. Canary: {recipe.canary}", edition.name, "MIT",
              "record")  # fmt: skip
     metadata = croissant_of(facts, f"data/{TASKS_FILE}", rows, file_hashes(output))

@@ -1,7 +1,8 @@
 """Editions of the record: rows of problems without the projects' texts, and the problems made of them.
 
 The folder of an edition has ``recipe.toml``, ``locks.jsonl`` (archives of packages), ``projects.jsonl`` and
-``tasks.jsonl``. The projects themselves are in the cache, laid out from their archives by ``caretbench pull record``.
+``tasks.jsonl``; in the package the last two end with ``.xz``. The projects themselves are in the cache, laid out from
+their archives by ``caretbench pull record``.
 """
 
 from __future__ import annotations
@@ -90,10 +91,16 @@ class Edition(NamedTuple):
     tasks: tuple[RecordTask, ...]
 
 
+def edition_file(folder: Path, name: str) -> Path:
+    """Return a file of an edition: compressed in the package, as written by a build elsewhere."""
+    packed = folder / f"{name}.xz"
+    return packed if packed.is_file() else folder / name
+
+
 def edition_names() -> tuple[str, ...]:
     """Return the names of the editions that ship, the newest first."""
     root = Path(str(resources.files("caretbench.suites.record"))) / "editions"
-    names = [path.parent.name for path in root.glob(f"*/{TASKS_FILE}")]
+    names = [path.name for path in root.iterdir() if edition_file(path, TASKS_FILE).is_file()]
     return tuple(sorted(names, key=lambda name: [int(part) for part in re.findall(r"\d+", name)], reverse=True))
 
 
@@ -107,7 +114,7 @@ def edition_folder(source: str) -> Path:
     name = names[0] if source == "starter" and names else source
     if name in names:
         return Path(str(resources.files("caretbench.suites.record"))) / "editions" / name
-    if (Path(source) / TASKS_FILE).is_file():
+    if edition_file(Path(source), TASKS_FILE).is_file():
         return Path(source)
     known = ", ".join(names) or "none"
     raise DataError(f"{source}: no edition of the record; known: {known}, or a folder of caretbench build record")
@@ -120,8 +127,8 @@ def read_edition(source: str) -> Edition:
         DataError: there is none, or a row is malformed.
     """
     folder = edition_folder(source)
-    projects = {row.name: row for row in read_rows(folder / PROJECTS_FILE, EditionProject)}
-    tasks = tuple(read_rows(folder / TASKS_FILE, RecordTask))
+    projects = {row.name: row for row in read_rows(edition_file(folder, PROJECTS_FILE), EditionProject)}
+    tasks = tuple(read_rows(edition_file(folder, TASKS_FILE), RecordTask))
     unknown = next((task for task in tasks if task.project not in projects), None)
     if unknown is not None:
         raise DataError(f"{folder / TASKS_FILE}: {unknown.id}: {PROJECTS_FILE} has no project {unknown.project}")
