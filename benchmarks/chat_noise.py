@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import tree_sitter
 
-from caretbench.extraction import policy
-from caretbench.languages import language as language_named
+from caretbench.extraction import get_policy
+from caretbench.languages import get_language
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.problem import Caret, FileSplice
 from caretbench.projects.answer_requests import original_file
@@ -75,7 +75,7 @@ class _Noise:
     def __init__(self, case: Case, draw: random.Random) -> None:
         self.case, self.text = case, case.reference
         self.before, self.after = draw.choice(BEFORE), draw.choice(AFTER)
-        self.tag = language_named(case.language).fence
+        self.tag = get_language(case.language).fence
         lines = case.prefix.split("\n")[:-1]
         self.above = [line for line in lines if line.strip()]
         self.below = [line for line in case.rest.split("\n") if line.strip()]
@@ -230,7 +230,7 @@ def starter_cases() -> Iterator[Case]:
                 data = original_file(problem.splice.snapshot, problem.splice.path)
                 rest = visible_text(data[problem.splice.end :])
             hidden = bool(rest) and not problem.caret.suffix
-            language = language_named(problem.caret.language).name
+            language = get_language(problem.caret.language).name
             yield Case(problem.id, language, problem.caret.prefix, problem.reference, rest, hidden)
 
 
@@ -288,7 +288,7 @@ def sample(cases: Iterable[Case], limit: int, seed: int) -> list[Case]:
 def counts(cases: Iterable[Case], name: str, show: str = "", only: str = "") -> dict[tuple[str, str], list[bool]]:
     """Return, by language and kind of noise, which answers the policy restores."""
     found: dict[tuple[str, str], list[bool]] = defaultdict(list)
-    chosen = policy(name)
+    chosen = get_policy(name)
     for case in cases:
         for kind, text in [("none", case.reference), *noises(case).items()]:
             if only and only not in kind:

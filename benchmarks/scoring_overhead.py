@@ -14,7 +14,7 @@ from itertools import count, islice
 from pathlib import Path
 
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Isolation, Status
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.problem import Completion
 from caretbench.runs.run_folder import RunFolder
 from caretbench.runs.score import ScoringStage
@@ -47,7 +47,9 @@ def main(data: Path, wanted: int) -> None:
                 yield row.model_copy(update={"sample": row.sample + 1000 * turn})
 
     with tempfile.TemporaryDirectory() as folder:
-        stage = ScoringStage(house, problems, RunFolder(Path(folder)), policy("syntax"), "default", InstantExecutor())
+        stage = ScoringStage(
+            house, problems, RunFolder(Path(folder)), get_policy("syntax"), "default", InstantExecutor()
+        )
         stage.add_completions(islice(completions(), wanted))
         begin = time.process_time()
         stage.run()

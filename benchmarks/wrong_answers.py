@@ -21,7 +21,7 @@ from typing import NamedTuple
 from benchmarks.chat_noise import Case, noises, program_key
 from caretbench.build.validation.mutants import changed_references, removed_constructs
 from caretbench.execution.execution_types import ExecutionRequest, Executor, Status
-from caretbench.extraction import policy
+from caretbench.extraction import get_policy
 from caretbench.problem import Caret, InlineSplice, Problem, ProgramCheck, Provenance
 from caretbench.suites import load_suite
 from caretbench.suites.devbench import starter
@@ -156,7 +156,7 @@ def trials(problem: Problem, wrong: str, name: str) -> Iterator[Trial]:
     """Yield what a policy makes of a wrong answer with each noise, where it is no longer the wrong program."""
     splice = problem.splice
     assert isinstance(splice, InlineSplice)  # noqa: S101  these problems are programs
-    caret, language, chosen = problem.caret, problem.caret.language, policy(name)
+    caret, language, chosen = problem.caret, problem.caret.language, get_policy(name)
     case = Case(problem.id, language, caret.prefix, wrong, caret.suffix or splice.after, not caret.suffix)
     key = program_key(splice.program(wrong), language)
     seen = {wrong}

@@ -17,7 +17,7 @@ from caretbench.execution.sandbox.kernel.seccomp import system_call_numbers
 from caretbench.execution.scan.tamper import FLAGS
 from caretbench.extraction.policies import policy_names
 from caretbench.inspect.providers.server_probe import ServerFindings
-from caretbench.languages import language, languages
+from caretbench.languages import get_language, languages
 from caretbench.people.releases.release_files import ReleasedText
 from caretbench.problem import Completion, Judgement, Latency, MissingSample, Problem, Score, Usage
 from caretbench.runs.judging.ratings import HumanRating
@@ -216,7 +216,7 @@ def test_every_refused_system_call_is_named() -> None:
 def test_the_suffixes_of_programs_of_ones_own_are_those_of_the_languages() -> None:
     page = (ROOT / "docs/how-to/devbench.md").read_text("utf-8")
     line = next(line for line in page.splitlines() if line.startswith("Suffixes are "))
-    assert re.findall(r"`(\.\w+)`", line) == [language(name).suffix for name in languages()]
+    assert re.findall(r"`(\.\w+)`", line) == [get_language(name).suffix for name in languages()]
 
 
 def test_rooms_import_only_from_rooms_below() -> None:

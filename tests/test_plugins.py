@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import UsageError
-from caretbench.extraction import POLICIES, policy, policy_names
+from caretbench.extraction import POLICIES, get_policy, policy_names
 from caretbench.models import ChatPrompt
 from caretbench.plugins import PluginError
 from caretbench.problem import Caret
-from caretbench.prompts import choose, preprocessor, preprocessors, strategies, strategy
+from caretbench.prompts import choose, get_strategy, preprocessor, preprocessors, strategies
 from caretbench.prompts.strategy import PromptBudget, UnpromptableError
 from caretbench.runs.generate import ModelUnderTest
 from caretbench.suites import load_suite
@@ -82,7 +82,7 @@ def check_the_example(preprocess: str, prompt: str, cut: str) -> None:
     assert wanted.prompt.kind == "chat"
     [message] = wanted.prompt.messages
     assert message.text == "Fill the gap; answer with code only.\n\n" + "a = 1\n" * 39 + "total = <GAP>"
-    found = policy(cut)
+    found = get_policy(cut)
     assert found.key == f"{cut}@1"
     extracted = found.apply("Sure!\n```python\ntotal = 1 + 1\n```", long.caret)
     assert extracted.text == " 1 + 1"
@@ -167,27 +167,27 @@ GROUPS = """
 
 def test_without_a_version_the_source_is_part_of_the_key(install: Install) -> None:
     path = install("tiny", UNVERSIONED, GROUPS)
-    keys = [strategy("bare").key, strategy("made").key, preprocessor("same").key, policy("half").key]
+    keys = [get_strategy("bare").key, get_strategy("made").key, preprocessor("same").key, get_policy("half").key]
     names = [key.partition("@")[0] for key in keys]
     hashes = {key.partition("@")[2] for key in keys}
     assert names == ["bare", "made", "same", "half"]
     assert len(hashes) == 1
     assert re.fullmatch("[0-9a-f]{12}", hashes.pop())
-    assert strategy(keys[0]).key == keys[0]
-    assert policy(keys[3]).apply("abcd", CARET).text == "ab"
+    assert get_strategy(keys[0]).key == keys[0]
+    assert get_policy(keys[3]).apply("abcd", CARET).text == "ab"
     path.write_text(path.read_text() + "# changed\n")
-    assert strategy("bare").key != keys[0]
+    assert get_strategy("bare").key != keys[0]
     with pytest.raises(UsageError, match="not known in this version; there is bare@"):
-        strategy(keys[0])
+        get_strategy(keys[0])
     with pytest.raises(UsageError, match=r"there is half@"):
-        policy(keys[3])
+        get_policy(keys[3])
 
 
 def test_a_version_is_a_number_or_a_word(install: Install) -> None:
     install("tiny", UNVERSIONED, GROUPS)
-    assert policy("numbered").key == "numbered@2.0"
+    assert get_policy("numbered").key == "numbered@2.0"
     with pytest.raises(PluginError, match="its version is 'a version with blanks'"):
-        policy("badly")
+        get_policy("badly")
 
 
 # --- what is refused --------------------------------------------------------------------------------------------
@@ -196,9 +196,9 @@ def test_a_version_is_a_number_or_a_word(install: Install) -> None:
 @pytest.mark.parametrize(
     ("group", "name", "find"),
     [
-        ("caretbench.prompts", "chat", lambda: strategy("left-to-right")),
-        ("caretbench.prompts", "auto", lambda: strategy("chat")),
-        ("caretbench.policies", "syntax", policy),
+        ("caretbench.prompts", "chat", lambda: get_strategy("left-to-right")),
+        ("caretbench.prompts", "auto", lambda: get_strategy("chat")),
+        ("caretbench.policies", "syntax", get_policy),
     ],
 )
 def test_a_name_of_ours_is_an_error_whatever_is_asked_for(
@@ -213,7 +213,7 @@ def test_two_packages_with_one_name_are_an_error(install: Install) -> None:
     install("tiny", UNVERSIONED, "[caretbench.policies]\nhalf = tiny:half\n")
     install("tiny_too", UNVERSIONED, "[caretbench.policies]\nhalf = tiny_too:half\n", "tiny-too", "3")
     with pytest.raises(PluginError, match=r"plug-in half .*(tiny-plugin 1\.2|tiny-too 3) has a 'half' already"):
-        policy("half")
+        get_policy("half")
 
 
 @pytest.mark.parametrize("name", ["fim/mine", "a:b", "half@2", "two words"])
@@ -239,7 +239,7 @@ def test_a_name_with_marks_in_it_is_an_error(install: Install, name: str) -> Non
 def test_what_is_no_prompt_is_one_line_that_names_the_package(install: Install, source: str, message: str) -> None:
     install("tiny", source, "[caretbench.prompts]\nmine = tiny:part\n")
     with pytest.raises(PluginError, match=re.escape(message)) as caught:
-        strategy("mine")
+        get_strategy("mine")
     assert str(caught.value).startswith("plug-in mine (tiny-plugin 1.2, tiny:part): ")
     assert "\n" not in str(caught.value)
 
@@ -274,22 +274,22 @@ def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, install: Install) -
 @pytest.mark.parametrize(
     ("use", "message"),
     [
-        (lambda: strategy("failing:failing").render(CARET, EVERYTHING), "failed to render a prompt: IndexError"),
+        (lambda: get_strategy("failing:failing").render(CARET, EVERYTHING), "failed to render a prompt: IndexError"),
         (
-            lambda: strategy("failing:misspelling").render(CARET, EVERYTHING),
+            lambda: get_strategy("failing:misspelling").render(CARET, EVERYTHING),
             "failed to render a prompt: ValidationError: text: ",
         ),
-        (lambda: strategy("failing:wronging").render(CARET, EVERYTHING), "gave 7 where a prompt of kind 'chat'"),
-        (lambda: strategy("failing:texting").render(CARET, EVERYTHING), "where a prompt of kind 'chat'"),
+        (lambda: get_strategy("failing:wronging").render(CARET, EVERYTHING), "gave 7 where a prompt of kind 'chat'"),
+        (lambda: get_strategy("failing:texting").render(CARET, EVERYTHING), "where a prompt of kind 'chat'"),
         (lambda: preprocessor("failing:fail")(CARET), "failed on a caret: IndexError: string index"),
         (lambda: preprocessor("failing:wrong")(CARET), "gave 7 where a Caret is expected"),
         (lambda: preprocessor("failing:number"), "expected a function from Caret to Caret, got 7"),
-        (lambda: policy("failing:fail").apply("text", CARET), "failed on a text of 4 characters: IndexError"),
-        (lambda: policy("failing:wrong").apply("text", CARET), "returned 7 instead of a text"),
-        (lambda: policy("failing:number"), "expected a caretbench.extraction.Policy, or a function"),
-        (lambda: policy("failing:gone"), "failing.py has no 'gone'"),
-        (lambda: policy("failing:failin"), "failing.py has no 'failin'; near to it: failing, fail"),
-        (lambda: policy("not_there:gone"), "there is no module 'not_there'; looked for not_there.py in /"),
+        (lambda: get_policy("failing:fail").apply("text", CARET), "failed on a text of 4 characters: IndexError"),
+        (lambda: get_policy("failing:wrong").apply("text", CARET), "returned 7 instead of a text"),
+        (lambda: get_policy("failing:number"), "expected a caretbench.extraction.Policy, or a function"),
+        (lambda: get_policy("failing:gone"), "failing.py has no 'gone'"),
+        (lambda: get_policy("failing:failin"), "failing.py has no 'failin'; near to it: failing, fail"),
+        (lambda: get_policy("not_there:gone"), "there is no module 'not_there'; looked for not_there.py in /"),
     ],
 )
 def test_what_fails_is_one_line(use: Callable[[], object], message: str) -> None:
@@ -300,7 +300,7 @@ def test_what_fails_is_one_line(use: Callable[[], object], message: str) -> None
 
 @pytest.mark.usefixtures("failing")
 def test_a_plug_in_may_say_that_a_text_cannot_be_asked() -> None:
-    for use in (strategy("failing:refusing").render, lambda caret, _: preprocessor("failing:refuse")(caret)):
+    for use in (get_strategy("failing:refusing").render, lambda caret, _: preprocessor("failing:refuse")(caret)):
         with pytest.raises(UnpromptableError, match="too odd"):
             use(CARET, EVERYTHING)
 
@@ -311,16 +311,16 @@ def test_a_missing_import_of_a_plug_in_is_not_taken_for_the_plug_in(
     (tmp_path / "needy_plugin.py").write_text("import no_such_module\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(PluginError, match="cannot be imported: ModuleNotFoundError: No module named 'no_such_module'"):
-        strategy("needy_plugin:X")
+        get_strategy("needy_plugin:X")
 
 
 def test_unknown_names_say_what_is_known() -> None:
     with pytest.raises(UsageError, match="unknown truncation policy 'nope'; known: raw@2"):
-        policy("nope")
+        get_policy("nope")
     with pytest.raises(UsageError, match="unknown preprocessor 'nope'; known: none is installed"):
         preprocessor("nope")
 
 
 def test_our_own_objects_can_be_named_by_place() -> None:
-    prompt = strategy("caretbench.prompts.registry:ChatStrategy").render(CARET, EVERYTHING)
+    prompt = get_strategy("caretbench.prompts.registry:ChatStrategy").render(CARET, EVERYTHING)
     assert isinstance(prompt, ChatPrompt)

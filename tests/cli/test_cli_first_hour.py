@@ -12,10 +12,10 @@ from typer.testing import CliRunner, Result
 
 from caretbench import cli
 from caretbench.errors import MachineError, UsageError
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.local.server_spec import canonical_spec
 from caretbench.models import ClientOptions
-from caretbench.prompts.registry import strategy
+from caretbench.prompts.registry import get_strategy
 from caretbench.runs.plans.options import options_to_tables
 from caretbench.runs.plans.plan import sampling_preset
 from caretbench.runs.run_folder import RunFolder
@@ -90,9 +90,9 @@ def test_headers_go_with_every_request_and_are_stored_nowhere(tmp_path: Path) ->
     [
         (load_suite, "devbnech", "devbench"),
         (sampling_preset, "devbench-papr", "devbench-paper"),
-        (policy, "sintax", "syntax"),
-        (strategy, "chta", "chat"),
-        (strategy, "fim/qwen25-coder", "fim/qwen2.5-coder"),
+        (get_policy, "sintax", "syntax"),
+        (get_strategy, "chta", "chat"),
+        (get_strategy, "fim/qwen25-coder", "fim/qwen2.5-coder"),
     ],
 )
 def test_a_misspelled_name_is_answered_by_the_nearest_one(find: object, wrong: str, right: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from caretbench.models import ChatPrompt
-from caretbench.prompts import strategy
+from caretbench.prompts import get_strategy
 from caretbench.runs.generate import ModelUnderTest
 from caretbench.suites import load_problems, load_suite
 from tests.support.command_run import in_this_process as caretbench
@@ -34,13 +34,13 @@ def test_the_prompts_are_those_that_a_run_sends(suite: str, prompt: str, tmp_pat
     rows = {row["problem_id"]: row for row in written(tmp_path / "prompts.jsonl", suite, "--limit", "6")}
     problems = [problem for problem in load_problems(load_suite(suite), "starter").problems if problem.id in rows]
     assert len(problems) == 6
-    sent = ModelUnderTest(name="model", client=FakeClient(), strategy=strategy(prompt))
+    sent = ModelUnderTest(name="model", client=FakeClient(), strategy=get_strategy(prompt))
     for pending in sent.pending_samples(problems, {}):
         assert isinstance(pending.prompt, ChatPrompt)
         conversation = [{"role": message.role, "content": message.text} for message in pending.prompt.messages]
         row = rows[pending.problem.id]
         assert row["messages"] == conversation
-        assert row["strategy"] == strategy(prompt).key
+        assert row["strategy"] == get_strategy(prompt).key
         if suite == "devbench":
             caret = pending.problem.caret
             assert (row["prefix"], row["suffix"], row["language"]) == (caret.prefix, caret.suffix, caret.language)

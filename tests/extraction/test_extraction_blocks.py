@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import tree_sitter
 
-from caretbench.extraction import policy
+from caretbench.extraction import get_policy
 from caretbench.extraction.caret_surroundings import Surroundings
 from caretbench.extraction.cuts import longest_parsing_cut
 from caretbench.problem import Caret
@@ -23,7 +23,7 @@ JAVA_AFTER = "\n    }\n    System.out.println(x);\n    return x * factor(x);\n  
 
 
 def apply(prefix: str, suffix: str, text: str, language: str = "python") -> str:
-    return policy("block").apply(text, Caret(language=language, prefix=prefix, suffix=suffix)).text
+    return get_policy("block").apply(text, Caret(language=language, prefix=prefix, suffix=suffix)).text
 
 
 @pytest.mark.parametrize(

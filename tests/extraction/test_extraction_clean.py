@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.extraction import Surroundings, clean, policy
+from caretbench.extraction import Surroundings, clean, get_policy
 from caretbench.extraction.clean import begins_with_reasoning, holds_special_token, strip_released_fence
 from caretbench.problem import Caret
 
@@ -156,7 +156,7 @@ def test_a_text_ends_before_a_special_token_under_every_policy() -> None:
     here = Caret(language="python", prefix=HERE.before, suffix=HERE.after)
     for token in _SPECIAL_TOKENS:
         for name in ("raw", "released", "syntax", "block"):
-            assert policy(name).apply(CODE + token, here).text.rstrip() == CODE, (name, token)
+            assert get_policy(name).apply(CODE + token, here).text.rstrip() == CODE, (name, token)
         assert holds_special_token(CODE + token)
     assert clean(f"<|im_start|>assistant\n{CODE}<|im_end|>", HERE).text == CODE
 

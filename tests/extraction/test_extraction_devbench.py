@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from caretbench.extraction import POLICIES, policy
+from caretbench.extraction import POLICIES, get_policy
 from caretbench.problem import Caret
 
 pytestmark = pytest.mark.data
@@ -61,7 +61,7 @@ def test_damage_to_reference_answers(released: list[dict[str, Any]], name: str) 
     damaged = Counter(
         row["language"]
         for row in released
-        if policy(name).apply(row["golden_completion"], _caret(row)).text != row["golden_completion"]
+        if get_policy(name).apply(row["golden_completion"], _caret(row)).text != row["golden_completion"]
     )
     assert damaged == DAMAGED[name]
 
@@ -81,7 +81,7 @@ def test_fenced_reference_answers_come_back(released: list[dict[str, Any]], fenc
         if not reference.strip():
             continue
         text = fence.format(language=row["language"].replace("c_sharp", "csharp"), code=reference)
-        extracted = policy("clean").apply(text, _caret(row)).text
+        extracted = get_policy("clean").apply(text, _caret(row)).text
         if extracted != reference:
             failures.append(row["id"])
     assert failures == kept
@@ -96,8 +96,8 @@ def test_recorded_completions_are_hardly_changed_and_quickly(devbench_data: Path
         for text in row["gpt-4o_completions"]:
             if text is not None:
                 total += 1
-                changed += policy().apply(text, caret).text != text
-                assert policy("released").apply(text, caret).text == text
+                changed += get_policy().apply(text, caret).text != text
+                assert get_policy("released").apply(text, caret).text == text
     assert total == 9000
     assert changed == 24
     assert time.process_time() - started < 30

@@ -13,7 +13,7 @@ from caretbench.extraction.legacy_cuts import (
     safim_control,
     safim_parses,
 )
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.problem import Caret
 from tests.support.parity import parity_rows, safim_problems
 
@@ -83,7 +83,7 @@ def test_calls_end_with_the_first_that_is_closed() -> None:
 )
 def test_statements_end_where_crosscodeeval_ends_them(language: str, text: str, cut: str) -> None:
     caret = Caret(language=language, prefix="if a:\n    x = " if language == "python" else "x = ", suffix=";")
-    found = policy("legacy/cceval").apply(text, caret)
+    found = get_policy("legacy/cceval").apply(text, caret)
     assert (found.text, found.steps) == (cut, ("first statement",) if cut != text else ())
 
 

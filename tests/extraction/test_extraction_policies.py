@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caretbench.errors import UsageError
-from caretbench.extraction import DEFAULT_POLICY, POLICIES, policy
+from caretbench.extraction import DEFAULT_POLICY, POLICIES, get_policy
 from caretbench.extraction import cuts as cuts_module
 from caretbench.extraction.caret_surroundings import Surroundings
 from caretbench.problem import Caret
@@ -29,25 +29,25 @@ def test_names_and_versions() -> None:
         "simcopilot/clean", "simcopilot/trim", "simcopilot/repair", "codevbench/answer", "codevbench/chat",
         "legacy/safim", "legacy/safim-block", "legacy/safim-control", "legacy/safim-api", "legacy/cceval",
     }  # fmt: skip
-    assert policy().name == DEFAULT_POLICY == "syntax"
-    assert policy("syntax@3") is policy("syntax")
-    assert policy("first_line").key == "first_line@3"
+    assert get_policy().name == DEFAULT_POLICY == "syntax"
+    assert get_policy("syntax@3") is get_policy("syntax")
+    assert get_policy("first_line").key == "first_line@3"
     assert all(entry.description for entry in POLICIES.values())
     for unknown in ("syntax@1", "longest", "", "@1"):
         with pytest.raises(UsageError, match=r"unknown truncation policy .* raw@2, released@2"):
-            policy(unknown)
+            get_policy(unknown)
 
 
 def test_raw_and_released_and_clean() -> None:
     text = "```python\n    return a\n```"
-    assert policy("raw").apply(text, BLOCK) == (text, ())
-    assert policy("released").apply(text, BLOCK) == ("    return a", ("fence removed",))
-    assert policy("released").apply("Here:\n" + text, BLOCK).steps == ()
-    assert policy("clean").apply("Here:\n" + text, BLOCK) == ("    return a", ("fence removed",))
+    assert get_policy("raw").apply(text, BLOCK) == (text, ())
+    assert get_policy("released").apply(text, BLOCK) == ("    return a", ("fence removed",))
+    assert get_policy("released").apply("Here:\n" + text, BLOCK).steps == ()
+    assert get_policy("clean").apply("Here:\n" + text, BLOCK) == ("    return a", ("fence removed",))
 
 
 def test_first_line() -> None:
-    first = policy("first_line")
+    first = get_policy("first_line")
     assert first.apply("\n\n    b = a\n    return b", BLOCK).text == "\n\n    b = a"
     assert first.apply("    return b", BLOCK) == ("    return b", ())
     assert first.apply("    return b\n", BLOCK).steps == ()
@@ -66,12 +66,12 @@ def test_first_line() -> None:
     ],
 )
 def test_same_block_of_python(text: str, expected: str) -> None:
-    assert policy("same_block").apply(text, BLOCK).text == expected
+    assert get_policy("same_block").apply(text, BLOCK).text == expected
 
 
 def test_same_block_goes_on_with_the_line_of_the_caret() -> None:
     caret = Caret(language="python", prefix="def f(a):\n    return ", suffix="\n")
-    assert policy("same_block").apply("a + 1\n\ndef g(): pass", caret).text == "a + 1\n"
+    assert get_policy("same_block").apply("a + 1\n\ndef g(): pass", caret).text == "a + 1\n"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_same_block_goes_on_with_the_line_of_the_caret() -> None:
     ],
 )
 def test_same_block_of_brace_languages(text: str, expected: str) -> None:
-    assert policy("same_block").apply(text, CALL).text == expected
+    assert get_policy("same_block").apply(text, CALL).text == expected
 
 
 @pytest.mark.parametrize(
@@ -101,25 +101,25 @@ def test_same_block_of_brace_languages(text: str, expected: str) -> None:
     ],
 )
 def test_syntax(text: str, caret: Caret, expected: str | None) -> None:
-    extracted = policy().apply(text, caret)
+    extracted = get_policy().apply(text, caret)
     assert extracted.text == (text if expected is None else expected)
     assert extracted.steps == (() if expected is None else ("cut where the program parses",))
 
 
 def test_syntax_ends_the_line_where_the_suffix_begins_one() -> None:
     caret = Caret(language="python", prefix="a = 1\n", suffix="c = 3\n")
-    assert policy().apply("b = 2\nd = (", caret).text == "b = 2\n"
+    assert get_policy().apply("b = 2\nd = (", caret).text == "b = 2\n"
 
 
 def test_after_stands_in_for_the_suffix() -> None:
     caret = Caret(language="python", prefix="x = [\n", suffix="")
-    assert policy().apply("1,\n2,\n]\ny = (", caret).text == "1,\n2,\n]"
-    assert policy().apply("1,\n2,\n]\ny = (", caret, "\n]\n").text == "1,\n2,"
+    assert get_policy().apply("1,\n2,\n]\ny = (", caret).text == "1,\n2,\n]"
+    assert get_policy().apply("1,\n2,\n]\ny = (", caret, "\n]\n").text == "1,\n2,"
 
 
 def test_overlap_with_the_suffix() -> None:
     caret = Caret(language="python", prefix="def f(a):\n", suffix="\n    b = a\n    return b\n")
-    overlap = policy("syntax_overlap")
+    overlap = get_policy("syntax_overlap")
     assert overlap.apply("    a += 1\n    b = a\n    return b\n", caret) == (
         "    a += 1",
         ("repetition of the suffix removed",),
@@ -159,11 +159,11 @@ REPAIRING = {"block", "simcopilot/clean", "simcopilot/trim", "simcopilot/repair"
     st.sampled_from([BLOCK, CALL]),
 )
 def test_policies_give_a_part_of_the_text_and_say_what_they_did(name: str, text: str, caret: Caret) -> None:
-    extracted = policy(name).apply(text, caret)
+    extracted = get_policy(name).apply(text, caret)
     assert name in REPAIRING or extracted.text.removesuffix("\n") in text
     assert (extracted.steps == ()) == (extracted.text == text)
-    assert policy(name).apply(text, caret) == extracted
+    assert get_policy(name).apply(text, caret) == extracted
 
 
 def test_every_profile_has_a_policy() -> None:
-    assert [policy(rules_of(profile).policy).key for profile in PROFILES] == ["released@2", "syntax@3"]
+    assert [get_policy(rules_of(profile).policy).key for profile in PROFILES] == ["released@2", "syntax@3"]

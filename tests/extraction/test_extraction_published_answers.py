@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.problem import Caret
 
 CARET = Caret(language="python", prefix="def f():\n    ", suffix="\n    return x\n", path="a.py")
 
 
 def cut(name: str, text: str) -> str:
-    return policy(name).apply(text, CARET).text
+    return get_policy(name).apply(text, CARET).text
 
 
 @pytest.mark.parametrize("name", ["codevbench/answer", "codevbench/chat"])

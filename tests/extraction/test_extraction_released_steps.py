@@ -2,7 +2,7 @@
 
 import pytest
 
-from caretbench.extraction import policy
+from caretbench.extraction import get_policy
 from caretbench.problem import Caret
 
 CARET = Caret(
@@ -12,7 +12,7 @@ JAVA = Caret(language="java", prefix="class A {\n  int f() {\n", suffix="    ret
 
 
 def apply(name: str, text: str, caret: Caret = CARET) -> str:
-    return policy(f"simcopilot/{name}").apply(text, caret).text
+    return get_policy(f"simcopilot/{name}").apply(text, caret).text
 
 
 def test_a_fenced_block_or_what_is_between_the_markers_is_unchanged() -> None:
@@ -83,7 +83,7 @@ def test_without_a_suffix_closers_of_all_scopes_are_appended() -> None:
 
 def test_codev_benchs_cut_takes_the_last_closed_block() -> None:
     def cut(text: str) -> str:
-        return policy("codevbench/answer").apply(text, CARET).text
+        return get_policy("codevbench/answer").apply(text, CARET).text
 
     assert cut("```a\nx\n```\nor\n```b\ny\n```") == "y"
     assert cut("```a\nx\n``````b\ny\n```") == "y", "a block may open where the one before it ends"

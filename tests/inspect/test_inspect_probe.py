@@ -11,7 +11,7 @@ from caretbench.inspect.client.client_factory import open_client
 from caretbench.inspect.probe import ProbeItem, ProbeReport, items, probe
 from caretbench.models import ClientOptions, FillPrompt, ModelAnswer, ModelFailure, ModelRequest
 from caretbench.problem import Latency, Usage
-from caretbench.prompts import strategy
+from caretbench.prompts import get_strategy
 from tests.support import model_server
 from tests.support.fakes import FakeClient
 from tests.support.model_server import Behaviour, ModelServer, Recorded
@@ -46,7 +46,7 @@ def test_each_answer_can_only_come_from_its_suffix() -> None:
 
 
 def test_a_suffix_that_is_honoured() -> None:
-    report = probe(Model(wanted), strategy("fill"))
+    report = probe(Model(wanted), get_strategy("fill"))
     assert report.suffix == "honoured"
     assert report.warning is None
     assert report.deterministic
@@ -55,7 +55,7 @@ def test_a_suffix_that_is_honoured() -> None:
 
 
 def test_a_suffix_that_is_ignored() -> None:
-    report = probe(Model(lambda _: "x, y):\n    pass"), strategy("fill"))
+    report = probe(Model(lambda _: "x, y):\n    pass"), get_strategy("fill"))
     assert report.suffix == "ignored"
     assert report.warning is not None
     assert "left to right only" in report.warning
@@ -64,35 +64,35 @@ def test_a_suffix_that_is_ignored() -> None:
 
 def test_repeating_what_was_seen_is_not_honouring_it() -> None:
     # sentinels that a model takes for text: it goes on behind them, and may well repeat a name
-    report = probe(Model(lambda text: f"\n# end\nprint({wanted(text)})"), strategy("fill"))
+    report = probe(Model(lambda text: f"\n# end\nprint({wanted(text)})"), get_strategy("fill"))
     assert report.suffix == "unclear"
     assert "look at the evidence" in (report.warning or "")
 
 
 def test_sentinels_that_a_model_takes_for_text() -> None:
-    report = probe(Model(lambda text: f"<fim_suffix>{wanted(text)}"), strategy("fim/starcoder"))
+    report = probe(Model(lambda text: f"<fim_suffix>{wanted(text)}"), get_strategy("fim/starcoder"))
     assert report.repeated == report.answered
     assert report.suffix == "unclear"
     assert "takes the sentinels of fim/starcoder@1 for text" in (report.warning or "")
-    fitting = probe(Model(wanted), strategy("fim/starcoder"))
+    fitting = probe(Model(wanted), get_strategy("fim/starcoder"))
     assert (fitting.suffix, fitting.repeated, fitting.warning) == ("honoured", 0, None)
 
 
 def test_a_model_that_varies_and_never_fits_is_unclear() -> None:
     counter = iter(range(1000))
-    report = probe(Model(lambda _: f"v{next(counter)}"), strategy("fill"))
+    report = probe(Model(lambda _: f"v{next(counter)}"), get_strategy("fill"))
     assert report.suffix == "unclear"
     assert report.deterministic is False
     assert "answers differ" in report.render()
 
 
 def test_a_chat_model_may_wrap_its_answer() -> None:
-    report = probe(Model(lambda text: f"```\n{wanted(text)}\n```"), strategy("chat"))
+    report = probe(Model(lambda text: f"```\n{wanted(text)}\n```"), get_strategy("chat"))
     assert report.suffix == "honoured"
 
 
 def test_a_prompt_without_a_suffix() -> None:
-    report = probe(Model(wanted), strategy("left-to-right"))
+    report = probe(Model(wanted), get_strategy("left-to-right"))
     assert report.suffix == "not sent"
     assert "sends no suffix" in (report.warning or "")
 
@@ -111,7 +111,7 @@ class Refusing(FakeClient):
 
 def test_a_suffix_that_is_refused() -> None:
     client = Refusing(lambda *_: "")
-    report = probe(client, strategy("fill"))
+    report = probe(client, get_strategy("fill"))
     assert report.suffix == "refused"
     assert report.failure == "no `suffix` here"
     assert report.answered == 2
@@ -119,7 +119,7 @@ def test_a_suffix_that_is_refused() -> None:
 
 def test_a_model_that_never_answers() -> None:
     failing = FakeClient(lambda *_: ModelFailure(request_id="", samples=(), kind="provider", message="HTTP 500: ill"))
-    report = probe(failing, strategy("fill"))
+    report = probe(failing, get_strategy("fill"))
     assert not report.answers
     assert report.asked == 1
     assert report.suffix == "unclear"
@@ -128,7 +128,7 @@ def test_a_model_that_never_answers() -> None:
 
 
 def test_hostile_answers_do_not_reach_the_terminal() -> None:
-    text = probe(Model(lambda text: "\x1b]0;owned\x07\u202e" + wanted(text)), strategy("fill")).render()
+    text = probe(Model(lambda text: "\x1b]0;owned\x07\u202e" + wanted(text)), get_strategy("fill")).render()
     assert all(mark.isprintable() or mark == "\n" for mark in text)
 
 
@@ -150,7 +150,7 @@ def test_samples_by_one_request(usage: Usage | None, latencies: tuple[float, flo
                         latency=Latency(last_s=latencies[sample]),
                     )  # fmt: skip
 
-    assert probe(Several(lambda *_: ""), strategy("fill")).several_per_request == found
+    assert probe(Several(lambda *_: ""), get_strategy("fill")).several_per_request == found
 
 
 # --- over a socket, by Inspect ------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def sees_no_suffix(request: Recorded, _: int) -> str:
 def look(spec: str, server: ModelServer, prompt: str = "fill", **options: object) -> ProbeReport:
     settings = FAST.model_copy(update={"base_url": server.url + ("/v1" if "openai" in spec else ""), **options})
     with open_client(spec, options=settings) as client:
-        return probe(client, strategy(prompt))
+        return probe(client, get_strategy(prompt))
 
 
 @pytest.mark.parametrize("shape", ["mistral", "deepseek", "openai", "ollama", "llama-cpp"])
@@ -209,10 +209,10 @@ def test_a_model_without_infilling() -> None:
 
 
 def test_a_question_shows_that_a_model_answers() -> None:
-    report = probe(Model(lambda sent: "B" if "elements has the list" in sent else ""), strategy("question"))
+    report = probe(Model(lambda sent: "B" if "elements has the list" in sent else ""), get_strategy("question"))
     assert (report.asked, report.answered, report.warning) == (1, 1, None)
     assert "not looked for: the problems are questions" in report.render()
     silent = FakeClient(
         lambda request, _: ModelFailure(request_id=request.id, samples=(0,), kind="provider", message="gone")
     )
-    assert probe(silent, strategy("question")).warning == "fake/model does not answer: gone"
+    assert probe(silent, get_strategy("question")).warning == "fake/model does not answer: gone"

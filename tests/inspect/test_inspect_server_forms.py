@@ -23,7 +23,7 @@ from caretbench.models import (
     Prompt,
     TextPrompt,
 )
-from caretbench.prompts.registry import family_warning, strategy
+from caretbench.prompts.registry import family_warning, get_strategy
 from tests.support import own_servers
 from tests.support.inspect_clients import CHAT, KEY, TEXT
 from tests.support.model_server import Behaviour, ModelServer, Recorded, answer, error
@@ -182,11 +182,11 @@ def test_a_fim_prompt_of_another_family_than_the_tokenizers_is_warned_of() -> No
         own_servers.llama_cpp(sentinels=qwen) as server,
         open_client(f"server/@{server.url}", ClientOptions(**ONE_TRY)) as client,
     ):
-        told = family_warning(strategy("fim/starcoder2"), client) or ""
+        told = family_warning(get_strategy("fim/starcoder2"), client) or ""
         assert "no <fim_prefix>" in told
         assert "fim/qwen2.5-coder" in told
-        assert family_warning(strategy("fim/qwen2.5-coder"), client) is None
-        assert family_warning(strategy("chat"), client) is None
+        assert family_warning(get_strategy("fim/qwen2.5-coder"), client) is None
+        assert family_warning(get_strategy("chat"), client) is None
 
 
 def test_a_certificate_of_ones_own_is_taken_by_its_variable(monkeypatch, tmp_path) -> None:

@@ -7,7 +7,7 @@ from math import comb
 
 import pytest
 
-from caretbench.judging.criteria import criterion
+from caretbench.judging.criteria import get_criterion
 from caretbench.reports.judged.trust import (
     BAD_GRADER_ACCURACY,
     GOOD_GRADER_ACCURACY,
@@ -20,7 +20,7 @@ from caretbench.reports.judged.trust import (
     min_correct_controls,
 )
 
-DESCRIPTION, CLAIMS = criterion("efcb-description"), criterion("efcb-claims")
+DESCRIPTION, CLAIMS = get_criterion("efcb-description"), get_criterion("efcb-claims")
 SCORED, SAID = ("reference", "other-reference", "empty"), ("reference", "false-claim", "other-reference")
 ENOUGH = min_control_problems(3)
 

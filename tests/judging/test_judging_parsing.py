@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.judging.criteria import criterion
+from caretbench.judging.criteria import get_criterion
 from caretbench.judging.parsing import parse
 
-QUALITY = criterion("devbench-quality@1")
-PAPER = criterion("devbench-paper")
+QUALITY = get_criterion("devbench-quality@1")
+PAPER = get_criterion("devbench-paper")
 
 GOOD = '{"reasoning": "fits", "relevance": 4, "helpfulness": 2.5}'
 

@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.files import DataError
-from caretbench.judging.criteria import Criterion, criteria, criterion
+from caretbench.judging.criteria import Criterion, criteria, get_criterion
 from caretbench.judging.parsing import claims_in, parse
 from caretbench.judging.prompting import render
 from tests.support.make_problem import MakeProblem
 from tests.support.questions import CHANGES, question_problem
 
-PAPER = criterion("efcb-similarity-paper")
-FLAG = criterion("efcb-hallucination-paper")
-MASKED = criterion("efcb-masked")
-DESCRIPTION = criterion("efcb-description")
-CLAIMS = criterion("efcb-claims")
-SUPPORT = criterion("efcb-claim-support")
+PAPER = get_criterion("efcb-similarity-paper")
+FLAG = get_criterion("efcb-hallucination-paper")
+MASKED = get_criterion("efcb-masked")
+DESCRIPTION = get_criterion("efcb-description")
+CLAIMS = get_criterion("efcb-claims")
+SUPPORT = get_criterion("efcb-claim-support")
 
 OWN = """
 name = "patchy"
@@ -57,7 +57,7 @@ def sent(asked_by: Criterion, change: str, text: str, repeat: int = 0, task: str
 )
 def test_each_judge_sees_what_its_question_needs(name: str, patch: bool, reference: bool) -> None:
     text, code, _ = CHANGES["cache"]
-    found = sent(criterion(name), "cache", "The answer of $reference.")
+    found = sent(get_criterion(name), "cache", "The answer of $reference.")
     assert "The answer of $reference." in found
     assert (code in found, text in found) == (patch, reference)
     assert "efcb/reverse-qa" not in found
@@ -93,16 +93,16 @@ def test_a_text_cannot_close_its_fence() -> None:
 def test_context_files_stand_under_their_names(tmp_path: Path, make_problem: MakeProblem) -> None:
     path = tmp_path / "own.toml"
     path.write_text(OWN)
-    own = criterion(str(path))
+    own = get_criterion(str(path))
     found = sent(own, "clock", "x")
     assert found.endswith(f"{CHANGES['clock'][1]}|Describe the change.|x $")
     with pytest.raises(TypeError, match="is not a question"):
         render(own, make_problem(), "x")
     with pytest.raises(TypeError, match="has no caret"):
-        render(criterion("devbench-quality"), question_problem("reverse-qa", "clock"), "x")
+        render(get_criterion("devbench-quality"), question_problem("reverse-qa", "clock"), "x")
     path.write_text(OWN.replace("$patch", "$issue"))
     with pytest.raises(DataError, match="efcb/reverse-qa/clock: has no issue, which patchy@1 needs"):
-        sent(criterion(str(path)), "clock", "x")
+        sent(get_criterion(str(path)), "clock", "x")
 
 
 @pytest.mark.parametrize(
@@ -121,17 +121,17 @@ def test_a_criterion_that_is_none(tmp_path: Path, old: str, new: str, complaint:
     path.write_text(OWN.replace(old, new))
     if complaint:
         with pytest.raises(DataError, match=complaint):
-            criterion(str(path))
+            get_criterion(str(path))
     else:
-        assert criterion(str(path)).subject == "answer"
+        assert get_criterion(str(path)).subject == "answer"
 
 
 def test_the_criteria_of_the_house_name_each_other() -> None:
     for entry in criteria().values():
         if entry.paper is not None:
-            assert criterion(entry.paper).maximum in {entry.maximum, 1.0}
+            assert get_criterion(entry.paper).maximum in {entry.maximum, 1.0}
         if entry.then is not None:
-            assert criterion(entry.then).subject == "claim"
+            assert get_criterion(entry.then).subject == "claim"
     assert (DESCRIPTION.maximum, DESCRIPTION.value({"intent": 9, "scope": 6, "key_facts": 3, "title": 0})) == (10, 6)
     assert (MASKED.maximum, MASKED.value({"equivalence": 4.0})) == (10, 4.0)
 

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from caretbench.judging.answers import answer_key
 from caretbench.judging.controls import _false_claims, control_names, question_control_sample, question_controls
-from caretbench.judging.criteria import criterion
+from caretbench.judging.criteria import get_criterion
 from caretbench.problem import Problem
 from caretbench.reports.judged.judged_answers import JudgedTexts, TextValue
 from caretbench.reports.judged.trust import calibration, consistency
 from tests.support.questions import CHANGES, question_problem
 
 CLAIMS, DESCRIPTION, FLAG = (
-    criterion(name) for name in ("efcb-claims", "efcb-description", "efcb-hallucination-paper")
+    get_criterion(name) for name in ("efcb-claims", "efcb-description", "efcb-hallucination-paper")
 )
 GRADER = ("g", "p")
 
@@ -41,7 +41,7 @@ def judged(values: dict[tuple[str, str], float], form: str = "claims", maximum: 
 def test_which_controls_a_criterion_has() -> None:
     assert control_names(CLAIMS) == control_names(FLAG) == ("reference", "false-claim", "other-reference")
     assert control_names(DESCRIPTION) == ("reference", "other-reference", "empty")
-    assert control_names(criterion("efcb-claim-support")) == ()
+    assert control_names(get_criterion("efcb-claim-support")) == ()
 
 
 def test_every_control_of_every_problem() -> None:
@@ -93,7 +93,7 @@ def test_the_sample_is_even_over_tasks() -> None:
 
 
 def controls_judged(asked_by: str, values: dict[str, float], task: str) -> dict[tuple[str, str], float]:
-    texts = question_controls(problems(task), criterion(asked_by))
+    texts = question_controls(problems(task), get_criterion(asked_by))
     return {
         (problem, answer_key(text)): values[name]
         for problem, named in texts.items()

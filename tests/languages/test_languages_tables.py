@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from caretbench.build.validation.mutation_target import MutationTable
 from caretbench.execution.scan.tamper import TamperTable
 from caretbench.execution.toolchain_tables import ToolchainTable, toolchain_tables
-from caretbench.languages import Language, language, languages
+from caretbench.languages import Language, get_language, languages
 from caretbench.languages.node_kinds import NodeKinds, folder_node_kinds, node_kinds
 from caretbench.languages.table_reader import LanguageTable, language_file, language_folders, read_table
 from caretbench.metrics.error_kinds.outcome_kinds import ErrorTable
@@ -136,7 +136,7 @@ def test_node_kinds_of_all_languages_are_the_union() -> None:
 
 def test_a_table_with_an_unknown_word_is_refused() -> None:
     with pytest.raises(ValidationError, match="grammer"):
-        Language.model_validate({**language("go").model_dump(), "grammer": "tree_sitter_go"})
+        Language.model_validate({**get_language("go").model_dump(), "grammer": "tree_sitter_go"})
 
 
 def test_derived_kinds_hold_what_they_are_made_of() -> None:

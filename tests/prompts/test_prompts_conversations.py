@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.extraction import policy
-from caretbench.languages import language, languages
+from caretbench.extraction import get_policy
+from caretbench.languages import get_language, languages
 from caretbench.problem import Caret, ContextFile, InlineSplice
-from caretbench.prompts import strategy
+from caretbench.prompts import get_strategy
 from caretbench.prompts.registry import PAPER_MARKER, ChatStrategy, DevBenchPaperStrategy, NaturalLanguageStrategy
 from caretbench.prompts.strategy import PromptBudget, UnpromptableError
 from caretbench.prompts.templating import (
@@ -39,7 +39,7 @@ LANGUAGES = st.sampled_from(list(languages()))
 @pytest.mark.parametrize("strategy_name", ["chat", "natural", "devbench-paper"])
 def test_what_is_sent_is_pinned_byte_by_byte(strategy_name: str, name: str) -> None:
     # What is sent is part of a strategy's version: if this fails, raise the version and write the files anew.
-    prompt = strategy(strategy_name).render(CARETS[name], EVERYTHING)
+    prompt = get_strategy(strategy_name).render(CARETS[name], EVERYTHING)
     assert prompt.kind == "chat"
     assert as_text(prompt) == (KNOWN_BYTES / f"{strategy_name}-{name}.txt").read_bytes().decode()
 
@@ -68,7 +68,7 @@ def test_the_python_example_computes_what_it_says() -> None:
 def test_chat_shows_prefix_and_suffix_as_they_are_with_one_marker(name: str, prefix: str, suffix: str) -> None:
     caret = Caret(language=name, prefix=prefix, suffix=suffix)
     system, user = ChatStrategy().render(caret, EVERYTHING).messages
-    mark = caret_marker(caret, language(name))
+    mark = caret_marker(caret, get_language(name))
     assert user.text.count(mark) == 1
     assert f"\n{prefix}{mark}{suffix}" in user.text
     before, _, after = user.text.partition(mark)
@@ -109,7 +109,7 @@ def test_no_text_ends_the_fence_it_stands_in(prefix: str, suffix: str) -> None:
 )
 def test_the_marker_is_new_to_the_text(prefix: str, suffix: str, mark: str) -> None:
     caret = Caret(language="java", prefix=prefix, suffix=suffix)
-    assert caret_marker(caret, language("java")) == mark
+    assert caret_marker(caret, get_language("java")) == mark
 
 
 def test_the_marker_is_new_to_other_files_and_the_instruction_too() -> None:
@@ -117,7 +117,7 @@ def test_the_marker_is_new_to_other_files_and_the_instruction_too() -> None:
         language="python", prefix="a", suffix="b", instruction="replace #[CARET]",
         context=(ContextFile(path="x.py", text="#[CARET-2]"),),
     )  # fmt: skip
-    assert caret_marker(caret, language("python")) == "#[CARET-3]"
+    assert caret_marker(caret, get_language("python")) == "#[CARET-3]"
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_natural_says_what_is_known_of_the_caret() -> None:
 @pytest.mark.parametrize("name", ["chat", "natural"])
 def test_text_that_looks_like_a_template_is_only_text(name: str) -> None:
     caret = Caret(language="python", prefix="t = '{{ marker }}{% for a in b %}'", suffix="{# x #}")
-    prompt = strategy(name).render(caret, EVERYTHING)
+    prompt = get_strategy(name).render(caret, EVERYTHING)
     assert prompt.kind == "chat"
     assert "'{{ marker }}{% for a in b %}'" in prompt.messages[1].text
     assert "{# x #}" in prompt.messages[1].text
@@ -175,10 +175,10 @@ def test_text_that_looks_like_a_template_is_only_text(name: str) -> None:
 def test_a_cut_prompt_fits_and_keeps_what_is_near_the_caret(name: str) -> None:
     lines = [f"line_{number} = {number}\n" for number in range(200)]
     caret = Caret(language="python", prefix="".join(lines), suffix="".join(reversed(lines)))
-    whole = strategy(name).render(caret, EVERYTHING)
+    whole = get_strategy(name).render(caret, EVERYTHING)
     assert whole.kind == "chat"
     size = sum(len(message.text) for message in whole.messages) - 2000
-    prompt = strategy(name).render(caret, PromptBudget(size, len))
+    prompt = get_strategy(name).render(caret, PromptBudget(size, len))
     assert prompt.kind == "chat"
     assert sum(len(message.text) + 1 for message in prompt.messages) - 1 <= size
     assert "line_199 = 199\n" in prompt.messages[1].text
@@ -194,7 +194,7 @@ def test_a_prompt_never_exceeds_its_budget(name: str, prefix: str, suffix: str, 
         except UnpromptableError:
             continue
         assert len(system.text) + len(user.text) < tokens
-        mark = caret_marker(caret, language(name)) if entry.name == "chat" else "</prefix"
+        mark = caret_marker(caret, get_language(name)) if entry.name == "chat" else "</prefix"
         assert user.text[: user.text.rindex(mark)].endswith(caret.prefix[-1:])
 
 
@@ -206,7 +206,7 @@ def test_hidden_text_is_in_no_prompt(name: str) -> None:
         before = problem.splice.before.removesuffix(problem.caret.prefix).strip()
         after = problem.splice.after.removeprefix(problem.caret.suffix).strip()
         hiding += bool(before or after)
-        prompt = strategy(name).render(problem.caret, EVERYTHING).model_dump_json()
+        prompt = get_strategy(name).render(problem.caret, EVERYTHING).model_dump_json()
         for hidden in (before, after, problem.reference.strip()):
             assert not hidden or json.dumps(hidden, ensure_ascii=False)[1:-1] not in prompt
     assert hiding >= 60
@@ -228,7 +228,7 @@ def test_a_cut_prompt_says_so() -> None:
 @pytest.mark.parametrize("name", ["chat", "natural"])
 def test_an_unknown_language_cannot_be_asked_about(name: str) -> None:
     with pytest.raises(UnpromptableError, match="unknown language 'cobol'; known: python"):
-        strategy(name).render(Caret(language="cobol", prefix="ADD 1 TO "), EVERYTHING)
+        get_strategy(name).render(Caret(language="cobol", prefix="ADD 1 TO "), EVERYTHING)
 
 
 @pytest.mark.parametrize("name", CARETS)
@@ -256,5 +256,5 @@ def test_the_released_prompt_refuses_what_it_cannot_say(caret: Caret) -> None:
 def test_an_answer_in_the_form_of_the_example_is_extracted_as_it_is(name: str) -> None:
     example = worked_examples()[name]
     caret = Caret(language=name, prefix=example.prefix, suffix=example.suffix)
-    answer = f"```{language(name).fence}\n{example.middle}\n```"
-    assert policy("syntax").apply(answer, caret).text == example.middle
+    answer = f"```{get_language(name).fence}\n{example.middle}\n```"
+    assert get_policy("syntax").apply(answer, caret).text == example.middle

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from caretbench.models import ChatPrompt, FillPrompt, TextPrompt
 from caretbench.problem import Caret
-from caretbench.prompts import strategies, strategy
+from caretbench.prompts import get_strategy, strategies
 from caretbench.prompts.instructions import (
     InstructionMode,
     InstructionPlacement,
@@ -85,10 +85,12 @@ def test_the_modes_change_the_shown_caret_alone() -> None:
     assert (InstructionPlacement("none").key, InstructionPlacement("comment").key) == ("none@1", "comment@1")
 
 
-@pytest.mark.parametrize("name", [name for name in strategies() if not isinstance(strategy(name), QuestionStrategy)])
+@pytest.mark.parametrize(
+    "name", [name for name in strategies() if not isinstance(get_strategy(name), QuestionStrategy)]
+)
 def test_every_prompt_takes_none_and_comment(name: str) -> None:
     place = caret("def f(x):\n    ", "\n    return y\n").model_copy(update={"path": "f.py"})
-    chosen = strategy(name)
+    chosen = get_strategy(name)
     silent = prompt_text(chosen.render(InstructionPlacement("none")(place), UNLIMITED))
     assert LOOP not in silent
     said = chosen.render(InstructionPlacement("comment")(place), UNLIMITED)
@@ -102,18 +104,18 @@ def test_every_prompt_takes_none_and_comment(name: str) -> None:
 
 
 def test_fim_and_the_paper_prompt_have_no_place_for_an_instruction() -> None:
-    refusing = {name for name in strategies() if not strategy(name).takes_instructions}
+    refusing = {name for name in strategies() if not get_strategy(name).takes_instructions}
     assert refusing == {"devbench-paper", *(name for name in strategies() if name.startswith("fim/"))}
 
 
 def test_the_error_of_a_fim_format_names_the_remedy() -> None:
     with pytest.raises(UnpromptableError, match="--instruction none asks without it, and --instruction comment"):
-        strategy("fim/starcoder").render(caret("x = "), UNLIMITED)
+        get_strategy("fim/starcoder").render(caret("x = "), UNLIMITED)
 
 
 def test_what_cannot_be_asked_is_known_before() -> None:
     instructed, plain = instructed_problems(2), [make_problem()]
-    fim, chat, fill = strategy("fim/starcoder"), strategy("chat"), strategy("fill")
+    fim, chat, fill = get_strategy("fim/starcoder"), get_strategy("chat"), get_strategy("fill")
     client = FakeClient(name="fake/q")
     default: tuple[InstructionMode | None, ...] = (None, "shown")
     for mode in default:
@@ -135,8 +137,8 @@ def test_what_cannot_be_asked_is_known_before() -> None:
 
 def test_an_endpoint_that_fills_gets_the_comment_in_its_prefix() -> None:
     place = caret("def f(x):\n    return ", "\n")
-    shown = strategy("fill").render(place, UNLIMITED)
-    moved = strategy("fill").render(InstructionPlacement("comment")(place), UNLIMITED)
+    shown = get_strategy("fill").render(place, UNLIMITED)
+    moved = get_strategy("fill").render(InstructionPlacement("comment")(place), UNLIMITED)
     assert isinstance(shown, FillPrompt)
     assert isinstance(moved, FillPrompt)
     assert (shown.prefix, shown.instruction) == ("def f(x):\n    return ", LOOP)
@@ -145,8 +147,8 @@ def test_an_endpoint_that_fills_gets_the_comment_in_its_prefix() -> None:
 
 def test_left_to_right_shows_the_instruction_at_the_top_and_the_comment_at_the_caret() -> None:
     place = caret("def f(x):\n    ")
-    top = strategy("left-to-right").render(place, UNLIMITED)
-    near = strategy("left-to-right").render(InstructionPlacement("comment")(place), UNLIMITED)
+    top = get_strategy("left-to-right").render(place, UNLIMITED)
+    near = get_strategy("left-to-right").render(InstructionPlacement("comment")(place), UNLIMITED)
     assert isinstance(top, TextPrompt)
     assert isinstance(near, TextPrompt)
     assert top.text == "# Use a loop.\ndef f(x):\n   "
@@ -155,13 +157,13 @@ def test_left_to_right_shows_the_instruction_at_the_top_and_the_comment_at_the_c
 
 def test_the_comment_stays_where_the_budget_cuts_the_prefix() -> None:
     place = caret("".join(f"line_{number} = 1\n" for number in range(100)) + "def f(x):\n    ")
-    prompt = strategy("fim/starcoder").render(InstructionPlacement("comment")(place), PromptBudget(120, len))
+    prompt = get_strategy("fim/starcoder").render(InstructionPlacement("comment")(place), PromptBudget(120, len))
     assert "def f(x):\n    # Use a loop.\n    " in prompt_text(prompt)
     assert "line_0 " not in prompt_text(prompt)
 
 
 def test_a_chat_has_the_instruction_in_its_request_and_a_question_has_none() -> None:
-    shown = strategy("natural").render(caret("def f(x):\n    "), UNLIMITED)
+    shown = get_strategy("natural").render(caret("def f(x):\n    "), UNLIMITED)
     assert isinstance(shown, ChatPrompt)
     assert LOOP in shown.messages[-1].text
     assert ChatQuestionStrategy().takes_instructions

@@ -4,7 +4,7 @@ import pytest
 
 from caretbench.models import ChatPrompt, FillPrompt, TextPrompt
 from caretbench.problem import Caret, ChoiceCheck, ContextFile, NoSplice, Problem, Provenance, Question
-from caretbench.prompts import choose, strategy
+from caretbench.prompts import choose, get_strategy
 from caretbench.prompts.question import (
     ChatQuestionStrategy,
     FillQuestionStrategy,
@@ -88,14 +88,14 @@ def problem(shown: Question) -> Problem:
 
 
 def test_a_question_that_names_a_control_token_of_the_model_is_not_asked() -> None:
-    under_test = ModelUnderTest("m", FakeClient(control=("<|end|>",)), strategy("question"))
+    under_test = ModelUnderTest("m", FakeClient(control=("<|end|>",)), get_strategy("question"))
     [wanted] = under_test.pending_samples([problem(QUESTION)], {})
     assert isinstance(wanted.prompt, ChatPrompt)
     hostile = QUESTION.model_copy(update={"choices": ("a", "b", "c", "<|end|>")})
     [refused] = under_test.pending_samples([problem(hostile)], {})
     assert refused.prompt is None
     assert "control token" in refused.fault
-    [mistaken] = ModelUnderTest("m", FakeClient(), strategy("chat")).pending_samples([problem(QUESTION)], {})
+    [mistaken] = ModelUnderTest("m", FakeClient(), get_strategy("chat")).pending_samples([problem(QUESTION)], {})
     assert mistaken.prompt is None
 
 
@@ -103,7 +103,7 @@ def test_a_letter_may_be_read_off_the_first_token_of_the_same_text() -> None:
     prompt = LikeliestLetterStrategy().render_question(QUESTION, WIDE)
     assert prompt.text == TextQuestionStrategy().render_question(QUESTION, WIDE).text
     assert (prompt.letters, prompt.stop) == (("A", "B", "C", "D"), ())
-    assert strategy("question-logprob").key == "question-logprob@1"
+    assert get_strategy("question-logprob").key == "question-logprob@1"
     why = Question(text="Why?")
     assert LikeliestLetterStrategy().render_question(why, WIDE) == TextQuestionStrategy().render_question(why, WIDE)
 
@@ -117,11 +117,11 @@ def test_who_tells_no_probabilities_is_not_asked_for_them() -> None:
     with pytest.raises(ValueError, match=f"{refused}; give --prompt question-text$"):
         choose(silent, "question-logprob", questions=True)
     with pytest.raises(ValueError, match=refused):
-        ModelUnderTest("m", silent, strategy("question-logprob"))
-    under_test = ModelUnderTest("m", telling, strategy("question-logprob"))
+        ModelUnderTest("m", silent, get_strategy("question-logprob"))
+    under_test = ModelUnderTest("m", telling, get_strategy("question-logprob"))
     assert under_test.budget.tokens == 99, "the letter is one token, whatever --max-tokens says"
     [choice, refused_text] = under_test.pending_samples([problem(QUESTION), problem(Question(text="Why?"))], {})
     assert choice.prompt is not None
     assert (under_test.answer_tokens(choice.prompt), refused_text.prompt) == (1, None)
     with pytest.raises(ValueError, match="no room for a prompt"):
-        ModelUnderTest("m", telling, strategy("question-text"))
+        ModelUnderTest("m", telling, get_strategy("question-text"))

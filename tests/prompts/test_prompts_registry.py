@@ -9,7 +9,7 @@ import pytest
 from caretbench import prompts
 from caretbench.errors import UsageError
 from caretbench.models import PromptKind
-from caretbench.prompts import choose, strategies, strategy
+from caretbench.prompts import choose, get_strategy, strategies
 from tests.support.fakes import FakeClient
 
 STARCODER = frozenset({"<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<fim_pad>", "<|endoftext|>"})
@@ -101,10 +101,10 @@ def test_every_name_gives_its_strategy() -> None:
     assert names[:5] == ("chat", "natural", "left-to-right", "fill", "devbench-paper")
     assert len(set(names)) == len(names) > 20
     for name in names:
-        found = strategy(name)
+        found = get_strategy(name)
         assert found.name == name
         assert found.key == f"{name}@{found.version}"
-        assert strategy(found.key).key == found.key
+        assert get_strategy(found.key).key == found.key
 
 
 def test_the_package_has_the_names_that_others_build_on() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.files import sha256_text
 from caretbench.judging.answers import answer_key, inserted_texts
 from caretbench.judging.controls import caret_controls
@@ -55,7 +55,7 @@ def judged_run(
     judged = [row for row in run.completions if row.model in {"gpt-4o", "Ministral-3B", *baselines}]
     texts = {
         (row.completion.problem_id, row.answer): row.text
-        for row in inserted_texts(judged, problems, policy("raw"), "default")
+        for row in inserted_texts(judged, problems, get_policy("raw"), "default")
     }
     for problem, named in caret_controls(run.problems).items():
         texts |= {(problem, answer_key(text)): text for text in named.values()}

@@ -15,7 +15,7 @@ from caretbench.execution.sandbox import bubblewrap
 from caretbench.files import DataError
 from caretbench.models import ClientOptions, ModelRequest
 from caretbench.problem import Usage
-from caretbench.prompts import strategy
+from caretbench.prompts import get_strategy
 from caretbench.prompts.instructions import InstructionPlacement
 from caretbench.reports.compare import compare_runs
 from caretbench.reports.run_summary import load_run_folder
@@ -76,7 +76,7 @@ PLAIN = ("instructed", "-m", "m=fake/a", "--prompt", "chat", "--no-execute", "--
 
 
 def test_the_default_is_in_no_hash_and_the_other_modes_are() -> None:
-    common: dict[str, Any] = {"name": "m", "client": FakeClient(), "strategy": strategy("chat")}
+    common: dict[str, Any] = {"name": "m", "client": FakeClient(), "strategy": get_strategy("chat")}
     shown = ModelUnderTest(**common)
     none = ModelUnderTest(**common, instruction=InstructionPlacement("none"))
     comment = ModelUnderTest(**common, instruction=InstructionPlacement("comment"))

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from caretbench.errors import MachineError
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.files import DataError, RowAppender
-from caretbench.judging.criteria import CriterionProblems, criterion
+from caretbench.judging.criteria import CriterionProblems, get_criterion
 from caretbench.models import ModelRequest, Sampling
 from caretbench.problem import Completion, Judgement, Problem, Usage
 from caretbench.runs.judge import JudgingResult, JudgingSettings, judge_part
@@ -22,7 +22,7 @@ from tests.support.fakes import FakeClient, Reply, failure
 from tests.support.make_problem import MakeProblem
 
 GOOD = '{"reasoning": "fits", "relevance": 4, "helpfulness": 3}'
-QUALITY = criterion("devbench-quality")
+QUALITY = get_criterion("devbench-quality")
 RIGHT, WRONG = "    return 2 * x\n", "    return x\n"
 
 
@@ -49,7 +49,7 @@ def add(folder: RunFolder, problems: Sequence[Problem], answers: Sequence[str | 
 def judge(folder: RunFolder, *clients: FakeClient, **options: Any) -> JudgingResult:
     criterion, sampling = options.pop("criterion", QUALITY), options.pop("sampling", None)
     part = CriterionProblems(criterion, tuple(options.pop("problems", None) or folder.problems()))
-    settings = JudgingSettings(policy("syntax"), **{"control_problems": 0} | options)
+    settings = JudgingSettings(get_policy("syntax"), **{"control_problems": 0} | options)
     return judge_part(folder, part, [(client.name, client) for client in clients], settings, sampling)
 
 
@@ -97,7 +97,7 @@ def test_other_settings_make_another_grader(tmp_path: Path, make_problem: MakePr
     judge(folder, grader())
     judge(folder, grader(), sampling=Sampling(max_tokens=100))
     judge(folder, grader(identity={"weights": "other"}))
-    judge(folder, grader("Score: 7"), criterion=criterion("devbench-paper"))
+    judge(folder, grader("Score: 7"), criterion=get_criterion("devbench-paper"))
     graders = folder.manifest().graders
     assert len({info.parameters for info in graders}) == 4
     assert {row.parameters for row in folder.judgements()} == {info.parameters for info in graders}
@@ -112,10 +112,10 @@ def test_nothing_and_errors_in_place_of_a_completion(tmp_path: Path, make_proble
             Completion(problem_id=problem.id, model="m", sample=2, text="Error: no", error=True),
             Completion(problem_id="unknown", model="m", text="x"),
         )
-    part = CriterionProblems(criterion("devbench-quality"), (problem,))
-    [subject], count = distinct_texts(folder, part, policy("syntax"), "default", control_problems=0)
+    part = CriterionProblems(get_criterion("devbench-quality"), (problem,))
+    [subject], count = distinct_texts(folder, part, get_policy("syntax"), "default", control_problems=0)
     assert (subject.text, count) == ("", 2)
-    found, count = distinct_texts(folder, part, policy("released"), "paper", control_problems=0)
+    found, count = distinct_texts(folder, part, get_policy("released"), "paper", control_problems=0)
     assert ([entry.text for entry in found], count) == (["", "Error: no"], 3)
 
 
@@ -168,7 +168,7 @@ def test_another_try_draws_with_another_seed(tmp_path: Path, make_problem: MakeP
 def test_the_released_judge_is_asked_once(tmp_path: Path, make_problem: MakeProblem) -> None:
     folder = make_run(tmp_path, [make_problem()], [RIGHT])
     client = grader("no idea")
-    assert judge(folder, client, criterion=criterion("devbench-paper"), profile="paper").unreadable == 1
+    assert judge(folder, client, criterion=get_criterion("devbench-paper"), profile="paper").unreadable == 1
     assert len(client.asked) == 1
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from caretbench.errors import UsageError
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.files import RowAppender
 from caretbench.judging.answers import answer_key
-from caretbench.judging.criteria import CriterionProblems, criterion, problems_by_criterion
+from caretbench.judging.criteria import CriterionProblems, get_criterion, problems_by_criterion
 from caretbench.models import ModelRequest
 from caretbench.problem import Completion, Problem, Profile
 from caretbench.reports.judged.judged_answers import JudgedAnswers, RatedAnswer
@@ -70,7 +70,7 @@ def judge(
     profile = folder.manifest().profile
     chosen = problems_by_criterion(folder.problems(), profile, arguments.pop("asked", None))
     changed = arguments.pop("changed", None)
-    settings = JudgingSettings(policy("raw"), profile, **arguments)
+    settings = JudgingSettings(get_policy("raw"), profile, **arguments)
     return judge_parts(folder, chosen, [(name, client)], settings, changed), client
 
 
@@ -88,12 +88,12 @@ def test_checks_name_the_criterion_and_the_profile_decides(make_problem: MakePro
     assert default == {"efcb-masked@1": 3, "efcb-description@1": 3, "efcb-claims@1": 3, "devbench-quality@1": 1}
     paper = {part.criterion.key: len(part.problems) for part in problems_by_criterion(problems, "paper")}
     assert paper == {"efcb-similarity-paper@1": 6, "efcb-hallucination-paper@1": 3, "devbench-paper@1": 1}
-    own = problems_by_criterion(problems, "default", criterion("efcb-similarity-paper"))
+    own = problems_by_criterion(problems, "default", get_criterion("efcb-similarity-paper"))
     assert [len(part.problems) for part in own] == [9]  # no choices, no carets
-    several = problems_by_criterion(problems, "paper", criterion("devbench-quality"))
+    several = problems_by_criterion(problems, "paper", get_criterion("devbench-quality"))
     assert [len(part.problems) for part in several] == [1]
     with pytest.raises(ValueError, match="judges the statements that another criterion finds"):
-        problems_by_criterion(problems, "default", criterion("efcb-claim-support"))
+        problems_by_criterion(problems, "default", get_criterion("efcb-claim-support"))
     with pytest.raises(UsageError, match="unknown criterion 'beauty'"):
         problems_by_criterion([question_problem("reverse-qa", "cache", criterion="beauty")], "default")
 
@@ -299,7 +299,7 @@ def test_without_an_answer_nothing_is_judged(tmp_path: Path) -> None:
     with pytest.raises(NothingToJudgeError, match="holds no completion to judge"):
         judge(folder)
     with pytest.raises(NothingToJudgeError, match="nothing that a judge is asked about"):
-        judge_parts(folder, [], [], JudgingSettings(policy("raw")))
+        judge_parts(folder, [], [], JudgingSettings(get_policy("raw")))
     # One task of several may still be without answers.
     part = make_run(tmp_path / "part", [question_problem("mpr-gen", "cache")], {"m": ["x"]})
     part.write_problems([question_problem("mpr-gen", "cache"), question_problem("reverse-qa", "cache")])
@@ -308,5 +308,8 @@ def test_without_an_answer_nothing_is_judged(tmp_path: Path) -> None:
     client = FakeClient(honest, accepts=["chat"])
     with pytest.raises(NothingToJudgeError):
         judge_part(
-            part, CriterionProblems(criterion("efcb-masked"), ()), [("j", client)], JudgingSettings(policy("raw"))
+            part,
+            CriterionProblems(get_criterion("efcb-masked"), ()),
+            [("j", client)],
+            JudgingSettings(get_policy("raw")),
         )

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.files import RowAppender
-from caretbench.judging.criteria import CriterionProblems, criterion
+from caretbench.judging.criteria import CriterionProblems, get_criterion
 from caretbench.models import ModelRequest
 from caretbench.reports.judged.carets import folder_caret_scores
 from caretbench.runs.judge import JudgingSettings, judge_part
@@ -39,8 +39,8 @@ def test_nine_thousand_completions_take_2390_judgements(tmp_path: Path, devbench
         appender.append(*house.recorded_completions(devbench_data / "completions", problems, ["gpt-4o"]))
     client = FakeClient(by_hash, window=8)
     started = time.process_time()
-    part = CriterionProblems(criterion("devbench-quality"), loaded.problems)
-    settings = JudgingSettings(policy("syntax"), control_problems=0)
+    part = CriterionProblems(get_criterion("devbench-quality"), loaded.problems)
+    settings = JudgingSettings(get_policy("syntax"), control_problems=0)
     result = judge_part(folder, part, [("judge", client)], settings)
     spent = time.process_time() - started
     assert (result.completions, result.texts, result.judged) == (9000, 2390, 2390)

@@ -9,7 +9,7 @@ import pytest
 from caretbench.execution.dispatcher import AnyRequest
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Status
 from caretbench.execution.scan.tamper import SCAN_VERSION
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.files import DataError, write_rows
 from caretbench.problem import Completion, Problem, Profile, Score
 from caretbench.runs.run_folder import DataInfo, Manifest, ModelInfo, RunFolder
@@ -35,7 +35,7 @@ def scoring(
     cut: str = "syntax",
 ) -> ScoringStage:
     return ScoringStage(
-        load_suite("devbench"), problems, RunFolder(folder), policy(cut), profile, executor,  # type: ignore[arg-type]
+        load_suite("devbench"), problems, RunFolder(folder), get_policy(cut), profile, executor,  # type: ignore[arg-type]
     )  # fmt: skip
 
 
@@ -402,9 +402,9 @@ def test_a_reference_that_the_policy_changes_is_measured_and_excludes_nothing(
         stage = scoring(tmp_path, [problem, unchanged], executor, cut=cut)
         stage.add_completions([Completion(problem_id=problem.id, model="m", text="    return 2 * x")])
         assert stage.run() == {}
-    whole = {row.problem_id: row.values for row in reference_rows(tmp_path, policy("syntax").key)}
+    whole = {row.problem_id: row.values for row in reference_rows(tmp_path, get_policy("syntax").key)}
     assert whole == {problem.id: {"passed": 1.0}, unchanged.id: {"passed": 1.0}}
-    cut_rows = {row.problem_id: row.values for row in reference_rows(tmp_path, policy("first_line").key)}
+    cut_rows = {row.problem_id: row.values for row in reference_rows(tmp_path, get_policy("first_line").key)}
     assert cut_rows == {problem.id: {"passed": 0.0, "reference_passed": 1.0}, unchanged.id: {"passed": 1.0}}
     assert {row.values["passed"] for row in rows(tmp_path) if row.model == "m" and executed(row)} == {1.0}
     asked = len(executor.asked)
@@ -418,11 +418,12 @@ def test_a_stored_verdict_on_the_whole_reference_is_measured_again(tmp_path: Pat
     scoring(tmp_path, [problem], executor, cut="first_line").run()
     path = RunFolder(tmp_path).scores_path
     former = [
-        row.model_copy(update={"values": {"passed": 1.0}}) for row in reference_rows(tmp_path, policy("first_line").key)
+        row.model_copy(update={"values": {"passed": 1.0}})
+        for row in reference_rows(tmp_path, get_policy("first_line").key)
     ]
     write_rows(path, former)  # as earlier versions wrote it
     scoring(tmp_path, [problem], executor, cut="first_line").run()
-    [row] = reference_rows(tmp_path, policy("first_line").key)
+    [row] = reference_rows(tmp_path, get_policy("first_line").key)
     assert row.values == {"passed": 0.0, "reference_passed": 1.0}
 
 

@@ -9,7 +9,7 @@ import pytest
 from caretbench.execution.execution_types import CapturedOutput, ExecutionResult, Isolation, Status, TestTally
 from caretbench.execution.scan.tamper import SCAN_VERSION
 from caretbench.extraction.caret_surroundings import MAX_TEXT_CHARACTERS
-from caretbench.extraction.policies import MAX_RAW_CHARACTERS, policy
+from caretbench.extraction.policies import MAX_RAW_CHARACTERS, get_policy
 from caretbench.problem import (
     Caret,
     ChoiceCheck,
@@ -142,7 +142,7 @@ def question(problem: Problem) -> Problem:
 
 def test_a_caret_gets_what_the_policy_leaves_and_a_question_the_raw_text(make_problem: MakeProblem) -> None:
     fenced = "```python\n    return 2 * x\n```"
-    fences = policy("clean")
+    fences = get_policy("clean")
     assert inserted_text(fenced, make_problem(), fences) == fences.apply(fenced, make_problem().caret).text != fenced
     assert inserted_text(fenced, question(make_problem()), fences) == fenced
     assert inserted_text(None, make_problem(), fences) is None
@@ -151,11 +151,11 @@ def test_a_caret_gets_what_the_policy_leaves_and_a_question_the_raw_text(make_pr
 def test_a_text_over_the_bound_is_refused_and_one_at_it_is_not(make_problem: MakeProblem) -> None:
     for problem, most in ((make_problem(), MAX_TEXT_CHARACTERS), (question(make_problem()), MAX_RAW_CHARACTERS)):
         bound, longer = "x" * most, "x" * (most + 1)
-        assert refusal(bound, problem, policy("raw")) is None
-        assert inserted_text(bound, problem, policy("raw")) == bound
-        assert f"{most + 1:,}" in str(refusal(longer, problem, policy("raw")))
-        assert inserted_text(longer, problem, policy("raw")) is None
-        assert refusal(None, problem, policy("raw")) is None
+        assert refusal(bound, problem, get_policy("raw")) is None
+        assert inserted_text(bound, problem, get_policy("raw")) == bound
+        assert f"{most + 1:,}" in str(refusal(longer, problem, get_policy("raw")))
+        assert inserted_text(longer, problem, get_policy("raw")) is None
+        assert refusal(None, problem, get_policy("raw")) is None
 
 
 def test_code_that_could_forge_a_pass_is_flagged_under_default_alone(make_problem: MakeProblem) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from caretbench.execution.execution_types import ExecutionRequest, Limits, Status
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.toolchains import load_runtime
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.problem import Caret, Completion, InlineSplice, Problem, Profile, ProgramCheck, Provenance
 from caretbench.runs.run_folder import RunFolder
 from caretbench.runs.score import ScoringStage
@@ -167,7 +167,7 @@ def completions(copies: int) -> Iterator[Completion]:
 def score(folder: Path, copies: int, *, use_cache: bool = True) -> None:
     """Score what is missing."""
     stage = ScoringStage(
-        Faulty(), problems(), RunFolder(folder), policy("raw"), "default", LocalExecutor(8, use_cache=use_cache)
+        Faulty(), problems(), RunFolder(folder), get_policy("raw"), "default", LocalExecutor(8, use_cache=use_cache)
     )
     stage.add_completions(completions(copies))
     stage.run()

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from caretbench.languages import language as language_named
+from caretbench.languages import get_language
 from caretbench.syntax.analysis_types import Block, SpanIndex
 from caretbench.syntax.blocks import find_blocks, statement_lists
 from caretbench.syntax.parser import is_well_formed, parse
@@ -41,7 +41,7 @@ Fault = Callable[[CaretBlock, Sequence[CaretBlock], random.Random], str | None]
 
 def caret_blocks(programs: Iterable[str], language: str) -> Iterator[CaretBlock]:
     """Yield carets before bodies and single statements that begin a line, of programs that parse."""
-    suffix = language_named(language).suffix
+    suffix = get_language(language).suffix
     for number, program in enumerate(programs):
         tree = parse(program, language)
         if not is_well_formed(tree, language) or not program.isascii():

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from caretbench.languages import language
+from caretbench.languages import get_language
 from caretbench.problem import InlineSplice, Problem
 from caretbench.suites.devbench import starter
 from caretbench.suites.devbench.build.construction.scenario_grid import scenario
@@ -86,7 +86,7 @@ def replayed_generator(
         "first": {},
         "twins": {},
         "hostile": hostile or {},
-        "secret": {one: f"{language(one).line_comment} token " for one in {cell.split("/")[0] for cell in cells}},
+        "secret": {one: f"{get_language(one).line_comment} token " for one in {cell.split("/")[0] for cell in cells}},
     }
     (folder / "public").mkdir()
     for cell, fault in index["faults"].items():
@@ -104,7 +104,7 @@ def replayed_generator(
 def _publish(folder: Path, answer: dict[str, str]) -> None:
     folder.mkdir(parents=True)
     text = f"{answer['prefix']}⟦{answer['reference']}⟧{answer['suffix']}\n⟦tests⟧\n{answer['tests']}"
-    (folder / f"{answer['name']}{language(answer['language']).suffix}").write_text(text, "utf-8")
+    (folder / f"{answer['name']}{get_language(answer['language']).suffix}").write_text(text, "utf-8")
 
 
 def _first_fit(cell: str, answers: Sequence[dict[str, Any]], seed: int) -> int:

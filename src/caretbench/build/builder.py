@@ -11,7 +11,7 @@ from caretbench.build.validation.program_gate import ProgramGate
 from caretbench.errors import UsageError
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.options import Option
 from caretbench.problem import Caret, Problem
 from caretbench.progress import Progress
@@ -168,5 +168,5 @@ class Builder:
                 )
             return request
 
-        chosen = policy(self.suite.rules("default").policy)
+        chosen = get_policy(self.suite.rules("default").policy)
         return ProgramGate(executor().programs, chosen, program, self.suite.failed_predicates, progress)

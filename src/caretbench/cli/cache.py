@@ -83,7 +83,7 @@ def prune(
     """
     from caretbench.execution.cache.result_cache import ResultCache
     from caretbench.execution.cache.stored_kinds import Freed, StoredFiles, chosen_kinds
-    from caretbench.languages import language as find_language
+    from caretbench.languages import get_language
 
     if not everything and unused_days is None and keep_mb is None and language is None:
         raise UsageError("say what to prune: --unused-days, --keep-mb, --language or --all")
@@ -93,7 +93,7 @@ def prune(
     if language is not None:
         if kind or keep_mb is not None or everything:
             raise UsageError("--language is about verdicts alone: only --unused-days goes with it")
-        count, size = cache.prune_verdicts(unused_days=unused_days, language=find_language(language).name)
+        count, size = cache.prune_verdicts(unused_days=unused_days, language=get_language(language).name)
         freed = Freed(removed={"verdicts": count}, freed_bytes=size)
     else:
         keep_bytes = None if keep_mb is None else int(keep_mb * 1e6)

@@ -99,11 +99,11 @@ def _inserted_text(
     completion: Completion, problem: Problem, policy_name: str
 ) -> tuple[str | None, tuple[str, ...], str | None]:
     """Return the text that a policy makes of a completion, the steps that changed it, and the reason of a refusal."""
-    from caretbench.extraction.policies import policy
+    from caretbench.extraction.policies import get_policy
     from caretbench.problem import Caret
     from caretbench.runs import verdict as verdicts
 
-    used = policy(policy_name)
+    used = get_policy(policy_name)
     text = verdicts.inserted_text(completion.text, problem, used)
     steps: tuple[str, ...] = ()
     if completion.text is not None and isinstance(problem.shown, Caret):

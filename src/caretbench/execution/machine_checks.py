@@ -18,7 +18,7 @@ from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavail
 from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
-from caretbench.languages import language
+from caretbench.languages import get_language
 
 FREE_DISK_GB = 5.0
 """Free space below which building all bundles may fail (they take 1.5 GB, their downloads as much)."""
@@ -137,7 +137,7 @@ def _toolchains() -> Iterator[MachineCheck]:
     for name in toolchain_tables():
         toolchain = load_runtime(name, sandbox, bundles.installed_bundle).toolchain()
         detail = toolchain.version if toolchain.available else "no toolchain: its problems are left out"
-        yield _check(language(name).title, toolchain.available, detail, toolchain.remedy)
+        yield _check(get_language(name).title, toolchain.available, detail, toolchain.remedy)
 
 
 def _bundles() -> Iterator[MachineCheck]:

@@ -2,9 +2,9 @@
 
 from caretbench.extraction.caret_surroundings import Surroundings
 from caretbench.extraction.clean import CleanedText, clean
-from caretbench.extraction.policies import DEFAULT_POLICY, POLICIES, ExtractedText, Policy, policy, policy_names
+from caretbench.extraction.policies import DEFAULT_POLICY, POLICIES, ExtractedText, Policy, get_policy, policy_names
 
 __all__ = [
-    "DEFAULT_POLICY", "POLICIES", "CleanedText", "ExtractedText", "Policy", "Surroundings", "clean", "policy",
+    "DEFAULT_POLICY", "POLICIES", "CleanedText", "ExtractedText", "Policy", "Surroundings", "clean", "get_policy",
     "policy_names",
 ]  # fmt: skip

@@ -23,7 +23,7 @@ from caretbench.extraction.caret_surroundings import (
     tokens_between,
 )
 from caretbench.extraction.cuts import dedent_position, longest_parsing_cut, max_cuts, with_final_newline
-from caretbench.languages import language as language_named
+from caretbench.languages import get_language
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.syntax.parser import CharacterOffsets, encode, has_error, is_well_formed_text, parse, text_of
 
@@ -348,7 +348,7 @@ def cut_at_block_end(text: str, surroundings: Surroundings) -> str:
         end = _clause_end(text, surroundings) if in_header else _dedent(text, surroundings)
     elif surroundings.after.strip():
         return text
-    elif language_named(surroundings.language).block_end:
+    elif get_language(surroundings.language).block_end:
         end = _word_end(text, surroundings)
     else:
         end = _closing_end(text, surroundings)
@@ -361,13 +361,13 @@ def _open_blocks(program: str, language: str) -> int | None:
 
 
 def _is_closed(program: str, count: int, language: str) -> bool:
-    return is_well_formed_text(program + f"\n{language_named(language).block_end}" * count, language)
+    return is_well_formed_text(program + f"\n{get_language(language).block_end}" * count, language)
 
 
 def _moves_block(lines: list[str], surroundings: Surroundings) -> bool:
     """Return whether lines open or close a block, where a word ends it and the suffix is hidden: never said twice."""
     language = surroundings.language
-    if surroundings.after.strip() or not language_named(language).block_end:
+    if surroundings.after.strip() or not get_language(language).block_end:
         return False
     depth = _open_blocks(surroundings.before, language)
     return depth is not None and not _is_closed("\n".join([surroundings.before, *lines]), depth, language)
@@ -379,7 +379,7 @@ def _word_end(text: str, surroundings: Surroundings) -> int | None:
     The word counts, not its column: chat models dedent their answers.
     """
     language, before = surroundings.language, surroundings.before
-    entry = language_named(language)
+    entry = get_language(language)
     depth = _open_blocks(before.removesuffix(surroundings.caret_line), language)
     if depth is None:
         return None
@@ -423,7 +423,7 @@ def _cuts_at_brackets(text: str, surroundings: Surroundings) -> Iterator[str]:
         if token.type in CLOSERS.values() and not stack:
             ends.append(offsets.characters(token.start_byte - offset))
         follow(stack, token)
-    if word := language_named(surroundings.language).block_end:
+    if word := get_language(surroundings.language).block_end:
         ends = sorted([*ends, *(hit.start() for hit in re.finditer(rf"(?m:^)[ \t]*{word}\b", text))])
     for end in reversed(ends):
         yield with_final_newline(text[:end].rstrip(), surroundings)
@@ -448,7 +448,7 @@ def balance_brackets(text: str, surroundings: Surroundings) -> str:
     for token in tokens_between(parse(text, surroundings.language), 0, len(encode(text))):
         follow(missing, token)
     closers = "".join("\n}" if opener in ("{", "${") else CLOSERS[opener] for opener in reversed(missing))
-    word = language_named(surroundings.language).block_end
+    word = get_language(surroundings.language).block_end
     ends = [f"{closers}\n{word}" * count for count in range(1, MAX_ENDS)] if word else []
     for closer in (closers, *ends):
         added = with_final_newline(text.rstrip("\n") + closer, surroundings) if closer else text

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import tree_sitter
 
 from caretbench.extraction.prose import reads_as_prose
-from caretbench.languages import language as language_named
+from caretbench.languages import get_language
 from caretbench.problem import Caret
 from caretbench.syntax.parser import encode, is_well_formed_text, parse, python_module, text_of
 
@@ -39,7 +39,7 @@ class Surroundings(NamedTuple):
     @classmethod
     def from_caret(cls, caret: Caret, after: str | None = None) -> Surroundings:
         """Return the surroundings of a caret; ``after`` replaces a suffix that is not shown in full."""
-        name = language_named(caret.language).name
+        name = get_language(caret.language).name
         return cls(caret.prefix, caret.suffix if after is None else after, name, caret.hole)
 
     def program(self, text: str) -> str:
@@ -59,7 +59,7 @@ class Surroundings(NamedTuple):
 
         Python's own parser decides in Python.
         """
-        entry = language_named(self.language)
+        entry = get_language(self.language)
         program = self.program(text)
         if entry.indented or entry.block_end or not self.after.strip():
             return self.language == "python" and python_module(program) is not None
@@ -82,7 +82,7 @@ class Surroundings(NamedTuple):
     @property
     def indented(self) -> bool:
         """Return whether indentation is the syntax of blocks."""
-        return language_named(self.language).indented
+        return get_language(self.language).indented
 
     @property
     def needs_newline(self) -> bool:
@@ -94,7 +94,7 @@ class Surroundings(NamedTuple):
 @cache
 def _skipped(language: str) -> re.Pattern[str]:
     """Return the pattern of what is no code: literals, comments, and what a preprocessor passes over."""
-    entry = language_named(language)
+    entry = get_language(language)
     directives = (
         r"(?m:^)[ \t]*#[ \t]*if[ \t]+0\b.*?(?m:^)[ \t]*#[ \t]*(?:endif|else|elif)\b[^\n]*",
         r"(?m:^)[ \t]*#[^\n]*",
@@ -119,9 +119,9 @@ def _parses(surroundings: Surroundings, text: str) -> bool:
         # The grammar accepts tabs among blanks, and lines that are indented without reason.
         return is_well_formed_text(program, language) and python_module(program) is not None
     if surroundings.after.strip():
-        known = not language_named(language).preprocessed
+        known = not get_language(language).preprocessed
         return is_well_formed_text(program, language) or (not known and surroundings.is_whole(text))
-    end = language_named(language).block_end
+    end = get_language(language).block_end
     if end:
         return any(is_well_formed_text(program + f"\n{end}" * count, language) for count in range(MAX_ENDS))
     data = encode(program)

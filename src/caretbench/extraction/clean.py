@@ -16,7 +16,7 @@ import tree_sitter
 from caretbench.errors import UsageError
 from caretbench.extraction.caret_surroundings import MAX_TEXT_CHARACTERS, Surroundings, caret_in_literal, within_literal
 from caretbench.extraction.prose import CODE_MARKS, is_chatter, is_sentence, reads_as_prose
-from caretbench.languages import language as language_named
+from caretbench.languages import get_language
 from caretbench.syntax.parser import encode, parse
 
 _THOUGHT = r"(?:seed:)?(?:think(?:ing)?|thoughts?|reasoning|reflection|analysis|scratchpad|inner_monologue)"
@@ -259,7 +259,7 @@ def _fenced_blocks(text: str, fences: list[_Fence]) -> list[_Block]:
 
 def _names_language(word: str, language: str) -> bool:
     try:
-        return not word or language_named(word).name == language
+        return not word or get_language(word).name == language
     except UsageError:
         return False
 

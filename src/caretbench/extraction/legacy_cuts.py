@@ -15,7 +15,7 @@ import tree_sitter
 
 from caretbench.extraction.caret_surroundings import Surroundings
 from caretbench.extraction.cuts import max_cuts
-from caretbench.languages import language as language_named
+from caretbench.languages import get_language
 from caretbench.syntax.parser import encode, parse
 
 _PYTHON: Final = "python"
@@ -135,7 +135,7 @@ def crosscodeeval_statement(text: str, surroundings: Surroundings) -> str:
     In other languages it ends behind the first ``;``, ``{`` or ``}``; one at the very beginning ends nothing. Without
     such an end, the whole text is returned.
     """
-    if not language_named(surroundings.language).indented:
+    if not get_language(surroundings.language).indented:
         end = next((place for place, character in enumerate(text) if character in ";{}"), 0)
         return text[: end + 1] if end else text
     before, place = encode(surroundings.before), 0

@@ -271,7 +271,7 @@ def policy_names() -> tuple[str, ...]:
     return (*POLICIES, *installed_plugins(_GROUP, POLICIES))
 
 
-def policy(name: str = DEFAULT_POLICY) -> Policy:
+def get_policy(name: str = DEFAULT_POLICY) -> Policy:
     """Return the policy with this name (``syntax``) or key (``syntax@3``), or that of a plug-in (``module:object``).
 
     Raises:

@@ -21,8 +21,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from caretbench.extraction.caret_surroundings import Surroundings
-from caretbench.languages import Language
-from caretbench.languages import language as language_named
+from caretbench.languages import Language, get_language
 
 _TAB: Final = 4
 """Blanks for a tab."""
@@ -93,7 +92,7 @@ def clean_as_released(text: str, surroundings: Surroundings) -> str:
     Without either, remove reasoning, fence lines, blank lines, lines of comments and lines that do not look like code.
     Everything from the first comment of several lines, or Python docstring, is removed: a fault of the released code.
     """
-    entry = language_named(surroundings.language)
+    entry = get_language(surroundings.language)
     for begin, end in (
         (f"```{entry.fence}", "```"),
         (f"{entry.line_comment} --BEGIN MISSING CODE--", f"{entry.line_comment} --END MISSING CODE--"),
@@ -148,7 +147,7 @@ def trim_as_released(text: str, surroundings: Surroundings) -> str:
     suffix, counted from the first line that is left, but cut from the whole text: a fault of the released code. If the
     beginning is after the end, only the end is cut; if no code would remain, the text is unchanged.
     """
-    entry = language_named(surroundings.language)
+    entry = get_language(surroundings.language)
     lines = text.split("\n")
     before, after = surroundings.before.split("\n"), surroundings.after.split("\n")
     places: dict[str, int] = {}

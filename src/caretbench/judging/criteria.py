@@ -254,7 +254,7 @@ def add_criteria(folder: Traversable) -> None:
         criteria.cache_clear()
 
 
-def criterion(name: str) -> Criterion:
+def get_criterion(name: str) -> Criterion:
     """Return the criterion with this name, this key (``devbench-quality@1``), or in this TOML file.
 
     Raises:
@@ -313,8 +313,8 @@ def criteria_for(problem: Problem, profile: Profile) -> Iterator[Criterion]:
     if not named and isinstance(problem.shown, Caret) and not problem.shown.instruction:
         named = [rules_of(profile).criterion]
     for name in named:
-        entry = criterion(name)
-        yield (criterion(entry.paper) if rules_of(profile).released_criterion and entry.paper else entry)
+        entry = get_criterion(name)
+        yield (get_criterion(entry.paper) if rules_of(profile).released_criterion and entry.paper else entry)
 
 
 def problems_by_criterion(

@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from caretbench.errors import UsageError
 from caretbench.files import DataError, sha256_text
 from caretbench.judging.criteria import Criterion
-from caretbench.languages import language
+from caretbench.languages import get_language
 from caretbench.models import ChatPrompt, Message, ModelClient, Sampling
 from caretbench.problem import Caret, Problem, Question
 from caretbench.syntax.documentation import comment_marks
@@ -122,7 +122,7 @@ def grader_settings(criterion: Criterion, client: ModelClient, sampling: Samplin
 
 def _title(name: str) -> str:
     try:
-        return language(name).title
+        return get_language(name).title
     except UsageError:
         return name
 

@@ -73,7 +73,7 @@ def _names() -> Mapping[str, str]:
     return names
 
 
-def language(name: str) -> Language:
+def get_language(name: str) -> Language:
     """Return the language with this name or alias, whatever its case.
 
     Raises:
@@ -93,4 +93,4 @@ def language_of_grammar(name: str) -> Language:
     Raises:
         UsageError: no language has this grammar.
     """
-    return next((entry for entry in languages().values() if name in entry.dialects), None) or language(name)
+    return next((entry for entry in languages().values() if name in entry.dialects), None) or get_language(name)

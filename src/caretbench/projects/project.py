@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import IGNORED, Snapshot, SnapshotStore
-from caretbench.languages import language as language_named
+from caretbench.languages import get_language
 from caretbench.projects.language_tables import project_tables
 from caretbench.projects.settings import SETTINGS_FILE, project_rules
 from caretbench.syntax import ProjectAnalysis, SourceFile, analyse, is_test_path, language_of
@@ -183,7 +183,7 @@ def chosen_languages(project: StoredProject, chosen: Collection[str]) -> tuple[s
         DataError: a language cannot be mined, or the project has none.
     """
     known = project_tables()
-    names = tuple(dict.fromkeys(language_named(name).name for name in chosen)) or project_languages(project)
+    names = tuple(dict.fromkeys(get_language(name).name for name in chosen)) or project_languages(project)
     for name in names:
         if name not in known:
             raise DataError(f"{name} is not mined; known: {', '.join(known)}")
@@ -225,7 +225,7 @@ def analyse_project(
         if is_test_path(source.path, source.language):
             continue
         faults = analysis[source.path].faults
-        if faults and not language_named(source.language).preprocessed:
+        if faults and not get_language(source.language).preprocessed:
             passed_over[source.path] = f"does not parse: line {faults[0].line}"
             continue
         mined[source.language].append(source.path)

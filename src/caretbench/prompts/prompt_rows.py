@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from caretbench.models import ChatPrompt, FillPrompt, Prompt
 from caretbench.problem import Caret, Problem
-from caretbench.prompts.registry import AUTO, strategy
+from caretbench.prompts.registry import AUTO, get_strategy
 from caretbench.prompts.strategy import PromptBudget, PromptStrategy, QuestionStrategy, UnpromptableError
 
 _WHOLE = PromptBudget(None, len)
@@ -27,7 +27,7 @@ def prompt_row(problem: Problem, requested: str = AUTO) -> dict[str, object]:
     shown = problem.shown
     question = not isinstance(shown, Caret)
     # `auto` chooses by the model, which is not known here; nearly every hosted model takes conversations.
-    chosen = strategy(("question" if question else "chat") if requested == AUTO else requested)
+    chosen = get_strategy(("question" if question else "chat") if requested == AUTO else requested)
     prompt = _render(problem, chosen)
     row: dict[str, object] = {"problem_id": problem.id, "strategy": chosen.key}
     if isinstance(prompt, ChatPrompt):

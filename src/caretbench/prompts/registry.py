@@ -341,7 +341,7 @@ def strategies() -> tuple[str, ...]:
     return (*_BY_NAME, *fim_strategies(), *installed_plugins(STRATEGY_ENTRY_POINT_GROUP, _TAKEN))
 
 
-def strategy(name: str) -> PromptStrategy:
+def get_strategy(name: str) -> PromptStrategy:
     """Return the strategy with this name (``chat``) or key (``chat@1``), or that of a plug-in (``module:object`` too).
 
     ``fim/FAMILY`` is a FIM format in its family's own order; ``fim/FAMILY:psm`` and ``:spm`` name the order.
@@ -405,7 +405,7 @@ def choose(client: ModelClient, requested: str | None, *, questions: bool = Fals
     if requested is None or requested == AUTO:
         chosen = _choose_for_questions(client) if questions else _choose_for_carets(client)
     else:
-        chosen = strategy(requested)
+        chosen = get_strategy(requested)
     # Before any request: otherwise each problem would be refused by itself.
     if questions is not isinstance(chosen, QuestionStrategy):
         asked = "questions" if questions else "places in programs"
@@ -435,30 +435,30 @@ def family_warning(strategy: PromptStrategy, client: ModelClient) -> str | None:
 
 def _choose_for_carets(client: ModelClient) -> PromptStrategy:
     if "text" not in client.accepts:
-        return strategy("fill" if "fill" in client.accepts else "chat")
+        return get_strategy("fill" if "fill" in client.accepts else "chat")
     tokens = client.special_tokens()
     name = getattr(client, "served_name", client.name)
     try:
-        return strategy(f"fim/{format_for_model(name, tokens).name}")
+        return get_strategy(f"fim/{format_for_model(name, tokens).name}")
     except UsageError as refusal:
         # A probe found that the endpoint reads a suffix, so that a model without known sentinels need not be asked left
         # to right.
         probed = getattr(client, "probed", False)
         if tokens is not None and not (probed and "fill" in client.accepts):
-            return strategy("left-to-right")
+            return get_strategy("left-to-right")
         if "fill" in client.accepts:
-            return strategy("fill")
+            return get_strategy("fill")
         if probed:
-            return strategy("left-to-right")
+            return get_strategy("left-to-right")
         raise UsageError(f"{refusal}; give --prompt {_offers(client)}") from None
 
 
 def _choose_for_questions(client: ModelClient) -> PromptStrategy:
     # A program that completes knows prefix and suffix; conversations are for the models of builds.
     if client.name.startswith("command/"):
-        return strategy("question-fill")
+        return get_strategy("question-fill")
     kinds = {"chat": "question", "text": "question-text", "fill": "question-fill"}
-    return strategy(next((name for kind, name in kinds.items() if kind in client.accepts), "question"))
+    return get_strategy(next((name for kind, name in kinds.items() if kind in client.accepts), "question"))
 
 
 def _kinds(client: ModelClient) -> str:

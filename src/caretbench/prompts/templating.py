@@ -14,8 +14,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from caretbench.errors import UsageError
-from caretbench.languages import Language, languages
-from caretbench.languages import language as language_named
+from caretbench.languages import Language, get_language, languages
 from caretbench.languages.table_reader import LanguageTable, read_table
 from caretbench.models import ChatPrompt, Message
 from caretbench.problem import Caret, ContextFile
@@ -114,7 +113,7 @@ def caret_language(caret: Caret) -> Language:
         UnpromptableError: The table of languages does not have it.
     """
     try:
-        return language_named(caret.language)
+        return get_language(caret.language)
     except UsageError as error:
         raise UnpromptableError(str(error)) from None
 
@@ -180,7 +179,7 @@ def describe_suffix(prefix: str, suffix: str) -> TextAfterCaret:
 def fence_language(path: str) -> str:
     """Return the language tag of a code fence for a file, by suffix; empty if the language is unknown."""
     try:
-        return language_named(PurePosixPath(path).suffix.removeprefix(".")).fence
+        return get_language(PurePosixPath(path).suffix.removeprefix(".")).fence
     except UsageError:
         return ""
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from caretbench.extraction.policies import REFUSED, policy
+from caretbench.extraction.policies import REFUSED, get_policy
 from caretbench.files import DataError, read_lines
 from caretbench.judging.answers import JudgedText, inserted_texts
 from caretbench.judging.criteria import CLAIMS
@@ -98,7 +98,7 @@ class LoadedRun:
         """Texts that the completions insert at carets, under the run's policy."""
         problems = {problem.id: problem for problem in self.problems}
         profile = profile_named(str(self.manifest.get("profile") or PROFILES[-1]))
-        return tuple(inserted_texts(self.completions, problems, policy(str(self.manifest["policy"])), profile))
+        return tuple(inserted_texts(self.completions, problems, get_policy(str(self.manifest["policy"])), profile))
 
     @cached_property
     def typed(self) -> dict[tuple[str, str], TypedModelAnswers]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from caretbench.errors import UsageError
-from caretbench.languages import language
+from caretbench.languages import get_language
 from caretbench.reports.estimates import ReportedNumber, ReportValue
 from caretbench.reports.summary import Column, RateCell
 
@@ -157,7 +157,7 @@ def display_label(stratum: str, value: str) -> str:
     """Return the display text of a label's value: ``c_sharp`` is C#, and underscores are blanks."""
     if stratum == "language":
         try:
-            return language(value).title
+            return get_language(value).title
         except UsageError:
             pass
     return value.replace("_", " ")

@@ -18,8 +18,7 @@ from caretbench.extraction.policies import Policy
 from caretbench.files import sha256_json
 from caretbench.judging.answers import TextOf, plain_answer
 from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS, ControlTexts, default_controls
-from caretbench.judging.criteria import Criterion, CriterionProblems
-from caretbench.judging.criteria import criterion as find_criterion
+from caretbench.judging.criteria import Criterion, CriterionProblems, get_criterion
 from caretbench.judging.prompting import grader_settings
 from caretbench.models import ModelClient, Sampling
 from caretbench.problem import AnyCompletion, CompletionKey, Profile
@@ -183,7 +182,7 @@ def judge_part(
                 if (row.grader, row.parameters, row.criterion) == (name, parameters, criterion.key)
             )
             claims = second_step_judgements(first, requested, {text.problem.id: text.problem for text in texts})
-            judging.judge(find_criterion(criterion.then), claims, {FIRST_STEP_FIELD: parameters})
+            judging.judge(get_criterion(criterion.then), claims, {FIRST_STEP_FIELD: parameters})
     return result
 
 

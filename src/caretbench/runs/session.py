@@ -16,8 +16,7 @@ from caretbench.execution.dispatcher import AnyExecutor, Dispatcher
 from caretbench.execution.execution_types import RunCosts
 from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.toolchains import load_runtime
-from caretbench.extraction.policies import Policy
-from caretbench.extraction.policies import policy as find_policy
+from caretbench.extraction.policies import Policy, get_policy
 from caretbench.files import write_atomically
 from caretbench.local.llama_server import shared_servers
 from caretbench.models import ClientOpener, ModelClient
@@ -71,7 +70,7 @@ class RunSession:
                     self.benchmark.suite, self.benchmark.problems, self.folder, policy, self.benchmark.profile,
                     self._executor, dict(self.manifest.variants), self.benchmark.metrics, self._reporting(policy),
                 )
-                for policy in (self.benchmark.policy, *map(find_policy, self.manifest.further_policies))
+                for policy in (self.benchmark.policy, *map(get_policy, self.manifest.further_policies))
             )  # fmt: skip
             self._stack = stack.pop_all()
         return self

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Final, NamedTuple
 
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.files import RowAppender
 from caretbench.metrics.typing_sessions import Trigger, TypedText, suggestion
 from caretbench.models import FailureKind, ModelAnswer, Sampling
@@ -90,7 +90,7 @@ def _cleaned(problem: Problem, at: int, text: str) -> str:
     """Return the text to insert behind typed characters: without fences and prose, and not cut."""
     caret = problem.caret
     typed = caret.model_copy(update={"prefix": caret.prefix + problem.reference[:at]})
-    return policy("clean").apply(text, typed).text
+    return get_policy("clean").apply(text, typed).text
 
 
 class _TypingRequests(CompletionRequests):

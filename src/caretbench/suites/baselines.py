@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from rapidfuzz import fuzz
 
 from caretbench.errors import UsageError, did_you_mean
-from caretbench.languages import language as language_named
+from caretbench.languages import get_language
 from caretbench.problem import Caret, Completion, InlineSplice, Problem
 from caretbench.syntax.parser import is_well_formed_text
 
@@ -64,7 +64,7 @@ def stub(problem: Problem) -> str:
         TypeError: the problem asks a question.
     """
     caret = problem.caret
-    if language_named(caret.language).name != "python":
+    if get_language(caret.language).name != "python":
         return ""
     texts = _stubs(caret)
     inline = problem.splice if isinstance(problem.splice, InlineSplice) else None

@@ -12,7 +12,7 @@ from typing import Literal
 import tree_sitter
 
 from caretbench.errors import DataError, UsageError
-from caretbench.languages import language as language_named
+from caretbench.languages import get_language
 from caretbench.languages.table_reader import LanguageTable, read_table
 from caretbench.syntax.analysis_types import NAMED_FUNCTION_SCOPES, Block, ParseFault, Reference, Scope, Span, SpanIndex
 from caretbench.syntax.blocks import BlockSize, FileSizes, find_blocks
@@ -50,7 +50,7 @@ def test_conventions(language: str) -> TestConventions:
     Raises:
         UsageError: the table has no such language, or its folder no conventions.
     """
-    name = language_named(language).name
+    name = get_language(language).name
     conventions = read_table(name, "tests", TestConventions)
     if conventions is None:
         raise UsageError(f"{name}: its folder has no conventions of tests")

@@ -13,8 +13,7 @@ from typing import Literal, NamedTuple
 
 import tree_sitter
 
-from caretbench.languages import language as language_named
-from caretbench.languages import language_of_grammar
+from caretbench.languages import get_language, language_of_grammar
 from caretbench.languages.node_kinds import NodeKinds, node_kinds
 from caretbench.problem import Row
 from caretbench.syntax.parser import captures, encode, matches, parse, text_of
@@ -305,7 +304,7 @@ def _find_attached(
                 first = first.next_named_sibling
             if first is not None and first.start_byte == comment.start:
                 return _docstring(comment), comment, comment
-    plain = language_named(language).plain_documentation
+    plain = get_language(language).plain_documentation
     anchor = _anchor(declaration, node_kinds(language))
     inside = [comment for comment in all_comments if anchor.start_byte <= comment.start < name.start_byte]
     # JSDoc may be behind `export` and C++'s behind `template <…>`, within the declaration's own node.

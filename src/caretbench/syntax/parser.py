@@ -33,8 +33,7 @@ from typing import Final
 import tree_sitter
 
 from caretbench.errors import UsageError
-from caretbench.languages import language as language_named
-from caretbench.languages import language_of_grammar, languages
+from caretbench.languages import get_language, language_of_grammar, languages
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.languages.table_reader import language_file
 from caretbench.syntax.parse_probe import PARSED, REFUSED, TOO_SLOW, probe
@@ -123,7 +122,7 @@ def grammar_name(language: str) -> str:
         KeyError: the table has no such language.
     """
     name = language.strip().lower()
-    return name if name in dialects() else language_named(name).name
+    return name if name in dialects() else get_language(name).name
 
 
 def grammar(language: str) -> tree_sitter.Language:
@@ -331,7 +330,7 @@ _compiling = threading.Lock()
 
 @cache
 def _compiled(language: str, name: str) -> tree_sitter.Query | None:
-    text = query_text(language_named(language).name, name)
+    text = query_text(get_language(language).name, name)
     return tree_sitter.Query(grammar(language), text) if text is not None else None
 
 

@@ -18,7 +18,7 @@ from typing import Final
 import tree_sitter
 
 from caretbench.errors import DataError
-from caretbench.languages import language, languages
+from caretbench.languages import get_language, languages
 from caretbench.syntax.analysis_types import Span
 from caretbench.syntax.parser import error_count, parse
 
@@ -182,7 +182,9 @@ def mask_preprocessor(data: bytes) -> bytes:
 def parse_file(source: SourceFile) -> tree_sitter.Tree:
     """Return the tree of a file, or of its masked text if that has fewer parse errors."""
     tree = parse(source.data, source.grammar)
-    if not language(source.language).preprocessed or (not tree.root_node.has_error and not _EXPORT.search(source.data)):
+    if not get_language(source.language).preprocessed or (
+        not tree.root_node.has_error and not _EXPORT.search(source.data)
+    ):
         return tree
     other = parse(mask_preprocessor(source.data), source.grammar)
     # The first branch of each condition may be the wrong one: the file as it is stays where it parses better.

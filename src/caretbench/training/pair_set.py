@@ -18,7 +18,7 @@ from caretbench.build.project_sources import folder_names
 from caretbench.build.sources.fetching.source_spec import parse_source
 from caretbench.errors import DataError, UsageError
 from caretbench.files import describe_validation_error, read_rows, row_to_json, write_atomically, write_rows
-from caretbench.languages import language as language_named
+from caretbench.languages import get_language
 from caretbench.local.weights import catalogue
 from caretbench.models import Sampling
 from caretbench.problem import Row
@@ -271,7 +271,7 @@ def make_pair_set(
         raise UsageError(f"-m {GENERATOR_ROLE}=…: it needs examples; add -m {SEEDER_ROLE}=SPEC")
     if models.roles and not options.shares.get("instruction"):
         raise UsageError("-m: models choose the middles with an instruction, and --share leaves none to them")
-    languages = [language_named(name).name for name in options.languages]
+    languages = [get_language(name).name for name in options.languages]
     options = options._replace(languages=languages, by_models=bool(models.roles))
     maker = PairMaker(options)
     specs = folder_names([parse_source(source) for source in sources])

@@ -8,7 +8,7 @@ import pytest
 from caretbench.build.validation.mutants import mutants, strength
 from caretbench.build.validation.program_gate import GateAnswer, GateOutcome, ProgramGate, weak_checks
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Status
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.problem import Problem
 from caretbench.suites import load_suite
 from caretbench.suites.baselines import stub
@@ -23,7 +23,11 @@ def judge(path: Path, problem: Problem, decide: Decide, *, strict: bool = False)
     house = load_suite("devbench")
     executor = FakeExecutor(decide)
     gate = ProgramGate(
-        executor, policy(), lambda p, text: house.request(p, text, "default"), house.failed_predicates, strict=strict
+        executor,
+        get_policy(),
+        lambda p, text: house.request(p, text, "default"),
+        house.failed_predicates,
+        strict=strict,
     )
     [verdict] = gate.run([problem], path / "verdicts.jsonl")
     return verdict, executor
@@ -189,7 +193,7 @@ def test_a_repeated_problem_is_invalid(tmp_path: Path, make_problem: MakeProblem
     house = load_suite("devbench")
     gate = ProgramGate(
         FakeExecutor(lambda r: Status.PASSED if reference(r) else Status.FAILED),
-        policy(), lambda p, text: house.request(p, text, "default"), house.failed_predicates,
+        get_policy(), lambda p, text: house.request(p, text, "default"), house.failed_predicates,
     )  # fmt: skip
     prefix = "import os\n\n\ndef first(values):\n    return [value for value in values]\n\n\ndef double(x):\n"
     problems = [
@@ -220,7 +224,7 @@ def test_the_killing_answer_does_not_depend_on_the_order_of_results(tmp_path: Pa
     killers = []
     for executor in (FakeExecutor, Backwards):
         gate = ProgramGate(
-            executor(lambda request: Status.PASSED if reference(request) else Status.FAILED), policy(),
+            executor(lambda request: Status.PASSED if reference(request) else Status.FAILED), get_policy(),
             lambda p, text: house.request(p, text, "default"), house.failed_predicates,
         )  # fmt: skip
         [verdict] = gate.run([make_problem()], tmp_path / executor.__name__)

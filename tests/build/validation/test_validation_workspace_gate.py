@@ -22,7 +22,7 @@ from caretbench.build.validation.workspace_gate import (
 )
 from caretbench.execution.execution_types import Isolation, Status
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.files import read_rows
 from caretbench.problem import Caret, FileSplice, Problem, Provenance, TestsCheck
 from caretbench.suites.validity import Validity
@@ -106,7 +106,7 @@ class Gate(WorkspaceGate):
 
 
 def gate(engine: Engine, found: Callable[[Sequence[Problem]], Collection[str]] | None = None) -> WorkspaceGate:
-    return Gate(engine, policy("block"), found=found)
+    return Gate(engine, get_policy("block"), found=found)
 
 
 def checked(text: str) -> Status:
@@ -204,7 +204,7 @@ def nothing(value):
 def named_answers(reference: str, **labels: str) -> dict[str, str]:
     made = problem(reference, source=HELPERS, after="):" if reference != "thread_safe" else "make(")
     made = made.model_copy(update={"labels": {**made.labels, **labels}})
-    return {one.name: one.text for one in trial_answers(made, HELPERS.encode(), policy("raw"))}
+    return {one.name: one.text for one in trial_answers(made, HELPERS.encode(), get_policy("raw"))}
 
 
 def test_what_people_write_instead_of_an_answer_is_tried() -> None:
@@ -224,7 +224,7 @@ def test_wrong_answers_that_pass_make_a_problem_invalid(name: str, reference: st
     made = problem(reference.rstrip(")") if name == "no value" else reference, source=HELPERS, after="lock = ")
     made = made.model_copy(update={"labels": {**made.labels, "block": "argument_list"}})
     engine = Engine(lambda text: Status.PASSED if wrong in text else Status.FAILED)
-    [row] = Gate(engine, policy("raw"), source=HELPERS).decide([made])
+    [row] = Gate(engine, get_policy("raw"), source=HELPERS).decide([made])
     assert row.verdict == "invalid"
     assert name in row.reasons[0]
 
@@ -232,7 +232,7 @@ def test_wrong_answers_that_pass_make_a_problem_invalid(name: str, reference: st
 def test_right_answers_in_other_layouts_are_tried() -> None:
     source = "def f(a):\n    if a:\n        b = 'x'\n        return b\n    return ''\n"
     made = problem("if a:\n        b = 'x'\n        return b", source=source)
-    found = {one.name: one.text for one in trial_answers(made, source.encode(), policy("raw"))}
+    found = {one.name: one.text for one in trial_answers(made, source.encode(), get_policy("raw"))}
     assert found["tabs"] == "if a:\n\t\tb = 'x'\n\t\treturn b"
     assert found["fence"] == "```python\nif a:\n    b = 'x'\n    return b\n```"
     assert found["comment in column 0"] == "if a:\n# Does something.\n        b = 'x'\n        return b"

@@ -9,7 +9,7 @@ import pytest
 
 from caretbench.files import DataError, write_rows
 from caretbench.judging.answers import answer_key
-from caretbench.judging.criteria import criterion, load_criterion
+from caretbench.judging.criteria import get_criterion, load_criterion
 from caretbench.people.review.protocol import load_protocol
 from caretbench.people.review.review_items import protocol_of_criterion, run_items
 from caretbench.problem import Judgement
@@ -113,7 +113,7 @@ def test_a_scale_that_no_key_can_give_is_named(tmp_path: Path) -> None:
 
 def test_other_scores_than_the_questions_are_named() -> None:
     with pytest.raises(DataError, match="asks for relevance, helpfulness, but devbench-paper@1 has"):
-        protocol_of_criterion(QUALITY, criterion("devbench-paper"))
+        protocol_of_criterion(QUALITY, get_criterion("devbench-paper"))
 
 
 def test_mistakes_are_named(folder: RunFolder) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.languages import language as language_named
+from caretbench.languages import get_language
 from caretbench.people.telemetry.event_features import DueBlock, due_block
 from caretbench.problem import Problem
 from caretbench.suites import load_suite
@@ -60,7 +60,7 @@ def test_kinds(language: str, prefix: str, due: str, suffix: str, found: tuple[s
 def spans(problem: Problem) -> list[HiddenSpan]:
     """The spans that a build of Codev-Bench hides in a program; of those with the same bytes the one that it takes."""
     caret = problem.caret
-    path = f"a{language_named(caret.language).suffix}"
+    path = f"a{get_language(caret.language).suffix}"
     source = SourceFile(path, caret.prefix + problem.reference + caret.suffix, caret.language)
     finder = BlockFinder(analyse([source])[path])
     found: dict[tuple[int, int], HiddenSpan] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.metrics.similarity import indel_similarity
 from caretbench.problem import Profile, TestsCheck
 from caretbench.profiles import PROFILES
@@ -20,7 +20,7 @@ def values(text: str | None, profile: Profile, reference: str = "  return 1\n") 
 
 
 def test_policies_of_both_profiles_exist() -> None:
-    assert [policy(CodevBenchProfile(name).policy).name for name in PROFILES] == ["codevbench/answer", "block"]
+    assert [get_policy(CodevBenchProfile(name).policy).name for name in PROFILES] == ["codevbench/answer", "block"]
 
 
 def test_paper_compares_texts_as_they_are_and_default_without_blanks_around() -> None:

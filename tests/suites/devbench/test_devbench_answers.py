@@ -13,7 +13,7 @@ from caretbench.build.validation.program_gate import ProgramGate
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.toolchains import load_runtime
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.problem import InlineSplice, Problem
 from caretbench.suites import load_suite
 from caretbench.suites.devbench import starter
@@ -106,7 +106,9 @@ def test_the_gate_calls_them_valid(language: str, tmp_path: Path) -> None:
     suite = load_suite("devbench")
     problems = [problem for problem in answers().values() if problem.caret.language == language]
     executor = LocalExecutor(workers=4, use_cache=False)
-    gate = ProgramGate(executor, policy(), lambda p, text: suite.request(p, text, "default"), suite.failed_predicates)
+    gate = ProgramGate(
+        executor, get_policy(), lambda p, text: suite.request(p, text, "default"), suite.failed_predicates
+    )
     verdicts = gate.run(problems, tmp_path / "verdicts.jsonl")
     assert len(verdicts) == len(problems)
     assert {row.problem_id: row.reasons for row in verdicts if row.verdict != "valid"} == {}

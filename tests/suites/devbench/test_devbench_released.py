@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import UsageError
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.files import DataError
 from caretbench.problem import InlineSplice
 from caretbench.suites import load_suite
@@ -160,7 +160,7 @@ def test_all_released_problems_load(devbench_data: Path) -> None:
 
 @pytest.mark.data
 def test_the_default_policy_leaves_every_reference_answer_unchanged(devbench_data: Path) -> None:
-    default = policy()
+    default = get_policy()
     changed = [
         problem.id
         for problem in load_suite("devbench").load(str(devbench_data)).problems

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution.local_executor import LocalExecutor
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.files import DataError
 from caretbench.problem import InlineSplice, PredicateCheck, Problem
 from caretbench.suites import load_suite
@@ -38,7 +38,7 @@ def test_no_mark_is_left_in_a_program(problems: tuple[Problem, ...]) -> None:
 
 
 def test_extraction_leaves_the_references_unchanged(problems: tuple[Problem, ...]) -> None:
-    default = policy()
+    default = get_policy()
     changed = [p.id for p in problems if default.apply(p.reference, p.caret).text != p.reference]
     assert changed == []
 

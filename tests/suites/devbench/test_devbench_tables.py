@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.reports.frame import load_run
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.sections.published import compare_with_published
@@ -23,7 +23,7 @@ def test_tables_6_and_8_come_out_to_the_printed_digit(devbench_data: Path, tmp_p
     folder = RunFolder(tmp_path)
     data = DataInfo(name=loaded.name, hash=loaded.hash, problems=1800, selected=1800)
     folder.write_manifest(Manifest(suite="devbench", data=data, policy="released@2", profile="paper", executed=False))
-    scoring = ScoringStage(house, loaded.problems, folder, policy("released"), "paper", None)
+    scoring = ScoringStage(house, loaded.problems, folder, get_policy("released"), "paper", None)
     by_id = {problem.id: problem for problem in loaded.problems}
     scoring.add_completions(house.recorded_completions(devbench_data, by_id, []))
     scoring.run()

@@ -15,7 +15,7 @@ from caretbench import RunConfig
 from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.models import ChatPrompt, TextPrompt
 from caretbench.problem import FileSplice, Problem, ProgramCheck
-from caretbench.prompts.registry import strategy
+from caretbench.prompts.registry import get_strategy
 from caretbench.prompts.strategy import PromptBudget
 from caretbench.reports.results.published_numbers import published_numbers
 from caretbench.reports.run_summary import load_run_folder, summarise_run
@@ -283,10 +283,10 @@ def safim_problem(tmp_path: Path, split: str = "block", **change: Any) -> Proble
 
 def test_the_statement_is_text_before_a_base_models_program_and_an_instruction_in_a_chat(tmp_path: Path) -> None:
     caret = safim_problem(tmp_path).caret
-    text = strategy("left-to-right").prompt(caret, UNLIMITED)
+    text = get_strategy("left-to-right").prompt(caret, UNLIMITED)
     assert isinstance(text, TextPrompt)
     assert text.text.startswith("Complete.\n\nCode:\n\nprint(")
-    chat = strategy("chat").prompt(caret, UNLIMITED)
+    chat = get_strategy("chat").prompt(caret, UNLIMITED)
     assert isinstance(chat, ChatPrompt)
     assert "Complete." in chat.messages[-1].text
     assert "```python\nprint(" in chat.messages[-1].text

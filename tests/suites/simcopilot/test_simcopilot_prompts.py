@@ -22,7 +22,7 @@ from caretbench.problem import FileSplice, Problem, Provenance, TestsCheck
 from caretbench.projects import project as project_module
 from caretbench.projects.code_search import split_tokens
 from caretbench.projects.file_spans import visible_text
-from caretbench.prompts import strategy
+from caretbench.prompts import get_strategy
 from caretbench.prompts.strategy import PromptBudget, UnpromptableError
 from caretbench.runs.generate import ModelUnderTest, prompt_text
 from caretbench.runs.run_folder import RunFolder
@@ -123,7 +123,7 @@ def test_no_prompt_holds_hidden_text_though_every_file_has_a_copy(name: str, con
         prompts = set()
         for prompt in PROMPTS:
             try:
-                prompts.add(prompt_text(strategy(prompt).render(context.caret, PromptBudget(None, len))))
+                prompts.add(prompt_text(get_strategy(prompt).render(context.caret, PromptBudget(None, len))))
             except UnpromptableError:
                 continue
         assert prompts
@@ -253,7 +253,9 @@ def test_what_does_not_fit_is_the_context_first(tasks: Path) -> None:
     problem = house.load(str(tasks)).problems[0]
     context = suite_context([house], "prepend_files")
     roomy, tight = (
-        ModelUnderTest("m", FakeClient(count=len), strategy("fim/qwen2.5-coder"), context=context, prompt_tokens=room)
+        ModelUnderTest(
+            "m", FakeClient(count=len), get_strategy("fim/qwen2.5-coder"), context=context, prompt_tokens=room
+        )
         for room in (2000, 260)
     )
     full, cut = (prompt_text(next(one.pending_samples([problem], {})).prompt) for one in (roomy, tight))  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.files import DataError
 from caretbench.problem import FileSplice, Problem, TestsCheck
 from caretbench.projects.answer_requests import file_splice, original_file, workspace_request
@@ -151,7 +151,7 @@ def test_the_cases_of_a_python_program_decide(
 def test_the_gate_decides_every_released_task(release: Path, workspace_runner: WorkspaceRunner) -> None:
     problems = released_problems(release, "released", workspace_runner.store)
     engine = WorkspaceExecutor(1, workspace_runner=workspace_runner, use_cache=False)
-    gate = WorkspaceGate(engine, policy("block"), store=workspace_runner.store)
+    gate = WorkspaceGate(engine, get_policy("block"), store=workspace_runner.store)
     verdicts = {row.problem_id: row for row in gate.decide(problems)}
     assert verdicts[_TASK].verdict == "valid"
     assert verdicts["released/python/simplex_method:9-9:infill"].reasons == ("not_reached: no test runs it",)
@@ -252,7 +252,7 @@ def test_the_texts_of_the_programs_give_the_paper_s_distances_to_comments(releas
 def test_released_references_that_the_policies_change_are_counted(released_simcopilot: Path) -> None:
     problems = load_suite("simcopilot").load(str(released_simcopilot)).problems
     unchanged = {
-        name: sum(policy(name).apply(one.reference, one.caret).text == one.reference for one in problems)
+        name: sum(get_policy(name).apply(one.reference, one.caret).text == one.reference for one in problems)
         for name in ("block", "simcopilot/clean", "simcopilot/trim", "simcopilot/repair")
     }
     assert unchanged == {"block": 1154, "simcopilot/clean": 1023, "simcopilot/trim": 898, "simcopilot/repair": 573}

@@ -12,7 +12,7 @@ from caretbench.execution.execution_types import Isolation, Status
 from caretbench.execution.workspaces.runner_reports import TestOutcome
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.files import write_rows
 from caretbench.problem import Caret, FileSplice, Problem, Provenance, TestsCheck
 from caretbench.runs.run_folder import RunFolder
@@ -76,7 +76,7 @@ def test_answers_in_projects_are_scored(tmp_path: Path, monkeypatch: pytest.Monk
     folder = RunFolder(tmp_path / "run")
     folder.path.mkdir()
     executor = Dispatcher(FakeExecutor(lambda _request: Status.SKIPPED), lambda: projects)
-    scoring = ScoringStage(house, problems, folder, policy("block"), "default", executor)
+    scoring = ScoringStage(house, problems, folder, get_policy("block"), "default", executor)
     for name in ("reference", "empty", "stub", "copy-context"):
         scoring.add_completions(baseline_completions(name, problems))
     assert scoring.run() == {}

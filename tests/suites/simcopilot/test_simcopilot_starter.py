@@ -13,7 +13,7 @@ from caretbench.errors import DataError
 from caretbench.execution.toolchains.java import usable_jdk
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.files import read_rows
 from caretbench.problem import Problem
 from caretbench.projects import answer_requests
@@ -144,6 +144,6 @@ def test_an_answer_that_leaves_with_status_0_is_wrong(problems: list[Problem], e
 @pytest.mark.long
 def test_a_sample_still_passes_the_gate(problems: list[Problem], engine: WorkspaceExecutor) -> None:
     sample = problems[:: max(1, len(problems) // 6)]
-    gate = WorkspaceGate(engine, policy("block"), store=engine.workspace_runner.store)
+    gate = WorkspaceGate(engine, get_policy("block"), store=engine.workspace_runner.store)
     verdicts = {row.problem_id: row.verdict for row in gate.decide(sample, all_problems=problems)}
     assert verdicts == {problem.id: "valid" for problem in sample}

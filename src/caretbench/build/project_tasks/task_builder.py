@@ -47,7 +47,7 @@ from caretbench.errors import AnotherBuildError, DataError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine, WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.files import RowAppender, write_rows
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import check_key, check_request, file_splice, tests_check
@@ -391,7 +391,7 @@ class TaskBuilder:
         """Store the verdicts that are missing, and return their number."""
         gate = WorkspaceGate(
             engine,
-            policy(REFERENCE_POLICY),
+            get_policy(REFERENCE_POLICY),
             store=self.store,
             reach=StatementReach(),  # candidates that no test reaches are already removed
             known_checks=self._project,

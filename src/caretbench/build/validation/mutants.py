@@ -15,7 +15,7 @@ from caretbench.build.validation.mutation_operators import (
     throw_before_first_statement,
 )
 from caretbench.build.validation.mutation_target import MutationEdit, MutationTarget, mutation_table
-from caretbench.languages import language as language_named
+from caretbench.languages import get_language
 from caretbench.problem import FileSplice, InlineSplice, Problem
 from caretbench.projects.answer_requests import file_splice
 from caretbench.suites.baselines import stub
@@ -60,7 +60,7 @@ def _mutation_target(problem: Problem) -> MutationTarget:
     splice = _splice(problem)
     start = len(encode(splice.before))
     program = encode(splice.program(problem.reference))
-    language = language_named(problem.caret.language).name
+    language = get_language(problem.caret.language).name
     return MutationTarget(program, language, start, start + len(encode(problem.reference)))
 
 
@@ -90,7 +90,7 @@ def is_only_comment(problem: Problem) -> bool:
 
 
 def _vague_comments(problem: Problem) -> list[Mutant]:
-    table = mutation_table(language_named(problem.caret.language).name)
+    table = mutation_table(get_language(problem.caret.language).name)
     first = _comments_of(problem)[0]
     reference = problem.reference
     start = len(encode(_splice(problem).before))

@@ -40,7 +40,7 @@ from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from caretbench.extraction.policies import Policy
-from caretbench.languages import language as language_named
+from caretbench.languages import get_language
 from caretbench.problem import Caret, FileSplice, InlineSplice, Problem, TestsCheck
 from caretbench.projects.answer_requests import file_splice, original_file, tests_check, workspace_request
 from caretbench.suites.baselines import stub
@@ -124,7 +124,7 @@ def _trivial_answers(problem: Problem) -> Iterator[TrialAnswer]:
     assert isinstance(splice, InlineSplice)  # noqa: S101  a problem in its file
     is_sound = parses_as_reference(splice, problem.reference, problem.caret.language)
     seen = {problem.reference.strip()}
-    value = mutation_table(language_named(problem.caret.language).name).default_value
+    value = mutation_table(get_language(problem.caret.language).name).default_value
     # A call whose argument may as well be missing says nothing about it: in asgiref `None` passed for a lock.
     values = [("no value", value)] if problem.labels.get("block") == "argument_list" else []
     for name, text in (("empty", ""), ("stub", stub(problem)), *values, *_closers(problem.reference)):
@@ -167,7 +167,7 @@ def right_answers(problem: Problem) -> Iterator[TrialAnswer]:
     """Yield the reference in other layouts: dedented in a fence, with tabs, a comment in column 0, and other quotes."""
     splice = problem.splice
     assert isinstance(splice, InlineSplice)  # noqa: S101  a problem in its file
-    reference, language = problem.reference, language_named(problem.caret.language).name
+    reference, language = problem.reference, get_language(problem.caret.language).name
     start, program = len(encode(splice.before)), encode(splice.program(reference))
     end = start + len(encode(reference))
     nodes = captures(parse(program, language).root_node, language, "mutations").get("string", [])

@@ -15,8 +15,7 @@ from pydantic import JsonValue
 from caretbench.errors import UsageError
 from caretbench.execution.dispatcher import AnyExecutor, AnyRequest, open_executor
 from caretbench.execution.execution_types import ExecutionResult, Status
-from caretbench.extraction.policies import Policy
-from caretbench.extraction.policies import policy as find_policy
+from caretbench.extraction.policies import Policy, get_policy
 from caretbench.files import sha256_text
 from caretbench.problem import Problem, Profile, Question
 from caretbench.profiles import profile_named, rules_of
@@ -362,5 +361,5 @@ def cached_inspect_suite(
     execute = execute and any(map(needs_execution, loaded.problems))
     batcher = ProgramBatcher(lambda: open_executor(workers, use_cache=use_cache)) if execute else None
     return InspectSuite(
-        loaded_suite, loaded, find_policy(policy or loaded_suite.rules(named).policy), named, dict(variants), batcher
+        loaded_suite, loaded, get_policy(policy or loaded_suite.rules(named).policy), named, dict(variants), batcher
     )

@@ -14,7 +14,7 @@ from caretbench.build.validation.duplicates import repeated_problems
 from caretbench.build.validation.reviewed import problem_hash
 from caretbench.errors import DataError
 from caretbench.files import read_rows, sha256_text
-from caretbench.languages import language
+from caretbench.languages import get_language
 from caretbench.problem import FileSplice, Problem
 from caretbench.suites.devbench.build.construction.build_folder import (
     MANIFEST_FILE,
@@ -160,7 +160,7 @@ class BuiltSet:
         """Return the paths of a problem's files, from the folder; empty where problems are rows."""
         if self.as_rows:
             return []
-        file = Path(f"{problem.id}{language(problem.caret.language).suffix}")
+        file = Path(f"{problem.id}{get_language(problem.caret.language).suffix}")
         return [str(path) for path in (file, file.with_suffix(".toml")) if (self.root / path).is_file()]
 
 

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from caretbench.errors import DataError
 from caretbench.files import sha256_file, sha256_text, write_atomically, write_document, write_rows
-from caretbench.languages import language
+from caretbench.languages import get_language
 from caretbench.people.releases.built_set import DATASHEET_FILE, PROBLEMS_FILE, SNAPSHOTS_FOLDER, BuiltSet, snapshots_of
 from caretbench.people.releases.datasheet import Datasheet
 from caretbench.people.releases.datasheet_page import render_datasheet
@@ -188,7 +188,7 @@ def write_problems(
     for one in problems:
         source, *others = built.source_paths(one)
         text = (built.root / source).read_text("utf-8-sig")
-        with_canary = mark_program(text, language(one.caret.language).line_comment, canary)
+        with_canary = mark_program(text, get_language(one.caret.language).line_comment, canary)
         marked += canary in with_canary
         write_atomically(folder / source, with_canary)
         for path in others:

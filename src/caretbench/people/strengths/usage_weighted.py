@@ -9,7 +9,7 @@ from typing import Final
 import polars as pl
 
 from caretbench.errors import DataError, UsageError
-from caretbench.languages import language
+from caretbench.languages import get_language
 from caretbench.metrics.intervals import mean_interval
 from caretbench.metrics.weighted import weighted_mean
 from caretbench.problem import Problem
@@ -93,7 +93,7 @@ def _labels(problem: Problem) -> dict[str, str]:
 def _language(name: str) -> str:
     """Return a language's own name; a name that is not known stays."""
     try:
-        return language(name).name
+        return get_language(name).name
     except UsageError:
         return name
 

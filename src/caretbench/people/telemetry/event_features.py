@@ -11,8 +11,8 @@ import tree_sitter
 from rapidfuzz.distance import LCSseq
 
 from caretbench.errors import UsageError
-from caretbench.extraction.policies import policy
-from caretbench.languages import language as language_named
+from caretbench.extraction.policies import get_policy
+from caretbench.languages import get_language
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.metrics.error_kinds.answer_structure import COMMENT
 from caretbench.metrics.error_kinds.compared_answer import CaretPlace
@@ -173,12 +173,12 @@ def failures_of(completion: str, due: str | None, place: CaretPlace, added_fault
 
 def _changed_by_policy(completion: str, place: CaretPlace) -> set[str]:
     try:
-        name = language_named(place.language).name
+        name = get_language(place.language).name
     # Editors send languages that CaretBench has no rules for; the steps of the policy are by language.
     except UsageError:
         return set()
     caret = Caret(language=name, prefix=place.prefix, suffix=place.suffix)
-    steps = policy("block").apply(completion, caret).steps
+    steps = get_policy("block").apply(completion, caret).steps
     return {_STEPS[step] for step in steps if step in _STEPS}
 
 

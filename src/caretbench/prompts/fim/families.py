@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from caretbench.errors import DataError, UsageError
 from caretbench.files import read_packaged_toml
-from caretbench.languages import language as language_named
+from caretbench.languages import get_language
 from caretbench.models import ChatPrompt, Message, Prompt, TextPrompt
 from caretbench.problem import Caret, ContextFile
 from caretbench.prompts.strategy import (
@@ -207,14 +207,14 @@ def _check_names(where: str, template: str, allowed: frozenset[str]) -> None:
 
 def _title(language: str) -> str:
     try:
-        return language_named(language).title
+        return get_language(language).title
     except UsageError:
         return ""
 
 
 def _as_comment(file: ContextFile, language: str) -> str:
     try:
-        mark = language_named(language).line_comment
+        mark = get_language(language).line_comment
     except UsageError:
         raise UnpromptableError(
             f"other files would be shown as comments, and those of {language} are not known"

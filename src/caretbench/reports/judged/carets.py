@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from caretbench.extraction.policies import policy as find_policy
+from caretbench.extraction.policies import get_policy
 from caretbench.judging.aggregation import (
     TOTAL,
     GraderKey,
@@ -118,7 +118,7 @@ def folder_caret_scores(folder: RunFolder) -> tuple[CaretScores, ...]:
 
     def answers() -> Sequence[JudgedText]:
         known = {problem.id: problem for problem in problems}
-        return list(inserted_texts(folder.completions(), known, find_policy(manifest.policy), manifest.profile))
+        return list(inserted_texts(folder.completions(), known, get_policy(manifest.policy), manifest.profile))
 
     return caret_scores_of(
         problems,

@@ -21,8 +21,7 @@ from caretbench.errors import UsageError
 from caretbench.judging.aggregation import GraderKey, TextKey, separation
 from caretbench.judging.answers import answer_key
 from caretbench.judging.controls import HALLUCINATIONS, REFERENCE, control_names, question_controls
-from caretbench.judging.criteria import Criterion
-from caretbench.judging.criteria import criterion as find_criterion
+from caretbench.judging.criteria import Criterion, get_criterion
 from caretbench.metrics.agreement.coefficients import krippendorff_alpha
 from caretbench.problem import Problem
 from caretbench.reports.judged.judged_answers import JudgedAnswers, JudgedTexts, TextValue, grader_title
@@ -295,7 +294,7 @@ def run_acceptance(answers: JudgedAnswers, judged: JudgedTexts, grader: GraderKe
 def known_criterion(key: str) -> Criterion | None:
     """Return CaretBench's criterion with this name and version, or None."""
     try:
-        return find_criterion(key)
+        return get_criterion(key)
     except UsageError:
         return None
 

@@ -10,13 +10,11 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from caretbench.errors import UsageError, check_folder_is_writable
-from caretbench.extraction.policies import Policy
-from caretbench.extraction.policies import policy as find_policy
+from caretbench.extraction.policies import Policy, get_policy
 from caretbench.files import sha256_json
 from caretbench.judging.answers import TextOf
 from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS, ControlTexts
-from caretbench.judging.criteria import Criterion, CriterionProblems, problems_by_criterion
-from caretbench.judging.criteria import criterion as find_criterion
+from caretbench.judging.criteria import Criterion, CriterionProblems, get_criterion, problems_by_criterion
 from caretbench.judging.prompting import grader_settings, render
 from caretbench.models import AccessCheck, ClientOpener, ClientOptions, ModelClient, Sampling, unchecked
 from caretbench.problem import Judgement
@@ -79,7 +77,7 @@ def judging_forecast(
     first = _step_forecast(requested, rows, client, criterion, sampling, price)
     if criterion.then is None:
         return first
-    following = find_criterion(criterion.then)
+    following = get_criterion(criterion.then)
     claims = second_step_judgements(rows, requested, {subject.problem.id: subject.problem for subject, _ in requested})
     # Without them the forecast of a fresh run would show the first step alone, a small part of its cost.
     claims += _to_come(requested, rows)
@@ -206,7 +204,7 @@ class JudgingPlan:
         for spec in config.judges.values():
             check_access(spec, config.options)
         suite = find_suite(self.manifest.suite)
-        criterion = find_criterion(config.criterion) if config.criterion else None
+        criterion = get_criterion(config.criterion) if config.criterion else None
         problems = config.selection.apply(suite, folder.problems())
         self.parts: Sequence[CriterionProblems] = problems_by_criterion(problems, self.manifest.profile, criterion)
         if not self.parts:
@@ -215,7 +213,7 @@ class JudgingPlan:
                 if criterion
                 else "a judge is asked nothing about them"
             )
-        self.policy: Policy = find_policy(self.manifest.policy)
+        self.policy: Policy = get_policy(self.manifest.policy)
         self.text_of: TextOf = suite.judged_text
         self.controls: ControlTexts = suite.caret_controls
         self.costs: dict[str, Price | None] = {name: config.prices.find(spec) for name, spec in config.judges.items()}

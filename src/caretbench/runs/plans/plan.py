@@ -12,8 +12,7 @@ from pydantic import ValidationError
 
 from caretbench.errors import CaretBenchError, DataError, MachineError, UsageError, did_you_mean
 from caretbench.files import read_packaged_toml
-from caretbench.judging.criteria import CriterionProblems, problems_by_criterion
-from caretbench.judging.criteria import criterion as find_criterion
+from caretbench.judging.criteria import CriterionProblems, get_criterion, problems_by_criterion
 from caretbench.models import AccessCheck, ClientOptions, Sampling, unchecked
 from caretbench.prompts.instructions import BLIND, AskingMode
 from caretbench.redaction import redact
@@ -181,7 +180,7 @@ class ResolvedRun:
         Raises:
             UsageError: no such criterion.
         """
-        criterion = find_criterion(self.config.criterion) if self.config.criterion else None
+        criterion = get_criterion(self.config.criterion) if self.config.criterion else None
         return problems_by_criterion(benchmark.problems, benchmark.profile, criterion)
 
     def price(self, model_or_judge: ModelPlan | JudgePlan) -> Price | None:

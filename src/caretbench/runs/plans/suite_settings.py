@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from caretbench.errors import UsageError, did_you_mean
-from caretbench.extraction.policies import Policy
-from caretbench.extraction.policies import policy as find_policy
+from caretbench.extraction.policies import Policy, get_policy
 from caretbench.problem import Problem, Profile, Question
 from caretbench.profiles import profile_named
-from caretbench.prompts import AUTO, strategy
+from caretbench.prompts import AUTO, get_strategy
 from caretbench.prompts.instructions import BLIND, AskingMode, has_instruction
 from caretbench.prompts.strategy import QuestionStrategy
 from caretbench.runs.plans.config import SuiteConfig
@@ -65,7 +64,7 @@ class Benchmark(NamedTuple):
         loaded = load_problems(suite, config.data)
         problems = config.selection.apply(suite, loaded.problems)
         names = [config.policy] if isinstance(config.policy, str) else [*(config.policy or ())]
-        policy, *further_policies = dict.fromkeys(map(find_policy, names or [suite.rules(profile).policy]))
+        policy, *further_policies = dict.fromkeys(map(get_policy, names or [suite.rules(profile).policy]))
         folder = RunFolder(output or root / f"{suite.name}-{loaded.name}-{profile}")
         # A suite of questions alone starts no sandbox and needs no toolchain.
         execute = execute and any(map(needs_execution, problems))
@@ -99,14 +98,14 @@ def parse_variants(options: Iterable[str]) -> dict[str, str]:
         UsageError: an option is wrong, or the language has no such build; an unknown language.
     """
     from caretbench.execution.toolchains import load_runtime
-    from caretbench.languages import language
+    from caretbench.languages import get_language
 
     chosen = {}
     for option in options:
         name, equals, value = option.partition("=")
         if not equals:
             raise UsageError(f"variant {option!r}: expected language=name, cpp=common_headers for example")
-        spoken = language(name).name
+        spoken = get_language(name).name
         known = load_runtime(spoken).variants
         if value not in known:
             raise UsageError(f"variant {option!r}: {spoken} has {', '.join(known) or 'no variants'}")
@@ -186,7 +185,7 @@ def _own_prompt(model: ModelPlan, *, questions: bool, benchmarks: Sequence[Bench
 
 
 def _fits(prompt: str, *, questions: bool) -> bool:
-    return prompt == AUTO or isinstance(strategy(prompt), QuestionStrategy) is questions
+    return prompt == AUTO or isinstance(get_strategy(prompt), QuestionStrategy) is questions
 
 
 def asks_questions(benchmark: Benchmark) -> bool:

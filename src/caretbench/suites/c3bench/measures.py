@@ -13,7 +13,7 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from caretbench.errors import UsageError
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.metrics.similarity import similarities
 from caretbench.problem import Caret, CriterionCheck, InlineSplice, PredicateCheck, Problem, Profile
 from caretbench.profiles import ProfileRule, ProfileRules, default_only
@@ -111,7 +111,7 @@ def _details(faults: list[str]) -> dict[str, str]:
 
 def measured_raw(problem: Problem, raw: str) -> list[Measurement]:
     """Return the tokens of a raw answer: of its code, by the policy ``clean``, and of everything else."""
-    code = token_count(policy("clean").apply(raw, problem.caret).text)
+    code = token_count(get_policy("clean").apply(raw, problem.caret).text)
     rest = max(token_count(raw) - code, 0)
     return [Measurement("raw-tokens@1", {CODE_TOKENS: float(code), COMMENTARY_TOKENS: float(rest)})]
 

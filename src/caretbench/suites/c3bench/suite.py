@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from caretbench.files import DataError, read_rows
-from caretbench.languages import language
+from caretbench.languages import get_language
 from caretbench.problem import Problem, Profile
 from caretbench.suites import register
 from caretbench.suites.base import Suite
@@ -129,7 +129,7 @@ class C3BenchSuite(Suite):
     def canonical_label(self, name: str, value: str) -> str:
         """Return the name of a language for its other names, and lower case for tasks."""
         if name == "language":
-            return language(value).name
+            return get_language(value).name
         return value.lower() if name == "task" else value
 
     def result_tables(self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:

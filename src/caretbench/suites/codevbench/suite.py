@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import read_rows
-from caretbench.languages import language
+from caretbench.languages import get_language
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.problem import Caret, Problem, Profile
 from caretbench.projects.answer_requests import file_splice, tests_check, workspace_request
@@ -136,4 +136,4 @@ class CodevBench(Suite):
 
     def canonical_label(self, name: str, value: str) -> str:
         """Return ``python`` for ``py``, and so on."""
-        return language(value).name if name == "language" else value
+        return get_language(value).name if name == "language" else value

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from caretbench.execution.execution_types import ExecutionRequest, Limits
 from caretbench.files import DataError
-from caretbench.languages import language
+from caretbench.languages import get_language
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.complexity import ProblemStatistics, paper_statistics
 from caretbench.metrics.paired import Comparison, Pair, compare_family
@@ -165,7 +165,7 @@ class DevBench(Suite):
     def canonical_label(self, name: str, value: str) -> str:
         """Return ``csharp`` for ``c_sharp`` or ``C#``, and CaretBench's name of a category for the released one."""
         if name == "language":
-            return language(value).name
+            return get_language(value).name
         return canonical_category(value) if name == "category" else value
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from caretbench.errors import UsageError
 from caretbench.files import DataError, read_rows
-from caretbench.languages import language
+from caretbench.languages import get_language
 from caretbench.problem import ChoiceCheck, Problem, Profile, Question
 from caretbench.profiles import rules_of
 from caretbench.suites import register
@@ -151,7 +151,7 @@ class Efcb(Suite):
         if name != "language":
             return value
         try:
-            return language(value).name
+            return get_language(value).name
         # Labels of changes name languages that the package has no folder for, such as Kotlin.
         except UsageError:
             return value

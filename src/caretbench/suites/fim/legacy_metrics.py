@@ -17,7 +17,7 @@ import tree_sitter
 from rapidfuzz.distance import Indel, Levenshtein
 
 from caretbench.extraction.legacy_cuts import parses_as_released
-from caretbench.languages import language as language_named
+from caretbench.languages import get_language
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.syntax.parser import parse, text_of
 
@@ -99,7 +99,7 @@ _STRING: Final = re.compile(r"""(["'])(?:(?!\1)[^\\]|\\.)*+\1""")
 def identifiers(text: str, language: str) -> list[str]:
     """Return the words of a text that begin with a Latin letter or ``_``, without keywords and words of strings."""
     words = re.findall(r"\w+", _STRING.sub("", text))
-    return [word for word in words if re.match("[_a-zA-Z]", word) and word not in language_named(language).keywords]
+    return [word for word in words if re.match("[_a-zA-Z]", word) and word not in get_language(language).keywords]
 
 
 def crosscodeeval(cut: str, reference: str, language: str) -> CrossCodeEvalScore:
@@ -255,7 +255,7 @@ def safim_syntax_match(answer: str, reference: str, language: str, *, callee: bo
     cannot compare both, and what is called must be equal, too.
     """
     bare, expected_bare = (re.sub(r"\s+", "", text) for text in (answer, reference))
-    if language_named(language).name == "python":
+    if get_language(language).name == "python":
         texts = (answer.strip(), reference.strip()) if callee else (bare, expected_bare)
         calls = [_call(text, callee=callee) for text in texts]
         if None not in calls:

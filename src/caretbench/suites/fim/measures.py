@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.problem import Problem
 from caretbench.suites.fim import legacy_metrics as legacy
 from caretbench.suites.suite_types import Measurement
@@ -34,7 +34,7 @@ def _exact(problem: Problem, answer: str) -> Mapping[str, float]:
 
 def _crosscodeeval(problem: Problem, answer: str) -> Mapping[str, float]:
     # Cut first, whatever the run's policy: a text that is cut already stays as it is.
-    cut = policy(_CROSSCODEEVAL_CUT).apply(answer, problem.caret).text
+    cut = get_policy(_CROSSCODEEVAL_CUT).apply(answer, problem.caret).text
     return _named("crosscodeeval", legacy.crosscodeeval(cut, problem.reference, problem.caret.language))
 
 

@@ -15,7 +15,7 @@ from caretbench.errors import UsageError
 from caretbench.execution.dispatcher import AnyRequest
 from caretbench.execution.execution_types import CONTEST, ExecutionRequest, Limits
 from caretbench.files import DataError
-from caretbench.languages import language
+from caretbench.languages import get_language
 from caretbench.metrics.similarity import similarities
 from caretbench.problem import Problem, Profile
 from caretbench.profiles import ProfileRule, ProfileRules, paper_only
@@ -103,7 +103,7 @@ class FimSuite(Suite):
 
     def canonical_label(self, name: str, value: str) -> str:
         """Return CaretBench's name of a language for any common spelling."""
-        return language(value).name if name == "language" else value
+        return get_language(value).name if name == "language" else value
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> AnyRequest | None:
         """Return the program with an answer, within the benchmark's limits."""

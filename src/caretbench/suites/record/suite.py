@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
-from caretbench.languages import language
+from caretbench.languages import get_language
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.similarity import similarities
 from caretbench.problem import Problem, Profile
@@ -76,4 +76,4 @@ class Record(Suite):
 
     def canonical_label(self, name: str, value: str) -> str:
         """Return ``python`` for ``py``, and so on."""
-        return language(value).name if name == "language" else value
+        return get_language(value).name if name == "language" else value

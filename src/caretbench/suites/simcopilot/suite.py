@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import tree_sitter
 
 from caretbench.files import DataError
-from caretbench.languages import language
+from caretbench.languages import get_language
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.similarity import similarities
 from caretbench.problem import Caret, FileSplice, Problem, Profile
@@ -159,7 +159,7 @@ class SimCopilot(Suite):
     def canonical_label(self, name: str, value: str) -> str:
         """Return ``python`` for ``py``, and the mode ``suffix_hidden`` for the paper's word ``completion``."""
         if name == "language":
-            return language(value).name
+            return get_language(value).name
         return _MODES.get(value, value) if name == "mode" else value
 
 

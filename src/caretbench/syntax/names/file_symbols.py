@@ -14,7 +14,7 @@ from typing import Final, Literal, get_args
 import tree_sitter
 from pydantic import Field
 
-from caretbench.languages import language as language_named
+from caretbench.languages import get_language
 from caretbench.languages.table_reader import LanguageTable, read_table
 from caretbench.syntax.analysis_types import CLASS_SCOPES, FUNCTION_SCOPES, Binding, ScopeKind
 from caretbench.syntax.names.control_flow import ControlFlow
@@ -72,7 +72,7 @@ def scoping_rules_of(language: str) -> ScopingRules:
     Raises:
         KeyError: the table has no such language.
     """
-    return _read(language_named(language).name)
+    return _read(get_language(language).name)
 
 
 _VERSION: Final = re.compile(r"/v\d+$|\.v\d+$")

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 from caretbench.files import sha256_text
-from caretbench.languages import language
+from caretbench.languages import get_language
 from caretbench.models import ChatPrompt, Prompt, TextPrompt
 from caretbench.problem import Caret
 from caretbench.prompts import choose
@@ -113,7 +113,7 @@ class ExampleMaker:
         """Return the text that a model should write: the middle, in a conversation as the one fenced block."""
         if self._strategy.kind == "chat":
             fence = code_fence((pair.prefix, pair.middle, pair.suffix))
-            return f"{fence}{language(pair.language).fence}\n{pair.middle}\n{fence}"
+            return f"{fence}{get_language(pair.language).fence}\n{pair.middle}\n{fence}"
         # Blanks before the caret are left to the model.
         return (prompt.blanks if isinstance(prompt, TextPrompt) else "") + pair.middle
 

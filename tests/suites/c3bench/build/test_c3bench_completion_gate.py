@@ -6,7 +6,7 @@ import pytest
 
 from caretbench.execution.dispatcher import open_executor
 from caretbench.execution.execution_types import ExecutionRequest, Executor
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.problem import CriterionCheck, PredicateCheck, Problem, Provenance
 from caretbench.suites import load_suite
 from caretbench.suites.c3bench.build.build_folder import SourceText
@@ -42,7 +42,7 @@ def no_program(_problem: Problem, _text: str) -> ExecutionRequest | None:
 
 
 def verdict(problem: Problem, *, others: tuple[Problem, ...] = (), policy_name: str = "clean") -> Validity:
-    gate = CompletionGate(no_executor, policy(policy_name), no_program)
+    gate = CompletionGate(no_executor, get_policy(policy_name), no_program)
     [found] = gate.decide([problem], (*others, problem))
     return found
 
@@ -150,7 +150,7 @@ def test_programs_and_the_reference_s_predicate_decide_about_implementations() -
         assert request is None or isinstance(request, ExecutionRequest)
         return request
 
-    gate = CompletionGate(lambda: open_executor(1), policy("clean"), program)
+    gate = CompletionGate(lambda: open_executor(1), get_policy("clean"), program)
     found = {one.problem_id: one for one in gate.decide(problems)}
     assert next(iter(found)) == problems[-1].id
     assert found[good.id].verdict == "valid", found[good.id].reasons
@@ -179,7 +179,7 @@ def test_tests_decide_about_scale_and_answers_without_sense_fail_them() -> None:
         assert request is None or isinstance(request, ExecutionRequest)
         return request
 
-    gate = CompletionGate(lambda: open_executor(1), policy("clean"), program)
+    gate = CompletionGate(lambda: open_executor(1), get_policy("clean"), program)
     found = {one.problem_id: one for one in gate.decide([block, body, blind], [block, body])}
     assert found[block.id].verdict == found[body.id].verdict == "valid", found
     assert found[blind.id].reasons == ("answerable_without_answer: empty, blind-scale",)

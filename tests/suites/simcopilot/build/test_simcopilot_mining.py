@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caretbench.build.project_tasks.block_miner import TaskOrigin
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.problem import FileSplice, Problem, Provenance, TestsCheck
 from caretbench.projects.code_search import TokenSearch, split_tokens
 from caretbench.projects.file_spans import overlap_groups
@@ -88,7 +88,7 @@ def test_every_reference_stands_in_its_place_and_survives_extraction() -> None:
         assert isinstance(splice, FileSplice)
         data = FILES[splice.path].encode()
         assert splice.content(data, problem.reference) == data
-        assert policy("block").apply(problem.reference, problem.caret).text == problem.reference
+        assert get_policy("block").apply(problem.reference, problem.caret).text == problem.reference
         if problem.labels["mode"] == "suffix_hidden":
             assert problem.caret.suffix == ""
         else:

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from caretbench.errors import DataError
 from caretbench.execution.sandbox.program_sandbox import WORK
 from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
-from caretbench.languages import language
+from caretbench.languages import get_language
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.projects.language_tables import InstrumentationTable, instrumentation_table
 from caretbench.syntax.analysis_types import Span
@@ -124,10 +124,10 @@ def recorded_statements(source: SourceFile) -> list[tree_sitter.Node]:
     if table is None:
         raise KeyError(source.language)
     tree = parse_file(source)
-    if has_error(tree) and not language(source.language).preprocessed:  # they may be no errors of the file
+    if has_error(tree) and not get_language(source.language).preprocessed:  # they may be no errors of the file
         raise DataError(f"{source.path} does not parse")
     nodes = _statements(tree.root_node, source, table)
-    if has_error(tree) and not language(source.language).has_macros:  # a preprocessor has cut up some functions
+    if has_error(tree) and not get_language(source.language).has_macros:  # a preprocessor has cut up some functions
         faulty = _faulty_bodies(tree.root_node, source)
         nodes = (node for node in nodes if not any(span.start <= node.start_byte < span.end for span in faulty))
     return sorted(nodes, key=lambda node: node.start_byte)
@@ -175,7 +175,7 @@ def _filled(template: str, numbers: Mapping[str, str]) -> str:
 
 def _before(source: SourceFile, node: tree_sitter.Node, call: str) -> str:
     """Return the call before a statement; before a compound statement of Python, on a line of its own."""
-    if not language(source.language).indented or not _is_compound(node):
+    if not get_language(source.language).indented or not _is_compound(node):
         return call
     line_start = source.data.rfind(b"\n", 0, node.start_byte) + 1
     return call.rstrip("; ") + "\n" + source.text((line_start, node.start_byte))

@@ -14,8 +14,7 @@ from caretbench.errors import UsageError
 from caretbench.files import DataError, write_document
 from caretbench.judging.aggregation import TOTAL, TextKey, TextScores, scores_by_grader
 from caretbench.judging.answers import answer_key
-from caretbench.judging.criteria import Criterion
-from caretbench.judging.criteria import criterion as find_criterion
+from caretbench.judging.criteria import Criterion, get_criterion
 from caretbench.judging.prompting import style_variants
 from caretbench.metrics.agreement.coefficients import alpha_of_people, cohen_statistic
 from caretbench.metrics.agreement.item_statistic import MINIMUM_ITEMS, ItemStatistic, item_estimate
@@ -313,9 +312,9 @@ class JudgeStudy:
         ratings = review_ratings(database, state, folder)
         if not ratings:
             raise DataError(f"{database.path}: nobody has rated an answer yet; see `caretbench review status`")
-        wanted = [find_criterion(name) for name in dict.fromkeys(criteria)]
+        wanted = [get_criterion(name) for name in dict.fromkeys(criteria)]
         rated_by = ratings[0].criterion
-        self._own = next((one for one in wanted if one.key == rated_by), None) or find_criterion(rated_by)
+        self._own = next((one for one in wanted if one.key == rated_by), None) or get_criterion(rated_by)
         self._simulated = all(row.simulated for row in ratings)
         rows = [row for row in ratings if row.simulated == self._simulated]
         self.texts, chosen = _rated_texts(database, state, folder, rows, self._own)

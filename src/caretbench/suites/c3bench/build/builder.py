@@ -16,7 +16,7 @@ from caretbench.build.validation.program_gate import GateAnswer, ProgramGate, tr
 from caretbench.conventional.descriptions import HUMANEVAL_INFILLING, SAFIM
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest, Executor
-from caretbench.extraction.policies import Policy, policy
+from caretbench.extraction.policies import Policy, get_policy
 from caretbench.problem import Problem
 from caretbench.progress import Progress
 from caretbench.runs.reductions import ReducedAnswer, reduce_answers
@@ -282,5 +282,5 @@ class C3BenchBuilder(Builder):
             request = self.suite.submitted_request(problem, text, "default", {})
             return request if isinstance(request, ExecutionRequest) else None
 
-        chosen = policy(self.suite.rules("default").policy)
+        chosen = get_policy(self.suite.rules("default").policy)
         return CompletionGate(lambda: executor().programs, chosen, program, progress)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import tree_sitter
 
 from caretbench.errors import UsageError
-from caretbench.languages import language, language_of_grammar
+from caretbench.languages import get_language, language_of_grammar
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.languages.table_reader import LanguageTable, read_table
 from caretbench.syntax.parser import LINE_END, CharacterOffsets, encode, has_error, is_well_formed, parse, python_module
@@ -58,7 +58,7 @@ def statement_table(name: str) -> StatementTable:
     """
     table = read_table(language_of_grammar(name).name, "statements", StatementTable)
     if table is None:
-        raise UsageError(f"{language(name).title}: Scale-Control Completion is not verified in this language")
+        raise UsageError(f"{get_language(name).title}: Scale-Control Completion is not verified in this language")
     return table
 
 

@@ -23,7 +23,7 @@ from caretbench.build.validation.workspace_gate import WorkspaceGate
 from caretbench.errors import DataError
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.files import sha256_text
 from caretbench.options import Option
 from caretbench.problem import Problem
@@ -253,5 +253,5 @@ class CodevBenchBuilder(Builder):
 
     def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> WorkspaceGate:
         """Return the gate for problems that tests of a project check."""
-        chosen = policy(self.suite.rules("default").policy)
+        chosen = get_policy(self.suite.rules("default").policy)
         return WorkspaceGate(executor().projects, chosen, mutates_values=CodevOptions.mutates_values, progress=progress)

@@ -22,7 +22,7 @@ from caretbench.build.project_tasks.tester.answer_tests import is_written_test
 from caretbench.build.projects.reach.statement_reach import CallChains, StatementReach
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.problem import Caret, Problem
 from caretbench.projects.answer_requests import file_splice, tests_check
 from caretbench.projects.file_spans import overlap_groups, span_splice, visible_text
@@ -213,7 +213,7 @@ class CodevMiner(BlockMiner):
 
     def _survives_extraction(self, hidden: HiddenSpan) -> bool:
         caret, reference = self._caret(hidden)
-        return policy(REFERENCE_POLICY).apply(reference, caret).text == reference
+        return get_policy(REFERENCE_POLICY).apply(reference, caret).text == reference
 
     def _hash(self, hidden: HiddenSpan) -> str:
         data = self._analysis[hidden.block.path].source.data

@@ -18,7 +18,7 @@ from caretbench.errors import CaretBenchError, DataError, MachineError, UsageErr
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.workspaces.workspace_executor import BoundedExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.files import read_rows, write_rows
 from caretbench.options import Option, StringList
 from caretbench.progress import FolderProgress, Progress
@@ -181,7 +181,7 @@ class RecordBuilder(Builder):
 
     def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> WorkspaceGate:
         """Return the gate for problems that tests of a project check."""
-        chosen = policy(self.suite.rules("default").policy)
+        chosen = get_policy(self.suite.rules("default").policy)
         return WorkspaceGate(executor().projects, chosen, mutates_values=True, progress=progress)
 
 

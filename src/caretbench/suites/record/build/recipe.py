@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from caretbench.build.sources.licences import is_permissive
 from caretbench.errors import DataError, UsageError
 from caretbench.files import read_toml, sha256_text, validated
-from caretbench.languages import language
+from caretbench.languages import get_language
 from caretbench.problem import Row
 from caretbench.projects.settings import CheckSettings, ProjectSettings
 from caretbench.suites.record.build.packages import LockedPackage
@@ -139,7 +139,7 @@ def read_recipe(path: Path) -> EditionRecipe:
     recipe = validated(EditionRecipe, read_toml(path), path)
     for project in recipe.projects:
         try:
-            language(project.language)
+            get_language(project.language)
         except UsageError as error:
             raise DataError(f"{path}: {project.name}: {error}") from None
     return recipe

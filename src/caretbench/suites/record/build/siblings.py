@@ -12,7 +12,7 @@ from caretbench.build.validation.workspace_gate import WorkspaceGate
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.files import sha256_text
 from caretbench.projects.answer_requests import check_request
 from caretbench.suites.record.build.layout import laid_out_project, lay_renamed
@@ -102,7 +102,7 @@ def _valid(
     project: EditionProject, rows: Sequence[RecordTask], snapshot: Snapshot, engine: WorkspaceExecutor
 ) -> Iterator[str]:
     problems = [made_problem(project, row, snapshot) for row in rows]
-    gate = WorkspaceGate(engine, policy("block"), mutates_values=True)
+    gate = WorkspaceGate(engine, get_policy("block"), mutates_values=True)
     for verdict in gate.decide(problems):
         if verdict.verdict == "valid":
             yield verdict.problem_id

@@ -29,8 +29,8 @@ from caretbench.build.sources.fetching.source_spec import SOURCE_ABOUT
 from caretbench.build.validation.workspace_gate import WorkspaceGate
 from caretbench.errors import UsageError
 from caretbench.execution.dispatcher import Dispatcher
-from caretbench.extraction.policies import policy
-from caretbench.languages import language
+from caretbench.extraction.policies import get_policy
+from caretbench.languages import get_language
 from caretbench.metrics.binning import bin_index, bin_title
 from caretbench.options import Option
 from caretbench.problem import Label
@@ -79,7 +79,7 @@ def _sets(programs: Sequence[ReleasedProgram]) -> Iterator[TaskSet]:
 
 
 def _title(name: str, mode: Mode) -> str:
-    return f"{language(name).title} {paper_rules().modes[mode].title}"
+    return f"{get_language(name).title} {paper_rules().modes[mode].title}"
 
 
 def _spans(sets: Sequence[TaskSet], programs: Sequence[ReleasedProgram]) -> Table:
@@ -285,4 +285,4 @@ class SimCopilotBuilder(Builder):
 
     def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> WorkspaceGate:
         """Return the gate for problems that tests of a project check."""
-        return WorkspaceGate(executor().projects, policy(self.suite.rules("default").policy), progress=progress)
+        return WorkspaceGate(executor().projects, get_policy(self.suite.rules("default").policy), progress=progress)

@@ -29,8 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from caretbench.build.build_models import ANSWERS_FILE
 from caretbench.errors import DataError, UsageError
 from caretbench.files import RowAppender, read_appended, read_document, sha256_text, write_atomically, write_rows
-from caretbench.languages import language
-from caretbench.languages import language as language_named
+from caretbench.languages import get_language
 from caretbench.models import ChatPrompt
 from caretbench.options import Option, StringList
 from caretbench.problem import SCHEMA_VERSION, Latency, Problem, Row
@@ -129,7 +128,7 @@ class ConstructionOptions(Row):
 
 def _known_language(name: str) -> str:
     try:
-        language = RELEASED_LANGUAGES.get(name) or language_named(name).name
+        language = RELEASED_LANGUAGES.get(name) or get_language(name).name
     except UsageError:
         language = name
     if language not in cell_languages():
@@ -362,7 +361,7 @@ class BuildFolder:
             DataError: the language is unknown, or a link leads out of the folder.
         """
         try:
-            path = self.path / f"{instance}{language(instance.partition('/')[0]).suffix}"
+            path = self.path / f"{instance}{get_language(instance.partition('/')[0]).suffix}"
         except UsageError as error:
             raise DataError(f"{self.path}: {instance}: {error}") from None
         # Ids of rows name the file to write, and a linked folder below this one would lead it anywhere.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor, Status
-from caretbench.languages import language
+from caretbench.languages import get_language
 from caretbench.problem import InlineSplice, Problem
 from caretbench.redaction import redact
 from caretbench.suites.devbench.build.construction.build_folder import AttemptOutcome
@@ -31,7 +31,7 @@ def rewrites(problem: Problem) -> Iterator[tuple[str, Problem]]:
         return
     moved = splice.model_copy(update={"before": f"\n{splice.before}"})
     yield "with an empty line before the program", problem.model_copy(update={"splice": moved})
-    remark = f"{language(caret.language).line_comment} {_REMARK}"
+    remark = f"{get_language(caret.language).line_comment} {_REMARK}"
     for end in _line_ends(problem.reference, splice.after):
         noted = f"{problem.reference[:end]}  {remark}{problem.reference[end:]}"
         if any(one.text == remark for one in comments(splice.program(noted), caret.language)):

@@ -12,7 +12,7 @@ from pydantic import Field, JsonValue
 
 from caretbench.errors import DataError
 from caretbench.files import read_toml, sha256_text, validated
-from caretbench.languages import language
+from caretbench.languages import get_language
 from caretbench.models import ChatPrompt, Message, Sampling
 from caretbench.problem import Problem, Row
 from caretbench.suites.devbench.build.construction.scenario_grid import BOUNDARY_WORDS, NONE
@@ -106,7 +106,7 @@ def instance_request(
         "reference_tokens": category.bands[scenario.band],
     }
     sentences = [rules()[name].sentence(one) for name, one in bounds.items()]
-    title = language(scenario.language).title
+    title = get_language(scenario.language).title
     words = {
         "language": title,
         "category": category.title,

@@ -9,7 +9,7 @@ from typing import Final
 import tree_sitter
 
 from caretbench.build.validation.private_texts import private_texts
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.languages.node_kinds import NodeKinds, node_kinds
 from caretbench.metrics.text_overlap import content_words, dense_text
 from caretbench.problem import Caret, Problem
@@ -350,7 +350,7 @@ def _parse(view: ProgramView, _category: CellCategory) -> str:
 def _extraction(view: ProgramView, _category: CellCategory) -> str:
     caret = Caret(language=view.language, prefix=view.prefix, suffix=view.suffix)
     # An answer equal to the reference must pass: a reference that the default policy cuts would fail by its layout.
-    changed = policy().apply(view.reference, caret).text != view.reference
+    changed = get_policy().apply(view.reference, caret).text != view.reference
     return "the reference does not survive as an answer: it would be cut or stripped" if changed else ""
 
 
