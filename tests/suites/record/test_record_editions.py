@@ -21,6 +21,7 @@ from caretbench.files import read_rows
 from caretbench.people.releases.record_editions import edition_difference, export_edition
 from caretbench.progress import Progress
 from caretbench.suites.record.build.recipe import read_recipe
+from caretbench.suites.record.build.selection import is_answer
 from caretbench.suites.record.edition import RecordTask, numbers, numbers_text
 from tests.support.project_files import open_folder
 
@@ -223,3 +224,8 @@ def test_faults_of_a_recipe(mirror: Path, tmp_path: Path, change: tuple[str, str
 def test_ranges_of_numbers() -> None:
     assert numbers_text([7, 0, 1, 2, 3]) == "0-3,7"
     assert numbers("0-3,7") == [0, 1, 2, 3, 7]
+
+
+def test_answers_of_brackets_and_one_name_are_trivial() -> None:
+    texts = ("return s;\n}", "(dot);", "return 'NULL'", "] ] != -1", "i += 1", "f(a, b)")
+    assert [text for text in texts if is_answer(text)] == ["i += 1", "f(a, b)"]

@@ -23,19 +23,24 @@ _LABELS: Final = (
     "scenario", "cut", "block", "line", "age", "call_depth", "block_lines", "reference_lines", KILLS_KEPT,
     "construct_removed",
 )  # fmt: skip
-_TOKEN: Final = re.compile(r"\w+|[^\w\s]")
-_MIN_TOKENS: Final = 4
-"""Shorter answers are brackets and single names: a reader of the first draw found them trivial."""
+_TOKEN: Final = re.compile(r"\w+|[^\w\s()\[\]{};:,.'\"`]")
+_MIN_TOKENS: Final = 3
+"""Words and operators: readers found ``return s; }``, ``(dot);`` and ``return 'NULL';`` trivial."""
 
 
 def is_sensible(problem: Problem, kills_kept: float) -> bool:
     """Return whether a valid problem may be in an edition: a known scenario, a real answer, tests that notice."""
     if problem.label("scenario") not in SCENARIOS or problem.label("answer") != "code":
         return False
-    tokens = _TOKEN.findall(problem.reference)
     kept = problem.labels.get(KILLS_KEPT)
     noticed = not isinstance(kept, float) or kept >= kills_kept
-    return noticed and len(tokens) >= _MIN_TOKENS and any(token[0].isalpha() for token in tokens)
+    return noticed and is_answer(problem.reference)
+
+
+def is_answer(text: str) -> bool:
+    """Return whether a text has as many words and operators as make an answer, a word among them."""
+    tokens = _TOKEN.findall(text)
+    return len(tokens) >= _MIN_TOKENS and any(token[0].isalpha() for token in tokens)
 
 
 def chosen_problems(problems: Iterable[Problem], recipe: EditionRecipe) -> list[Problem]:
