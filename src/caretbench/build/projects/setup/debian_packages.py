@@ -91,11 +91,11 @@ def java_archives(packages: tuple[str, ...]) -> tuple[DebianArchive, ...]:
 def jars_command(archives: Sequence[DebianArchive], folder: str) -> str:
     """Return the command that fetches archives, compares their hashes, and copies their jars, without root."""
     fetch = "import sys, urllib.request as r; [r.urlretrieve(u, u.rpartition(chr(47))[2]) for u in sys.argv[1:]]"
-    sums = "".join(f"{one.sha256}  {one.url.rpartition('/')[2]}\\n" for one in archives)
+    sums = " ".join(f"'{one.sha256}  {one.url.rpartition('/')[2]}'" for one in archives)
     steps = (
         f"cd {folder}/debian",
         f"python3 -c '{fetch}' {' '.join(one.url for one in archives)}",
-        f"printf '{sums}' | sha256sum -c --quiet",
+        f"printf '%s\\n' {sums} | sha256sum -c --quiet",
         'for one in *.deb; do dpkg-deb -x "$one" .; done',
         "find usr/share -name '*.jar' -type f -exec cp -t .. {} +",
     )

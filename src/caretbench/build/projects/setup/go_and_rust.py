@@ -147,8 +147,8 @@ def _enabled(features: Mapping[str, list[str]]) -> set[str]:
 
 def _toml(table: Mapping[str, Any], path: tuple[str, ...] = ()) -> str:
     """Return the text of a table: its values, then its tables."""
-    plain = [f"{json.dumps(key)} = {_value(value)}\n" for key, value in table.items() if not _is_table(value)]
-    head = [f"[{'.'.join(map(json.dumps, path))}]\n"] if path else []
+    plain = [f"{_key(key)} = {_value(value)}\n" for key, value in table.items() if not _is_table(value)]
+    head = [f"[{'.'.join(map(_key, path))}]\n"] if path else []
     return "".join([*head, *plain, *_tables(table, path)])
 
 
@@ -158,7 +158,11 @@ def _tables(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterable[str]:
         if isinstance(value, dict):
             yield _toml(value, inner)
         elif _is_table(value):
-            yield from (f"[[{'.'.join(map(json.dumps, inner))}]]\n{_toml(one)}" for one in value)
+            yield from (f"[[{'.'.join(map(_key, inner))}]]\n{_toml(one)}" for one in value)
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
 
 
 def _is_table(value: object) -> bool:
@@ -168,7 +172,7 @@ def _is_table(value: object) -> bool:
 def _value(value: object) -> str:
     """Return a value of one line: strings, numbers and lists are written as in JSON, tables in braces."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)} = {_value(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{_key(key)} = {_value(one)}" for key, one in value.items()) + "}"
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     return json.dumps(value, ensure_ascii=False)
