@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import caretbench
 from caretbench.models import FillPrompt
+from caretbench.problem import Problem
 from caretbench.reports.output.page import render_html
 from caretbench.reports.output.text_output import to_csv, to_markdown
 from caretbench.reports.run_summary import load_run_folder
@@ -16,21 +18,37 @@ from tests.support.report_runs import to_svg
 from tests.support.scripted_models import ScriptedModel, answer_at, human_problems, right_in_four_of_ten, unknown_tokens
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    def model(answer: ScriptedModel, name: str) -> object:
-        def function(prompt: FillPrompt) -> str:
-            return answer_at(human_problems(60), prompt, answer)
+def model(answer: ScriptedModel, name: str) -> object:
+    def function(prompt: FillPrompt) -> str:
+        return answer_at(human_problems(60), prompt, answer)
 
-        function.version = name  # type: ignore[attr-defined]
-        return function
+    function.version = name  # type: ignore[attr-defined]
+    return function
 
-    ids = "|".join(problem.id for problem in human_problems(60) if problem.suite == "codevbench")
-    config = {"suites": [{"name": "codevbench", "select": f"id={ids}"}], "typing": "token", "execute": False,
-              "baselines": ["empty"], "output": tmp_path_factory.mktemp("typing") / "run"}  # fmt: skip
-    models = {"words": model(unknown_tokens(0.2), "a"), "luck": model(right_in_four_of_ten, "b")}
+
+def typed_run(output: Path, problems: Sequence[Problem], trigger: str, **models: object) -> Path:
+    ids = "|".join(problem.id for problem in problems)
+    config = {"suites": [{"name": problems[0].suite, "select": f"id={ids}"}], "typing": trigger, "execute": False,
+              "baselines": ["empty"], "output": output}  # fmt: skip
     result = caretbench.run(caretbench.RunConfig.model_validate(config), models=models)  # type: ignore[arg-type]
     return result.folders[0].path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    models = {"words": model(unknown_tokens(0.2), "a"), "luck": model(right_in_four_of_ten, "b")}
+    problems = [problem for problem in human_problems(60) if problem.suite == "codevbench"]
+    return typed_run(tmp_path_factory.mktemp("typing") / "run", problems, "token", **models)
+
+
+def test_a_run_at_starts_of_lines_is_not_reported_by_the_few_sessions_of_one_line(tmp_path: Path) -> None:
+    problems = [problem for problem in human_problems(60) if problem.suite == "simcopilot"]
+    right = model(lambda text, at: text.reference[at:] if "\n" not in text.reference.strip() else "zqz", "a")
+    one_line = [problem for problem in problems if "\n" not in problem.reference.strip()]
+    several = [problem for problem in problems if problem not in one_line]
+    found = caretbench.report(typed_run(tmp_path / "run", [*one_line[:1], *several[:2]], "line", right=right)).typing
+    assert found is not None
+    assert (found.policy, found.models[0].sessions, found.models[0].incomplete) == ("line", 3, 0)
 
 
 def test_a_report_has_a_part_of_simulated_sessions_behind_its_head(folder: Path) -> None:
@@ -41,9 +59,9 @@ def test_a_report_has_a_part_of_simulated_sessions_behind_its_head(folder: Path)
     by_title = {one.title: one for one in found.models}
     assert (by_title["empty"].saved.value, by_title["words"].beyond_words.value) == (0, 0)
     assert by_title["copy-context"].beyond_words.value < by_title["words"].saved.value
-    latency = [point.saved for point in by_title["luck"].by_latency]
+    latency = [saved for _, saved in by_title["luck"].by_latency]
     assert latency == sorted(latency, reverse=True)
-    shown = [point.x for point in by_title["luck"].by_shown]
+    shown = [number for number, _ in by_title["luck"].by_shown]
     assert shown == sorted(shown, reverse=True)
     assert summary.head is None
     # No row behind typed text is scored, and no completion of it is counted.

@@ -82,16 +82,16 @@ def _token_sources(rows: Sequence[ModelForecast]) -> str:
 def _print_typing(rows: Sequence[TypingForecast]) -> None:
     if not rows:
         return
-    header = ("model", "folder", "sessions", "stored", "requests, at least", "expected", "at most",
-              "tokens in, expected", "at most", "cost, expected", "cost, at most", "minutes, expected")  # fmt: skip
+    header = ("model", "folder", "sessions", "stored", "", "to ask", "tokens in", "cost", "minutes")
     lines = [
         (
-            row.model, row.folder, f"{row.finished} of {row.sessions}", str(row.stored), str(row.least),
-            _known(row.expected), str(row.most), _known(row.expected_input_tokens), f"{row.most_input_tokens:,}",
-            _dollars(row.expected_cost) if row.expected is not None else "", _dollars(row.worst_cost),
-            _known(None if row.expected_seconds is None else round(row.expected_seconds / 60)),
+            row.model, row.folder, f"{row.finished} of {row.sessions}", str(row.stored), bound, f"{coming.requests:,}",
+            f"{coming.input_tokens:,}", _dollars(coming.cost),
+            "" if coming.seconds is None else f"{coming.seconds / 60:,.0f}",
         )
         for row in rows
+        for bound, coming in (("at least", row.least), ("expected", row.expected), ("at most", row.most))
+        if coming is not None
     ]  # fmt: skip
     print_line("")
     print_table(lines, header)
@@ -99,10 +99,6 @@ def _print_typing(rows: Sequence[TypingForecast]) -> None:
         "\nwhile the reference is typed; at least: a model that is always right; at most: one that never is; expected: "
         "as in the stored sessions (--pilot 20)"
     )
-
-
-def _known(number: int | None) -> str:
-    return "" if number is None else f"{number:,}"
 
 
 def _print_judges(judges: Sequence[JudgeForecast]) -> None:

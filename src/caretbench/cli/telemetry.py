@@ -105,13 +105,7 @@ def analyze(
       caretbench telemetry analyze events.jsonl --codes reviews/codes -o usage
     """
     from caretbench.people.telemetry.event_files import analyse_events
-    from caretbench.people.telemetry.usage_tables import (
-        code_tables,
-        failure_table,
-        few_users_note,
-        scenario_table,
-        simulated_note,
-    )
+    from caretbench.people.telemetry.usage_tables import code_tables, failure_table, few_users_note, scenario_table
 
     coded = _codes(codes) if codes is not None else []
     with StepProgress(quiet=as_json) as steps:
@@ -129,7 +123,7 @@ def analyze(
     people = code_tables(analysis.codes) if analysis.codes is not None else ()
     for table in (scenario_table(usage.scenarios), failure_table(usage.failures), *people):
         _print(table)
-    for note in filter(None, (few_users_note(usage.scenarios), simulated_note(summary.simulated))):
+    for note in filter(None, (few_users_note(usage.scenarios), summary.simulated.note)):
         print_note(note)
     for path in analysis.written:
         print_line(f"{path}")

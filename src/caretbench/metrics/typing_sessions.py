@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -30,6 +30,7 @@ LINE_PAUSE_MS: Final = 800
 
 _INDENTATION = re.compile(r"(?:\A|\n)([ \t]*)")
 _WORD = re.compile(r"\w+")
+_SIGN = re.compile(r"[^\w\n]")
 _PIECE = re.compile(r"\W*\w+|\W+")
 """Text that one key takes of a suggestion: a word with what is before it, as editors do by their key for a word."""
 
@@ -74,15 +75,10 @@ def suggestion(answer: str) -> str:
 
 def copied_suggestion(before: str) -> str:
     """Return what follows the latest earlier place with the longest end of a text in common: the floor of copying."""
-    low, high = 0, min(len(before) - 1, 200)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if before.rfind(before[-middle:], 0, len(before) - 1) >= 0:
-            low = middle
-        else:
-            high = middle - 1
-    start = before.rfind(before[-low:], 0, len(before) - 1) if low else -1
-    return suggestion(before[start + low :]) if start >= 0 else ""
+    last = len(before) - 1
+    sizes = range(1, min(last, 200) + 1)
+    common = bisect_left(sizes, True, key=lambda size: before.rfind(before[-size:], 0, last) < 0)
+    return suggestion(before[before.rfind(before[-common:], 0, last) + common :]) if common else ""
 
 
 @dataclass(frozen=True)
@@ -101,39 +97,35 @@ class TypedText:
     @cached_property
     def lines(self) -> Sequence[int]:
         """Positions of the starts of lines, behind their indentation, without blank lines; the first is 0."""
-        starts = (match.end() for match in _INDENTATION.finditer(self.reference) if match.start() or match[0][:1])
-        return [0, *(start for start in starts if start and self.reference[start : start + 1].strip())]
+        ends = (match.end() for match in _INDENTATION.finditer(self.reference))
+        return [0, *(end for end in ends if end and self.reference[end : end + 1].strip())]
 
     @cached_property
     def tokens(self) -> Sequence[int]:
         """Positions of the starts of lines, and of those behind a non-word character inside of lines."""
-        lines = {*self.lines}
-        inside = (
-            place
-            for place in range(1, len(self.reference))
-            if not _WORD.match(self.reference[place - 1]) and self.keys[place] > self.keys[place - 1]
-            if self.reference[place - 1] != "\n"
-        )
-        return sorted(lines.union(inside))
-
-    def triggers(self, trigger: Trigger) -> Sequence[int]:
-        """Return the positions where the editor may ask, in order."""
-        return self.tokens if trigger == "token" else self.lines
+        signs = (match.end() for match in _SIGN.finditer(self.reference))
+        inside = (end for end in signs if end < len(self.reference) and self.keys[end] > self.keys[end - 1])
+        return sorted({*self.lines, *inside})
 
     def agreement(self, at: int, shown: str) -> int:
         """Return how many characters of a suggestion at a position agree with the reference."""
         return int(Prefix.similarity(shown, self.reference[at : at + len(shown)]))
 
-    def next_position(self, trigger: Trigger, at: int | None = None, shown: str = "") -> int | None:
-        """Return the first position to ask at, or that after the one with this suggestion; None behind the last."""
-        places = self.triggers(trigger)
-        if at is None:
-            return places[0]
-        agreed = self.agreement(at, shown)
-        # The character in which a suggestion differs is typed before the editor knows that it is wrong.
-        first = max(at + 1, at + agreed + (agreed < len(shown)))
-        place = bisect_left(places, first)
-        return places[place] if place < len(places) else None
+    def session(self, trigger: Trigger, answer: Callable[[int], str | None]) -> Iterator[tuple[int, str | None]]:
+        """Yield the positions where the editor asks, with the suggestions; the last is None if its answer is."""
+        places = self.tokens if trigger == "token" else self.lines
+        place = 0
+        while place < len(places):
+            at = places[place]
+            text = answer(at)
+            if text is None:
+                yield at, None
+                return
+            shown = suggestion(text)
+            yield at, shown
+            agreed = self.agreement(at, shown)
+            # The character in which a suggestion differs is typed before the editor knows that it is wrong.
+            place = bisect_left(places, max(at + 1, at + agreed + (agreed < len(shown))))
 
     @cached_property
     def words(self) -> Sequence[tuple[int, int, int]]:
@@ -155,11 +147,6 @@ class TypedText:
             latest.update((name[:n], name) for n in range(1, len(name) + 1))
         return words
 
-    @property
-    def word_share(self) -> float:
-        """Share of the keys that are left with word completion alone."""
-        return 1 - self.word_keys(0, len(self.reference)) / self.keys[-1]
-
     def word_keys(self, start: int, end: int) -> int:
         """Return the keys that word completion saves in a part of the text, words that are in it in part included."""
         return sum(saved for first, last, saved in self.words if first < end and start < last)
@@ -174,10 +161,10 @@ class TypedSession:
     """
 
     characters: int
-    keys: int = 0
-    keys_alone: int = 0
-    keys_with_words: int = 0
-    keys_of_words: int = 0
+    keys: int
+    keys_alone: int
+    keys_with_words: int
+    keys_of_words: int
     requests: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     parts: list[tuple[str, str]] = field(default_factory=list)
@@ -200,16 +187,13 @@ class TypedSession:
 
 def replay(text: TypedText, answers: Mapping[int, str], policy: TypingPolicy = HEADLINE_POLICY) -> TypedSession | None:
     """Return the session with these answers by position; None if one is missing."""
-    session = TypedSession(len(text.reference), keys_alone=text.keys[-1])
-    session.keys_of_words = text.keys[-1] - text.word_keys(0, len(text.reference))
-    session.keys = session.keys_alone
-    session.keys_with_words = session.keys_of_words
-    at, there = text.next_position(policy.trigger), 0
-    while at is not None:
-        if at not in answers:
+    alone, there = text.keys[-1], 0
+    with_words = alone - text.word_keys(0, len(text.reference))
+    session = TypedSession(len(text.reference), alone, alone, with_words, with_words)
+    for at, shown in text.session(policy.trigger, answers.get):
+        if shown is None:
             return None
         session.requests += 1
-        shown = suggestion(answers[at])
         start, end, keys, outcome = _outcome(text, at, shown, policy)
         if outcome:
             session.outcomes[outcome] += 1
@@ -223,7 +207,6 @@ def replay(text: TypedText, answers: Mapping[int, str], policy: TypingPolicy = H
         elif outcome == "wrong":
             session.parts += [("typed", text.reference[there:at]), ("wrong", shown)]
             there = at
-        at = text.next_position(policy.trigger, at, shown)
     session.parts.append(("typed", text.reference[there:]))
     return session
 

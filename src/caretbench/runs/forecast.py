@@ -75,16 +75,17 @@ class RunForecast:
     @property
     def worst_cost(self) -> float:
         """Maximum cost in US dollars, including the amount spent, as far as prices are known."""
-        return self.spent + sum(row.worst_cost or 0.0 for row in self._rows())
+        typed = sum(row.most.cost or 0.0 for row in self.typing)
+        return self.spent + typed + sum(row.worst_cost or 0.0 for row in self._rows())
 
     @property
     def expected_cost(self) -> float:
         """Expected cost in US dollars, including the amount spent, as far as prices are known."""
-        return self.spent + sum(row.expected_cost or 0.0 for row in self._rows())
+        typed = sum(row.expected.cost or 0.0 for row in self.typing if row.expected)
+        return self.spent + typed + sum(row.expected_cost or 0.0 for row in self._rows())
 
-    def _rows(self) -> Iterator[ModelForecast | TypingForecast | JudgingForecast]:
+    def _rows(self) -> Iterator[ModelForecast | JudgingForecast]:
         yield from self.models
-        yield from self.typing
         yield from (judge.row for judge in self.judges)
 
 

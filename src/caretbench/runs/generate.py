@@ -56,6 +56,10 @@ code (most take 3.2 to 4.2 bytes), so that a prompt cut by the estimate fits."""
 CHOSEN_SETTINGS = ("context", "instruction")
 """Settings that are in the hash only where something other than the default is chosen."""
 
+# A line of code has 10 to 20 tokens, and a chat model puts a fence around it.
+TYPED_TOKENS = 48
+"""Maximum number of tokens of an answer behind typed text, where ``--max-tokens`` is not lower."""
+
 # Templates put role names and end marks around each message; a prompt cut to the last token would be refused for them.
 _CHAT_FRAME = 32
 """Tokens kept free for the marks that a chat template puts around the messages."""
@@ -404,18 +408,25 @@ def _pending(
 class CompletionRequests(StageRequests[Problem]):
     """Completions of one model."""
 
-    def __init__(self, tested_model: ModelUnderTest) -> None:
+    def __init__(
+        self, tested_model: ModelUnderTest, seen: Callable[[Problem, Completion], None] = lambda _problem, _row: None
+    ) -> None:
         self.tested_model = tested_model
+        self.seen = seen
         self.client = tested_model.client
         self.price = tested_model.price
 
-    def sampling(self, pending: PendingRequest[Problem]) -> Sampling:  # noqa: ARG002  the same for all
-        """Return the sampling chosen for the model."""
-        return self.tested_model.sampling
+    def sampling(self, pending: PendingRequest[Problem]) -> Sampling:
+        """Return the sampling chosen for the model; behind typed text with the room of a line."""
+        own = self.tested_model.sampling
+        return own.model_copy(update={"max_tokens": min(own.max_tokens, TYPED_TOKENS)}) if pending.at else own
 
     def worst_cost(self, pending: PendingRequest[Problem]) -> float:
         """Return the maximum cost in US dollars: full-length answers, each with the whole prompt."""
-        return self.tested_model.worst_cost(pending.prompt, len(pending.samples)) if pending.prompt else 0.0
+        if pending.prompt is None:
+            return 0.0
+        most = min(self.tested_model.answer_tokens(pending.prompt), self.sampling(pending).max_tokens)
+        return worst_cost(self.client, self.price, pending.prompt, len(pending.samples), most)
 
     def row(self, pending: PendingRequest[Problem], answer: ModelAnswer, cost: float | None) -> Completion:
         """Return a line of ``completions.jsonl``."""
@@ -423,11 +434,12 @@ class CompletionRequests(StageRequests[Problem]):
         text = join_surrogates(answer.text)
         if text and isinstance(pending.prompt, TextPrompt):
             text = pending.prompt.at_caret(text)
-        return Completion(
+        row = Completion(
             problem_id=pending.item.id,
             model=self.tested_model.name,
             parameters=self.tested_model.parameters,
             sample=answer.sample,
+            at=pending.at,
             text=text,
             finish_reason=replace_surrogates(answer.finish_reason),
             prompt=self.tested_model.strategy.key,
@@ -437,6 +449,8 @@ class CompletionRequests(StageRequests[Problem]):
             log_probabilities=answer.log_probabilities,
             block_hash=pending.item.block_hash,
         )
+        self.seen(pending.item, row)
+        return row
 
     def missing(
         self, pending: PendingRequest[Problem], sample: int, kind: FailureKind, message: str, attempts: int
@@ -447,6 +461,7 @@ class CompletionRequests(StageRequests[Problem]):
             model=self.tested_model.name,
             parameters=self.tested_model.parameters,
             sample=sample,
+            at=pending.at,
             kind=kind,
             message=message,
             attempts=attempts,

@@ -34,8 +34,8 @@ Errors = TypeVar("Errors", bound=Row)
 class PendingRequest(Generic[Item]):
     """Samples that one request asks for. ``prompt`` is None if there is no valid prompt; ``fault`` is the reason.
 
-    ``id`` is unique among the requests in flight; ``about`` is what the rows are made of. ``earlier_cost`` is the cost
-    of the tries before this one in US dollars, None where it is not known.
+    ``id`` is unique among the requests in flight; ``item`` is what the rows are made of, ``at`` the number of typed
+    characters. ``earlier_cost`` is the cost of the tries before this one in US dollars, None where it is not known.
     """
 
     id: str
@@ -43,6 +43,7 @@ class PendingRequest(Generic[Item]):
     samples: tuple[int, ...]
     prompt: Prompt | None
     fault: str = ""
+    at: int = 0
     attempt: int = 1
     earlier_cost: float | None = 0.0
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from caretbench.errors import CaretBenchError, UsageError, check_folder_is_writable
@@ -28,7 +29,7 @@ from caretbench.runs.request_stage import StageCounts
 from caretbench.runs.run_folder import ModelInfo, RunFolder, write_absent
 from caretbench.runs.session import Clients, RunSession
 from caretbench.runs.suite_budgets import MEASURED, SuiteCost, divided, undivided, with_limits
-from caretbench.runs.typing_stage import WRITTEN_FOR_TESTS, TypingStage
+from caretbench.runs.typing_stage import TypingStage
 
 Probe = Callable[[ModelUnderTest], None]
 """Asks a model some short things before the run, and refuses one that does not answer."""
@@ -204,16 +205,16 @@ def _generate(
                     continue
                 title = part.model.name if settings.instruction is None else part.model.title
                 session = sessions[settings.place]
-                complaints += _generate_suite(title, tested_model, session, budget)
-                if plan.config.typing and session.benchmark.suite.typed_references:
-                    complaints += _generate_typed(title, tested_model, session, budget, plan.config.typing)
+                complaints += _generate_suite(title, tested_model, session, budget, plan.config.typing)
             for line in getattr(client, "notices", ()):
                 progress.note(f"{part.model.name}: {one_line(line)}")
     return complaints
 
 
-def _generate_suite(title: str, tested_model: ModelUnderTest, session: RunSession, budget: CostBudget) -> list[str]:
-    """Generate the completions of a model for one suite; return complaints."""
+def _generate_suite(
+    title: str, tested_model: ModelUnderTest, session: RunSession, budget: CostBudget, trigger: Trigger | None
+) -> list[str]:
+    """Generate the completions of a model for one suite, and those of typing sessions; return complaints."""
     shown = f", context {tested_model.context.key}" if tested_model.context else ""
     shown += f", instruction {tested_model.instruction.key}" if tested_model.instruction else ""
     session.progress.note(
@@ -223,27 +224,26 @@ def _generate_suite(title: str, tested_model: ModelUnderTest, session: RunSessio
     if warning := family_warning(tested_model.strategy, tested_model.client):
         session.progress.note(f"{tested_model.name}: warning: {warning}")
 
-    def report(added: int, tally: StageCounts) -> None:
-        session.progress(f"answers of {title}", added, tally.requested, format_counts(tally))
+    benchmark = session.benchmark
+    complaints: list[str] = []
 
-    with session.timed():
-        tally = GenerationStage(session.benchmark.problems, session.folder, report).run(tested_model, budget)
-    return [*_missing(session, title, tally)]
+    def report(name: str, added: int, tally: StageCounts) -> None:
+        session.progress(f"answers of {name}", added, tally.requested, format_counts(tally))
 
-
-def _generate_typed(
-    title: str, tested_model: ModelUnderTest, session: RunSession, budget: CostBudget, trigger: Trigger
-) -> list[str]:
-    """Generate the answers of a model while references are typed; return complaints."""
-    if session.benchmark.data.name == "starter":
-        session.progress.note(WRITTEN_FOR_TESTS)
-
-    def report(added: int, tally: StageCounts) -> None:
-        session.progress(f"typed answers of {title}", added, tally.requested, format_counts(tally))
-
-    with session.timed():
-        tally = TypingStage(session.benchmark.problems, session.folder, trigger, report).run(tested_model, budget)
-    return [*_missing(session, f"{title}, typed", tally)]
+    stages = {title: GenerationStage(benchmark.problems, session.folder)}
+    if trigger and benchmark.suite.typed_references:
+        stages[f"{title}, typed"] = TypingStage(benchmark.problems, session.folder, trigger)
+        if benchmark.data.name == "starter":
+            session.progress.note(
+                "--typing: the references of starter sets were written for this package; numbers to compare models by "
+                "come from --project or --data released"
+            )
+    for name, stage in stages.items():
+        stage.report = partial(report, name)
+        with session.timed():
+            tally = stage.run(tested_model, budget)
+        complaints += _missing(session, name, tally)
+    return complaints
 
 
 def format_counts(tally: StageCounts) -> str:

@@ -12,7 +12,6 @@ from caretbench.people.telemetry.event_privacy import SaltedHashes
 from caretbench.people.telemetry.event_table import EventTable
 from caretbench.people.telemetry.events import CompletionEvent, has_plain_identity
 from caretbench.people.telemetry.simulated_acceptance import simulated_acceptance
-from caretbench.people.telemetry.usage_tables import simulated_note
 from tests.support.made_events import made_event, write_lines
 
 RIGHT, WRONG = "return a * b", "return width"
@@ -43,9 +42,7 @@ def test_the_keys_that_a_completion_would_save_are_compared_with_what_users_did(
     assert (found.accepted_if_taken, found.accepted_if_left) == (pytest.approx(1 / 3), 0)
     assert (found.area_simulated, found.area_length) == (pytest.approx(2.5 / 3), pytest.approx(2 / 3))
     assert found.completed_share == pytest.approx(24 / (24 + 30))
-    assert "better than their length alone (0.67), over 4 events; 44.4% of the code was completed" in str(
-        simulated_note(found)
-    )
+    assert "better than their length alone (0.67), over 4 events; 44.4% of the code was completed" in str(found.note)
 
 
 def test_names_of_sessions_are_given_away_as_hashes_only(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import bisect
 import math
 from array import array
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,19 +53,6 @@ def number_class(value: int, bounds: Sequence[int]) -> str:
     return str(bounds[place]) if low == bounds[place] else f"{low}-{bounds[place]}"
 
 
-class TypingColumns(NamedTuple):
-    """Keys that the simulated developer saves, characters typed, of the completion and accepted; number of sessions.
-
-    The first two are NaN where they are not known.
-    """
-
-    simulated_keys: NDArray[np.float64]
-    typed: NDArray[np.float64]
-    characters: NDArray[np.float64]
-    accepted: NDArray[np.float64]
-    sessions: int
-
-
 class EventTable:
     """Columns of the events that were added, which must have features."""
 
@@ -79,9 +66,9 @@ class EventTable:
         self._columns: dict[str, array[int]] = {name: array("B") for name in DIMENSIONS}
         self._names: dict[str, dict[str, int]] = {name: {} for name in DIMENSIONS}
         self._latency = array("f")
-        self._simulated, self._typed = array("f"), array("f")
-        self._characters, self._accepted = array("I"), array("I")
-        self._sessions: set[int] = set()
+        self._typing = {name: array("f") for name in ("simulated_keys", "typed", "characters", "accepted")}
+        self.sessions: set[int] = set()
+        """Hashes of the names of sessions."""
         self._kept = array("f")
         self._failures = array("I")
         self._examined = array("B")
@@ -106,13 +93,11 @@ class EventTable:
                 value = OTHER
             self._columns[name].append(names.setdefault(value, len(names)))
         self._latency.append(math.nan if event.latency_ms is None else event.latency_ms)
-        self._simulated.append(math.nan if features.simulated_keys is None else features.simulated_keys)
-        self._typed.append(math.nan if event.typed_characters is None else event.typed_characters)
-        part = event.accepted_characters
-        self._characters.append(event.characters)
-        self._accepted.append((event.characters if part is None else part) if event.was_accepted else 0)
-        if event.session is not None:
-            self._sessions.add(hash(event.session))
+        part = event.characters if event.accepted_characters is None else event.accepted_characters
+        typing = (features.simulated_keys, event.typed_characters, event.characters, part if event.was_accepted else 0)
+        for column, number in zip(self._typing.values(), typing, strict=True):
+            column.append(math.nan if number is None else number)
+        self.sessions |= {hash(event.session)} - {hash(None)}
         # The later moment says more; an editor may report the first alone.
         share = features.kept_30s if features.kept_5min is None else features.kept_5min
         self._kept.append(math.nan if share is None else share)
@@ -180,15 +165,9 @@ class EventTable:
         return np.asarray(self._latency, dtype=np.float64)
 
     @property
-    def typing(self) -> TypingColumns:
-        """Numbers of each event about typing."""
-        return TypingColumns(
-            simulated_keys=np.asarray(self._simulated, dtype=np.float64),
-            typed=np.asarray(self._typed, dtype=np.float64),
-            characters=np.asarray(self._characters, dtype=np.float64),
-            accepted=np.asarray(self._accepted, dtype=np.float64),
-            sessions=len(self._sessions),
-        )
+    def typing(self) -> dict[str, NDArray[np.float64]]:
+        """Keys that the simulation saves, and characters typed, of the completion and accepted; NaN: not known."""
+        return {name: np.asarray(column, dtype=np.float64) for name, column in self._typing.items()}
 
     @property
     def examined(self) -> NDArray[np.bool_]:

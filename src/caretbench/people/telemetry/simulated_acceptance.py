@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from caretbench.judging.aggregation import separation
 from caretbench.people.telemetry.event_table import EventTable
 from caretbench.people.telemetry.events import ACCEPTED_OUTCOMES
 from caretbench.problem import Row
@@ -26,32 +27,36 @@ class SimulatedAcceptance(Row):
     completed_share: float | None
     sessions: int
 
+    @property
+    def note(self) -> str | None:
+        """Comparison in words; None if there is nothing to compare."""
+        if self.area_simulated is None or self.area_length is None:
+            return None
+        better = "better than" if self.area_simulated > self.area_length else "no better than"
+        completed = "" if self.completed_share is None else f"; {self.completed_share:.1%} of the code was completed"
+        return (
+            f"simulated acceptance tells accepted completions from others with an area of {self.area_simulated:.2f}, "
+            f"{better} their length alone ({self.area_length:.2f}), over {self.events} events{completed}"
+        )
+
 
 def simulated_acceptance(table: EventTable) -> SimulatedAcceptance:
     """Return the comparison over the events that were seen and whose later text is known."""
-    columns, accepted = table.typing, table.has_outcome(*ACCEPTED_OUTCOMES)
-    saved = columns.simulated_keys
+    saved, typed, characters, accepted = table.typing.values()
     known = np.isfinite(saved) & ~table.has_outcome("unseen")
-    taken, left = known & (saved > 0), known & (saved == 0)
-    stated = np.isfinite(columns.typed)
-    completed = float(columns.accepted[stated].sum())
-    written = float(columns.typed[stated].sum()) + completed
+    hits, saved, stated = table.has_outcome(*ACCEPTED_OUTCOMES)[known], saved[known], np.isfinite(typed)
+    completed = float(accepted[stated].sum())
+    written = float(typed[stated].sum()) + completed
+
+    def rate(chosen: NDArray[np.bool_]) -> float | None:
+        return float(hits[chosen].mean()) if chosen.any() else None
+
     return SimulatedAcceptance(
-        events=int(known.sum()),
-        accepted_if_taken=float(accepted[taken].mean()) if taken.any() else None,
-        accepted_if_left=float(accepted[left].mean()) if left.any() else None,
-        area_simulated=_area(saved[known], accepted[known]),
-        area_length=_area(columns.characters[known], accepted[known]),
+        events=len(hits),
+        accepted_if_taken=rate(saved > 0),
+        accepted_if_left=rate(saved == 0),
+        area_simulated=separation([*saved[hits]], [*saved[~hits]]),
+        area_length=separation([*characters[known][hits]], [*characters[known][~hits]]),
         completed_share=completed / written if written else None,
-        sessions=columns.sessions,
+        sessions=len(table.sessions),
     )
-
-
-def _area(values: NDArray[np.float64], hits: NDArray[np.bool_]) -> float | None:
-    """Return the chance that a hit has a greater value than another event, ties counted half."""
-    from scipy.stats import rankdata  # takes a third of a second to load
-
-    positive, negative = int(hits.sum()), int((~hits).sum())
-    if not (positive and negative):
-        return None
-    return float(rankdata(values)[hits].sum() - positive * (positive + 1) / 2) / (positive * negative)

@@ -10,7 +10,6 @@ from caretbench.metrics.error_kinds.kind_table import error_kind_title
 from caretbench.metrics.resampling import MIN_CLUSTERS
 from caretbench.people.telemetry.events import REFUSAL_REASONS, EventReader
 from caretbench.people.telemetry.people_codes import CodeAnalysis
-from caretbench.people.telemetry.simulated_acceptance import SimulatedAcceptance
 from caretbench.people.telemetry.usage_analysis import ALL, FailureRow, ScenarioRow, UserRate, are_few
 
 
@@ -60,18 +59,6 @@ def few_users_note(rows: Sequence[ScenarioRow]) -> str | None:
     return (
         f"{len(few)} of {len(shown)} rows have most of their events from so few users that these count as less than "
         f"{MIN_CLUSTERS}{of_all}: if heavy users differ from others, the intervals are too narrow"
-    )
-
-
-def simulated_note(found: SimulatedAcceptance) -> str | None:
-    """Return how simulated acceptance compares with logged acceptance; None if it cannot be compared."""
-    if found.area_simulated is None or found.area_length is None:
-        return None
-    better = "better than" if found.area_simulated > found.area_length else "no better than"
-    completed = "" if found.completed_share is None else f"; {found.completed_share:.1%} of the code was completed"
-    return (
-        f"simulated acceptance tells accepted completions from others with an area of {found.area_simulated:.2f}, "
-        f"{better} their length alone ({found.area_length:.2f}), over {found.events} events{completed}"
     )
 
 

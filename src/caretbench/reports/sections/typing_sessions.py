@@ -17,13 +17,11 @@ from caretbench.reports.charts import (
     tooltips,
 )
 from caretbench.reports.report_source import ReportSource
-from caretbench.reports.results.typing_results import CurvePoint, TypedModel, typing_summary
+from caretbench.reports.results.typing_results import COUNTS, Curve, TypedModel, typing_summary
 from caretbench.reports.section import Chart, Line, PageBlock, PagePart, PageSource, Section, SectionPositions
 from caretbench.reports.summary import Summary, headline_columns
 from caretbench.reports.tables import FieldValues, ReportTable, digits_field, rate_field, table_of, title_field
 
-_COUNTS = {"requests": "Requests", "shown": "Shown", "accepted": "Accepted", "wrong": "Wrong", "short": "Too short",
-           "unseen": "Unseen"}  # fmt: skip
 _SAVED = "Keys saved beyond word completion (simulated)"
 _CAPTION = (
     "Simulated: a developer who knows the reference types it without errors and takes what agrees. Real savings are "
@@ -50,13 +48,13 @@ class TypingSection(Section):
         """Yield keys saved, and suggestions by outcome."""
         if (found := summary.typing) is None:
             return
-        heads = ("Model", "Sessions", "Incomplete", "Keys saved beyond words", "Keys saved", *_COUNTS.values(),
-                 "Milliseconds")  # fmt: skip
+        heads = ("Model", "Sessions", "Incomplete", "Keys saved beyond words", "Keys saved", "Requests", "Shown",
+                 "Accepted", "Wrong", "Too short", "Unseen", "Milliseconds")  # fmt: skip
         rows: list[FieldValues] = [
             (
                 title_field(one.title, baseline=one.floor), one.sessions, one.incomplete,
                 rate_field(one.beyond_words), rate_field(one.saved),
-                *(digits_field(one.counts.get(name), ".1f") for name in _COUNTS), digits_field(one.reading_ms, ".0f"),
+                *(digits_field(one.counts.get(name), ".1f") for name in COUNTS), digits_field(one.reading_ms, ".0f"),
             )
             for one in found.models
         ]  # fmt: skip
@@ -77,22 +75,15 @@ class TypingSection(Section):
             return []
         models = [one for one in found.models if not one.floor]
         medians = [{"model": one.title, "x": one.latency_ms} for one in models if one.latency_ms is not None]
+        latency = _curves(
+            {one.title: one.by_latency for one in models}, "Latency in milliseconds; vertical: the measured median",
+            medians,
+        )  # fmt: skip
+        shorter = _curves({one.title: one.by_shown for one in models}, "Suggestions shown per 100 characters")
         charts = [
             Chart("typing-passes", "Keys saved beside pass@1 (simulated)", _beside_passes(shown.summary, models)),
-            Chart(
-                "typing-latency",
-                "Keys saved over latency (simulated)",
-                _curves(
-                    {one.title: one.by_latency for one in models},
-                    "Latency in milliseconds; vertical: the measured median",
-                    medians,
-                ),
-            ),
-            Chart(
-                "typing-shown",
-                "Keys saved where short suggestions are hidden (simulated)",
-                _curves({one.title: one.by_shown for one in models}, "Suggestions shown per 100 characters"),
-            ),
+            Chart("typing-latency", "Keys saved over latency (simulated)", latency),
+            Chart("typing-shown", "Keys saved where short suggestions are hidden (simulated)", shorter),
         ]
         blocks = [PageBlock(tables=[*self.tables(shown.summary)]), PageBlock(charts=charts)]
         example = next((one for one in models if one.example), None)
@@ -122,16 +113,16 @@ def _beside_passes(summary: Summary, models: Sequence[TypedModel]) -> Spec | Non
 
 
 def _curves(
-    curves: Mapping[str, Sequence[CurvePoint]], title: str,
+    curves: Mapping[str, Curve], title: str,
     medians: Sequence[Mapping[str, object]] = (),
 ) -> Spec:  # fmt: skip
     """Return a line for each model, and a vertical rule at each median."""
-    rows = [{"model": model, "x": one.x, "saved": one.saved} for model, found in curves.items() for one in found]
+    rows = [{"model": model, "x": x, "saved": saved} for model, found in curves.items() for x, saved in found]
     colour = model_colour([*curves])
-    x = field("x:Q", title=title)
-    y = field("saved:Q", **share_axis(_SAVED))
-    chart = layered(rows, layer("line", {"x": x, "y": y, "color": colour}, point=True))
+    place = {"x": field("x:Q", title=title), "color": colour}
+    line = layer("line", {**place, "y": field("saved:Q", **share_axis(_SAVED))}, point=True)
+    chart = layered(rows, line)
     if medians:
-        rule = layer("rule", {"x": x, "color": colour}, strokeDash=[4, 4])
+        rule = layer("rule", place, strokeDash=[4, 4])
         chart["layer"].append({"data": {"values": list(medians)}, **rule})
     return finished_spec(chart, 220, title)
