@@ -11,9 +11,9 @@ from caretbench.bench.bench import Bench
 from caretbench.bench.initial_files import survey, write_files
 from caretbench.bench.settings import STATE, bench_settings
 from caretbench.errors import DataError, UsageError
-from caretbench.models import ModelRequest
+from caretbench.models import ModelFailure, ModelRequest
 from caretbench.runs.plans.roles import NamedModel
-from tests.support.fakes import FakeClient
+from tests.support.fakes import FakeClient, Reply
 from tests.support.shop_project import written
 
 SHOP = """\
@@ -57,6 +57,13 @@ def test_a_repository_without_tests_does_not_fit(tmp_path: Path) -> None:
         write_files(root, survey(root))
 
 
+def test_a_model_that_is_not_there_is_named_before_anything_is_built(tmp_path: Path) -> None:
+    root = written(tmp_path / "shop", {"shop.py": SHOP, "test_shop.py": TEST})
+    with pytest.raises(DataError, match="absent"):
+        Bench(root, bench_settings(root), [NamedModel("m", "gguf/absent.gguf")]).carry_out()
+    assert not (root / STATE).exists()
+
+
 def test_a_second_bench_builds_and_asks_only_what_is_new(tmp_path: Path) -> None:
     """With real builds, as stable ids, kept results and carried answers meet nowhere else."""
     root = written(tmp_path / "shop", {"shop.py": SHOP, "test_shop.py": TEST})
@@ -90,3 +97,16 @@ def test_a_second_bench_builds_and_asks_only_what_is_new(tmp_path: Path) -> None
     assert later.difference == 0
     with pytest.raises(UsageError, match="--than 'May': expected LAST, or a day"):
         Bench(root, bench_settings(root), MODELS, than="May")
+
+    # Two models of which one fails at a request: the summary names the failure once.
+    def unlucky(request: ModelRequest, _sample: int) -> Reply:
+        if request.id == asked[0]:
+            return ModelFailure(request_id=request.id, samples=(0,), kind="provider", message="no answer")
+        return "pass"
+
+    both = [*MODELS, NamedModel("luck", "fake/luck")]
+    found = Bench(root, bench_settings(root), both, opener=lambda spec, _: FakeClient(unlucky, name=spec)).carry_out()
+    assert [row.model for row in found.rows] == ["m", "luck"]
+    summary = (root / STATE / "summary.md").read_text("utf-8")
+    assert summary.count("luck: coverage") == 1
+    assert len({*found.notes}) == len(found.notes)

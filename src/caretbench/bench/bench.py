@@ -17,8 +17,8 @@ from caretbench.bench.history import History, HistoryRow, Rate, Verdict, write_s
 from caretbench.bench.settings import STATE, BenchSettings
 from caretbench.errors import CaretBenchError, DataError, UsageError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
-from caretbench.files import read_rows, write_atomically, write_rows
-from caretbench.models import ClientOpener
+from caretbench.files import read_rows, sha256_text, write_atomically, write_rows
+from caretbench.models import ClientOpener, unchecked
 from caretbench.people.strengths.report_sections import whole_summary
 from caretbench.problem import Completion, Problem
 from caretbench.progress import FolderProgress, Progress
@@ -85,7 +85,9 @@ class Bench:
         except ValueError:
             raise UsageError(f"--than {self.than!r}: expected LAST, or a day: 2026-03-31") from None
         self.state = self.root / STATE
-        self.snapshot = store_project(self.root, SnapshotStore(), read_settings(self.root).ignore).snapshot.id[:12]
+        project = store_project(self.root, SnapshotStore(), read_settings(self.root).ignore)
+        # With the number of problems, as --limit is in no file: a smaller build must not serve a later, larger one.
+        self.snapshot = sha256_text(project.snapshot.id, str(self.settings.problems))[:12]
         self.date = datetime.now(UTC).date().isoformat()
         self.run = f"{self.date}-{self.snapshot[:8]}"
         self.builds: dict[str, Mapping[str, Any]] = {}
@@ -103,12 +105,22 @@ class Bench:
         Raises:
             DataError: no suite can be built, or nothing has a verdict.
         """
+        self._check_models()
         built, notes = self.build()
         config = self.config(built)
         if new_only:
             self._carry(ResolvedRun.from_config(config))
         notes += run_suites(config, opener=self.opener, progress=self.progress).complaints
         return self._report(built, notes)
+
+    def _check_models(self) -> None:
+        """Raise if it is known that a model cannot be asked: builds take minutes, and a missing key none."""
+        from caretbench.inspect.client.provider_facts import check_access
+
+        config = self.config(dict.fromkeys(self.settings.suites, self.state)).model_copy(update={"suites": ()})
+        plan = ResolvedRun.from_config(config, check_access=unchecked if self.opener else check_access)
+        for model in plan.models:
+            plan.price(model)
 
     def build(self) -> tuple[dict[str, Path], list[str]]:
         """Build the problems of each suite that are not there; return their folders, and why others have none.

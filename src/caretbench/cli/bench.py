@@ -29,6 +29,9 @@ _MODEL = panel_option(SAMPLING)(
 _NEW = panel_option(PROBLEMS)(
     "--new", help="Ask only about problems that are new or changed; other answers are those of the last bench."
 )
+_LIMIT = panel_option(PROBLEMS)(
+    metavar="N", min=1, help="Build about N problems of each suite. Default: of caretbench.toml, 60."
+)
 _THAN = panel_option(_COMPARISON)(metavar="LAST|DAY", help="Bench to compare with: the last, or the last up to a day.")
 _ALPHA = panel_option(_COMPARISON)(
     min=0.000001, max=0.5, help="Level of each test. Default: 0.05 divided by 26, for a year of weekly benches."
@@ -41,6 +44,7 @@ def bench(
     root: Annotated[Path, typer.Argument(metavar="[REPOSITORY]", help="Folder of the repository.")] = Path(),
     model: Annotated[list[str] | None, _MODEL] = None,
     new: Annotated[bool, _NEW] = False,
+    limit: Annotated[int | None, _LIMIT] = None,
     than: Annotated[str, _THAN] = "LAST",
     alpha: Annotated[float | None, _ALPHA] = None,
     dry_run: Annotated[bool, _DRY_RUN] = False,
@@ -60,8 +64,8 @@ def bench(
     from caretbench.bench.settings import bench_settings
     from caretbench.runs.plans.roles import group_by_role
 
-    settings = bench_settings(root)
-    settings = settings if alpha is None else settings.model_copy(update={"alpha": alpha})
+    given = {"alpha": alpha, "problems": limit}
+    settings = bench_settings(root).model_copy(update={name: one for name, one in given.items() if one is not None})
     models = group_by_role(model or settings.models, []).get(None, [])
     with StepProgress(quiet=as_json) as steps:
         own = Bench(root, settings, models, options, than, None, steps)

@@ -7,7 +7,10 @@ from pathlib import Path
 from caretbench.build.project_tasks.task_builder import TaskBuilder
 from caretbench.build.project_tasks.task_folder import BuiltTasks, TaskFolder
 from caretbench.build.projects.build_steps import BuildSteps
+from caretbench.build.projects.kept_results import kept_setup
+from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
+from caretbench.projects.project import store_project
 from caretbench.suites.simcopilot.build.builder import SimCopilotOptions
 from caretbench.suites.simcopilot.build.tasks import TaskSampling
 from tests.support.shop_project import written
@@ -44,3 +47,26 @@ def test_only_what_depends_on_a_changed_file_runs_again(engine: WorkspaceExecuto
     ran, kept = again.kept_steps["command"], again.kept_steps["command kept"]
     assert ran + kept == first.kept_steps["command"] + first.kept_steps["command kept"]
     assert ran <= first.kept_steps["command"] // 2 + 1, "the two files are alike, and the tests of one are not run"
+
+
+def test_suites_and_commits_share_the_packages_of_a_set_up(tmp_path: Path) -> None:
+    store, installed = SnapshotStore(tmp_path / "store"), []
+
+    def set_up(suite: str, files: dict[str, str]) -> Snapshot:
+        root = written(tmp_path / suite / "shop", files)
+
+        def run() -> Snapshot:
+            installed.append(suite)
+            (root / "node_modules" / "left").mkdir(parents=True)
+            (root / "node_modules" / "left" / "index.js").write_text("// a package\n", "utf-8")
+            return store.add(root)
+
+        return kept_setup(
+            BuildSteps(tmp_path / f"{suite}.jsonl"), store, store_project(root, store), "npm install", run
+        )
+
+    set_up("simcopilot", {"a.js": "a();\n", "package.json": "{}"})
+    later = set_up("codevbench", {"a.js": "b();\n", "package.json": "{}"})
+    assert (installed, {"a.js", "node_modules/left/index.js"} <= {*later.entries}) == (["simcopilot"], True)
+    set_up("third", {"a.js": "b();\n", "package.json": '{"name": "x"}'})
+    assert installed == ["simcopilot", "third"]

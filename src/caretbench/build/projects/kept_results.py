@@ -30,6 +30,7 @@ _DEPENDENCIES: Final = (f"{PACKAGES_FOLDER}/", "node_modules/")
 _FOR_PEOPLE: Final = frozenset({".md", ".rst", ".adoc"})
 _SETUP_FILES: Final = frozenset({"setup.py", "noxfile.py", "conftest.py"})
 """Source files that a set-up may read."""
+_SETUPS_FILE: Final = "setups.jsonl"
 _INSTALLS_ITSELF: Final = "--no-deps ."
 
 
@@ -102,7 +103,9 @@ def kept_setup(
         if PurePosixPath(path).name in _SETUP_FILES or not (language_of(path) or _is_for_people(path))
     )
     key = ("packages", command, sha256_text(*read))
-    known = kept.get("setup", *key)
+    # One file for all suites: a bench installed the same packages of npm once for each, a minute of CPU.
+    shared = BuildSteps(kept.path and kept.path.with_name(_SETUPS_FILE))
+    known = shared.get("setup", *key)
     if known is not None:
         try:
             earlier = store.get(known)
@@ -115,7 +118,7 @@ def kept_setup(
     kept.counts["setup"] += 1
     added = finished.entries.keys() - entries.keys()
     if _INSTALLS_ITSELF not in command and all(f"{path}/".startswith(_DEPENDENCIES) for path in added):
-        kept.store(finished.id, "setup", *key)
+        shared.store(finished.id, "setup", *key)
     return finished
 
 
