@@ -8,9 +8,10 @@ from xml.etree import ElementTree
 import pytest
 
 from caretbench.bench.bench import difference
-from caretbench.bench.history import LAST, History, HistoryRow, Rate, write_summaries
+from caretbench.bench.history import LAST, History, HistoryRow, write_summaries
 from caretbench.errors import UsageError
 from caretbench.problem import Score
+from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.frame import LoadedRun, build_frame
 from tests.support.report_runs import make_problem
 
@@ -18,7 +19,7 @@ ALPHA = 0.05 / 26
 
 
 def row(date: str, value: float = 0.5, **changes: object) -> HistoryRow:
-    whole = Rate(problems=40, value=value, low=value - 0.1, high=value + 0.1)
+    whole = ReportedNumber(problems=40, value=value, low=value - 0.1, high=value + 0.1)
     fields = {"run": f"{date}-0", "date": date, "suite": "simcopilot", "model": "m", "data": "x", "alpha": ALPHA}
     return HistoryRow.model_validate({**fields, "all": whole, **changes})
 
@@ -79,8 +80,8 @@ def test_summaries_have_the_trend_and_fail_where_it_is_worse(tmp_path: Path) -> 
     history.add([row("2026-01-05"), row("2026-01-12", 0.3, **bad)])
     write_summaries(tmp_path, history, "2026-01-12-0", ["codevbench: no tests"])
     text = (tmp_path / "summary.md").read_text("utf-8")
-    assert "| simcopilot | m | 0.30 [0.20, 0.40] (40) | — | — | 2026-01-05-0 | -20.0 [-30.0, -10.0] points" in text
-    assert "| 2026-01-05 |  | 0.50 [0.40, 0.60] (40) |" in text
+    assert "| simcopilot | m | 2026-01-12 | 30.0% (20.0 to 40.0, n = 40) | 2026-01-05-0 | -20.0 [" in text
+    assert "| simcopilot | m | 2026-01-05 | 50.0% (40.0 to 60.0, n = 40) |  | first |" in text
     assert "* codevbench: no tests" in text
     suite = ElementTree.fromstring((tmp_path / "junit.xml").read_text("utf-8"))[0]  # noqa: S314  our own file
     assert (suite.attrib["tests"], suite.attrib["failures"], suite.attrib["skipped"]) == ("1", "1", "0")

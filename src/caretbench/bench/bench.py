@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from caretbench.api import build_problems
 from caretbench.api import run as run_suites
-from caretbench.bench.history import History, HistoryRow, Rate, Verdict, write_summaries
-from caretbench.bench.settings import STATE, BenchSettings
+from caretbench.bench.history import History, HistoryRow, Verdict, write_summaries
+from caretbench.bench.settings import STATE, BenchSettings, git_answer
 from caretbench.errors import CaretBenchError, DataError, UsageError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import read_rows, sha256_text, write_atomically, write_rows
@@ -25,7 +23,7 @@ from caretbench.progress import FolderProgress, Progress
 from caretbench.projects.project import store_project
 from caretbench.projects.settings import read_settings
 from caretbench.reports.compare import compare_runs
-from caretbench.reports.estimates import mean_estimate
+from caretbench.reports.estimates import ReportedNumber, mean_estimate
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.results.paired_models import model_rates
 from caretbench.reports.results.run_settings import IncomparableError
@@ -38,7 +36,6 @@ from caretbench.runs.session import Clients
 from caretbench.suites import load_suite
 
 _PROBLEMS_OF_BLOCK: Final = {"codevbench": 2}
-_GIT_S: Final = 30.0
 
 
 class BenchResult(NamedTuple):
@@ -91,11 +88,7 @@ class Bench:
         self.date = datetime.now(UTC).date().isoformat()
         self.run = f"{self.date}-{self.snapshot[:8]}"
         self.builds: dict[str, Mapping[str, Any]] = {}
-
-    @cached_property
-    def history(self) -> History:
-        """Rows of all benches."""
-        return History(self.state / "history.jsonl")
+        self.history = History(self.state / "history.jsonl")
 
     def carry_out(self, *, new_only: bool = False) -> BenchResult:
         """Build, ask, report and compare; the same call goes on after a stop.
@@ -219,8 +212,8 @@ class Bench:
         if whole is None:
             return None
         row = HistoryRow(
-            run=self.run, date=self.date, revision=_revision(self.root), suite=suite, model=model, all=whole,
-            data=f"runs/{self.run}/{suite}", alpha=self.settings.alpha,
+            run=self.run, date=self.date, revision=git_answer(self.root, "rev-parse", "--short", "HEAD"), suite=suite,
+            model=model, all=whole, data=f"runs/{self.run}/{suite}", alpha=self.settings.alpha,
         )  # fmt: skip
         before = self.history.before(self.run, suite, model, self.than)
         if before is None:
@@ -237,12 +230,11 @@ class Bench:
         return row.model_copy(update={**parts, **difference(earlier, loaded, model, self.settings.alpha)})
 
 
-def _rate(run: LoadedRun, model: str, only: Collection[str] | None = None) -> Rate | None:
+def _rate(run: LoadedRun, model: str, only: Collection[str] | None = None) -> ReportedNumber | None:
     entry = next(model_rates(run, [model], only=only), None)
     if entry is None or entry.rates.is_empty():
         return None
-    estimate = mean_estimate(entry.rates["rate"].to_list(), entry.rates, seed=0)
-    return Rate(problems=estimate.problems, value=estimate.value, low=estimate.low, high=estimate.high)
+    return mean_estimate(entry.rates["rate"].to_list(), entry.rates, seed=0)
 
 
 def difference(earlier: LoadedRun, later: LoadedRun, model: str, alpha: float) -> dict[str, Any]:
@@ -261,13 +253,3 @@ def difference(earlier: LoadedRun, later: LoadedRun, model: str, alpha: float) -
     elif row.distinguishable and row.p_value < alpha:
         verdict = "worse" if row.difference > 0 else "better"
     return {**fields, "verdict": verdict}
-
-
-def _revision(root: Path) -> str:
-    """Return the commit that a repository is at; empty without git."""
-    command = ["git", "-C", str(root), "rev-parse", "--short", "HEAD"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_GIT_S, check=False)
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, Literal
 from xml.etree import ElementTree
@@ -12,26 +12,15 @@ from pydantic import Field
 from caretbench.errors import UsageError
 from caretbench.files import read_appended, write_atomically, write_rows
 from caretbench.problem import SCHEMA_VERSION, Row
+from caretbench.reports.estimates import ReportedNumber
+from caretbench.reports.output.text_output import table_to_markdown
+from caretbench.reports.tables import FieldValues, ReportTable, rate_field, table_of
 
 LAST: Final = "LAST"
 """Value of ``--than`` for the bench before."""
 _SHOWN: Final = 12
 
 Verdict = Literal["first", "worse", "better", "not distinguishable", "cannot be decided"]
-
-
-class Rate(Row):
-    """A share of passes with its 95 % interval; the bounds are None where it has none."""
-
-    problems: int
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-    def text(self) -> str:
-        """Return ``0.52 [0.41, 0.63] (60)``."""
-        interval = "" if self.low is None or self.high is None else f" [{self.low:.2f}, {self.high:.2f}]"
-        return f"{self.value:.2f}{interval} ({self.problems})"
 
 
 class HistoryRow(Row):
@@ -50,9 +39,9 @@ class HistoryRow(Row):
     model: str
     data: str
     """Folder of the run, in the folder of the history."""
-    all: Rate
-    old: Rate | None = None
-    new: Rate | None = None
+    all: ReportedNumber
+    old: ReportedNumber | None = None
+    new: ReportedNumber | None = None
     than: str = ""
     """Name of the bench compared with; empty for the first."""
     difference: float | None = None
@@ -106,37 +95,29 @@ class History:
         write_rows(self.path, self.rows)
 
 
+def rates_table(title: str, rows: Iterable[HistoryRow]) -> ReportTable:
+    """Return rates and changes of some benches."""
+    heads = ("Suite", "Model", "Day", "Revision", "pass@1", "Old problems", "New problems", "Against", "Change")
+    fields: list[FieldValues] = [
+        (
+            row.suite, row.model, row.date, row.revision,
+            *(rate_field(rate) for rate in (row.all, row.old, row.new)), row.than, row.change,
+        )
+        for row in rows
+    ]  # fmt: skip
+    caption = "Rates have 95 % intervals. Old problems: their block is as it was in the bench compared with."
+    return table_of(title, heads, fields, caption)
+
+
 def to_markdown(history: History, run: str, notes: Sequence[str]) -> str:
-    """Return the summary of a bench: its rows, the trend of each suite and model, and notes."""
+    """Return the summary of a bench: its rows, notes, and the trend of each suite and model."""
     rows = [row for row in history.rows if row.run == run]
-    lines = [f"# CaretBench, {run}", ""]
-    lines += _table(
-        ("suite", "model", "pass@1 (problems)", "old problems", "new problems", "against", "change"),
-        [
-            (row.suite, row.model, row.all.text(), _text(row.old), _text(row.new), row.than or "—", row.change)
-            for row in rows
-        ],
-    )
+    texts = [f"# CaretBench, {run}", *(f"* {text}" for text in notes), table_to_markdown(rates_table("Rates", rows))]
     for row in rows:
         own = [one for one in history.rows if (one.suite, one.model) == (row.suite, row.model)][-_SHOWN:]
         if len(own) > 1:
-            lines += ["", f"## Trend: {row.model} on {row.suite}", ""]
-            lines += _table(
-                ("day", "revision", "pass@1 (problems)", "old problems", "new problems", "change"),
-                [(one.date, one.revision, one.all.text(), _text(one.old), _text(one.new), one.change) for one in own],
-            )
-    lines += ["", *(f"* {text}" for text in notes)] if notes else []
-    lines += ["", "Rates have 95 % intervals. Old problems: their block is as it was in the bench compared with."]
-    return "\n".join(lines) + "\n"
-
-
-def _text(rate: Rate | None) -> str:
-    return "—" if rate is None else rate.text()
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
-    return [f"| {' | '.join(one)} |" for one in (heads, ["---"] * len(heads), *cells)]
+            texts.append(table_to_markdown(rates_table(f"Trend: {row.model} on {row.suite}", own)))
+    return "\n\n".join(texts) + "\n"
 
 
 def to_junit(rows: Sequence[HistoryRow]) -> str:
@@ -153,7 +134,7 @@ def to_junit(rows: Sequence[HistoryRow]) -> str:
             kind = next((name for name, kinds in _KINDS.items() if row.verdict in kinds), None)
             if kind is not None:
                 ElementTree.SubElement(case, "failure" if kind == "failures" else "skipped", message=row.change)
-            ElementTree.SubElement(case, "system-out").text = f"pass@1 {row.all.text()}; {row.change}"
+            ElementTree.SubElement(case, "system-out").text = f"pass@1 {row.all.value:.3f}; {row.change}"
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Collection, Iterator
 from importlib import resources
 from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
 
-from caretbench.bench.settings import STATE, SUITES, bench_settings
+from caretbench.bench.settings import STATE, SUITES, bench_settings, git_answer
 from caretbench.build.projects.setup.command_detection import detect_command
 from caretbench.build.sources.licences import is_licence_file, repository_licence
 from caretbench.errors import DataError
@@ -59,7 +58,7 @@ def survey(root: Path) -> Survey:
     files = [path for path in root.iterdir() if path.is_file() and is_licence_file(path.name)]
     licence = repository_licence({path.name: path.read_text("utf-8", "replace") for path in files}) or ""
     sizes = [project.snapshot.entries[path].size for path in project.files if _is_mined(path, languages)]
-    fits = tuple(_fits(languages, command, lacking, _commits(root)))
+    fits = tuple(_fits(languages, command, lacking, git_answer(root, "rev-list", "--count", "HEAD")))
     return Survey(command, licence, fits, -(-int(median(sizes or [0])) // BYTES_PER_TOKEN))
 
 
@@ -68,7 +67,7 @@ def _is_mined(path: str, languages: Collection[str]) -> bool:
     return language in languages and not is_test_path(path, str(language)) and place_fault(path) is None
 
 
-def _fits(languages: Collection[str], command: str, lacking: str, commits: int) -> Iterator[Fit]:
+def _fits(languages: Collection[str], command: str, lacking: str, commits: str) -> Iterator[Fit]:
     reason = lacking or f"no tests are found; name their command in {SETTINGS_FILE}: [[checks]] command = …"
     if not languages:
         reason = "it has no file of a language that problems are made of"
@@ -80,15 +79,6 @@ def _fits(languages: Collection[str], command: str, lacking: str, commits: int) 
     yield Fit("efcb", False, f"{history}; its questions are about pull requests: caretbench build efcb --help")
     for suite in ("devbench", "c3bench"):
         yield Fit(suite, False, f"a model must write its problems: caretbench build {suite} --help")
-
-
-def _commits(root: Path) -> int:
-    command = ["git", "-C", str(root), "rev-list", "--count", "HEAD"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.SubprocessError):
-        return 0
-    return int(done.stdout) if done.returncode == 0 else 0
 
 
 def write_files(root: Path, found: Survey) -> tuple[list[str], list[str]]:

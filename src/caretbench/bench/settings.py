@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Final
 
@@ -40,3 +41,13 @@ def bench_settings(root: Path) -> BenchSettings:
         DataError: the file is malformed; the message names the key.
     """
     return validated(BenchSettings, dict(read_settings(root).bench), root / SETTINGS_FILE)
+
+
+def git_answer(root: Path, *question: str) -> str:
+    """Return what git answers about a repository; empty without git, a repository or an answer."""
+    command = ["git", "-C", str(root), *question]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

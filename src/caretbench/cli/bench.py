@@ -61,7 +61,9 @@ def bench(
       caretbench bench -m server/MODEL@URL --new --than 2026-03-31
     """
     from caretbench.bench.bench import Bench
+    from caretbench.bench.history import rates_table
     from caretbench.bench.settings import bench_settings
+    from caretbench.reports.output.text_output import print_tables
     from caretbench.runs.plans.roles import group_by_role
 
     given = {"alpha": alpha, "problems": limit}
@@ -80,8 +82,7 @@ def bench(
         rows = [row.model_dump(mode="json") for row in result.rows]
         print_json({"run": result.run, "rows": rows, "notes": result.notes, "builds": result.builds})
     else:
-        shown = [(row.suite, row.model, row.all.text(), row.than or "—", row.change) for row in result.rows]
-        print_table(shown, ("suite", "model", "pass@1 (problems)", "against", "change"))
+        print_tables([rates_table(result.run, result.rows)])
         print_line(f"\nsummary: {own.state / 'summary.md'}")
     worse = [row for row in result.rows if row.verdict == "worse"]
     exit_on_complaints([f"worse: {row.model} on {row.suite}: {row.change}" for row in worse])
