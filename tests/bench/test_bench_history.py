@@ -72,6 +72,7 @@ def test_only_a_distinguishable_loss_on_equal_blocks_is_worse(
 ) -> None:
     found = difference(run_of("before", before), run_of("after", after, changed), "m", ALPHA)
     assert found["verdict"] == verdict
+    assert (found["difference"] == 0) is (str(found["difference"]) == "0.0")
 
 
 def test_summaries_have_the_trend_and_fail_where_it_is_worse(tmp_path: Path) -> None:

@@ -243,9 +243,9 @@ def difference(earlier: LoadedRun, later: LoadedRun, model: str, alpha: float) -
         row = compare_runs([earlier, later], models=[model], align=["data", "isolation"]).overall[0]
     except IncomparableError as error:
         return {"verdict": "cannot be decided", "why": str(error)}
-    # The earlier bench is first.
-    low, high = (None, None) if row.low is None or row.high is None else (-row.high, -row.low)
-    fields: dict[str, Any] = {"difference": -row.difference, "low": low, "high": high, "p_value": row.p_value}
+    # The earlier bench is first. Subtracted from 0.0, as no change is no -0.0 points.
+    low, high = (None, None) if row.low is None or row.high is None else (0.0 - row.high, 0.0 - row.low)
+    fields: dict[str, Any] = {"difference": 0.0 - row.difference, "low": low, "high": high, "p_value": row.p_value}
     verdict: Verdict = "not distinguishable"
     if 2.0 ** (1 - row.groups) >= alpha:
         # Both tests give at least 2 / 2^groups, where every group speaks for the same side.
