@@ -7,7 +7,7 @@ from pathlib import Path
 from caretbench.build.project_tasks.task_builder import TaskBuilder
 from caretbench.build.project_tasks.task_folder import BuiltTasks, TaskFolder
 from caretbench.build.projects.build_steps import BuildSteps
-from caretbench.build.projects.kept_results import kept_setup
+from caretbench.build.projects.kept_results import is_for_people, kept_setup
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.projects.project import store_project
@@ -27,6 +27,7 @@ TEST = "from {0} import total\n\n\ndef test_{0}():\n    assert total([1, -1, 3])
 FILES = {
     "one.py": SHOP, "two.py": SHOP.replace("* 2", "+ price"), "test_one.py": TEST.format("one"),
     "test_two.py": TEST.format("two"), "README.md": "first\n",
+    ".travis.yml": "first\n", "LICENSE": "MIT\n",
 }  # fmt: skip
 OPTIONS = SimCopilotOptions(sampling=TaskSampling(modes=("infill",), limit=None))
 
@@ -38,7 +39,7 @@ def built(engine: WorkspaceExecutor, root: Path, out: Path, kept: Path) -> Built
 def test_only_what_depends_on_a_changed_file_runs_again(engine: WorkspaceExecutor, tmp_path: Path) -> None:
     first = built(engine, written(tmp_path / "1" / "shop", FILES), tmp_path / "a", tmp_path / "kept")
     assert first.task_count >= 4
-    edited = FILES | {"one.py": f"LIMIT = 3\n\n\n{SHOP}", "README.md": "second\n"}
+    edited = FILES | {"one.py": f"LIMIT = 3\n\n\n{SHOP}", "README.md": "second\n", ".travis.yml": "x\n"}
     again = built(engine, written(tmp_path / "2" / "shop", edited), tmp_path / "b", tmp_path / "kept")
     assert {one.id: one.block_hash for one in again.candidates} == {one.id: one.block_hash for one in first.candidates}
     assert {name: row.verdict for name, row in again.verdicts.items()} == {
@@ -70,3 +71,11 @@ def test_suites_and_commits_share_the_packages_of_a_set_up(tmp_path: Path) -> No
     assert (installed, {"a.js", "node_modules/left/index.js"} <= {*later.entries}) == (["simcopilot"], True)
     set_up("third", {"a.js": "b();\n", "package.json": '{"name": "x"}'})
     assert installed == ["simcopilot", "third"]
+
+
+def test_texts_for_people_and_settings_of_services_are_known_by_their_paths() -> None:
+    for_people = ("README.rst", "docs/a.md", ".gitignore", ".github/workflows/ci.yml", ".travis.yml", "sub/LICENSE",
+                  ".circleci/config.yml", "appveyor.yml", "CHANGES.txt")  # fmt: skip
+    assert [path for path in for_people if not is_for_people(path)] == []
+    read = (".mocharc.yml", ".babelrc", ".pytest.ini", "tests/data/x.yml", "changes.py", "LICENSE.py", "package.json")
+    assert [path for path in read if is_for_people(path)] == []

@@ -7,6 +7,7 @@ that its tests execute, their own files and what stands around both.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
@@ -27,7 +28,12 @@ from caretbench.syntax import language_of
 from caretbench.temporary import temporary_folder
 
 _DEPENDENCIES: Final = (f"{PACKAGES_FOLDER}/", "node_modules/")
-_FOR_PEOPLE: Final = frozenset({".md", ".rst", ".adoc"})
+# Commits to these are frequent, and no test reads them: one that replaced .travis.yml repeated all 33 commands.
+_FOR_PEOPLE: Final = re.compile(
+    r".*\.(?:md|rst|adoc)|(?:.*/)?(?:\.(?:git|circleci/|cirrus|codecov|editorconfig|mergify|pre-commit|readthedocs|travis)"
+    r"|\.?appveyor|azure-pipelines|codecov|renovate|AUTHORS|CHANGE|COPYING|LICEN[CS]E|NOTICE)[^/]*(?:/.*)?"
+)
+"""Paths of texts for people, and of settings of services that build and check a repository."""
 _SETUP_FILES: Final = frozenset({"setup.py", "noxfile.py", "conftest.py"})
 """Source files that a set-up may read."""
 _SETUPS_FILE: Final = "setups.jsonl"
@@ -51,7 +57,7 @@ class ContentKeys:
         # Names that are no paths (`suite.Class.test`): the tests may be in any file.
         self._test_files = known if len(known) == len(set(self._tests.values())) else set()
         sources = reach.statements.keys() - reach.unknown_files.keys()
-        apart = {*sources, *self._test_files, *filter(_is_for_people, self._entries)}
+        apart = {*sources, *self._test_files, *filter(is_for_people, self._entries)}
         self._around = sha256_text(*self._contents(self._entries.keys() - apart))
 
     def _contents(self, paths: Collection[str]) -> Iterator[str]:
@@ -84,8 +90,9 @@ class ContentKeys:
         return sha256_text(self._around, repr(plain), *self._contents(files - request.patch.keys()))
 
 
-def _is_for_people(path: str) -> bool:
-    return PurePosixPath(path).suffix in _FOR_PEOPLE or path.startswith(".git")
+def is_for_people(path: str) -> bool:
+    """Return whether a file is a text for people, or settings of a service that builds or checks a repository."""
+    return not language_of(path) and _FOR_PEOPLE.fullmatch(path) is not None
 
 
 def kept_setup(
@@ -100,7 +107,7 @@ def kept_setup(
     read = (
         f"{path}\0{entry.model_dump_json()}"
         for path, entry in sorted(entries.items())
-        if PurePosixPath(path).name in _SETUP_FILES or not (language_of(path) or _is_for_people(path))
+        if PurePosixPath(path).name in _SETUP_FILES or not (language_of(path) or is_for_people(path))
     )
     key = ("packages", command, sha256_text(*read))
     # One file for all suites: a bench installed the same packages of npm once for each, a minute of CPU.
