@@ -166,14 +166,14 @@ def load_plugin(
     Raises:
         PluginError: It cannot be loaded, or a name clashes.
     """
-    known, errors = _find_installed(group, frozenset(reserved_names), tuple(sys.path))
+    points, errors = _find_installed(group, frozenset(reserved_names), tuple(sys.path))
     if errors and not ignore_other_errors:
         raise errors[0]
     if name in reserved_names:
         return None
     if _PLACE.fullmatch(name):
         return _load_at(name)
-    point = known.get(name)
+    point = points.get(name)
     if point is None:
         return None
     plugin = Plugin(name, None, point.module, f"{_distribution(point)}, {point.value}")

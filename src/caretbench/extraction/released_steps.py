@@ -290,14 +290,14 @@ def answer_as_published(text: str, surroundings: Surroundings) -> str:  # noqa: 
 def _last_block(text: str) -> str | None:
     """Return the content of the last closed block, None without one; in linear time, unlike a search by expression."""
     content = None
-    place = text.find(_FENCE)
-    while place >= 0:
-        begin = text.find("\n", place + len(_FENCE)) + 1
+    fence = text.find(_FENCE)
+    while fence >= 0:
+        begin = text.find("\n", fence + len(_FENCE)) + 1
         # The released pattern wanted the closing fence at the beginning of a line; one within a line is a part of the
         # block.
         end = text.find(f"\n{_FENCE}", begin) if begin else -1
         if end < 0:
             break
         content = text[begin:end]
-        place = text.find(_FENCE, end + 1 + len(_FENCE))
+        fence = text.find(_FENCE, end + 1 + len(_FENCE))
     return content

@@ -175,8 +175,8 @@ def with_harmless_lines(caret: Caret, text: str) -> str | None:
 def _line_starts(tree: tree_sitter.Tree, start: int, text: str) -> Iterator[int]:
     """Yield the starts of the answer's own lines that are not within a text of several lines."""
     for line_feed in re.finditer("\n", text):
-        place = start + len(encode(text[: line_feed.end()]))
-        if line_feed.end() < len(text) and not _is_in_text(tree.root_node.descendant_for_byte_range(place, place)):
+        at = start + len(encode(text[: line_feed.end()]))
+        if line_feed.end() < len(text) and not _is_in_text(tree.root_node.descendant_for_byte_range(at, at)):
             yield line_feed.end()
 
 

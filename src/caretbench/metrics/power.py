@@ -147,8 +147,8 @@ def _binomial(successes: NDArray[np.int_], trials: NDArray[np.int_], chance: flo
     inside = failures >= 0
     failures = np.where(inside, failures, 0)
     values = logs[trials] - logs[successes] - logs[failures]
-    for count, part in ((successes, chance), (failures, 1 - chance)):
-        values = values + (count * math.log(part) if part > 0 else np.where(count > 0, -np.inf, 0.0))
+    for count, probability in ((successes, chance), (failures, 1 - chance)):
+        values = values + (count * math.log(probability) if probability > 0 else np.where(count > 0, -np.inf, 0.0))
     probabilities: Floats = np.where(inside, np.exp(values), 0.0)
     return probabilities
 

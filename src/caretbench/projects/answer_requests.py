@@ -133,13 +133,13 @@ def store_projects(folders: Iterable[tuple[str, Path]], store: SnapshotStore | N
     from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 
     store = store or SnapshotStore()
-    for identity, place in folders:
+    for identity, root in folders:
         with contextlib.suppress(DataError):
             store.get(identity)
             continue
-        stored = store.add(place, ignore=()).id
+        stored = store.add(root, ignore=()).id
         if stored != identity:
             raise DataError(
-                f"{place}: not the project that the tasks were made of: it is {stored[:12]} now; copy the folder again "
+                f"{root}: not the project that the tasks were made of: it is {stored[:12]} now; copy the folder again "
                 "as it was made, with empty folders and executable bits"
             )

@@ -139,8 +139,8 @@ def rank_by_similarity(query: str, texts: Sequence[str]) -> list[int]:
 
     corpus = [words(text) for text in texts]
     filled = [n for n, words_of_text in enumerate(corpus) if words_of_text]
-    known = {word for n in filled for word in corpus[n]}
-    query_words = [word for word in words(query) if word in known]
+    vocabulary = {word for n in filled for word in corpus[n]}
+    query_words = [word for word in words(query) if word in vocabulary]
     if not query_words:
         return []
     index = bm25s.BM25()

@@ -289,8 +289,8 @@ def _with_suites(names: Iterable[str]) -> list[str]:
     """Return the names of tests and of the suites around them: a suite that is selected runs all its tests."""
     with_suites: list[str] = []
     for name in names:
-        suites, _, own = name.rpartition("::")
-        with_suites += [own, *(one for one in suites.split(" > ") if one and one != "test")]
+        suites, _, title = name.rpartition("::")
+        with_suites += [title, *(one for one in suites.split(" > ") if one and one != "test")]
     return with_suites
 
 

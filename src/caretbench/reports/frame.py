@@ -173,8 +173,8 @@ def read_verdicts(path: Path, version: int = GATE_VERSION) -> tuple[dict[str, st
             raise DataError(f"{path}:{number}: the row has no {error}") from None
         gates[row["problem_id"]] = row.get("gate", 1)
         strengths[str(row["problem_id"])] = (row.get("details") or {}).get("strength", "")
-    known = {name: strength for name, strength in strengths.items() if strength and verdicts[name] == "valid"}
-    return verdicts, sum(gate != version for gate in gates.values()), known
+    of_valid = {name: strength for name, strength in strengths.items() if strength and verdicts[name] == "valid"}
+    return verdicts, sum(gate != version for gate in gates.values()), of_valid
 
 
 def score_table(folder: Path) -> pl.DataFrame:
@@ -246,10 +246,10 @@ def _frame(
     rows: list[int] = []
     for key, group in grouped.items():
         ran = executed[str(key[0])]
-        place = places.setdefault((ran, *map(id, group)), len(measured))
-        if place == len(measured):
+        index = places.setdefault((ran, *map(id, group)), len(measured))
+        if index == len(measured):
             measured.append(_measured_columns(group, executed=ran))
-        rows.append(place)
+        rows.append(index)
     metrics = dict.fromkeys(name for columns in measured for name in columns if name not in FIXED_COLUMNS)
     schema = {**FIXED_COLUMNS, **dict.fromkeys(metrics, pl.Float64)}
     of_problem = ("problem_id", *_OF_PROBLEM)

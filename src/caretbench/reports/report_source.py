@@ -361,7 +361,7 @@ class ReportSource:
             for _, frame in self.headlines:
                 there = frozenset(frame.filter(pl.col("passed").is_not_null())["problem_id"])
                 own = leading_in(replace(self.run, frame=frame), profile)
-                problems, rule = problems - there | own.problems & there, rule if own.rule == "all" else own.rule
+                problems, rule = (problems - there | own.problems & there, rule if own.rule == "all" else own.rule)
             if rule != "all":
                 leading[profile] = LeadingProblems(problems, rule)
         return leading
@@ -398,10 +398,10 @@ class ReportSource:
         """Columns of the suite's own shares, over the problems that have them; breakdowns show these, not pass@1."""
         run, shown = self.run, list[Column]()
         for headline, frame in self.headlines:
-            known = frame.filter(pl.col("passed").is_not_null())
-            there = set(known["problem_id"])
+            measured = frame.filter(pl.col("passed").is_not_null())
+            there = set(measured["problem_id"])
             problems = [problem for problem in run.problems if problem.id in there]
-            columns = columns_of(known, problems, run.manifest, self.excluded, self.stratification, rates_only=True)
+            columns = columns_of(measured, problems, run.manifest, self.excluded, self.stratification, rates_only=True)
             for column in columns:
                 strata = {name: cells for name, cells in column.strata.items() if len(cells) > 1}
                 shown.append(column.model_copy(update={"measure": headline.title, "strata": strata}))

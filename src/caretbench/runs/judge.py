@@ -102,8 +102,8 @@ class JudgingSettings:
         common["controls"] = self.controls
         if part.criterion.only is None:
             return TextsToJudge(*distinct_texts(folder, part, self.policy, self.profile, **common))
-        known = {problem.id: problem for problem in part.problems}
-        passed = passed_by_completion(folder.scores(), known, self.policy.key, self.profile)
+        by_id = {problem.id: problem for problem in part.problems}
+        passed = passed_by_completion(folder.scores(), by_id, self.policy.key, self.profile)
         missing: set[CompletionKey] = set()
 
         def is_judged(completion: AnyCompletion) -> bool:

@@ -74,13 +74,13 @@ def _run_within_budget(
     opener, progress, probe = tools
     start = time.monotonic()
     # After a stop the stored problems cost no time: further ones are measured.
-    tried = {place: (limit or 0) + MEASURED for place, limit in begun.items()}
+    tried = {index: (limit or 0) + MEASURED for index, limit in begun.items()}
     result = _run(with_limits(plan, tried), opener, FolderProgress(progress, "measured"), probe)
-    folders = {benchmark.folder.path: place for place, benchmark in enumerate(plan.benchmarks)}
+    folders = {benchmark.folder.path: index for index, benchmark in enumerate(plan.benchmarks)}
     costs = {
-        folders[folder.path]: SuiteCost(result.seconds[folder.path] / MEASURED, stored_cost(folder) / tried[place])
+        folders[folder.path]: SuiteCost(result.seconds[folder.path] / MEASURED, stored_cost(folder) / tried[index])
         for folder in result.folders
-        if (place := folders[folder.path]) in tried
+        if (index := folders[folder.path]) in tried
     }
     config = plan.config
     used = time.monotonic() - start - sum(result.seconds.values())  # what comes once
@@ -90,9 +90,9 @@ def _run_within_budget(
     precision = (
         "all problems" if difference is None else f"a difference of {difference:.0%} is found in 8 of 10 comparisons"
     )
-    for place, limit in limits.items():
-        name, count = plan.benchmarks[place].suite.name, len(plan.benchmarks[place].problems)
-        progress.note(f"{name}: {limit:,} of {count:,} problems, {costs[place].seconds:.2f} s each; {precision}")
+    for index, limit in limits.items():
+        name, count = plan.benchmarks[index].suite.name, len(plan.benchmarks[index].problems)
+        progress.note(f"{name}: {limit:,} of {count:,} problems, {costs[index].seconds:.2f} s each; {precision}")
     return _run(with_limits(plan, {**tried, **limits}), opener, progress, None)
 
 
@@ -299,11 +299,11 @@ def _judge_and_score(
     first = {session: batches for session, batches in first.items() if batches or not last[session]}
     last = {session: batches for session, batches in last.items() if batches}
     complaints = _judge(plan, clients, first, budget)
-    for place, session in answered.items() if plan.config.score else ():
-        with _tolerating(plan, clients.refused, place), session.timed():
+    for index, session in answered.items() if plan.config.score else ():
+        with _tolerating(plan, clients.refused, index), session.timed():
             session.add_baselines(plan.baselines)
             session.score()
-    failed = [answered[place] for _, place in clients.refused if place in answered]
+    failed = [answered[index] for _, index in clients.refused if index in answered]
     last = {session: batches for session, batches in last.items() if session not in failed}
     return complaints + _judge(plan, clients, last, budget)
 

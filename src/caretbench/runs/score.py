@@ -295,10 +295,10 @@ class ScoringStage:
         refusal = verdicts.refusal(completion.text, problem, self.policy)
         raw = [] if completion.text is None or refusal else self.suite.measure_raw(problem, completion.text)
         kinds = (*self.suite.measure_error_kinds(problem, text), *measured_prefix(problem, text))
-        own = [metric.measure(problem, text) for metric in self.metrics]
+        metrics = [metric.measure(problem, text) for metric in self.metrics]
         details = {"reason": refusal} if refusal else {}
         rows = {}
-        for score in (*self.suite.measure(problem, text, self.profile), *kinds, *raw, *own):
+        for score in (*self.suite.measure(problem, text, self.profile), *kinds, *raw, *metrics):
             row = self._row(completion, score.scorer, values=score.values, details={**score.details, **details})
             rows[score.scorer] = row_to_json(row)
         return _MeasuredText(text, rows)

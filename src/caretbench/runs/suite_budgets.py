@@ -77,25 +77,25 @@ def divided(
         seconds: Time for all problems, those that were measured among them.
         dollars: Money for all of them.
     """
-    drawn = {place: _limited(plan.benchmarks[place], len(plan.benchmarks[place].problems)).problems for place in costs}
-    sizes = {place: group_sizes([one for one in problems if has_verdicts(one)]) for place, problems in drawn.items()}
+    drawn = {index: _limited(plan.benchmarks[index], len(plan.benchmarks[index].problems)).problems for index in costs}
+    sizes = {index: group_sizes([one for one in problems if has_verdicts(one)]) for index, problems in drawn.items()}
 
     def limits(difference: float) -> dict[int, int]:
         counts = {}
-        for place, problems in drawn.items():
-            needed = planned_problems(difference, sizes[place]) if sizes[place] else None
+        for index, problems in drawn.items():
+            needed = planned_problems(difference, sizes[index]) if sizes[index] else None
             # Problems that only a judge decides are drawn, too, and compared by no rate.
-            share = len(problems) / max(1, sum(sizes[place]))
+            share = len(problems) / max(1, sum(sizes[index]))
             # More than were measured, so that the manifest tells the division from its measurement.
-            counts[place] = len(problems) if needed is None else max(MEASURED + 1, math.ceil(needed * share))
+            counts[index] = len(problems) if needed is None else max(MEASURED + 1, math.ceil(needed * share))
         return counts
 
     def is_affordable(counts: Mapping[int, int]) -> bool:
-        return sum(costs[place].seconds * count for place, count in counts.items()) <= seconds * _USED and (
-            sum(costs[place].dollars * count for place, count in counts.items()) <= dollars
+        return sum(costs[index].seconds * count for index, count in counts.items()) <= seconds * _USED and (
+            sum(costs[index].dollars * count for index, count in counts.items()) <= dollars
         )
 
-    everything = {place: max(MEASURED + 1, len(problems)) for place, problems in drawn.items()}
+    everything = {index: max(MEASURED + 1, len(problems)) for index, problems in drawn.items()}
     if is_affordable(everything):
         return everything, None
     points = next((step for step in range(1, 100) if is_affordable(limits(step / 100))), 100)

@@ -168,8 +168,8 @@ def find_blocks(root: tree_sitter.Node, source: SourceFile, scopes: SpanIndex) -
     maker = _BlockBuilder(source, lists, scopes)
     blocks = [maker.make(*construct) for construct in _constructs(root, source)]
     functions = {block.span for block in blocks if block.kind == "function_body"}
-    for one in lists:
-        blocks.extend(maker.statement_blocks(one, one.span in functions))
+    for statements in lists:
+        blocks.extend(maker.statement_blocks(statements, statements.span in functions))
     return tuple(sorted(blocks, key=lambda block: (block.span.start, -block.span.end, _KINDS[block.kind])))
 
 

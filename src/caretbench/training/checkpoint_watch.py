@@ -68,14 +68,14 @@ class Curve(NamedTuple):
         """Yield for each part the first checkpoint that is better than the base, and those that are worse."""
         rows = self.comparison.overall
         for label in dict.fromkeys(row.label for row in rows):
-            part = self.suite if label == "all" else f"{self.suite}, {label}"
-            own = [row for row in rows if row.label == label]
-            different = [row for row in own if row.distinguishable]
+            title = self.suite if label == "all" else f"{self.suite}, {label}"
+            of_label = [row for row in rows if row.label == label]
+            different = [row for row in of_label if row.distinguishable]
             # A row is the base minus the checkpoint.
             better = next((row for row in different if row.difference < 0), None)
             worse = [row for row in different if row.difference > 0]
             first = f"the first checkpoint that is better is {_gain(better)}" if better else "no checkpoint is better"
-            yield f"{part}: {first}" + (f"; worse: {', '.join(map(_gain, worse))}" if worse else "; none is worse")
+            yield f"{title}: {first}" + (f"; worse: {', '.join(map(_gain, worse))}" if worse else "; none is worse")
 
 
 def _gain(row: ComparisonRow) -> str:

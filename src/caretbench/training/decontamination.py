@@ -110,9 +110,9 @@ class BenchmarkIndex:
         numbers = {one: number for number, one in enumerate(dict.fromkeys(clusters))}
         places = {name: place for place, name in enumerate(self._benchmarks)}
         benchmark_of = numpy.asarray([places[name] for name, _ in numbers], int)
-        own = numpy.asarray([numbers[one] for one in clusters], int)[self._owners]
+        cluster_of = numpy.asarray([numbers[one] for one in clusters], int)[self._owners]
         held = numpy.repeat(numpy.arange(len(self._grams)), counts)
-        in_clusters = numpy.unique(numpy.stack((held, own)), axis=1)
+        in_clusters = numpy.unique(numpy.stack((held, cluster_of)), axis=1)
         in_benchmarks = numpy.stack((in_clusters[0], benchmark_of[in_clusters[1]]))
         pairs, spread = numpy.unique(in_benchmarks, axis=1, return_counts=True)
         self._boilerplate = numpy.zeros(len(self._grams), bool)
@@ -143,12 +143,12 @@ class BenchmarkIndex:
             return None
         places = numpy.minimum(numpy.searchsorted(self._grams, grams), len(self._grams) - 1)
         common = self._grams[places] == grams
-        own = common if self._rule == "strict" else common & ~self._boilerplate[places]
-        begin, run = _longest_run(own, len(tokens))
+        counted = common if self._rule == "strict" else common & ~self._boilerplate[places]
+        begin, run = _longest_run(counted, len(tokens))
         if run >= (self._min_run if self._rule == "default" else 1):
             owner = int(self._owners[self._first[places[begin]]])
         else:
-            covered = self._covered_problem(places, own, common, len(tokens)) if self._rule == "default" else None
+            covered = self._covered_problem(places, counted, common, len(tokens)) if self._rule == "default" else None
             if covered is None:
                 return None
             owner, begin, run = covered

@@ -366,8 +366,8 @@ class _Rewrites:
         """Return the rewrites of a function by their places in the file."""
         lines = self._text.split("\n")
         # Without the rest of the file, which is parsed again for each of some hundred candidates.
-        own = "\n".join(lines[function.lineno - 1 : function.end_lineno]) + "\n"
+        source = "\n".join(lines[function.lineno - 1 : function.end_lineno]) + "\n"
         head = "if True:\n" if function.col_offset else ""
         shift = sum(len(line) + 1 for line in lines[: function.lineno - 1]) - len(head)
-        contexts = equivalent_contexts(head + own, function.name, math.inf)
+        contexts = equivalent_contexts(head + source, function.name, math.inf)
         return [one._replace(start=one.start + shift, end=one.end + shift) for one in contexts]

@@ -270,12 +270,12 @@ def mask_texts(store: SnapshotStore, problem: Problem, span: tuple[int, int]) ->
     splice = file_splice(problem)
     content = original_file(splice.snapshot, splice.path, store)
     throw = problem.label("block") in _THROW_MASK_BLOCKS
-    own = (splice.start, splice.end)
-    places = [own, span] if own[0] < own[1] and own != span else [span]
-    for place in places:
-        block_masks = masks(problem, content, place, throw=throw and place == span)
+    spliced = (splice.start, splice.end)
+    places = [spliced, span] if spliced[0] < spliced[1] and spliced != span else [span]
+    for masked in places:
+        block_masks = masks(problem, content, masked, throw=throw and masked == span)
         if block_masks:
-            yield from ((place, mask.text) for mask in block_masks)
+            yield from ((masked, mask.text) for mask in block_masks)
             return
 
 

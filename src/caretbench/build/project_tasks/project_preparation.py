@@ -237,8 +237,8 @@ class ProjectPreparation:
         done = StoredProject(snapshot, project.files, project.excluded)
         stated = [self._with_variables(check, recipe) for check in self._stated]
         if not stated:
-            own = CheckSettings(name="recipe", command=recipe.test_command) if recipe.test_command else None
-            settings = own or detect_command(snapshot, self.languages)[0]
+            stated_check = CheckSettings(name="recipe", command=recipe.test_command) if recipe.test_command else None
+            settings = stated_check or detect_command(snapshot, self.languages)[0]
             stated = [self._with_variables(settings, recipe)] if settings else []
         prepared = self._tested(done, recipe.shown or None, None, stated)
         # A recipe with the test command `true` would pass three times, and check no answer.

@@ -107,10 +107,10 @@ class SetupAgent:
         # Models propose the same commands again; a trial costs minutes, and ends as before.
         if earlier:
             return _stored(case, after, SetupError("repeated_recipe: this recipe was tried before; it fails again"))
-        known = case.store.get(case.key, after)
+        row = case.store.get(case.key, after)
         # A stopped build tried it already; one that worked runs again, as its snapshot may be gone.
-        if known is not None and known.recipe is None:
-            return known
+        if row is not None and row.recipe is None:
+            return row
         try:
             result = attempt(recipe)
         except SetupError as error:

@@ -364,10 +364,10 @@ class TaskBuilder:
     ) -> DrawnProblems:
         """Return the problems with the tests that decide about them."""
         checks: dict[str, ProjectCheck] = {}
-        known = self._known.get(check_key(entry.check, file_splice(problems[0]).snapshot)) if problems else None
+        check = self._known.get(check_key(entry.check, file_splice(problems[0]).snapshot)) if problems else None
         # A runner that reports no single tests can still exclude the slow ones: in p-queue, 49 of 206 tests took 68.6
         # of 83.9 s.
-        slow = known.slow_tests if known is not None and any_order else ()
+        slow = check.slow_tests if check is not None and any_order else ()
         if slow and not runs_pytest(entry.check.command):
             self.progress("slow tests, excluded where faster ones reach the same lines", len(slow), None)
             fast = without_slow_tests(self._storing_engine, problems, entry.check, reach, slow, store=self.store)

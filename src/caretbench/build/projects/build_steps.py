@@ -68,10 +68,10 @@ class BuildSteps:
 
     def set_up(self, store: SnapshotStore, inputs: Sequence[str], run: Callable[[], Snapshot]) -> Snapshot:
         """Return the snapshot of an earlier set-up with these inputs, else that of ``run``."""
-        known = self.get("setup", *inputs)
-        if known is not None:
+        stored = self.get("setup", *inputs)
+        if stored is not None:
             with contextlib.suppress(DataError):  # removed or damaged since
-                return store.get(known)
+                return store.get(stored)
         snapshot = run()
         self.store(snapshot.id, "setup", *inputs)
         return snapshot

@@ -210,8 +210,8 @@ def run_named_tests(
         projects[check_key(checks[tests], snapshot)] = passing_check(request, result)
     changed = []
     for problem in problems:
-        own = checks.get(chosen.get(problem.id, ()), tests_check(problem))
-        changed.append(problem.model_copy(update={"checks": (own,)}))
+        check_of_problem = checks.get(chosen.get(problem.id, ()), tests_check(problem))
+        changed.append(problem.model_copy(update={"checks": (check_of_problem,)}))
     return ProblemsWithTests(tuple(changed), projects)
 
 

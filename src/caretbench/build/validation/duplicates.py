@@ -114,17 +114,17 @@ def near_duplicate_spans(problems: Iterable[Problem]) -> dict[str, str]:
         caret = problem.caret
         before = "\n".join(caret.prefix.split("\n")[-_WINDOW_LINES:])
         after = "\n".join(caret.suffix.split("\n")[:_WINDOW_LINES])
-        place = _place(problem, before, after)
+        span = _place(problem, before, after)
         grams = shingles(f"{before}{problem.reference}{after}")
         shared = Counter(index for gram in grams for index in holders[gram])
         for index, count in shared.items():
             other, theirs = earlier[index]
-            if count >= JACCARD_THRESHOLD * (len(grams) + len(theirs) - count) and _elsewhere(place, other):
+            if count >= JACCARD_THRESHOLD * (len(grams) + len(theirs) - count) and _elsewhere(span, other):
                 repeated[problem.id] = repeated.get(other.id, other.id)
                 break
         for gram in grams:
             holders[gram].append(len(earlier))
-        earlier.append((place, grams))
+        earlier.append((span, grams))
     return repeated
 
 

@@ -192,9 +192,9 @@ def right_answers(problem: Problem) -> Iterator[TrialAnswer]:
         yield TrialAnswer("comment in column 0", commented, layout_is_wrong=in_text)
     if language in _TWO_QUOTES:
         data = bytearray(encode(reference))
-        for place, text in strings:
+        for offset, text in strings:
             if text[:1] + text[-1:] in (b"''", b'""') and not re.search(rb"[\'\"\\\n]", text[1:-1]):
-                data[place] = data[place + len(text) - 1] = 39 + 34 - text[0]
+                data[offset] = data[offset + len(text) - 1] = 39 + 34 - text[0]
         yield TrialAnswer("other quotes", data.decode("utf-8", "surrogatepass"))
 
 

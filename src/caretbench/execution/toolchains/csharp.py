@@ -167,8 +167,8 @@ class CsharpRuntime(BaseRuntime):
         versions = {} if has_error(tree) else captures(tree.root_node, self.language, _VERSIONS)
         used = max((int(name.removeprefix(_VERSION)) for name in versions), default=0)
         # .NET 5 brought C# 9, and each release one more; 3.1 compiles C# 8.
-        known = max(_version(self._sdk.compiler.parents[1])[0], 4) + 4
-        return f"C# {used}" if used > known else None
+        newest = max(_version(self._sdk.compiler.parents[1])[0], 4) + 4
+        return f"C# {used}" if used > newest else None
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
         """Return a plan that runs the assembly; under ``default`` by CaretBench's host program."""

@@ -238,11 +238,11 @@ def _contest_number(word: str) -> Fraction | float | None:
         match = pattern.fullmatch(word)
         if match is None:
             continue
-        sign, whole, part, power = (group or "" for group in match.groups())
-        digits, exponent = whole + part, int(power[:9] or 0)
+        sign, whole, decimals, power = (group or "" for group in match.groups())
+        digits, exponent = whole + decimals, int(power[:9] or 0)
         if not digits or len(digits) > _MAX_DIGITS or abs(exponent) > _MAX_DIGITS:
             return None
-        scale = Fraction(2 if base == _HEXADECIMAL else base) ** exponent / base ** len(part)
+        scale = Fraction(2 if base == _HEXADECIMAL else base) ** exponent / base ** len(decimals)
         return _rounded(int(sign + digits, base) * scale)
     return None
 

@@ -162,13 +162,13 @@ class BatchClient(AbstractContextManager["BatchClient"]):
     def _find(self, row: StoredBatch, known: set[str]) -> StoredBatch | None:
         """Return a batch whose id a stop has lost; None if the provider lists none, or several that fit."""
         ids = []
-        for one in self._call("GET", self._place, params={"limit": 100}).json().get("data", []):
+        for listed in self._call("GET", self._place, params={"limit": 100}).json().get("data", []):
             if self._is_openai:
-                is_ours = (one.get("metadata") or {}).get("caretbench") == row.token
+                is_ours = (listed.get("metadata") or {}).get("caretbench") == row.token
             else:
-                created = datetime.fromisoformat(one["created_at"].replace("Z", "+00:00")).timestamp()
-                is_ours = created >= row.created - 60 and sum(one["request_counts"].values()) == len(row.keys)
-            ids += [str(one["id"])] if is_ours and one["id"] not in known else []
+                created = datetime.fromisoformat(listed["created_at"].replace("Z", "+00:00")).timestamp()
+                is_ours = created >= row.created - 60 and sum(listed["request_counts"].values()) == len(row.keys)
+            ids += [str(listed["id"])] if is_ours and listed["id"] not in known else []
         return row.model_copy(update={"id": ids[0], "state": "sent"}) if len(ids) == 1 else None
 
     def _outcomes(

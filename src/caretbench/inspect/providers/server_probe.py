@@ -248,11 +248,11 @@ class _ServerProbe:
         if (await self._tokens(_TOKENIZED) or 0) < 2:
             return None
         sentinels: set[str] = set()
-        known: dict[str, bool] = {}
+        single: dict[str, bool] = {}
         for entry in fim_formats().values():
             for token in entry.identified_by:
-                known[token] = known[token] if token in known else await self._tokens(token) == 1
-                if not known[token]:
+                single[token] = single[token] if token in single else await self._tokens(token) == 1
+                if not single[token]:
                     break
                 sentinels.add(token)
         return frozenset(sentinels) or None

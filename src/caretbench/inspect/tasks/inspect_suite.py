@@ -243,8 +243,8 @@ class InspectSuite:
         checks: list[float] = []
         refusal = verdicts.refusal(raw, problem, self.policy)
         of_raw = [] if raw is None or refusal else self.suite.measure_raw(problem, raw)
-        own = self.suite.measure(problem, text, self.profile)
-        for measured in (*own, *of_raw, *measured_prefix(problem, text)):
+        of_text = self.suite.measure(problem, text, self.profile)
+        for measured in (*of_text, *of_raw, *measured_prefix(problem, text)):
             numbers = dict(measured.values)
             if "passed" in numbers:
                 checks.append(numbers.pop("passed"))

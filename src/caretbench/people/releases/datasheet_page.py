@@ -95,11 +95,11 @@ def _adaptations(sheet: Datasheet) -> Iterator[Table]:
         return
     from caretbench.suites.devbench.cells.cell_tables import cell_languages
 
-    known = cell_languages()
+    cells = cell_languages()
     used = {cell.partition("/")[0] for cell in sheet.figures.cells}
-    names = sorted((name for name in used if name in known), key=_order)
+    names = sorted((name for name in used if name in cells), key=_order)
     rows = [
-        (category.title, *(", ".join(known[one].constructs[name]) for one in names))
+        (category.title, *(", ".join(cells[one].constructs[name]) for one in names))
         for name, category in cell_categories().items()
         if any(cell.endswith(f"/{name}") for cell in sheet.figures.cells)
     ]
@@ -170,9 +170,9 @@ def _generation(sheet: Datasheet) -> Table:
         ("answers without a known price", _number(costs.unpriced, "d")),
         ("prompt versions", ", ".join(f"{name} ({count})" for name, count in costs.prompt_versions.items()) or UNKNOWN),
     )
-    known = tuple(row for row in rows if row[1] != UNKNOWN)
+    filled = tuple(row for row in rows if row[1] != UNKNOWN)
     return Table(
-        "generation", "Generation, of the whole set", ("Figure", "Value"), known, (printed_figures().generation,)
+        "generation", "Generation, of the whole set", ("Figure", "Value"), filled, (printed_figures().generation,)
     )
 
 

@@ -157,16 +157,16 @@ def _groups(built: BuiltSet) -> list[_Group]:
 def _members(built: BuiltSet) -> dict[str, list[str]]:
     """Return the ids that share a source, by a name of the source."""
     members: dict[str, list[str]] = defaultdict(list)
-    known = {one.id for one in built.problems}
-    for one in built.problems:
-        members[f"cluster {one.cluster}"].append(one.id)
-        if one.overlap_group is not None:
-            members[f"overlap {one.overlap_group}"].append(one.id)
-        if isinstance(one.splice, FileSplice):
-            members[f"snapshot {one.splice.snapshot}"].append(one.id)
-        row = built.row(one)
-        if row is not None and row.sibling in known:
-            members[f"siblings {one.id}"] += [one.id, row.sibling]
+    ids = {problem.id for problem in built.problems}
+    for problem in built.problems:
+        members[f"cluster {problem.cluster}"].append(problem.id)
+        if problem.overlap_group is not None:
+            members[f"overlap {problem.overlap_group}"].append(problem.id)
+        if isinstance(problem.splice, FileSplice):
+            members[f"snapshot {problem.splice.snapshot}"].append(problem.id)
+        row = built.row(problem)
+        if row is not None and row.sibling in ids:
+            members[f"siblings {problem.id}"] += [problem.id, row.sibling]
     # A hold-out with a copy in the public part measures memory of the copy.
     for name, earlier in near_duplicates(built.problems).items():
         members[f"near-duplicates {name}"] += [name, earlier]
@@ -241,11 +241,11 @@ def holdout_report(
         model: passes for model, passes in rates.items() if passes.keys() & {*public} and passes.keys() & {*holdout}
     }
     if not complete:
-        known = ", ".join(rates) or "none"
-        raise DataError(f"no model has verdicts on both parts; models: {known}. Name a run for each part")
+        models = ", ".join(rates) or "none"
+        raise DataError(f"no model has verdicts on both parts; models: {models}. Name a run for each part")
     held = {*holdout}
-    own = [_compared(passes, held, seed) for passes in complete.values()]
-    rows = list(_rows(complete, held, own, against_others=False))
+    differences = [_compared(passes, held, seed) for passes in complete.values()]
+    rows = list(_rows(complete, held, differences, against_others=False))
     # A hold-out may be harder by chance: minus the other models' mean, its difficulty cancels.
     relative = {model: passes for model in complete if (passes := _against_others(model, complete))}
     # The others may lack all verdicts of one part.
@@ -309,10 +309,10 @@ def _rows(
     *,
     against_others: bool,
 ) -> Iterator[HoldoutRow]:
-    for (model, passes), one in zip(rates.items(), differences_with_holm(differences), strict=True):
+    for (model, passes), test in zip(rates.items(), differences_with_holm(differences), strict=True):
         parts = [[rate.rate for name, rate in passes.items() if (name in held) is part] for part in (False, True)]
         # NaN is no JSON.
-        known = not math.isnan(one.interval.low)
+        has_interval = not math.isnan(test.interval.low)
         yield HoldoutRow(
             model=model,
             against_others=against_others,
@@ -320,10 +320,10 @@ def _rows(
             holdout_problems=len(parts[1]),
             public=math.fsum(parts[0]) / len(parts[0]),
             holdout=math.fsum(parts[1]) / len(parts[1]),
-            difference=one.difference,
-            low=one.interval.low if known else None,
-            high=one.interval.high if known else None,
-            p_value=one.p_value,
-            distinguishable=one.distinguishable,
-            decidable=one.decidable,
+            difference=test.difference,
+            low=test.interval.low if has_interval else None,
+            high=test.interval.high if has_interval else None,
+            p_value=test.p_value,
+            distinguishable=test.distinguishable,
+            decidable=test.decidable,
         )

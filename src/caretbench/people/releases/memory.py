@@ -195,8 +195,8 @@ def _groups(values: Sequence[tuple[ProbedAnswer, float]], cutoff: str, seed: int
 
 
 def _names(probed: Sequence[ProbedAnswer], cutoff: str, seed: int) -> _Found | None:
-    known = {one.problem.id: one for one in probed if one.date < cutoff}
-    pairs = [(known[name], known[f"{name}{SIBLING}"]) for name in sorted(known) if f"{name}{SIBLING}" in known]
+    early = {one.problem.id: one for one in probed if one.date < cutoff}
+    pairs = [(early[name], early[f"{name}{SIBLING}"]) for name in sorted(early) if f"{name}{SIBLING}" in early]
     if not pairs:
         return None
     comparison = compare(

@@ -301,11 +301,11 @@ class ReviewDatabase:
             for table, rows in tables.items():
                 self._connection.execute(f"DROP TRIGGER {table}_stay")
                 for place, event in rows:
-                    own = event.person == name
+                    is_theirs = event.person == name
                     # An option that needs a note is no answer without one.
-                    note = new if own and event.note.strip() else mention.sub(new, event.note)
-                    if own or note != event.note:
-                        changed = event.model_copy(update={"person": new if own else event.person, "note": note})
+                    note = new if is_theirs and event.note.strip() else mention.sub(new, event.note)
+                    if is_theirs or note != event.note:
+                        changed = event.model_copy(update={"person": new if is_theirs else event.person, "note": note})
                         self._connection.execute(
                             f"UPDATE {table} SET row = ? WHERE place = ?",  # noqa: S608  # one of two names above
                             (changed.model_dump_json(), place),

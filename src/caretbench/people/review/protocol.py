@@ -71,10 +71,10 @@ class ReviewQuestion(Row):
             # Agreement over one possible answer is undefined.
             if self.minimum >= self.maximum:
                 raise ValueError(f"{self.name}: the scale from {self.minimum} to {self.maximum} has no two numbers")
-            known = {str(number) for number in self.numbers}
+            levels = {str(number) for number in self.numbers}
             # An anchor of 7 on a scale to 5 is a slip of the author's, and would not be shown.
-            if set(self.anchors) - known:
-                raise ValueError(f"{self.name}: anchors must be numbers of the scale, {', '.join(sorted(known))}")
+            if set(self.anchors) - levels:
+                raise ValueError(f"{self.name}: anchors must be numbers of the scale, {', '.join(sorted(levels))}")
         if (self.kind in {"choice", "several"}) != bool(self.options):
             raise ValueError(f"{self.name}: questions of the kinds choice and several have options, and no others")
         values, keys = ([getattr(one, field) for one in self.options] for field in ("value", "key"))

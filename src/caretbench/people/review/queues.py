@@ -74,11 +74,11 @@ class PersonQueue:
 
     def set_open(self, item: str, *, is_open: bool) -> None:
         """Say whether the person has to decide an item for the first time."""
-        place = self._places[item]
-        position = bisect_left(self._open, place)
-        listed = position < len(self._open) and self._open[position] == place
+        rank = self._places[item]
+        position = bisect_left(self._open, rank)
+        listed = position < len(self._open) and self._open[position] == rank
         if is_open and not listed:
-            insort(self._open, place)
+            insort(self._open, rank)
             # The total shows second decisions from the start; else it would grow while people decide.
             self._open_twice += self._comes_twice(item)
         elif listed and not is_open:

@@ -251,15 +251,15 @@ def run_items(
     config = JudgingConfig(control_problems=0, selection=selection or Selection())
     plan = JudgingPlan(folder, config)
     # A criterion of the run keeps its problems; another one is for all problems that it can judge.
-    own = [part for part in plan.parts if chosen in {part.criterion.name, part.criterion.key}]
-    if chosen is not None and not own:
+    criterion_parts = [part for part in plan.parts if chosen in {part.criterion.name, part.criterion.key}]
+    if chosen is not None and not criterion_parts:
         plan = JudgingPlan(folder, replace(config, criterion=chosen))
     # People rate by one criterion; two would need two sets of questions.
-    part = _part(own or plan.parts, protocol)
+    part = _part(criterion_parts or plan.parts, protocol)
     protocol = protocol_of_criterion(protocol, part.criterion)
     problems = suited_problems(part.problems, protocol)
-    known = {problem.id for problem in problems}
-    candidates = [text for text in plan.texts(part).texts if text.problem.id in known]
+    ids = {problem.id for problem in problems}
+    candidates = [text for text in plan.texts(part).texts if text.problem.id in ids]
     if not candidates:
         raise DataError(f"{folder.path}: no answer of a model to these problems; ask one with `caretbench run`")
     scores = scores_by_grader(folder.judgements(), part.criterion.key)

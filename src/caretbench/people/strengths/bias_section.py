@@ -96,14 +96,14 @@ def bias_by_model(answered: AnsweredProblems, *, seed: int) -> dict[int, BiasEst
     """
     sides: dict[int, list[_Side]] = {}
     for family in bias_families(answered):
-        gains, own = _family(answered, family)
-        for row in np.flatnonzero(own):
+        gains, of_family = _family(answered, family)
+        for row in np.flatnonzero(of_family):
             # Without the family's other models: with them the comparison would be between friends.
-            kept = ~own | (np.arange(len(own)) == row)
-            first = int(own[:row].sum())
+            kept = ~of_family | (np.arange(len(of_family)) == row)
+            first = int(of_family[:row].sum())
             discordant = gains.discordant[:, :, first : first + 1]
-            part = _Gains(gains.own[kept], gains.other[kept], gains.present, discordant)
-            sides[int(row)] = [(part, own[kept])]
+            alone = _Gains(gains.own[kept], gains.other[kept], gains.present, discordant)
+            sides[int(row)] = [(alone, of_family[kept])]
     return _estimates(sides, seed)
 
 

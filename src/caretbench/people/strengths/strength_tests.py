@@ -188,8 +188,8 @@ def tested_strengths(source: ReportSource, model: str) -> ModelStrengths:
     tests += [_titled(SIMILARITY, test) for test in _similarity_tests(source, model, strata)]
     tests += _answer_tests(source, model)
     groups: dict[str, list[StrengthTest]] = {}
-    for one, result in zip(tests, _results(tests, source.seed), strict=True):
-        groups.setdefault(one.group, []).append(result)
+    for done, result in zip(tests, _results(tests, source.seed), strict=True):
+        groups.setdefault(done.group, []).append(result)
     return ModelStrengths(model=model, field=names, **{group: tuple(results) for group, results in groups.items()})
 
 

@@ -50,8 +50,8 @@ def measured_shares(scenarios: Sequence[ScenarioRow], codes: CodeAnalysis | None
     none = UserRate(value=0.0, low=None, high=None, events=0, users=0)
     measured = []
     for table, names in _TABLES.items():
-        own = names or tuple(value for dimension, value in shares if dimension == table)
-        measured += [MeasuredShare(table, name, shares.get((table, name), none)) for name in own]
+        values = names or tuple(value for dimension, value in shares if dimension == table)
+        measured += [MeasuredShare(table, name, shares.get((table, name), none)) for name in values]
     # Labels of an editor are about all events; people's codes are of a sample, and stand in for missing labels only.
     if codes is not None and not any(one.table == "category" for one in measured):
         measured += [

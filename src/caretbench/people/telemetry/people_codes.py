@@ -112,14 +112,14 @@ def code_shares(coded: Sequence[EventCodes], users: Sequence[str], *, seed: int 
     for question in _questions(coded):
         weights = [one.weights(question) for one in coded]
         # A question that depends on another one is not asked of every event; those have no share of its codes.
-        known = [place for place, one in enumerate(weights) if one]
+        coded_events = [place for place, one in enumerate(weights) if one]
         shares = []
         for code in sorted({code for one in weights for code in one}):
-            values = [weights[place].get(code, 0.0) for place in known]
+            values = [weights[place].get(code, 0.0) for place in coded_events]
             # Users are drawn, not events: the failures of one user are alike.
-            interval = mean_interval(values, seed=seed, clusters=[users[place] for place in known])
+            interval = mean_interval(values, seed=seed, clusters=[users[place] for place in coded_events])
             low, high = (None if np.isnan(bound) else bound for bound in (interval.low, interval.high))
-            first = next(number for number, place in enumerate(known, start=1) if code in weights[place])
+            first = next(number for number, place in enumerate(coded_events, start=1) if code in weights[place])
             share = float(np.mean(values))
             shares.append(CodeShare(question=question, code=code, share=share, low=low, high=high, first_at=first))
         yield from sorted(shares, key=lambda one: (-one.share, one.code))

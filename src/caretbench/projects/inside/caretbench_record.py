@@ -146,14 +146,14 @@ def write(line: str) -> None:
 def new_period() -> list[tuple[int, int]]:
     """Begin a period, in which all lines are missing; return the calls of the last one."""
     global _kept
-    for one in _touched:
-        one.missing.update(one.lines)
-        one.is_touched = False
+    for record in _touched:
+        record.missing.update(record.lines)
+        record.is_touched = False
     _touched.clear()
-    for one in _called:
-        one.callers.clear()
-        one.last_caller = _NOBODY
-        one.calls_left = MAX_CALLS_OF_ONE
+    for record in _called:
+        record.callers.clear()
+        record.last_caller = _NOBODY
+        record.calls_left = MAX_CALLS_OF_ONE
     _called.clear()
     ended = list(calls)
     _kept += len(ended)

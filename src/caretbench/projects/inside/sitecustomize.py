@@ -34,10 +34,10 @@ def _name(test: Any) -> str:
 def _prepare_unittest() -> None:
     import unittest.suite
 
-    place = _settings.get("CARETBENCH_EXCLUDED")
+    path = _settings.get("CARETBENCH_EXCLUDED")
     excluded: tuple[str, ...] = ()
-    if place:
-        with open(place, encoding="utf-8") as file:  # noqa: PTH123  pathlib costs every start of Python
+    if path:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123  pathlib costs every start of Python
             excluded = tuple(json.load(file))
     is_reversed = _settings.get("CARETBENCH_ORDER") == "reversed"
 

@@ -112,15 +112,15 @@ def weighted_models(
     if not titles:
         raise UsageError(f"--suite-weights: no model has a rate in all of {', '.join(weights)}")
     rates, drawn = np.zeros((len(titles), len(chosen))), np.zeros((len(titles), _RESAMPLES))
-    for place, column in enumerate(chosen):
+    for index, column in enumerate(chosen):
         entries = {entry.title: entry for entry in column.models}
         leads = rows.filter(pl.col("board") == column.key, pl.col("leads"))
         by_model = leads.partition_by("model", "parameters", as_dict=True)
         for row, title in enumerate(titles):
             own = by_model[entries[title].model, entries[title].parameters]
             units = units_of(own["rate"].to_list(), own["cluster"].to_list(), own["overlap_group"].to_list())
-            rates[row, place] = entries[title].rate.value
-            drawn[row] += share[place] * resampled_means(units, _RESAMPLES, seed + place)
+            rates[row, index] = entries[title].rate.value
+            drawn[row] += share[index] * resampled_means(units, _RESAMPLES, seed + index)
     weightings = np.random.default_rng(seed).dirichlet(np.ones(len(chosen)), WEIGHTINGS)
     firsts = np.bincount((rates @ weightings.T).argmax(axis=0), minlength=len(titles)) / WEIGHTINGS
     low, high = np.quantile(drawn, (0.025, 0.975), axis=1)
@@ -390,10 +390,10 @@ def _index(board: Board, extra: Sequence[ReportTable], versions: Sequence[Sequen
 
 
 def _history(versions: Sequence[Sequence[Record]]) -> Iterator[PageBlock]:
-    for place, (after, before) in enumerate(pairwise(versions)):
+    for index, (after, before) in enumerate(pairwise(versions)):
         moved = list(changes(before, after))
         more = [f"and {len(moved) - _MAX_CHANGES} more"] if len(moved) > _MAX_CHANGES else []
-        number = len(versions) - place
+        number = len(versions) - index
         yield PageBlock(title=f"Version {number} against {number - 1}", notes=[*moved[:_MAX_CHANGES], *more])
 
 

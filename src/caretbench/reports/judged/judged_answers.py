@@ -169,11 +169,11 @@ def _two_steps(first: Iterable[Judgement], second: Iterable[Judgement]) -> dict[
     for row in first:
         claims = claims_in(row.text)
         labelled = [labels.get((row.problem_id, answer_key(claim), row.repeat)) for claim in claims]
-        known = [label for label in labelled if label is not None]
-        if len(known) < len(claims):
+        judged = [label for label in labelled if label is not None]
+        if len(judged) < len(claims):
             continue  # one that is missing may be the false one
-        names = dict.fromkeys([*FALSE_LABELS, *(name for label in known for name in label)])
-        counts = {name: math.fsum(label.get(name, 0.0) for label in known) for name in names}
+        names = dict.fromkeys([*FALSE_LABELS, *(name for label in judged for name in label)])
+        counts = {name: math.fsum(label.get(name, 0.0) for label in judged) for name in names}
         verdicts[row.problem_id, row.answer][row.repeat] = {"claims": float(len(claims))} | counts
     return {
         text: TextValue(

@@ -220,18 +220,18 @@ def recordings(
 
     ``refused`` are the reasons of :func:`refusals`, ``nothing_due`` the problems whose right answer is empty.
     """
-    known = {problem.id: problem for problem in problems}
+    by_id = {problem.id: problem for problem in problems}
     answered: dict[tuple[str, str], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     requested: dict[tuple[str, str], set[int]] = defaultdict(set)
     null: Counter[tuple[str, str]] = Counter()
     empty: Counter[tuple[str, str]] = Counter()
     marked: Counter[tuple[str, str]] = Counter()
     for row in completions:
-        if row.problem_id in known:
+        if row.problem_id in by_id:
             answered[row.model, row.parameters][row.problem_id].add(row.sample)
             requested[row.model, row.parameters].add(row.sample)
             null[row.model, row.parameters] += row.text is None
-            marked[row.model, row.parameters] += _is_marked(row.text or "", known[row.problem_id])
+            marked[row.model, row.parameters] += _is_marked(row.text or "", by_id[row.problem_id])
             empty[row.model, row.parameters] += (
                 row.text is not None and not row.text.strip() and row.problem_id not in nothing_due
             )
@@ -244,11 +244,11 @@ def recordings(
             parameters=key[1],
             title=titles[key],
             problems=len(by_problem),
-            all_problems=len(known),
+            all_problems=len(by_id),
             samples=len(requested[key]),
             with_fewer_samples=sum(len(samples) < len(requested[key]) for samples in by_problem.values()),
             completions=sum(map(len, by_problem.values())),
-            expected=len(known) * len(requested[key]),
+            expected=len(by_id) * len(requested[key]),
             null=null[key],
             empty=empty[key],
             marked=marked[key],

@@ -173,9 +173,9 @@ def parameter_difference_notes(columns: Sequence[Column], manifest: Mapping[str,
     for first, second in pairwise(by_model):
         if first.model != second.model or first.parameters == second.parameters:
             continue
-        one = settings_of(manifest, first.model, first.parameters)
+        settings = settings_of(manifest, first.model, first.parameters)
         other = settings_of(manifest, second.model, second.parameters)
-        if one is not None and other is not None and (changed := differences(one, other, clients=True)):
+        if settings is not None and other is not None and (changed := differences(settings, other, clients=True)):
             yield f"{first.title} and {second.title} had different settings: {'; '.join(changed)}."
 
 
@@ -301,10 +301,10 @@ class HeatMapsSection(Section):
         number = max(1, HEAT_MAPS // max(1, len(strata) * len(measured)))
         for stratum, columns in product(strata, measured):
             best = [column for column in models_in(columns) if not column.baseline]
-            for place, column in enumerate(best[:number]):
+            for index, column in enumerate(best[:number]):
                 measure = headline_title([column])
                 title = f"{column.title}: {measure} by {display_stratum(stratum)}"
-                yield Chart(f"heat-{measure}-{stratum}-{place}", title, heat_map(column, stratum))
+                yield Chart(f"heat-{measure}-{stratum}-{index}", title, heat_map(column, stratum))
 
 
 def _rate_lines(column: Column) -> Iterator[Line]:

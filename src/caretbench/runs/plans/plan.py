@@ -132,8 +132,8 @@ class ResolvedRun:
         )
         plan._check()
         # Last: of a wrong option and a server that is off, the option is named.
-        for one in everybody:
-            _check_access(check_access, one, config)
+        for named in everybody:
+            _check_access(check_access, named, config)
         return plan
 
     def _check(self) -> None:

@@ -164,8 +164,8 @@ def _reduction(problem: Problem, rule: FeatureRule, text: str) -> Reduction:
     whole = found_features(caret.prefix, text, caret.suffix, caret.language)
 
     def faults(left: str) -> list[str]:
-        part = found_features(caret.prefix, left, caret.suffix, caret.language)
-        return rule.faults(whole.left_with(part)) if whole and part else ["the completed file does not parse"]
+        features = found_features(caret.prefix, left, caret.suffix, caret.language)
+        return rule.faults(whole.left_with(features)) if whole and features else ["the completed file does not parse"]
 
     def holds(left: str) -> bool:
         return not faults(left)

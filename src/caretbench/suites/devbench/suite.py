@@ -221,11 +221,11 @@ def memory_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: 
     for (model, policy, profile), rows in sorted(results.partition_by(*_GROUP, as_dict=True).items()):
         means = _means(rows)
         # A pair counts where both were answered; one of them alone says nothing about the difference.
-        known = {sibling: one for sibling, one in pairs.items() if sibling in means and one in means}
-        if not known:
+        answered = {sibling: one for sibling, one in pairs.items() if sibling in means and one in means}
+        if not answered:
             continue
-        second, first = [means[sibling] for sibling in known], [means[one] for one in known.values()]
-        clusters = [problems[one].cluster for one in known.values()]
+        second, first = [means[sibling] for sibling in answered], [means[one] for one in answered.values()]
+        clusters = [problems[one].cluster for one in answered.values()]
         # Generators that were given one scenario wrote alike programs: pairs are resampled by scenario.
         title = " · ".join(str(part) for part in (model, policy, profile))
         groups.append(_Memory(title, sum(first) / len(first), sum(second) / len(second), Pair(second, first, clusters)))

@@ -145,8 +145,8 @@ def efcb_score(
     outcomes = list(outcomes)
     floored = [outcome for outcome in outcomes if outcome.task in FLOOR_TASKS]
     # A mean over other problems would be no floor of this score.
-    known = sum(outcome.blind is not None for outcome in floored)
-    blind = bool(floored) and known >= MIN_COVERAGE * len(floored)
+    with_blind = sum(outcome.blind is not None for outcome in floored)
+    blind = bool(floored) and with_blind >= MIN_COVERAGE * len(floored)
     tables = _tables(outcomes, blind=blind)
     sizes = [len(table.counts) for table in tables]
     observed = _means(tables, [np.ones((1, size)) for size in sizes], weighting)

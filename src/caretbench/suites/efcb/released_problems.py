@@ -95,8 +95,8 @@ def released_files(root: Path) -> list[ReleasedFile]:
 
     The folder of one repository is a part, too. Of several versions the newest is taken.
     """
-    for place in _PLACES:
-        folders = [root] if not place else sorted(root.glob(place), key=_version_order, reverse=True)
+    for pattern in _PLACES:
+        folders = [root] if not pattern else sorted(root.glob(pattern), key=_version_order, reverse=True)
         for folder in folders:
             if files := [
                 file for below in sorted(folder.iterdir()) if below.is_dir() for file in _repository_files(below)

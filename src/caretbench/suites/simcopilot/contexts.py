@@ -206,11 +206,11 @@ def other_files(context_problem: ContextProblem) -> list[FileExcerpt]:
     excerpts: list[FileExcerpt] = []
     room = MAX_CONTEXT_BYTES
     for path in sorted(paths, key=lambda path: (-shared(path), path)):
-        part = without_hidden_text(context_problem.analysis[path].source, hidden)
-        room -= len(part.text)
+        excerpt = without_hidden_text(context_problem.analysis[path].source, hidden)
+        room -= len(excerpt.text)
         if room < 0:
             break
-        excerpts.append(part)
+        excerpts.append(excerpt)
     return excerpts[::-1]
 
 

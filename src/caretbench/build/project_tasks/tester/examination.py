@@ -178,10 +178,10 @@ class TestExaminer:
         data = file.source.data
         contents = []
         # The whole function is masked, too: where a needed statement is gone, even a call without an assertion fails.
-        for place in dict.fromkeys((span, _body(file, span))):
-            splice = span_splice(path, place, self.runs.snapshot.id, data)
-            probe = _probe(file, place, self.runs)
-            contents += [splice.content(data, mask.text) for mask in masks(probe, data, place, throw=False)]
+        for block in dict.fromkeys((span, _body(file, span))):
+            splice = span_splice(path, block, self.runs.snapshot.id, data)
+            probe = _probe(file, block, self.runs)
+            contents += [splice.content(data, mask.text) for mask in masks(probe, data, block, throw=False)]
         return contents
 
     def _mutated(self, path: str, span: Span) -> list[bytes]:

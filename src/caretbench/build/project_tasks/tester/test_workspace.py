@@ -292,7 +292,7 @@ def _lacking(results: Iterable[WorkspaceResult], tests: Sequence[WrittenTest]) -
     for result in results:
         outcomes = outcomes_by_test(result)
         for test in tests:
-            own = [one.outcome for name, one in outcomes.items() if test.stem in name]
-            if any(one != "passed" for one in own) or (not own and result.status is Status.PASSED):
+            of_test = [one.outcome for name, one in outcomes.items() if test.stem in name]
+            if any(one != "passed" for one in of_test) or (not of_test and result.status is Status.PASSED):
                 by_key.setdefault(test.key, test)
     return list(by_key.values())

@@ -46,9 +46,9 @@ def function_groups(
 ) -> list[FunctionGroup]:
     """Return up to ``limit`` groups of functions of which a block is not reached, in an order that ``seed`` draws."""
     groups: list[FunctionGroup] = []
-    for path, own in sorted(blocks.items()):
+    for path, mined in sorted(blocks.items()):
         functions: dict[Span, UntestedFunction] = {}
-        for block in own:
+        for block in mined:
             if not is_reached(path, block.span):
                 function = _function(analysis, path, block.span)
                 if function is not None:

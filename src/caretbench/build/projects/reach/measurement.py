@@ -190,9 +190,9 @@ class _RecordedRuns:
         marks = self._instrumented(rest, failing)
         unknown.update({path: why for path, why in failing.items() if self.marked[path].number not in traced})
         instrumented = {self.marked[path].number for path in rest if path not in failing}
-        own = frozenset(mark for mark in traced_marks.executed if mark[0] not in instrumented)
+        traced_only = frozenset(mark for mark in traced_marks.executed if mark[0] not in instrumented)
         attributed = marks if traced_marks.untraced else traced_marks
-        return attributed._replace(executed=marks.executed | own)
+        return attributed._replace(executed=marks.executed | traced_only)
 
     def _trace(self) -> ExecutedMarks | None:
         """Return the executed lines of traced files; None if the tests do not pass under the tracer."""
@@ -209,8 +209,8 @@ class _RecordedRuns:
         marks = self._by_test(paths)
         if marks is None:
             executed = self._by_halves(paths, unknown)
-            known = [path for path in paths if path not in unknown]
-            marks = self._by_test(known) if known and len(known) < len(paths) else None
+            compiled = [path for path in paths if path not in unknown]
+            marks = self._by_test(compiled) if compiled and len(compiled) < len(paths) else None
             marks = marks or _unattributed(executed)
         return marks
 

@@ -80,11 +80,11 @@ def java_archives(packages: tuple[str, ...]) -> tuple[DebianArchive, ...]:
 
     Two steps of dependencies: mockito's third brings the whole of Maven.
     """
-    found = dict.fromkeys(packages)
-    for _ in range(2 if found else 0):
-        named = _DEPENDENCY.findall(_printed("apt-cache", "depends", *found))
-        found |= dict.fromkeys(name for name in named if _LIBRARY.fullmatch(name))
-    printed = _printed("apt-get", "download", "--print-uris", *found) if found else ""
+    needed = dict.fromkeys(packages)
+    for _ in range(2 if needed else 0):
+        named = _DEPENDENCY.findall(_printed("apt-cache", "depends", *needed))
+        needed |= dict.fromkeys(name for name in named if _LIBRARY.fullmatch(name))
+    printed = _printed("apt-get", "download", "--print-uris", *needed) if needed else ""
     return tuple(DebianArchive(*parts) for parts in sorted(_ARCHIVE.findall(printed)))
 
 

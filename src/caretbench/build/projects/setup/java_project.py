@@ -220,11 +220,11 @@ def _maven_module(text: str) -> _Module:
     values = {part.tag: (part.text or "").strip() for part in root.find("properties") or ()}
     values |= {f"{prefix}groupId": group for prefix in ("project.", "pom.", "")}
     artefacts = []
-    for one in root.iterfind("dependencies/dependency"):
-        parts = (_filled(child_text(one, part), values) for part in ("groupId", "artifactId"))
-        if child_text(one, "scope") not in ("system", "import") and child_text(one, "optional") != "ignored":
+    for entry in root.iterfind("dependencies/dependency"):
+        parts = (_filled(child_text(entry, part), values) for part in ("groupId", "artifactId"))
+        if child_text(entry, "scope") not in ("system", "import") and child_text(entry, "optional") != "ignored":
             artefacts.append(Artefact(*parts))
-    return _Module(Artefact(group, name), tuple(one for one in artefacts if one.group and one.name))
+    return _Module(Artefact(group, name), tuple(entry for entry in artefacts if entry.group and entry.name))
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
@@ -260,9 +260,9 @@ def _collect(artefact: Artefact, jars: dict[Path, None], seen: set[Artefact]) ->
     if moved is not None:
         parts = (child_text(moved, "groupId") or artefact.group, child_text(moved, "artifactId") or artefact.name)
         return _collect(Artefact(*parts), jars, seen)
-    for one in root.iterfind("dependencies/dependency"):
-        if child_text(one, "scope") in ("", "compile", "runtime") and child_text(one, "optional") != "true":
-            _collect(Artefact(child_text(one, "groupId"), child_text(one, "artifactId")), jars, seen)
+    for entry in root.iterfind("dependencies/dependency"):
+        if child_text(entry, "scope") in ("", "compile", "runtime") and child_text(entry, "optional") != "true":
+            _collect(Artefact(child_text(entry, "groupId"), child_text(entry, "artifactId")), jars, seen)
     return True
 
 
@@ -310,9 +310,9 @@ def missing_message(snapshot: Snapshot, missing: Sequence[str]) -> str:
 
     ``missing`` are names of packages, such as ``org.mockito``. Empty if the build files name no such artefact.
     """
-    known = java_packages(snapshot)
+    build = java_packages(snapshot)
     of_bundle = [package for package in missing if package.startswith(_BUNDLE_PACKAGES)]
-    likely = {package: likely_artefact(package, known.artefacts) for package in missing if package not in of_bundle}
+    likely = {package: likely_artefact(package, build.artefacts) for package in missing if package not in of_bundle}
     named = tuple(dict.fromkeys(one for one in likely.values() if one is not None))
     unknown = [package for package, one in likely.items() if one is None]
     lines = []
@@ -322,9 +322,9 @@ def missing_message(snapshot: Snapshot, missing: Sequence[str]) -> str:
         lines.append(f"its build files name {', '.join(map(str, named[:_NAMED]))}")
     if unknown:
         lines.append(f"no artefact of its build files is known to contain {', '.join(unknown[:_NAMED])}")
-    absent = [one for one in named if one in known.absent]
+    absent = [one for one in named if one in build.absent]
     # All that are absent: a compiler's message stops before it has named all.
-    offered = {one: package for one in known.absent if named and (package := debian_package(one, available_packages()))}
+    offered = {one: package for one in build.absent if named and (package := debian_package(one, available_packages()))}
     if offered:
         lines.append(
             f"Debian has them: `apt-get install {' '.join(dict.fromkeys(offered.values()))}`, then --setup auto"

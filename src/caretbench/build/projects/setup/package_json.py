@@ -150,12 +150,12 @@ def _parts(name: str, scripts: Mapping[str, str], above: Collection[str]) -> lis
         for inner in called.names:
             if _is_other(inner) and not _called(scripts[inner].strip(), scripts, above):
                 continue
-            own = _parts(inner, scripts, above)
-            if own == [scripts[inner].strip()] and runner_name(own[0]) is None:
-                own = [f"npm run --silent {inner}{' --' if called.arguments else ''}"]
-            if own and called.arguments:
-                own[-1] = f"{own[-1]} {called.arguments}"
-            parts += own
+            inner_parts = _parts(inner, scripts, above)
+            if inner_parts == [scripts[inner].strip()] and runner_name(inner_parts[0]) is None:
+                inner_parts = [f"npm run --silent {inner}{' --' if called.arguments else ''}"]
+            if inner_parts and called.arguments:
+                inner_parts[-1] = f"{inner_parts[-1]} {called.arguments}"
+            parts += inner_parts
     return parts
 
 

@@ -122,8 +122,8 @@ def _in_file(snapshot: Snapshot, path: str, seen: set[str], depth: int = 0) -> l
         other = re.fullmatch(r"(?:-r|--requirement)[\s=]*(\S+)", line)
         inner = posixpath.normpath(posixpath.join(posixpath.dirname(path), other[1])) if other else ""
         if inner in snapshot.entries:
-            known = inner in seen or depth > _DEPTH
-            packages += [] if known else _in_file(snapshot, inner, seen, depth + 1)
+            done = inner in seen or depth > _DEPTH
+            packages += [] if done else _in_file(snapshot, inner, seen, depth + 1)
         elif _REQUIREMENT.fullmatch(line):
             packages.append(line)
         elif _is_pips(line, snapshot):

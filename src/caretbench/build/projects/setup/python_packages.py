@@ -60,8 +60,8 @@ def import_folders(snapshot: Snapshot) -> tuple[str, ...]:
 
     With installed packages, the root is included if there is no ``src``, so that it precedes an installed copy.
     """
-    own = any(re.fullmatch(r"src/.*\.py", path) for path in snapshot.entries)
-    folders = ["src"] if own and "src/__init__.py" not in snapshot.entries else []
+    has_source = any(re.fullmatch(r"src/.*\.py", path) for path in snapshot.entries)
+    folders = ["src"] if has_source and "src/__init__.py" not in snapshot.entries else []
     if any(path.startswith(f"{PACKAGES_FOLDER}/") for path in snapshot.entries):
         folders = [*(folders or ["."]), PACKAGES_FOLDER]  # the mined files precede an installed copy
     return tuple(folders)

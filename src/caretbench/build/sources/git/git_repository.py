@@ -152,8 +152,8 @@ def _find_remote_url(query: _CloneQueries) -> str | None:
     for line in lines:
         key, _, address = line.partition(" ")
         addresses.setdefault(key.removeprefix("remote.").removesuffix(".url"), address)
-    known = next((addresses[name] for name in ("origin", "upstream") if name in addresses), None)
-    return known or (next(iter(addresses.values())) if len(addresses) == 1 else None)
+    preferred = next((addresses[name] for name in ("origin", "upstream") if name in addresses), None)
+    return preferred or (next(iter(addresses.values())) if len(addresses) == 1 else None)
 
 
 def _resolve_commit(query: _CloneQueries, path: Path, revision: str) -> str:

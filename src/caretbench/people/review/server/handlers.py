@@ -31,9 +31,9 @@ _TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/sv
 def asset(name: str) -> tuple[str, str] | None:
     """Return the text and the media type of a file of the pages, or None."""
     folder = resources.files("caretbench.people.review.server").joinpath("assets")
-    known = {file.name: file for file in folder.iterdir()}
+    files = {file.name: file for file in folder.iterdir()}
     kind = next((kind for suffix, kind in _TYPES.items() if name.endswith(suffix)), None)
-    return (known[name].read_text("utf-8"), kind) if name in known and kind else None
+    return (files[name].read_text("utf-8"), kind) if name in files and kind else None
 
 
 MAX_EVENTS = 1_000

@@ -247,18 +247,18 @@ class _Study:
     def _style_gaps(self) -> Iterator[StyleGap]:
         """Yield the gaps of all judges and styles, as one family of tests: with many, some would differ by chance."""
         scores_by_style: dict[tuple[int, str], list[tuple[float, float, str]]] = {}
-        for place, judge in enumerate(self._judges):
+        for index, judge in enumerate(self._judges):
             for key in self._texts:
                 for style, variant in self._texts[key].variants.items():
                     if key in judge.scores and variant in judge.scores:
                         scores = judge.scores[key][TOTAL], judge.scores[variant][TOTAL], key[0]
-                        scores_by_style.setdefault((place, style), []).append(scores)
+                        scores_by_style.setdefault((index, style), []).append(scores)
         pairs = [Pair(*(list(column) for column in zip(*rows, strict=True))) for rows in scores_by_style.values()]
-        for (place, style), gap in zip(scores_by_style, compare_family(pairs, seed=self._seed), strict=True):
+        for (index, style), gap in zip(scores_by_style, compare_family(pairs, seed=self._seed), strict=True):
             low, high = (None if math.isnan(bound) or gap.n < MINIMUM_PART else bound
                          for bound in (gap.interval.low, gap.interval.high))  # fmt: skip
             yield StyleGap(
-                judge=self._judges[place].name, criterion=self._judges[place].criterion, style=style, texts=gap.n,
+                judge=self._judges[index].name, criterion=self._judges[index].criterion, style=style, texts=gap.n,
                 gap=StudyNumber(value=gap.difference, low=low, high=high), p_value=gap.p_value,
                 verdict=gap.verdict("higher", "lower"),
             )  # fmt: skip
@@ -357,10 +357,10 @@ class JudgeStudy:
         keys = {text.key for text in self.texts} | {one for text in self.texts for one in text.variants.values()}
         judges = []
         for (name, parameters), scores in graders.items():
-            own = {text: self._scores(criterion, value) for text, value in scores.items() if text in keys}
-            if name in wanted and any(text.key in own for text in self.texts):
+            own_scores = {text: self._scores(criterion, value) for text, value in scores.items() if text in keys}
+            if name in wanted and any(text.key in own_scores for text in self.texts):
                 several = sum(other == name for other, _ in graders) > 1
-                judges.append(StudyJudge(f"{name} {parameters[:6]}" if several else name, key, own))
+                judges.append(StudyJudge(f"{name} {parameters[:6]}" if several else name, key, own_scores))
         return judges
 
     def _scores(self, criterion: Criterion, value: TextScores) -> Mapping[str, float]:
@@ -413,18 +413,18 @@ def study_lines(result: StudyResult) -> Iterator[str]:
     who = SIMULATED if result.simulated else "1 person" if result.people == 1 else f"{result.people} people"
     alpha = "undefined" if result.alpha is None else f"{result.alpha:.2f}"
     yield f"{who}, {result.texts} texts by {result.criterion}; Krippendorff's alpha among people: {alpha}"
-    for one in result.replacements:
-        same = [entry for entry in result.comparisons if (entry.judge, entry.criterion) == (one.judge, one.criterion)]
+    for row in result.replacements:
+        same = [entry for entry in result.comparisons if (entry.judge, entry.criterion) == (row.judge, row.criterion)]
         total = next((entry for entry in same if (entry.part, entry.score) == ("all", TOTAL)), None)
-        parts = [_replacement_text(one)]
+        parts = [_replacement_text(row)]
         if total is not None:
             parts.append(f"Spearman {_text(total.spearman)}, judge minus people {_text(total.mean_difference, '+.2f')}")
         parts += [
             f"rates {gap.style} {gap.verdict}: {_text(gap.gap, '+.2f')} points"
             for gap in result.styles
-            if (gap.judge, gap.criterion) == (one.judge, one.criterion) and gap.verdict in {"higher", "lower"}
+            if (gap.judge, gap.criterion) == (row.judge, row.criterion) and gap.verdict in {"higher", "lower"}
         ]
-        yield f"{one.judge} ({one.criterion}), {one.texts} texts: {'; '.join(parts)}"
+        yield f"{row.judge} ({row.criterion}), {row.texts} texts: {'; '.join(parts)}"
 
 
 def _replacement_text(one: JudgeReplacement) -> str:

@@ -202,22 +202,22 @@ def build_variants(
         DataError: a file cannot be read.
         AnswersMissingError: a model did not answer.
     """
-    known = {one.id: one for one in contexts}
+    by_id = {one.id: one for one in contexts}
     variants, faults = [], []
     for path in files:
         written = read_variants(path)
         faults += written.faults
-        taken = {one.id for one in written.contexts if one.id in known}
+        taken = {one.id for one in written.contexts if one.id in by_id}
         faults += [f"{one.place}: the id {one.id!r} exists already" for one in written.contexts if one.id in taken]
-        known |= {one.id: one for one in written.contexts if one.id not in taken}
+        by_id |= {one.id: one for one in written.contexts if one.id not in taken}
         variants += [one for one in written.variants if one.context not in taken]
     malformed: Sequence[ExaminedVariant] = ()
     if GENERATOR_ROLE in models.roles:
-        generated = generate_variants([*known.values()], models)
+        generated = generate_variants([*by_id.values()], models)
         variants += generated.variants
         malformed = generated.malformed
     progress("variants", 0, len(variants))
-    examined = examine([*known.values()], variants, executor, models)
+    examined = examine([*by_id.values()], variants, executor, models)
     progress("variants", len(variants), len(variants))
     refused = [
         f"{row.place}: {row.context}, {row.name}: {row.verdict}: {row.detail}"
@@ -225,7 +225,7 @@ def build_variants(
         if row.origin == "hand" and row.verdict != "kept"
     ]
     return VariantBuild(
-        tuple(variant_problems(known, examined.kept)), (*examined.rows, *malformed), tuple(faults), tuple(refused)
+        tuple(variant_problems(by_id, examined.kept)), (*examined.rows, *malformed), tuple(faults), tuple(refused)
     )
 
 
@@ -273,8 +273,8 @@ class _Build:
 
     def run(self, material: BuildMaterial) -> BuildResult:
         self.rejects += material.rejects
-        for one in material.rejects:
-            self.progress.note(f"{one.place}: {one.reason}: {one.detail}")
+        for reject in material.rejects:
+            self.progress.note(f"{reject.place}: {reject.reason}: {reject.detail}")
         material = self._distinct(material)
         self.yields |= {"functions": len(material.functions), "files": len(material.files)}
         contexts = self._contexts(material)

@@ -144,9 +144,9 @@ def _reduced(text: str, module: ast.Module, name: str) -> str:
 def _needed(module: ast.Module, name: str) -> set[ast.stmt]:
     """Return the definitions of a module that a function refers to, the function among them."""
     defined: dict[str, list[ast.stmt]] = {}
-    for one in module.body:
-        for defined_name in _defined(one):
-            defined.setdefault(defined_name, []).append(one)
+    for definition in module.body:
+        for defined_name in _defined(definition):
+            defined.setdefault(defined_name, []).append(definition)
     needed: set[ast.stmt] = set()
     waiting = list(defined[name])
     while waiting:

@@ -117,17 +117,17 @@ class TreeParts(NamedTuple):
         parts = cls({}, {}, [], [])
         nothing: set[int] = set()
         for match in matches(parse(prefix + text + suffix, language).root_node, language, "features"):
-            own = {
+            in_span = {
                 name: [one for one in nodes if start <= one.start_byte < start + size] for name, nodes in match.items()
             }
-            nothing.update(one.id for one in own.pop("nothing", ()))
-            if not own.get("inside", True):
+            nothing.update(one.id for one in in_span.pop("nothing", ()))
+            if not in_span.get("inside", True):
                 continue
             for name, nodes in match.items():
                 parts.whole.setdefault(name, []).extend(nodes)
-                if own.get(name):
-                    parts.span.setdefault(name, []).extend(own[name])
-            parts._add_values(match, own)
+                if in_span.get(name):
+                    parts.span.setdefault(name, []).extend(in_span[name])
+            parts._add_values(match, in_span)
         if nothing:
             parts.span["comprehension"] = [one for one in parts.span["comprehension"] if one.id not in nothing]
         return parts

@@ -260,11 +260,11 @@ def _equivalent(name: str, entry: RewriteEntry, made: Rewritten, text: str, span
         return None
     words, instructions = shown_wordings(entry, made.words, text[:start] + text[end:])
     rule = rule_of(entry, words)
-    own = "\n".join(lines) + "\n"
-    features = found_features(text[:start], own, text[end:], "python")
+    rewritten = "\n".join(lines) + "\n"
+    features = found_features(text[:start], rewritten, text[end:], "python")
     if features is None or not rule.holds(features):
         return None
-    return Equivalent(own, name, entry.category, rule, _filled(instructions, words), features)
+    return Equivalent(rewritten, name, entry.category, rule, _filled(instructions, words), features)
 
 
 def shown_wordings(

@@ -132,15 +132,15 @@ class CodevMiner(BlockMiner):
         rejected: Counter[str] = Counter()
         for path in sorted(paths):
             finder = BlockFinder(self._analysis[path])
-            known: dict[Span, HiddenSpan] = {}
+            by_span: dict[Span, HiddenSpan] = {}
             spans = (hidden for block in finder.blocks() for hidden in hidden_spans(block, finder))
             for hidden in sorted(spans, key=lambda one: (one.rank, one.block.span, one.cut)):
                 fault = finder.fault(hidden.block.span if hidden.cut == "empty" else hidden.span)
                 if fault:
                     rejected[fault] += 1
-                elif known.setdefault(hidden.span, hidden) is not hidden:
+                elif by_span.setdefault(hidden.span, hidden) is not hidden:
                     rejected["same_span"] += 1
-            ordered = sorted(known.values(), key=lambda one: (one.span, one.block.kind, one.cut))
+            ordered = sorted(by_span.values(), key=lambda one: (one.span, one.block.kind, one.cut))
             named = ((one.block.span, f"{one.block.kind}.{one.cut}") for one in ordered)
             names = block_names(self._analysis[path], named)
             self._found[path] = [one._replace(place=name) for one, name in zip(ordered, names, strict=True)]

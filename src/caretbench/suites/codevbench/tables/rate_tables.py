@@ -223,8 +223,8 @@ def usage_shares(subject: str) -> Mapping[str, float]:
     """Return the printed shares of usage in percent: of kinds of ``block``, of ``lines``, or of text ``typed``."""
     shares = {}
     for row in _printed_rows():
-        if row["metric"] == "usage_share" and subject in (part := _subset(row)):
-            shares[part[subject]] = float(row["value"])
+        if row["metric"] == "usage_share" and subject in (labels := _subset(row)):
+            shares[labels[subject]] = float(row["value"])
     return shares
 
 
@@ -421,8 +421,8 @@ def scenario_points(run: ScoredRun, scenario: str, *, baselines: bool = False) -
     for model in run.models:
         if model.is_baseline and not baselines:
             continue
-        part = model.select(scenario=scenario)
-        rate, likeness = part.mean(passed), part.mean(similarity)
+        chosen = model.select(scenario=scenario)
+        rate, likeness = chosen.mean(passed), chosen.mean(similarity)
         if rate is not None and likeness is not None:
             points.append(ScenarioPoint(model.title, rate.value, likeness.value))
     return points

@@ -170,9 +170,9 @@ def shortfalls(built: BuiltProblems) -> list[Shortfall]:
     for problem in built.problems:
         asked[repositories[problem.cluster], task_and_tier(problem)].add(problem.cluster)
     reasons: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for one in built.rejected:
-        if one.task != FILTER_TASK:
-            reasons[one.repo, f"{one.task} {one.tier}".strip()][one.reason] += 1
+    for reject in built.rejected:
+        if reject.task != FILTER_TASK:
+            reasons[reject.repo, f"{reject.task} {reject.tier}".strip()][reject.reason] += 1
     return [
         Shortfall(
             repository=repo, task=task, asked=len(asked[repo, task]), accepted=accepted[repo],

@@ -221,15 +221,15 @@ def _resolve_npm(requirements: Sequence[str]) -> list[LockedPackage]:
         _run(["npm", "install", *flags], Path(folder))
         lock = json.loads(Path(folder, "package-lock.json").read_bytes())["packages"]
         packages = []
-        for place, entry in sorted(lock.items()):
-            if not place or entry.get("optional") or entry.get("link"):
+        for path, entry in sorted(lock.items()):
+            if not path or entry.get("optional") or entry.get("link"):
                 continue  # optional ones are for other systems
-            name = entry.get("name") or place.rpartition("node_modules/")[2]
+            name = entry.get("name") or path.rpartition("node_modules/")[2]
             file = f"{name.rpartition('/')[2]}-{entry['version']}.tgz"
             download = PinnedFile(file, 0, "")
             digest = _npm_digest(name, download, str(entry["integrity"]), Path(folder))
             packages.append(
-                LockedPackage(index="npm", name=name, version=entry["version"], file=file, sha256=digest, place=place)
+                LockedPackage(index="npm", name=name, version=entry["version"], file=file, sha256=digest, place=path)
             )
     return packages
 

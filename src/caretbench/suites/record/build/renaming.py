@@ -112,8 +112,8 @@ def _local_names(file: FileAnalysis, function: Span) -> dict[bytes, set[Span]]:
     for use in file.references_in(function):
         name = use.name.encode()
         declared = use.declaration
-        own = declared is not None and declared.path == file.source.path and function.contains(declared.span)
-        if use.binding in _LOCALS and own and not use.is_member:
+        is_local = declared is not None and declared.path == file.source.path and function.contains(declared.span)
+        if use.binding in _LOCALS and is_local and not use.is_member:
             spans_by_name[name].add(use.span)
             sites = (*use.reaching, *([declared] if declared else ()))
             spans_by_name[name].update(site.span for site in sites if site.path == file.source.path)

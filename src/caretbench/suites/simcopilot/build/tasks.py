@@ -57,7 +57,7 @@ def balanced_sample(
     in_group: Counter[Group] = Counter()
     in_cell: Counter[Cell] = Counter()
     rarity = {cell: len(members) for cell, members in by_cell.items()}
-    known = {one.name: one for one in candidates}
+    by_name = {one.name: one for one in candidates}
 
     def take(candidate: SampledCandidate) -> None:
         chosen.append(candidate.name)
@@ -67,7 +67,7 @@ def balanced_sample(
         in_cell.update(candidate.cells)
 
     for name in first:
-        take(known[name])
+        take(by_name[name])
     queue = [(in_cell[cell], rarity[cell], cell) for cell in by_cell]
     heapq.heapify(queue)
     waiting = {cell: _Waiting(members, rank) for cell, members in by_cell.items()}
@@ -102,7 +102,7 @@ class _Waiting:
     ) -> SampledCandidate | None:
         """Remove and return the first candidate that is not taken, of the group and file with the fewest tasks."""
         while self._queue:
-            *place, group = heapq.heappop(self._queue)
+            *counts, group = heapq.heappop(self._queue)
             names, path = self._groups[group], group[0]
             while names and names[-1][1] in taken:
                 names.pop()
@@ -110,7 +110,7 @@ class _Waiting:
                 continue
             first = names[-1]
             current = (in_group[group], in_file[path], first)
-            if tuple(place) == current:
+            if tuple(counts) == current:
                 names.pop()
                 if names:
                     heapq.heappush(self._queue, (*current[:2], names[-1], group))
@@ -183,8 +183,8 @@ def structure_constructs(analysis: FileAnalysis, span: Span) -> list[str]:
 
 def reference_distances(references: tuple[Reference, ...]) -> dict[str, int]:
     """Return the maximum distances of references in lines, by label."""
-    own = [(one, one.declaration_lines) for one in references if one.library is None]
-    declared = [lines for one, lines in own if lines or (lines == 0 and one.binding in _INNER)]
+    distances = [(one, one.declaration_lines) for one in references if one.library is None]
+    declared = [lines for one, lines in distances if lines or (lines == 0 and one.binding in _INNER)]
     reaching = [
         (reference.origin in _LOCAL, lines)
         for reference in references

@@ -177,8 +177,8 @@ def _source(root: Path, name: str, rules: ReleasedLanguage) -> str | None:
     The latter are ``Python/``, ``example_code/Python/`` and ``build/sources/``, at any depth.
     """
     file = f"{name}{rules.suffix}"
-    known = released_tests().programs.get(name)
-    path = root / known.folder / file if known else None
+    program = released_tests().programs.get(name)
+    path = root / program.folder / file if program else None
     if path is None or not path.is_file():
         folders = (root / rules.sources, root / "example_code" / rules.sources, root / "sources")
         path = next((entry for folder in folders for entry in sorted(folder.rglob(file)) if entry.is_file()), None)

@@ -268,8 +268,8 @@ def _lines(
     parser: configparser.ConfigParser, section: str, option: str, seen: Sequence[tuple[str, str]] = ()
 ) -> Iterator[str]:
     """Yield the lines of an option that count here, with those of options that they refer to."""
-    known = [*seen, (section, option)]
-    if len(known) > _MAX_REFERENCES or known[-1] in seen or not parser.has_option(section, option):
+    options = [*seen, (section, option)]
+    if len(options) > _MAX_REFERENCES or options[-1] in seen or not parser.has_option(section, option):
         return
     text = re.sub(r"\\\n\s*", " ", parser.get(section, option))
     for whole in text.splitlines():
@@ -280,8 +280,8 @@ def _lines(
         rest = factors["rest"] if factors else line
         referred = _REFERRED.fullmatch(rest)
         if referred:
-            yield from _lines(parser, referred["section"], referred["option"], known)
-            known.append((referred["section"], referred["option"]))
+            yield from _lines(parser, referred["section"], referred["option"], options)
+            options.append((referred["section"], referred["option"]))
         elif rest:
             yield _ROOT.sub("", rest)
 

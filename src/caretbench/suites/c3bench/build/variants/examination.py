@@ -52,10 +52,10 @@ def examine(
     used = [by_id[name] for name in dict.fromkeys(one.context for one in variants)]
     # Of a context whose own reference fails nothing could be compared, and every run for it would be wasted.
     broken = reference_faults(used, executor)
-    for index, one in enumerate(variants):
-        if one.context in broken:
-            faults[index] = ("reference", broken[one.context])
-        elif (fault := _static_fault(by_id[one.context], one)) is not None:
+    for index, variant in enumerate(variants):
+        if variant.context in broken:
+            faults[index] = ("reference", broken[variant.context])
+        elif (fault := _static_fault(by_id[variant.context], variant)) is not None:
             faults[index] = fault
     tried = [index for index in range(len(variants)) if index not in faults]
     trials = trial_faults(by_id, [variants[index] for index in tried], executor, DEFAULT_LIMITS)
@@ -66,12 +66,12 @@ def examine(
     _drop_misread(by_id, variants, faults, models)
     rules = _distinct_rules(by_id, variants, faults)
     rows, kept = [], []
-    for index, one in enumerate(variants):
+    for index, variant in enumerate(variants):
         verdict, detail = faults.get(index, ("kept", ""))
-        one = replace(one, rule=rules.get(index))
-        rows.append(_row(one, verdict, detail))
+        variant = replace(variant, rule=rules.get(index))
+        rows.append(_row(variant, verdict, detail))
         if verdict == "kept":
-            kept.append(one)
+            kept.append(variant)
     return Examination(tuple(rows), tuple(kept))
 
 
@@ -157,9 +157,9 @@ def _drop_misread(
 ) -> None:
     """Add the fault of each variant whose instruction the checker reads otherwise, or that nothing can read."""
     passed: dict[str, list[int]] = defaultdict(list)
-    for index, one in enumerate(variants):
+    for index, variant in enumerate(variants):
         if index not in faults:
-            passed[one.context].append(index)
+            passed[variant.context].append(index)
     if CHECKER_ROLE in models.roles:
         groups = [(contexts[name], [variants[index] for index in indexes]) for name, indexes in passed.items()]
         readings = checked_readings(groups, models)
@@ -181,21 +181,21 @@ def _distinct_rules(
 ) -> dict[int, FeatureRule]:
     """Return the predicates of kept variants by index: given or read from the instruction, and true of no other one."""
     kept: dict[str, list[int]] = defaultdict(list)
-    for index, one in enumerate(variants):
+    for index, variant in enumerate(variants):
         if index not in faults:
-            kept[one.context].append(index)
+            kept[variant.context].append(index)
     rules = {}
     for name, indexes in kept.items():
         context = contexts[name]
         features = {index: context.features(variants[index].text) for index in indexes}
-        known = [context.features(text) for text in (context.reference, *(other.text for other in context.others))]
+        of_context = [context.features(text) for text in (context.reference, *(other.text for other in context.others))]
         for index in indexes:
             own = features[index]
             if own is None:
                 continue
             rule = variants[index].rule or demanded_rule(demands_of(variants[index].instruction), own)
             is_reference = variants[index].text == context.reference
-            others = [features[other] for other in indexes if other != index] + known[int(is_reference) :]
+            others = [features[other] for other in indexes if other != index] + of_context[int(is_reference) :]
             # A rule that is also true of another implementation would count the answer to one instruction for the
             # other.
             if rule is not None and rule.holds(own) and not any(one is not None and rule.holds(one) for one in others):

@@ -229,19 +229,19 @@ class TrackList:
             for counter in self.counters:
                 turns = (1 if counter else len(self._generators)) * (1 + self._options.repairs)
                 missing = max(0, count - self.instance_count(cell, counter, rows))
-                own = [track for track in self._tracks.values() if _belongs(track, cell, counter)]
+                of_cell = [track for track in self._tracks.values() if _belongs(track, cell, counter)]
                 if missing:
-                    drawn = max((track.scenario.number for track in own), default=0)
-                    left = sum(track.requests_left(self._options.repairs) for track in own)
+                    drawn = max((track.scenario.number for track in of_cell), default=0)
+                    left = sum(track.requests_left(self._options.repairs) for track in of_cell)
                     least += missing
                     most += left + max(0, self._options.patience * count - drawn) * turns
                 if self._options.siblings:
                     existing = [row for row in originals if counter in {"", row.generator}]
-                    known = [self._tracks.get(f"{row.track}-sibling") for row in existing]
-                    siblings = [track for track in known if track is not None]
-                    least += missing + len(known) - sum(track.instance is not None for track in siblings)
+                    tracks = [self._tracks.get(f"{row.track}-sibling") for row in existing]
+                    siblings = [track for track in tracks if track is not None]
+                    least += missing + len(tracks) - sum(track.instance is not None for track in siblings)
                     most += sum(track.requests_left(self._options.repairs) for track in siblings)
-                    most += (missing + len(known) - len(siblings)) * turns
+                    most += (missing + len(tracks) - len(siblings)) * turns
         return least, most
 
     def open_tracks(self, cell: Cell, instances: Iterable[BuiltInstance]) -> list[Track]:

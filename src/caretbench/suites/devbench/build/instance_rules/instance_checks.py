@@ -198,9 +198,9 @@ def _descendants(node: tree_sitter.Node) -> list[tree_sitter.Node]:
     """Return a node and all nodes below it, in text order."""
     nodes, waiting = [], [node]
     while waiting:
-        one = waiting.pop()
-        nodes.append(one)
-        waiting.extend(reversed(one.children))
+        current = waiting.pop()
+        nodes.append(current)
+        waiting.extend(reversed(current.children))
     return nodes
 
 
@@ -220,11 +220,11 @@ def _raised(node: tree_sitter.Node, kinds: NodeKinds) -> list[str]:
     """Return the names of the error types that leave the function: not those of inner functions, nor caught ones."""
     names = []
     whole = _body(node)
-    for one in _descendants(whole):
-        if one.type in kinds.throws and one.named_children:
-            match = _NAME.match(text_of(one.named_children[0]))
+    for part in _descendants(whole):
+        if part.type in kinds.throws and part.named_children:
+            match = _NAME.match(text_of(part.named_children[0]))
             is_type = match is not None and (match[1][:1].isupper() or "::" in match[1])
-            if match is not None and is_type and not _stays_inside(one, match[1], whole, kinds):
+            if match is not None and is_type and not _stays_inside(part, match[1], whole, kinds):
                 names.append(match[1])
     return names
 

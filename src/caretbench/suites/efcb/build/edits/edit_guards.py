@@ -116,10 +116,10 @@ def _is_negative(name: str) -> bool:
 @cache
 def _counterparts(grammar: str) -> Mapping[str, tuple[tuple[str, str], ...]]:
     counterparts: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for one, other, *receiver in _table().counterparts.get(_language(grammar), ()):
+    for word, other, *receiver in _table().counterparts.get(_language(grammar), ()):
         pattern = receiver[0] if receiver else ""
-        counterparts[one].append((other, pattern))
-        counterparts[other].append((one, pattern))
+        counterparts[word].append((other, pattern))
+        counterparts[other].append((word, pattern))
     return {name: tuple(others) for name, others in counterparts.items()}
 
 
@@ -286,8 +286,8 @@ def count_repeated_operands(line: str) -> int:
     count = 0
     # `a == b && b` repeats `b` for the eye, but not as operands of one operator.
     for operators, others in ((_LOGIC, None), (_COMPARISONS, _LOGIC)):
-        for part in others.split(line) if others else [line]:
-            sides = operators.split(part)
+        for piece in others.split(line) if others else [line]:
+            sides = operators.split(piece)
             for left, right in pairwise(sides):
                 operand = _last_operand(left)
                 rest = right.strip().removeprefix(operand)
@@ -320,9 +320,9 @@ def count_copied_lines(lines: Sequence[str], positions: Iterable[int]) -> int:
     """Return the number of lines at ``positions`` that equal one of the three lines above or below."""
     count = 0
     for position in positions:
-        own = _normalize(lines[position])
+        line = _normalize(lines[position])
         around = [*lines[max(0, position - _COPIED) : position], *lines[position + 1 : position + 1 + _COPIED]]
-        count += bool(re.search(r"\w", own)) and own in map(_normalize, around)
+        count += bool(re.search(r"\w", line)) and line in map(_normalize, around)
     return count
 
 

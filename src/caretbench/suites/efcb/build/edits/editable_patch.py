@@ -260,11 +260,11 @@ class EditablePatch:
 
     def _edited_lines(self, edits: Iterable[PatchEdit]) -> dict[tuple[int, int], str]:
         """Return the lines that edits change, after the edits."""
-        replaced = sorted(one for edit in edits for one in edit.replacements)
+        replaced = sorted(change for edit in edits for change in edit.replacements)
         edited: dict[tuple[int, int], str] = {}
-        for one in reversed(replaced):  # from the right, so that columns stay valid
-            line = edited.get((one.file, one.line), self._lines[one.file][one.line])
-            edited[one.file, one.line] = line[: one.start] + one.text + line[one.end :]
+        for change in reversed(replaced):  # from the right, so that columns stay valid
+            line = edited.get((change.file, change.line), self._lines[change.file][change.line])
+            edited[change.file, change.line] = line[: change.start] + change.text + line[change.end :]
         return edited
 
     def adds_syntax_errors(self, edits: Sequence[PatchEdit]) -> bool:

@@ -141,11 +141,11 @@ class ParsedPart:
     def names_by_position(self) -> Mapping[tuple[int, int, int, int], Identifier]:
         """Names of the patch by position."""
         names = {}
-        for one in self.names:
-            if self.part.lines[one.row] != OUTSIDE_PATCH:
-                place = self.occurrence_at(one.start, one.end)
-                if place is not None:
-                    names[place[:4]] = one
+        for name in self.names:
+            if self.part.lines[name.row] != OUTSIDE_PATCH:
+                position = self.occurrence_at(name.start, name.end)
+                if position is not None:
+                    names[position[:4]] = name
         return names
 
     @cached_property
@@ -154,9 +154,9 @@ class ParsedPart:
         literals = {}
         for node in self.added_nodes():
             if kind_of_value(node) in ("int", "number", "float", "string", "char", "symbol"):
-                place = self.occurrence_at(node.start_byte, node.end_byte)
-                if place is not None:
-                    literals[place[:4]] = place.text
+                position = self.occurrence_at(node.start_byte, node.end_byte)
+                if position is not None:
+                    literals[position[:4]] = position.text
         return literals
 
     def function_text(self, line: int) -> str:
@@ -201,9 +201,9 @@ class ParsedPart:
     def uses(self) -> tuple[PatchNameUse, ...]:
         """Name uses near the patch whose role is known, in the order of the text."""
         uses = []
-        for one in self.names:
-            if one.syntactic_position and any(one.row in rows for rows in self._rows):
-                named = self._make_use(one)
+        for name in self.names:
+            if name.syntactic_position and any(name.row in rows for rows in self._rows):
+                named = self._make_use(name)
                 if named is not None:
                     uses.append(named)
         return tuple(uses)
@@ -221,18 +221,18 @@ class ParsedPart:
     def entity_contexts(self) -> dict[Hashable, set[str]]:
         """Contexts of each entity."""
         contexts: dict[Hashable, set[str]] = defaultdict(set)
-        for one in self.uses:
-            if one.use.is_specific:
-                contexts[one.entity].add(one.use.expression_context)
+        for use in self.uses:
+            if use.use.is_specific:
+                contexts[use.entity].add(use.use.expression_context)
         return contexts
 
     @cached_property
     def argument_kinds(self) -> dict[Hashable, set[tuple[str, ...]]]:
         """Kinds of arguments that each entity is called with."""
         kinds: dict[Hashable, set[tuple[str, ...]]] = defaultdict(set)
-        for one in self.uses:
-            if one.arguments is not None:
-                kinds[one.entity].add(one.arguments)
+        for use in self.uses:
+            if use.arguments is not None:
+                kinds[use.entity].add(use.arguments)
         return kinds
 
     @cached_property
@@ -255,9 +255,9 @@ class ParsedPart:
     def exchange_groups(self) -> dict[Hashable, dict[Hashable, PatchNameUse]]:
         """One use of each exchangeable entity, by receiver or callee."""
         groups: dict[Hashable, dict[Hashable, PatchNameUse]] = defaultdict(dict)
-        for one in self.uses:
-            if isinstance(one.entity, tuple) and one.role not in ("local", "parameter", "constant"):
-                groups[one.entity[:2]].setdefault(one.entity, one)
+        for use in self.uses:
+            if isinstance(use.entity, tuple) and use.role not in ("local", "parameter", "constant"):
+                groups[use.entity[:2]].setdefault(use.entity, use)
         return groups
 
     def _make_use(self, one: Identifier) -> PatchNameUse | None:
