@@ -53,9 +53,9 @@ class ContentKeys:
         self._entries = snapshot.entries
         self._reach = reach
         self._tests = {name: name.partition("::")[0] for name in reach.all_tests}
-        known = self._entries.keys() & set(self._tests.values())
+        files = self._entries.keys() & set(self._tests.values())
         # Names that are no paths (`suite.Class.test`): the tests may be in any file.
-        self._test_files = known if len(known) == len(set(self._tests.values())) else set()
+        self._test_files = files if len(files) == len(set(self._tests.values())) else set()
         sources = reach.statements.keys() - reach.unknown_files.keys()
         apart = {*sources, *self._test_files, *filter(is_for_people, self._entries)}
         self._around = sha256_text(*self._contents(self._entries.keys() - apart))
@@ -112,10 +112,10 @@ def kept_setup(
     key = ("packages", command, sha256_text(*read))
     # One file for all suites: a bench installed the same packages of npm once for each, a minute of CPU.
     shared = BuildSteps(kept.path and kept.path.with_name(_SETUPS_FILE))
-    known = shared.get("setup", *key)
-    if known is not None:
+    identity = shared.get("setup", *key)
+    if identity is not None:
         try:
-            earlier = store.get(known)
+            earlier = store.get(identity)
         except DataError:  # removed since
             pass
         else:

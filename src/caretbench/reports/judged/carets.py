@@ -74,7 +74,7 @@ def caret_scores_of(
     ``answers`` returns the texts that the completions insert. The manifest contains the scales of each criterion
     (``graders``). ``passed`` returns the keys of completions that passed, for criteria that judge only those.
     """
-    known = {problem.id: problem for problem in problems}
+    by_id = {problem.id: problem for problem in problems}
     # For judged answers to questions, see reports/judged/answers.py.
     questions = {problem.id for problem in problems if not isinstance(problem.shown, Caret)}
     criteria = sorted({row.criterion for row in judgements if row.problem_id not in questions})
@@ -82,7 +82,7 @@ def caret_scores_of(
         return ()
     inserted = answers()
     return tuple(
-        _CriterionScores(name, known, inserted, passed, judgements, manifest, missing or {}, ratings).judged()
+        _CriterionScores(name, by_id, inserted, passed, judgements, manifest, missing or {}, ratings).judged()
         for name in criteria
     )
 
@@ -370,13 +370,13 @@ def _caret_lines(run: LoadedRun, carets: Sequence[CaretScores]) -> Iterator[dict
     problems = {problem.id: problem for problem in run.problems}
     for scores in carets:
         profile = profile_named(scores.profile)
-        own = {
+        ids = {
             identity: problem
             for identity, problem in problems.items()
             if isinstance(problem.shown, Caret)
             and any(entry.key == scores.criterion for entry in criteria_for(problem, profile))
         }
-        graders = scores_by_grader((row for row in run.judgements if row.problem_id in own), scores.criterion)
+        graders = scores_by_grader((row for row in run.judgements if row.problem_id in ids), scores.criterion)
         texts = mean_over_graders(list(graders.values())) if graders else {}
         refused = "; ".join(refusal_lines([scores], ("failed", "too_few", "unknown")))
         for completion, _, answer in run.inserted if texts else ():

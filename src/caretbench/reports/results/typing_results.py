@@ -74,11 +74,11 @@ def typing_summary(run: LoadedRun, seed: int) -> TypingSummary | None:
     if not run.typed:
         return None
     titles = model_titles(run.typed)
-    source = _Replays(typed_problems(run.problems), [found.answers for found in run.typed.values()], seed)
+    source = _Replays(typed_problems(run.problems), [typed.answers for typed in run.typed.values()], seed)
     if not source.policies:
         return None
-    latencies = {key: 1000 * median(found.seconds) for key, found in run.typed.items() if found.seconds}
-    models = [source.model(titles[key], found.answers, latencies.get(key)) for key, found in run.typed.items()]
+    latencies = {key: 1000 * median(typed.seconds) for key, typed in run.typed.items() if typed.seconds}
+    models = [source.model(titles[key], typed.answers, latencies.get(key)) for key, typed in run.typed.items()]
     ranked = sorted((one for one in models if one is not None), key=lambda one: -one.beyond_words.value)
     return TypingSummary(
         version=TYPING_VERSION,
@@ -115,28 +115,28 @@ class _Replays:
 
     def sessions(self, answers: Answers, policy: TypingPolicy) -> dict[str, TypedSession]:
         """Return the complete sessions by problem."""
-        found = {name: replay(text, answers.get(name, {}), policy) for name, text in self.texts.items()}
-        return {name: session for name, session in found.items() if session is not None}
+        replays = {name: replay(text, answers.get(name, {}), policy) for name, text in self.texts.items()}
+        return {name: session for name, session in replays.items() if session is not None}
 
     def model(
         self, title: str, answers: Answers, latency_ms: float | None, *, floor: bool = False
     ) -> TypedModel | None:
         """Return the numbers of one model, or of a floor, without a latency; None without a complete session."""
         headline = next(iter(self.policies.values()))
-        found = self.sessions(answers, headline)
-        if not found:
+        sessions = self.sessions(answers, headline)
+        if not sessions:
             return None
         late = self.sessions(answers, headline._replace(latency_ms=latency_ms or 0.0))
-        spared = sum(one.keys_alone - one.keys for one in found.values())
-        shown = sum(one.shown for one in found.values())
+        spared = sum(one.keys_alone - one.keys for one in sessions.values())
+        shown = sum(one.shown for one in sessions.values())
         return TypedModel(
             title=title,
             floor=floor,
-            sessions=len(found),
-            incomplete=sum(name in answers for name in self.texts) - len(found),
-            saved=self._mean({name: one.saved for name, one in found.items()}),
-            beyond_words=self._mean({name: one.saved_beyond_words for name, one in found.items()}),
-            counts=_counts(found.values()) | {"unseen": _counts(late.values())["unseen"]},
+            sessions=len(sessions),
+            incomplete=sum(name in answers for name in self.texts) - len(sessions),
+            saved=self._mean({name: one.saved for name, one in sessions.items()}),
+            beyond_words=self._mean({name: one.saved_beyond_words for name, one in sessions.items()}),
+            counts=_counts(sessions.values()) | {"unseen": _counts(late.values())["unseen"]},
             reading_ms=KEY_MS * spared / shown if shown else None,
             latency_ms=latency_ms,
             by_policy={name: self._point(answers, policy)[1] for name, policy in self.policies.items()},
@@ -144,7 +144,7 @@ class _Replays:
                 (wait, self._point(answers, headline._replace(latency_ms=wait))[1]) for wait in LATENCIES_MS
             ),
             by_shown=tuple(self._point(answers, headline._replace(least_shown=least)) for least in LEAST_SHOWN),
-            example=tuple(found[self.example].parts) if self.example in found and not floor else (),
+            example=tuple(sessions[self.example].parts) if self.example in sessions and not floor else (),
         )
 
     def _point(self, answers: Answers, policy: TypingPolicy) -> tuple[float, float]:

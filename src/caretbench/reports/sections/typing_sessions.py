@@ -46,7 +46,7 @@ class TypingSection(Section):
 
     def tables(self, summary: Summary) -> Iterator[ReportTable]:
         """Yield keys saved, and suggestions by outcome."""
-        if (found := summary.typing) is None:
+        if (typing := summary.typing) is None:
             return
         heads = ("Model", "Sessions", "Incomplete", "Keys saved beyond words", "Keys saved", "Requests", "Shown",
                  "Accepted", "Wrong", "Too short", "Unseen", "Milliseconds")  # fmt: skip
@@ -56,9 +56,9 @@ class TypingSection(Section):
                 rate_field(one.beyond_words), rate_field(one.saved),
                 *(digits_field(one.counts.get(name), ".1f") for name in COUNTS), digits_field(one.reading_ms, ".0f"),
             )
-            for one in found.models
+            for one in typing.models
         ]  # fmt: skip
-        title = f"Simulated typing sessions ({found.version}, policy {found.policy})"
+        title = f"Simulated typing sessions ({typing.version}, policy {typing.policy})"
         yield table_of(title, heads, rows, _CAPTION)
 
     def lines(self, summary: Summary) -> Iterator[Line]:
@@ -70,10 +70,10 @@ class TypingSection(Section):
 
     def blocks(self, shown: PageSource) -> Sequence[PageBlock]:
         """Return the tables, the charts, and one session of the best model."""
-        found = shown.summary.typing
-        if found is None:
+        typing = shown.summary.typing
+        if typing is None:
             return []
-        models = [one for one in found.models if not one.floor]
+        models = [one for one in typing.models if not one.floor]
         medians = [{"model": one.title, "x": one.latency_ms} for one in models if one.latency_ms is not None]
         latency = _curves(
             {one.title: one.by_latency for one in models}, "Latency in milliseconds; vertical: the measured median",
@@ -89,7 +89,7 @@ class TypingSection(Section):
         example = next((one for one in models if one.example), None)
         if example is not None:
             note = "Green: accepted. Crossed out: shown and wrong. The rest is typed."
-            title = f"{found.example_problem} with {example.title} (simulated)"
+            title = f"{typing.example_problem} with {example.title} (simulated)"
             blocks.append(PageBlock(title=title, notes=[note], coloured=example.example, folded=True))
         return blocks
 
@@ -117,7 +117,7 @@ def _curves(
     medians: Sequence[Mapping[str, object]] = (),
 ) -> Spec:  # fmt: skip
     """Return a line for each model, and a vertical rule at each median."""
-    rows = [{"model": model, "x": x, "saved": saved} for model, found in curves.items() for x, saved in found]
+    rows = [{"model": model, "x": x, "saved": saved} for model, points in curves.items() for x, saved in points]
     colour = model_colour([*curves])
     place = {"x": field("x:Q", title=title), "color": colour}
     line = layer("line", {**place, "y": field("saved:Q", **share_axis(_SAVED))}, point=True)

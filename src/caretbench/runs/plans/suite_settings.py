@@ -106,9 +106,9 @@ def parse_variants(options: Iterable[str]) -> dict[str, str]:
         if not equals:
             raise UsageError(f"variant {option!r}: expected language=name, cpp=common_headers for example")
         spoken = get_language(name).name
-        known = load_runtime(spoken).variants
-        if value not in known:
-            raise UsageError(f"variant {option!r}: {spoken} has {', '.join(known) or 'no variants'}")
+        variants = load_runtime(spoken).variants
+        if value not in variants:
+            raise UsageError(f"variant {option!r}: {spoken} has {', '.join(variants) or 'no variants'}")
         chosen[spoken] = value
     return chosen
 
