@@ -21,7 +21,7 @@ from caretbench.files import read_rows
 from caretbench.people.releases.record_editions import edition_difference, export_edition
 from caretbench.progress import Progress
 from caretbench.suites.record.build.recipe import read_recipe
-from caretbench.suites.record.build.selection import is_answer
+from caretbench.suites.record.build.selection import is_answer, is_sensible
 from caretbench.suites.record.edition import RecordTask, numbers, numbers_text
 from tests.support.project_files import open_folder
 
@@ -145,6 +145,9 @@ def test_a_built_edition_is_loaded_without_its_texts_in_the_rows(edition: Path, 
         if not row.renamed:
             assert problem.reference.encode() == data[row.start : row.end]
             assert problem.caret.prefix.encode() == data[: row.start]
+        of_build = problem.model_copy(update={"labels": {**problem.labels, "answer": "code"}})
+        assert is_sensible(of_build, 0.9)
+        assert not is_sensible(of_build.model_copy(update={"reference": 'return "NULL"'}), 0.9)
     renamed = [problem for problem in problems if rows[problem.id].renamed]
     assert renamed
     assert all("the_" in problem.reference and "def price(" in f"{problem.caret.prefix}" for problem in renamed)

@@ -14,6 +14,7 @@ from caretbench.files import sha256_text
 from caretbench.problem import Label, Problem, TestsCheck
 from caretbench.projects.answer_requests import file_splice, tests_check
 from caretbench.projects.file_spans import visible_text
+from caretbench.projects.language_tables import project_tables
 from caretbench.suites.record.build.recipe import EditionRecipe
 from caretbench.suites.record.edition import RecordTask, block_hash, numbers_text
 
@@ -31,6 +32,10 @@ _MIN_TOKENS: Final = 3
 def is_sensible(problem: Problem, kills_kept: float) -> bool:
     """Return whether a valid problem may be in an edition: a known scenario, a real answer, tests that notice."""
     if problem.label("scenario") not in SCENARIOS or problem.label("answer") != "code":
+        return False
+    table = project_tables().get(problem.caret.language)
+    # `return 'NULL';`, `@string = string`: readers of two draws found bodies that only return or store trivial.
+    if table is not None and table.mining.stub_body.fullmatch(problem.reference.strip()):
         return False
     kept = problem.labels.get(KILLS_KEPT)
     noticed = not isinstance(kept, float) or kept >= kills_kept
